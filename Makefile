@@ -1,0 +1,34 @@
+# make demo: the whole pipeline on the bundled Adult table. make test: lint, types, floors, tests.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Nothing phones home: not DVC, not MLflow, not Prefect.
+export DVC_NO_ANALYTICS = 1
+export DO_NOT_TRACK = true
+export MLFLOW_DISABLE_TELEMETRY = true
+export PREFECT_SERVER_ANALYTICS_ENABLED = false
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test lint clean
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/likeness ledger init --if-absent
+	$(BIN)/dvc repro
+	$(BIN)/likeness summary
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis
