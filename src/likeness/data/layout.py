@@ -1,0 +1,117 @@
+r"""Where each feature column stands in the dense encoded vector. Public: needs the schema and numpy only.
+
+Blocks follow the feature columns of the schema:
+
+- ``unit``: one coordinate in [0, 1], a scaled number;
+- ``indicator``: one coordinate in {0, 1} right after the unit of a nullable number, 1 where the number is missing;
+- ``onehot``: one coordinate a category, exactly one of them 1; a nullable column has a last place for missing.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.data.schema import Schema
+from likeness.errors import SchemaError
+
+BLOCK_KINDS = ("unit", "indicator", "onehot")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Coordinates ``start`` (included) to ``stop`` (excluded) of one column."""
+
+    column: str
+    kind: str
+    start: int
+    stop: int
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Blocks of the encoded vector, and the number of classes (1 unless the task is classification)."""
+
+    blocks: tuple[Block, ...]
+    num_classes: int
+
+    def __post_init__(self) -> None:
+        place = 0
+        for block in self.blocks:
+            known = block.kind in BLOCK_KINDS
+            if not known or block.start != place or block.width < 1 or (block.kind != "onehot" and block.width != 1):
+                raise SchemaError(f"layout: the block of column '{block.column}' does not follow the one before it.")
+            place = block.stop
+        if not self.blocks or self.num_classes < 1:
+            raise SchemaError("layout: needs at least one block and one class.")
+
+    @classmethod
+    def from_schema(cls, schema: Schema) -> "Layout":
+        """Blocks of the feature columns, in schema order."""
+        blocks: list[Block] = []
+        for column in schema.feature_columns:
+            start = blocks[-1].stop if blocks else 0
+            if column.is_categorical:
+                blocks.append(Block(column.name, "onehot", start, start + column.width))
+                continue
+            blocks.append(Block(column.name, "unit", start, start + 1))
+            if column.nullable:
+                blocks.append(Block(column.name, "indicator", start + 1, start + 2))
+        return cls(tuple(blocks), len(schema.classes))
+
+    @property
+    def width(self) -> int:
+        """d, the number of encoded coordinates."""
+        return self.blocks[-1].stop
+
+    @property
+    def diameter(self) -> float:
+        r"""Bound on the distance of two encoded records: :math:`\sqrt{\#unit + \#indicator + 2\,\#onehot}`.
+
+        Two units differ by at most 1, two indicators by at most 1, and two one-hot blocks by 0 or :math:`\sqrt 2`.
+        Reached when no number is nullable and every one-hot block has two places. A nullable number moves by
+        :math:`\sqrt{1.25}` at most and not :math:`\sqrt 2`, as a missing one is put at 0.5: there it is not tight.
+        """
+        return math.sqrt(sum(2 if block.kind == "onehot" else 1 for block in self.blocks))
+
+    @property
+    def numeric_columns(self) -> NDArray[np.int64]:
+        """Indices of unit and indicator coordinates, ascending; together with the one-hot ones they are all of d."""
+        return self._indices("unit", "indicator")
+
+    @property
+    def onehot_columns(self) -> NDArray[np.int64]:
+        """Indices of one-hot coordinates, ascending."""
+        return self._indices("onehot")
+
+    def _indices(self, *kinds: str) -> NDArray[np.int64]:
+        found = [i for block in self.blocks if block.kind in kinds for i in range(block.start, block.stop)]
+        return np.array(found, dtype=np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; :meth:`from_dict` reads it back."""
+        return {"blocks": [asdict(block) for block in self.blocks], "num_classes": self.num_classes}
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping[str, Any]) -> "Layout":
+        """Inverse of :meth:`to_dict`.
+
+        Raises:
+            SchemaError: the mapping is not a layout.
+        """
+        try:
+            blocks = tuple(
+                Block(str(item["column"]), str(item["kind"]), int(item["start"]), int(item["stop"]))
+                for item in mapping["blocks"]
+            )
+            return cls(blocks, int(mapping["num_classes"]))
+        except (KeyError, TypeError, ValueError):
+            raise SchemaError("layout: needs blocks (column, kind, start, stop) and num_classes.") from None

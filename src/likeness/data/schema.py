@@ -1,0 +1,185 @@
+"""The public schema: columns, kinds, bounds and categories, written by a person and never counted from records.
+
+Everything that shapes an encoding is read from here, so that the encoding of one row never depends on another row.
+Needs yaml only: no table library.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from likeness.data.column import KINDS, SPLIT_COLUMN, TRANSFORMS, Column
+from likeness.errors import SchemaError
+
+__all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
+
+TASKS = ("classification", "regression", "none")
+_KEYS = ("name", "source", "task", "label", "columns")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What is publicly known of a table.
+
+    Attributes:
+        name: short name of the table.
+        source: where the public knowledge comes from (a codebook, a law, a questionnaire).
+        task: ``classification`` (the label is a class, kept apart from the features), ``regression`` (the label is
+            one of the numeric features) or ``none``.
+        label: name of the label column; None for task ``none``.
+        columns: in table order.
+    """
+
+    name: str
+    source: str
+    task: str
+    label: str | None
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        if self.task not in TASKS:
+            raise SchemaError(f"task '{self.task}' is not known. Tasks: {', '.join(TASKS)}.")
+        twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        if twice:
+            raise SchemaError(f"column '{twice[0]}' is listed twice. Keep one.")
+        if self.task == "none":
+            if self.label is not None:
+                raise SchemaError("task none has no label. Drop label, or set task to classification or regression.")
+        else:
+            self._check_label()
+        if not self.feature_columns:
+            raise SchemaError("columns lists no feature. Give at least one column beside the label.")
+
+    def _check_label(self) -> None:
+        if self.label is None:
+            raise SchemaError(f"task {self.task} has no label. Give label: the name of one column.")
+        if self.label not in self.names:
+            raise SchemaError(f"label '{self.label}' is not a column. Columns: {', '.join(self.names)}.")
+        column = self.column(self.label)
+        if column.is_categorical is not (self.task == "classification"):
+            wanted = "categorical or ordinal" if self.task == "classification" else "numeric or integer"
+            raise SchemaError(f"label '{self.label}' is {column.kind}, but task {self.task} needs a {wanted} column.")
+        if column.is_categorical and len(column.categories) < 2:
+            raise SchemaError(f"label '{self.label}' has one category. A class label needs at least two.")
+        if column.nullable:
+            raise SchemaError(f"label '{self.label}' is nullable, but a label is never missing. Drop nullable.")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Schema":
+        """Read ``data/schema/NAME.yaml``.
+
+        Raises:
+            SchemaError: naming file, column and rule.
+        """
+        path = Path(path)
+        try:
+            mapping = yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader)  # noqa: S506 (a SafeLoader)
+        except OSError as error:
+            raise SchemaError(f"{path}: cannot be read ({error.strerror}). Give the path of a schema file.") from None
+        except UnicodeDecodeError:
+            raise SchemaError(f"{path}: is not UTF-8 text.") from None
+        except yaml.YAMLError as error:
+            raise SchemaError(f"{path}: is not valid YAML: {error}") from None
+        return cls.from_dict(mapping, path.name)
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping[str, Any], where: str) -> "Schema":
+        """Check and build. ``where`` names the origin in messages. ``columns`` is a mapping or a list with names."""
+        if not isinstance(mapping, Mapping):
+            raise SchemaError(f"{where}: holds no mapping. Keys: {', '.join(_KEYS)}.")
+        try:
+            unknown = [str(key) for key in mapping if key not in _KEYS]
+            if unknown:
+                raise SchemaError(f"{unknown[0]} is not a key of a schema. Keys: {', '.join(_KEYS)}.")
+            label = mapping.get("label")
+            return cls(
+                name=_text(mapping, "name"),
+                source=_text(mapping, "source"),
+                task=_text(mapping, "task"),
+                label=None if label is None else str(label),
+                columns=tuple(Column.from_dict(name, spec) for name, spec in _entries(mapping.get("columns"))),
+            )
+        except SchemaError as error:
+            raise SchemaError(f"{where}: {error}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form. Columns are a list, so that sorting keys keeps their order; :meth:`from_dict` reads it back."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            "task": self.task,
+            "label": self.label,
+            "columns": [{"name": column.name, **column.to_dict()} for column in self.columns],
+        }
+
+    def column(self, name: str) -> Column:
+        """The column of that name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise SchemaError(f"'{name}' is not a column of {self.name}. Columns: {', '.join(self.names)}.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in table order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def feature_columns(self) -> tuple[Column, ...]:
+        """All columns but a classification label; a regression label is an ordinary numeric feature."""
+        skip = self.label if self.task == "classification" else None
+        return tuple(column for column in self.columns if column.name != skip)
+
+    @property
+    def label_column(self) -> Column | None:
+        """The label of either task; None for task ``none``."""
+        return None if self.label is None else self.column(self.label)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Class names in order of their index; one empty name unless the task is classification."""
+        if self.task != "classification" or self.label is None:
+            return ("",)
+        return self.column(self.label).categories
+
+
+def _text(mapping: Mapping[str, Any], key: str) -> str:
+    value = mapping.get(key)
+    if value is None or not str(value).strip():
+        raise SchemaError(f"{key} is missing. Give it a text.")
+    return str(value)
+
+
+def _entries(columns: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(columns, Mapping):
+        return [(str(name), spec) for name, spec in columns.items()]
+    if isinstance(columns, list | tuple) and all(isinstance(item, Mapping) and "name" in item for item in columns):
+        return [(str(item["name"]), {key: item[key] for key in item if key != "name"}) for item in columns]
+    raise SchemaError("columns is missing or no mapping. Give NAME: {kind: ...} for each column.")
+
+
+class _CoreLoader(yaml.SafeLoader):
+    """Safe YAML with the scalars of YAML 1.2: ``No``, ``007`` and ``1994-03-01`` stay text. Refuses a key given twice."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (yaml's own class attribute, emptied here)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"'{key.value}' is given twice", key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep=deep)
+
+
+for _tag, _pattern, _first in (
+    ("null", r"(?:~|null|)$", ["~", "n", ""]),
+    ("bool", r"(?:true|false)$", list("tf")),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)$", list("-+0123456789")),
+    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
+):
+    _CoreLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)  # type: ignore[no-untyped-call]

@@ -1,0 +1,186 @@
+"""Train on synthetic, test on real: what a table is worth to somebody who learns from it.
+
+Scores come in two kinds, and are named apart: ``*_hard`` from predicted classes, as the papers' code does (its ROC AUC is then the
+balanced accuracy), and ``*_score`` from the ranking that the classifier gives. With two classes the positive one is the last of the
+schema's classes; with more, AUC and average precision are one-vs-rest, averaged over the classes that the test rows have, and F1 is
+weighted by class frequency. Regression has ``r2`` and ``rmse``, on the label in units of its public range (after its public transform).
+
+A training table with one class only, which a bad generator may well produce, is not an error: every classifier is then the
+constant one and gets what chance gets (ROC AUC 0.5, average precision = share of the class in the test rows).
+
+Two threads by default, one estimator each, BLAS and OpenMP held to one thread: the heavy parts (trees, BLAS) release the
+interpreter lock, and the features are shared instead of copied to processes. Features are float32, (n, d).
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, average_precision_score, f1_score, r2_score, roc_auc_score
+from threadpoolctl import threadpool_limits
+
+from likeness import rng
+from likeness.data.encoding import Encoder
+from likeness.data.schema import Schema
+from likeness.errors import DataError
+from likeness.evaluation.classifiers import SLOWEST_FIRST, Factory, select
+
+Array = NDArray[Any]
+
+CLASSIFICATION_METRICS = (
+    "roc_auc_hard",
+    "roc_auc_score",
+    "average_precision_hard",
+    "average_precision_score",
+    "f1",
+    "accuracy",
+)
+REGRESSION_METRICS = ("r2", "rmse")
+
+
+def metrics_of(task: str) -> tuple[str, ...]:
+    """Names of the scores of a task; empty for ``none``."""
+    return {"classification": CLASSIFICATION_METRICS, "regression": REGRESSION_METRICS}.get(task, ())
+
+
+def features_and_label(df: pd.DataFrame, schema: Schema) -> tuple[Array, Array]:
+    """Features (n, d) float32 and label (n,): class index int64, or the encoded numeric label in [0, 1].
+
+    The encoder counts a numeric label among the features, since it is generated like one; it is taken out here.
+    """
+    encoder = Encoder(schema)
+    codes = encoder.encode(df)
+    x = encoder.expand(codes).astype(np.float32)
+    if schema.task == "classification":
+        return x, encoder.labels(codes)
+    label = schema.label_column
+    if schema.task != "regression" or label is None:
+        raise DataError(f"{schema.name}: task {schema.task} has no label to learn. Give the schema a task and a label, or skip this.")
+    keep = np.ones(x.shape[1], bool)
+    for block in encoder.layout.blocks:
+        if block.column == label.name:
+            keep[block.start : block.stop] = False
+    return x[:, keep], codes[label.name].to_numpy(np.float64)
+
+
+def decision_scores(model: Any, x: Array, classes: Array, num_classes: int) -> Array:
+    """One score per class (n, num_classes) of a fitted classifier, larger is likelier; a class that it never saw gets the least.
+
+    Args:
+        model: fitted on labels 0..len(classes)-1.
+        x: features (n, d).
+        classes: schema class index of each label the model knows, sorted.
+        num_classes: number of classes in the schema.
+    """
+    if hasattr(model, "predict_proba"):
+        known = np.asarray(model.predict_proba(x), np.float64)
+    else:
+        known = np.asarray(model.decision_function(x), np.float64)
+        if known.ndim == 1:
+            known = np.stack([-known, known], axis=1)
+    known = np.nan_to_num(known)
+    scores = np.full((len(x), num_classes), known.min())
+    scores[:, classes] = known
+    return scores
+
+
+def one_vs_rest(truth: Array, scores: Array, metric: Callable[[Array, Array], float]) -> float:
+    """A ranking metric for class scores (n, C): of the last class if C = 2, else the mean over the classes present in ``truth``.
+
+    Where no class splits the test rows there is nothing to rank: 0.5.
+    """
+    num_classes = scores.shape[1]
+    candidates = [num_classes - 1] if num_classes == 2 else range(num_classes)
+    values = [
+        float(metric(truth == label, scores[:, label])) for label in candidates if 0 < np.sum(truth == label) < len(truth)
+    ]
+    return float(np.mean(values)) if values else 0.5
+
+
+def classification_scores(truth: Array, predicted: Array, scores: Array) -> dict[str, float]:
+    """All of :data:`CLASSIFICATION_METRICS` for class indices (n,), predictions (n,) and class scores (n, C)."""
+    num_classes = scores.shape[1]
+    hard = np.eye(num_classes)[predicted]
+    if num_classes == 2:
+        f1 = f1_score(truth, predicted, pos_label=1, zero_division=0)
+    else:
+        f1 = f1_score(truth, predicted, average="weighted", zero_division=0)
+    return {
+        "roc_auc_hard": one_vs_rest(truth, hard, roc_auc_score),
+        "roc_auc_score": one_vs_rest(truth, scores, roc_auc_score),
+        "average_precision_hard": one_vs_rest(truth, hard, average_precision_score),
+        "average_precision_score": one_vs_rest(truth, scores, average_precision_score),
+        "f1": float(f1),
+        "accuracy": float(accuracy_score(truth, predicted)),
+    }
+
+
+def fit_and_score(factory: Factory, seed: int, train: tuple[Array, Array], test: tuple[Array, Array], num_classes: int) -> dict[str, float]:
+    """Fit one estimator and score it; ``num_classes`` = 0 means regression."""
+    (x, y), (x_test, y_test) = train, test
+    if num_classes == 0:
+        predicted = np.nan_to_num(np.asarray(factory(seed).fit(x, y).predict(x_test), np.float64))
+        error = float(np.sqrt(np.mean((predicted - y_test) ** 2)))
+        return {"r2": float(r2_score(y_test, predicted)) if len(y_test) > 1 else 0.0, "rmse": error}
+    classes, labels = np.unique(y, return_inverse=True)
+    if len(classes) == 1:
+        predicted = np.full(len(y_test), classes[0])
+        return classification_scores(y_test, predicted, np.eye(num_classes)[predicted])
+    model = factory(seed).fit(x, labels)
+    predicted = classes[np.asarray(model.predict(x_test), np.int64)]
+    return classification_scores(y_test, predicted, decision_scores(model, x_test, classes, num_classes))
+
+
+def train_on_synthetic_test_on_real(
+    train_df: pd.DataFrame,
+    test_df: pd.DataFrame,
+    schema: Schema,
+    seed: int,
+    classifiers: Sequence[str] | None = None,
+    max_workers: int = 2,
+    progress: Callable[[str], None] | None = None,
+) -> pd.DataFrame:
+    """One row per estimator: ``classifier``, the scores of the task, ``seconds`` (fit and predict, wall clock).
+
+    Args:
+        train_df: typed table to learn from: synthetic, or a control.
+        test_df: typed real rows that nothing was fitted on.
+        schema: public schema of both.
+        seed: public seed of the estimators.
+        classifiers: names from the registry of the task; None means all.
+        max_workers: estimators at a time.
+        progress: called with the name of each estimator as it ends. It is told no score.
+
+    Raises:
+        DataError: the schema has no label, or a table has no rows.
+        ParamsError: an unknown estimator.
+    """
+    if not len(train_df) or not len(test_df):
+        raise DataError("utility: a table has no rows. Give a training and a test table of at least one row.")
+    train, test = features_and_label(train_df, schema), features_and_label(test_df, schema)
+    num_classes = len(schema.classes) if schema.task == "classification" else 0
+
+    def judge(name: str, factory: Factory) -> dict[str, float | str]:
+        # OpenMP limits are per thread, BLAS limits per process: hence one limit here and one around the pool.
+        with threadpool_limits(1):
+            begun = time.perf_counter()
+            scores = fit_and_score(factory, rng.public_seed(seed, f"evaluation.{name}") % 2**32, train, test, num_classes)
+            seconds = time.perf_counter() - begun
+        if progress is not None:
+            progress(name)
+        return {"classifier": name, **scores, "seconds": seconds}
+
+    chosen = select(schema.task, classifiers)
+    order = sorted(chosen, key=lambda name: SLOWEST_FIRST.index(name) if name in SLOWEST_FIRST else len(SLOWEST_FIRST))
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Unconverged fits and empty classes are expected of bad synthetic tables, and the texts may hold values.
+        warnings.simplefilter("ignore")
+        with ThreadPoolExecutor(max_workers=max_workers) as pool:
+            running = {name: pool.submit(judge, name, chosen[name]) for name in order}
+            rows = [running[name].result() for name in chosen]
+    return pd.DataFrame(rows, columns=["classifier", *metrics_of(schema.task), "seconds"])

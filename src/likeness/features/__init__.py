@@ -1,0 +1,33 @@
+"""Feature maps: one map a file, its bound proved in its docstring. They know nothing of privacy."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from likeness.errors import ReleaseError
+from likeness.features.base import FeatureMap, width
+from likeness.features.characteristic import CharacteristicFunction
+from likeness.features.constant import Constant
+from likeness.features.fourier import MixedFourierFeatures
+from likeness.features.pair_distance import PairDistance
+
+MAPS: dict[str, Callable[..., FeatureMap]] = {
+    "characteristic": CharacteristicFunction,
+    "constant": Constant,
+    "mixed_fourier": MixedFourierFeatures,
+    "pair_distance": PairDistance,
+}
+
+__all__ = ["MAPS", "FeatureMap", "from_spec", "width"]
+
+
+def from_spec(spec: Mapping[str, Any]) -> FeatureMap:
+    """Build a map from its public specification.
+
+    Raises:
+        ReleaseError: the map is not known to this version.
+    """
+    arguments = {key: tuple(value) if isinstance(value, list) else value for key, value in spec.items()}
+    name = arguments.pop("map", None)
+    if name not in MAPS:
+        raise ReleaseError(f"feature map '{name}' is not known. Maps: {', '.join(sorted(MAPS))}")
+    return MAPS[name](**arguments)

@@ -1,0 +1,33 @@
+"""What a feature map is: a bounded function of one record, fixed by public numbers before any record is read."""
+
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from likeness.bounds import Part
+
+
+class FeatureMap(Protocol):
+    """A map from inputs (n, d) to features (n, width).
+
+    The same object is called by the door on private rows (float64) and by the objective on generated rows (float32,
+    with gradients). Its ``parts`` are proved in its docstring and enforced by the door.
+    """
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Bounds of consecutive coordinates; their widths sum to the feature's width."""
+        ...
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Map inputs, shape (n, d), to features, shape (n, width)."""
+        ...
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification as JSON, enough for :func:`likeness.features.from_spec` to build the map again."""
+        ...
+
+
+def width(feature: FeatureMap) -> int:
+    """Number of coordinates of a feature."""
+    return sum(part.width for part in feature.parts)

@@ -1,0 +1,27 @@
+"""The constant 1: summed by class it counts records."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from torch import Tensor
+
+from likeness.bounds import Part
+
+
+@dataclass(frozen=True)
+class Constant:
+    """``φ(x) = 1``. Norm exactly 1; non-negative. Its sum by class is the vector of class counts."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """One coordinate in [0, 1]."""
+        return (Part(1, Fraction(1), nonnegative=True),)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Map records (n, d) to ones (n, 1)."""
+        return x.new_ones((len(x), 1))
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {"map": "constant"}

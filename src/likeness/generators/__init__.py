@@ -1,0 +1,1 @@
+"""Networks, objectives and the training loop: they see released values and public maps only."""

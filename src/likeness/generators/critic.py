@@ -1,0 +1,46 @@
+"""PEARL's critic: it moves the scale of the frequency distribution, nothing else."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from likeness.features.characteristic import CharacteristicFunction
+
+
+class FrequencyCritic:
+    r"""Ascends on the standard deviations of ω in :math:`\sup_\omega \sum_j \omega(t_j)/\omega_0(t_j) |r_j|^2`.
+
+    ω = N(0, diag σ²), one σ a dimension. The importance weights are normalized to mean 1, so that the supremum is
+    over where to look and not over how loud to shout, and each σ stays within a factor of σ₀: with few hundred
+    frequencies in a hundred dimensions an unbounded ω would settle on the one frequency with the largest noise.
+    Source: Liew, Takahashi and Ueno (2022), section 4.3.
+    """
+
+    def __init__(
+        self, feature: CharacteristicFunction, learning_rate: float, max_factor: float, device: torch.device
+    ) -> None:
+        """Start at ω = ω₀.
+
+        Args:
+            feature: the released map. learning_rate: of Adam on log σ.
+            max_factor: largest ratio of σ to σ₀ in either direction, at least 1.
+        """
+        self._feature = feature
+        base = math.log(feature.scale)
+        self._log_scale = torch.full((feature.dimension,), base, device=device, requires_grad=True)
+        self._limits = (base - math.log(max_factor), base + math.log(max_factor))
+        self._optimizer = torch.optim.Adam([self._log_scale], lr=learning_rate, maximize=True)
+
+    def weights(self) -> Tensor:
+        """ω(t)/ω₀(t), normalized to mean 1 and repeated for cosine and sine, shape (2k,)."""
+        ratio = torch.softmax(self._feature.log_density_ratio(self._log_scale), dim=0)
+        return torch.cat([ratio, ratio]) * len(ratio)
+
+    def step(self, residuals: Tensor) -> None:
+        """One Adam step up on the weighted squared residuals, shape (2k,)."""
+        self._optimizer.zero_grad()
+        (self.weights() * residuals).sum().backward()  # type: ignore[no-untyped-call]
+        self._optimizer.step()
+        with torch.no_grad():
+            self._log_scale.clamp_(*self._limits)

@@ -1,0 +1,83 @@
+"""Distance between a released mean embedding and the generator's own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class Critic(Protocol):
+    """Weights of the coordinates, learned against the generator."""
+
+    def weights(self) -> Tensor:
+        """Non-negative weights with mean 1, shape (width of the feature,), differentiable in the critic's parameters."""
+        ...
+
+    def step(self, residuals: Tensor) -> None:
+        """Ascend once on squared residuals, shape (width,)."""
+        ...
+
+
+@dataclass
+class EmbeddingObjective:
+    r"""Squared distance of joint embeddings, class by class.
+
+    .. math:: L(\theta) = \sum_c v_c \sum_j w_j \left( \tilde S_{cj} / n - \pi_c\, m_{cj}(\theta) \right)^2
+
+    with the released sum S̃, the number of records n (public, or a noisy count), the released class weights π, the
+    generator's mean feature m_c in class c, and the critic's weights w (1 without a critic). ``class_scale`` holds
+    :math:`v_c`: 1 compares joint embeddings, in which noise has the same size in every class;
+    :math:`1/\max(π_c, floor)^2` compares class means, as DP-MERF does, guarded where a class is so small that its
+    noise would be blown up.
+
+    Attributes:
+        feature: public map, applied to generated rows.
+        target: S̃/n, shape (num_classes, width).
+        class_weights: π, shape (num_classes,), sums to 1.
+        class_scale: v, shape (num_classes,).
+        critic: optional.
+    """
+
+    feature: Callable[[Tensor], Tensor]
+    target: Tensor
+    class_weights: Tensor
+    class_scale: Tensor
+    critic: Critic | None = None
+
+    def to(self, device: torch.device) -> "EmbeddingObjective":
+        """Move all tensors to a device, in single precision."""
+        for name in ("target", "class_weights", "class_scale"):
+            setattr(self, name, getattr(self, name).to(device=device, dtype=torch.float32))
+        return self
+
+    def loss(self, x: Tensor, counts: list[int]) -> Tensor:
+        """Loss of generated rows; with a critic, also moves the critic one step up.
+
+        Args:
+            x: relaxed rows in order of class, shape (n, d). counts: rows of each class.
+        """
+        features = self.feature(x)
+        means = torch.stack([part.mean(dim=0) for part in features.split(counts)])
+        residuals = self.target - self.class_weights[:, None] * means
+        squares = (self.class_scale[:, None] * residuals.square()).sum(dim=0)
+        if self.critic is None:
+            return squares.sum()
+        loss = (self.critic.weights().detach() * squares).sum()
+        self.critic.step(squares.detach())
+        return loss
+
+
+def guarded_class_scale(class_weights: Tensor, weighting: str, floor: float) -> Tensor:
+    """``v_c`` of :class:`EmbeddingObjective`.
+
+    Args:
+        class_weights: π, shape (num_classes,).
+        weighting: ``"joint"`` (1) or ``"per_class"`` (``1/max(π_c, floor)²``, scaled to mean 1).
+        floor: smallest class weight that is divided by; public.
+    """
+    if weighting == "joint":
+        return torch.ones_like(class_weights)
+    scale = class_weights.clamp(min=floor).pow(-2)
+    return scale / scale.mean()

@@ -1,0 +1,76 @@
+"""A trained generator on disk: weights as safetensors, everything else as JSON. No pickle."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+
+from likeness.errors import ArtifactError
+from likeness.generators.tabular import TabularGenerator
+from likeness.rng import public_seed
+
+GENERATORS = {"tabular": TabularGenerator}
+_BLOCK = 10_000
+
+
+@dataclass(frozen=True)
+class SavedGenerator:
+    """A generator with what sampling needs.
+
+    Attributes:
+        network: in evaluation mode. class_weights: released class weights, shape (num_classes,).
+        provenance: public facts: method, keys of the releases it was trained on.
+    """
+
+    network: TabularGenerator
+    class_weights: tuple[float, ...]
+    provenance: dict[str, Any]
+
+    def save(self, folder: Path) -> None:
+        """Write weights.safetensors and spec.json."""
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file(self.network.state_dict(), folder / "weights.safetensors")
+        spec = {
+            "format": 1,
+            **self.network.spec(),
+            "class_weights": list(self.class_weights),
+            "provenance": self.provenance,
+        }
+        (folder / "spec.json").write_text(json.dumps(spec, indent=1, sort_keys=True) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> "SavedGenerator":
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            ArtifactError: files are missing or not ours.
+        """
+        try:
+            spec = json.loads((folder / "spec.json").read_text())
+            network = GENERATORS[spec["generator"]].from_spec(spec)
+            network.load_state_dict(load_file(folder / "weights.safetensors"))
+        except FileNotFoundError as error:
+            raise ArtifactError(f"{folder} holds no generator. Run: dvc repro train") from error
+        except (KeyError, ValueError, RuntimeError) as error:
+            raise ArtifactError(f"{folder}: not a generator of format 1. Run: dvc repro train") from error
+        network.eval()
+        return cls(network, tuple(spec["class_weights"]), spec["provenance"])
+
+    def draw(self, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Draw encoded rows; more rows cost no privacy.
+
+        Args:
+            rows: how many. seed: public; the same seed gives the same rows.
+
+        Returns:
+            x of shape (rows, width), float64, and classes of shape (rows,), int64.
+        """
+        generator = torch.Generator().manual_seed(public_seed(seed, "sample"))
+        weights = torch.tensor(self.class_weights, dtype=torch.float64)
+        labels = torch.multinomial(weights, rows, replacement=True, generator=generator)
+        x = torch.cat([self.network.draw(part, generator) for part in labels.split(_BLOCK)])
+        return x.double().numpy(), labels.numpy()

@@ -1,0 +1,85 @@
+"""A conditional generator of encoded rows: one head a column."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from likeness.data.layout import Layout
+
+
+class TabularGenerator(nn.Module):
+    """fc → bn → relu → fc → bn → relu → fc → one head a column, conditioned on the class (Liew et al. 2022, App. H).
+
+    Unit and indicator columns pass a logistic sigmoid, the paper's tanh rescaled to [0, 1]; one-hot blocks a softmax.
+    """
+
+    def __init__(self, layout: Layout, latent_dim: int, hidden: Sequence[int], sampling: str = "argmax") -> None:
+        """Build the network.
+
+        Args:
+            layout: columns of an encoded row and the number of classes.
+            latent_dim: dimension of z ~ N(0, I).
+            hidden: widths of the hidden layers.
+            sampling: how a category is chosen from a softmax when rows are written: argmax (the paper) or categorical.
+        """
+        super().__init__()
+        self.layout = layout
+        self.latent_dim = latent_dim
+        self.hidden = tuple(hidden)
+        self.sampling = sampling
+        widths = [latent_dim + layout.num_classes, *hidden]
+        layers: list[nn.Module] = []
+        for before, after in zip(widths, widths[1:], strict=False):
+            layers += [nn.Linear(before, after), nn.BatchNorm1d(after), nn.ReLU()]
+        self.body = nn.Sequential(*layers, nn.Linear(widths[-1], layout.width))
+        self._onehot = [(block.start, block.stop) for block in layout.blocks if block.kind == "onehot"]
+
+    def forward(self, z: Tensor, labels: Tensor) -> Tensor:
+        """Relaxed rows in the unit cube, differentiable.
+
+        Args:
+            z: latent, shape (n, latent_dim). labels: classes, shape (n,).
+
+        Returns:
+            shape (n, width).
+        """
+        classes = nn.functional.one_hot(labels, self.layout.num_classes).to(z)
+        raw = self.body(torch.cat([z, classes], dim=1))
+        outputs = []
+        position = 0
+        for start, stop in self._onehot:
+            outputs += [torch.sigmoid(raw[:, position:start]), torch.softmax(raw[:, start:stop], dim=1)]
+            position = stop
+        outputs.append(torch.sigmoid(raw[:, position:]))
+        return torch.cat(outputs, dim=1)
+
+    @torch.no_grad()
+    def draw(self, labels: Tensor, generator: torch.Generator) -> Tensor:
+        """Rows with one category a block, shape (n, width), from public randomness."""
+        z = torch.randn(len(labels), self.latent_dim, generator=generator)
+        x: Tensor = self(z, labels)
+        for start, stop in self._onehot:
+            block = x[:, start:stop]
+            if self.sampling == "categorical":
+                chosen = torch.multinomial(block, 1, generator=generator).squeeze(1)
+            else:
+                chosen = block.argmax(dim=1)
+            x[:, start:stop] = nn.functional.one_hot(chosen, stop - start).to(x)
+        return x
+
+    def spec(self) -> dict[str, Any]:
+        """Everything but the weights, as JSON."""
+        return {
+            "generator": "tabular",
+            "layout": self.layout.to_dict(),
+            "latent_dim": self.latent_dim,
+            "hidden": list(self.hidden),
+            "sampling": self.sampling,
+        }
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> "TabularGenerator":
+        """Inverse of :meth:`spec`."""
+        return cls(Layout.from_dict(spec["layout"]), spec["latent_dim"], spec["hidden"], spec["sampling"])

@@ -1,0 +1,26 @@
+"""Recipes: one file a method. A new one is a file here, a map in features, and two registry lines."""
+
+from likeness.errors import ParamsError
+from likeness.methods.base import Context, Method
+from likeness.methods.merf import Merf
+from likeness.methods.pearl import Pearl
+from likeness.params import Params, allowed, build
+
+METHODS: dict[str, type[Method]] = {"merf": Merf, "pearl": Pearl}
+
+__all__ = ["METHODS", "Context", "Method", "method_from"]
+
+
+def method_from(params: Params) -> Method:
+    """The method that params.yaml chooses, from its own section.
+
+    Raises:
+        ParamsError: the method is not known, or its section is missing or wrong.
+    """
+    allowed("method", params.method, METHODS)
+    if params.method not in params.sections:
+        raise ParamsError(f"params.yaml: section '{params.method}' is missing; the method needs its settings there")
+    unknown = sorted(set(params.sections) - set(METHODS))
+    if unknown:
+        raise ParamsError(f"params.yaml: {unknown[0]} is not a section. Methods: {', '.join(METHODS)}")
+    return build(METHODS[params.method], params.sections[params.method], params.method)

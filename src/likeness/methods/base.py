@@ -1,0 +1,92 @@
+"""What a method is: which queries, which map, which objective. A recipe, one file a method."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from likeness.data.layout import Layout
+from likeness.features import Constant
+from likeness.generators.objective import EmbeddingObjective
+from likeness.generators.tabular import TabularGenerator
+from likeness.generators.training import TrainingSettings
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
+from likeness.release.released import Released
+
+CLASS_COUNTS = "class_counts"
+EMBEDDING = "embedding"
+
+
+@dataclass(frozen=True)
+class Context:
+    """Public facts that every recipe may use.
+
+    Attributes:
+        layout: columns of an encoded row. adjacency: as text. num_records: public under replace_one, else None.
+        seed: public seed of the run.
+    """
+
+    layout: Layout
+    adjacency: str
+    num_records: int | None
+    seed: int
+
+
+class Method(ABC):
+    """A recipe. Subclasses are frozen dataclasses of their own settings in params.yaml."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def shares(self) -> list[QueryShare]:
+        """The queries and their shares of ρ, in the order in which they are released."""
+
+    @abstractmethod
+    def auxiliary_queries(self, context: Context) -> list[Query]:
+        """Queries of the auxiliary stage."""
+
+    @abstractmethod
+    def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
+        """The query of the privatize stage. May depend on released values, never on rows."""
+
+    @abstractmethod
+    def build_generator(self, context: Context) -> TabularGenerator:
+        """An untrained generator."""
+
+    @abstractmethod
+    def build_objective(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: torch.device
+    ) -> EmbeddingObjective:
+        """What the generator is trained against."""
+
+    @property
+    @abstractmethod
+    def training(self) -> TrainingSettings:
+        """How it is trained."""
+
+
+def class_counts_query(context: Context) -> Query:
+    """Counts of records by class. Under add_remove_one their sum also estimates the number of records."""
+    return Query(CLASS_COUNTS, "auxiliary", Constant(), num_groups=context.layout.num_classes)
+
+
+def class_weights(released: Released) -> Tensor:
+    """Class weights π from noisy counts, shape (num_classes,), float64.
+
+    Post-processing: a count below one standard deviation of its own noise (and below 1) is raised to it, so that a
+    small class is rare rather than absent, and never has a negative weight; then the weights are scaled to sum to 1.
+    """
+    counts = torch.from_numpy(released.values[:, 0].copy()).clamp(min=max(1.0, released.noise_std))
+    return counts / counts.sum()
+
+
+def number_of_records(context: Context, released: Released) -> float:
+    """n: public under replace_one, else the sum of the noisy class counts, at least 1."""
+    if context.num_records is not None:
+        return float(context.num_records)
+    return max(1.0, math.fsum(released.values[:, 0].tolist()))

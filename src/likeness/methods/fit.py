@@ -1,0 +1,57 @@
+"""Train a method's generator against its releases: the sentence that stage, API and benchmarks share."""
+
+import sys
+import time
+from collections.abc import Mapping
+
+import torch
+
+from likeness.generators.saved import SavedGenerator
+from likeness.generators.training import choose_device, rows_per_class, train
+from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights
+from likeness.release.released import Released
+from likeness.rng import public_seed
+
+
+def fit(
+    method: Method,
+    context: Context,
+    auxiliary: Mapping[str, Released],
+    embedding: Released,
+    device: str = "auto",
+    threads: int = 2,
+) -> tuple[SavedGenerator, list[tuple[int, float]]]:
+    """Build and train; deterministic on one machine for the same seed, release and number of threads.
+
+    Returns:
+        the generator, and its loss curve as (iteration, loss).
+    """
+    torch.set_num_threads(threads)
+    torch.manual_seed(public_seed(context.seed, "train.weights"))
+    chosen = choose_device(device)
+    network = method.build_generator(context)
+    objective = method.build_objective(context, auxiliary, embedding, chosen)
+    weights = class_weights(auxiliary[CLASS_COUNTS])
+    settings = method.training
+    counts = rows_per_class(weights, settings.batch_size)
+    losses = train(network, network.latent_dim, objective, counts, settings, chosen, context.seed, _Progress(method.name))
+    keys = sorted(released.receipt.key for released in [*auxiliary.values(), embedding])
+    provenance = {"method": method.name, "releases": keys, "private": embedding.receipt.private}
+    return SavedGenerator(network, tuple(weights.tolist()), provenance), losses
+
+
+class _Progress:
+    """A line on standard error every few seconds, for logs as well as for terminals."""
+
+    def __init__(self, name: str, every: float = 5.0) -> None:
+        self._name = name
+        self._every = every
+        self._started = self._told = time.monotonic()
+
+    def __call__(self, iteration: int, total: int, loss: float) -> None:
+        now = time.monotonic()
+        if now - self._told >= self._every or iteration == total:
+            self._told = now
+            left = (now - self._started) / iteration * (total - iteration)
+            line = f"train {self._name}: step {iteration} of {total}, loss {loss:.5g}, {left:.0f} s left"
+            print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,110 @@
+"""DP-MERF: random Fourier features of mixed tables, by class (Harder, Adamczewski and Park 2021)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+
+from likeness.features import MixedFourierFeatures
+from likeness.generators.objective import EmbeddingObjective, guarded_class_scale
+from likeness.generators.tabular import TabularGenerator
+from likeness.generators.training import TrainingSettings
+from likeness.methods.base import (
+    CLASS_COUNTS,
+    EMBEDDING,
+    Context,
+    Method,
+    class_counts_query,
+    class_weights,
+    number_of_records,
+)
+from likeness.methods.settings import TableTraining
+from likeness.params import require
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
+from likeness.release.released import Released
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Section ``merf.plan.shares``: parts of ρ, summing to 1."""
+
+    class_counts: float
+    embedding: float
+
+
+@dataclass(frozen=True)
+class PlanSettings:
+    """Section ``merf.plan``."""
+
+    shares: Shares
+
+
+@dataclass(frozen=True)
+class Privatize:
+    """Section ``merf.privatize``."""
+
+    num_frequencies: int = 500
+    lengthscale: float = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(self.num_frequencies >= 1, "merf.privatize.num_frequencies", self.num_frequencies, "at least 1")
+        require(self.lengthscale > 0, "merf.privatize.lengthscale", self.lengthscale, "greater than 0")
+
+
+@dataclass(frozen=True)
+class Merf(Method):
+    """Fourier features of the numeric columns beside scaled one-hot columns; class weights from noisy counts."""
+
+    name: ClassVar[str] = "merf"
+    plan: PlanSettings
+    train: TableTraining
+    privatize: Privatize = field(default_factory=Privatize)
+
+    def shares(self) -> list[QueryShare]:
+        """Class counts and embedding."""
+        return [
+            QueryShare(CLASS_COUNTS, "auxiliary", self.plan.shares.class_counts),
+            QueryShare(EMBEDDING, "privatize", self.plan.shares.embedding),
+        ]
+
+    def auxiliary_queries(self, context: Context) -> list[Query]:
+        """Counts by class."""
+        return [class_counts_query(context)]
+
+    def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
+        """The mixed map; its length scale is a public setting, never a median of private distances."""
+        layout = context.layout
+        feature = MixedFourierFeatures(
+            num_frequencies=self.privatize.num_frequencies,
+            lengthscale=self.privatize.lengthscale,
+            seed=self.privatize.seed,
+            numeric=tuple(int(column) for column in layout.numeric_columns),
+            categorical=tuple(int(column) for column in layout.onehot_columns),
+            num_categorical=sum(block.kind == "onehot" for block in layout.blocks),
+        )
+        return Query(EMBEDDING, "privatize", feature, num_groups=layout.num_classes)
+
+    def build_generator(self, context: Context) -> TabularGenerator:
+        """The same network as PEARL's, for fair comparison."""
+        return TabularGenerator(context.layout, self.train.latent_dim, self.train.hidden, self.train.sampling)
+
+    def build_objective(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: torch.device
+    ) -> EmbeddingObjective:
+        """Distance of mean embeddings; by class when ``class_weighting: per_class``."""
+        weights = class_weights(auxiliary[CLASS_COUNTS])
+        return EmbeddingObjective(
+            feature=self.embedding_query(context, auxiliary).feature,
+            target=torch.from_numpy(embedding.values) / number_of_records(context, auxiliary[CLASS_COUNTS]),
+            class_weights=weights,
+            class_scale=guarded_class_scale(weights, self.train.class_weighting, self.train.class_weight_floor),
+        ).to(device)
+
+    @property
+    def training(self) -> TrainingSettings:
+        """Section ``merf.train``."""
+        return self.train.loop

@@ -1,0 +1,37 @@
+"""Settings that several recipes share."""
+
+from dataclasses import dataclass
+
+from likeness.generators.training import TrainingSettings
+from likeness.params import allowed, require
+
+
+@dataclass(frozen=True)
+class TableTraining:
+    """Sections ``METHOD.train``: network, loss and optimizer for tables."""
+
+    iterations: int
+    batch_size: int
+    learning_rate: float
+    latent_dim: int
+    hidden: tuple[int, ...]
+    schedule: str = "constant"
+    class_weighting: str = "joint"
+    class_weight_floor: float = 0.05
+    sampling: str = "argmax"
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(self.iterations >= 1, "train.iterations", self.iterations, "at least 1")
+        require(self.batch_size >= 2, "train.batch_size", self.batch_size, "at least 2")
+        require(self.learning_rate > 0, "train.learning_rate", self.learning_rate, "greater than 0")
+        require(self.latent_dim >= 1, "train.latent_dim", self.latent_dim, "at least 1")
+        require(0 < self.class_weight_floor <= 1, "train.class_weight_floor", self.class_weight_floor, "in (0, 1]")
+        allowed("train.schedule", self.schedule, ("constant", "cosine"))
+        allowed("train.class_weighting", self.class_weighting, ("joint", "per_class"))
+        allowed("train.sampling", self.sampling, ("argmax", "categorical"))
+
+    @property
+    def loop(self) -> TrainingSettings:
+        """The part that the training loop needs."""
+        return TrainingSettings(self.iterations, self.batch_size, self.learning_rate, self.schedule)

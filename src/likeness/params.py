@@ -1,0 +1,248 @@
+"""Typed settings from params.yaml. An unknown key, a wrong type or a value out of range is refused by name."""
+
+import math
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from likeness.errors import ParamsError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """Section ``privacy``: the promise."""
+
+    epsilon: float
+    delta: float
+    identity: str
+    unit: str
+    adjacency: str = "add_remove_one"
+    num_records: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(self.epsilon > 0, "privacy.epsilon", self.epsilon, "greater than 0; inf for no privacy")
+        require(0 < self.delta < 1, "privacy.delta", self.delta, "between 0 and 1, well below 1 / records")
+        allowed("privacy.adjacency", self.adjacency, ("add_remove_one", "replace_one"))
+        require(self.identity.strip() != "", "privacy.identity", self.identity, "a name for the people in the data")
+
+
+@dataclass(frozen=True)
+class Cap:
+    """Section ``ledger.cap``: the most that may ever be spent on one identity."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(self.epsilon > 0, "ledger.cap.epsilon", self.epsilon, "greater than 0")
+        require(0 < self.delta < 1, "ledger.cap.delta", self.delta, "between 0 and 1")
+
+
+@dataclass(frozen=True)
+class LedgerSettings:
+    """Section ``ledger``."""
+
+    cap: Cap
+    home: str | None = None
+    slot: str = "1"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Section ``ingest.split``: by a public column, or by a fraction."""
+
+    column: str | None = None
+    train: str = "train"
+    test: str = "test"
+    test_fraction: float = 0.2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(0 < self.test_fraction < 1, "ingest.split.test_fraction", self.test_fraction, "between 0 and 1")
+
+
+@dataclass(frozen=True)
+class Ingest:
+    """Section ``ingest``."""
+
+    source: str
+    schema: str
+    split: Split = field(default_factory=Split)
+
+
+@dataclass(frozen=True)
+class Train:
+    """Section ``train``: what holds for every method."""
+
+    device: str = "auto"
+    seed: int = 0
+    threads: int = 2
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(self.threads >= 1, "train.threads", self.threads, "at least 1")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Section ``sample``."""
+
+    rows: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(self.rows >= 1, "sample.rows", self.rows, "at least 1")
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Section ``evaluate``."""
+
+    seed: int = 0
+    bins: int = 16
+    max_tuples: int = 200
+    workers: int = 2
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(self.bins >= 2, "evaluate.bins", self.bins, "at least 2")
+        require(self.max_tuples >= 1, "evaluate.max_tuples", self.max_tuples, "at least 1")
+        require(self.workers >= 1, "evaluate.workers", self.workers, "at least 1")
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Section ``tracking``."""
+
+    experiment: str
+    uri: str | None = None
+    internal_metrics: bool = False
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Section ``schedule``."""
+
+    cron: str
+    timezone: str = "UTC"
+
+
+@dataclass(frozen=True)
+class Params:
+    """All of params.yaml. ``sections`` holds the methods' own sections as written."""
+
+    method: str
+    privacy: Privacy
+    ledger: LedgerSettings
+    ingest: Ingest
+    train: Train
+    sample: Sample
+    evaluate: Evaluate
+    tracking: Tracking
+    schedule: Schedule
+    sections: Mapping[str, Any]
+
+
+def load_params(path: Path | str = "params.yaml") -> Params:
+    """Read and check params.yaml.
+
+    Raises:
+        ParamsError: names the file, the key, the rule and what is allowed.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ParamsError(f"{path} is missing. Run from the project's folder.")
+    try:
+        content = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise ParamsError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise ParamsError(f"{path} must hold sections, one a line")
+    known = [item.name for item in fields(Params) if item.name != "sections"]
+    sections = {key: value for key, value in content.items() if key not in known}
+    own = {key: value for key, value in content.items() if key in known}
+    try:
+        return build(Params, {**own, "sections": sections}, "")
+    except ParamsError as error:
+        raise ParamsError(f"{path}: {error}") from None
+
+
+def build(cls: type[T], mapping: Any, where: str) -> T:
+    """Make a settings dataclass from a mapping, recursively.
+
+    Args:
+        cls: a frozen dataclass. mapping: what YAML gave. where: dotted path for messages, empty at the top.
+
+    Raises:
+        ParamsError: an unknown or missing key, or a value of the wrong type.
+    """
+    if not isinstance(mapping, Mapping):
+        raise ParamsError(f"{where} must be a section with settings, got {mapping!r}")
+    known = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
+    for key in mapping:
+        if key not in known:
+            raise ParamsError(f"{_join(where, key)} is not a setting. Settings: {', '.join(known)}")
+    hints = typing.get_type_hints(cls)
+    values = {}
+    for name, item in known.items():
+        if name in mapping:
+            values[name] = _convert(mapping[name], hints[name], _join(where, name))
+        elif item.default is MISSING and item.default_factory is MISSING:
+            raise ParamsError(f"{_join(where, name)} is missing")
+    return cls(**values)
+
+
+def _convert(value: Any, hint: Any, where: str) -> Any:
+    """Check one value against its type. YAML reads ``1e-5`` as text and ``.inf`` as a number; both are numbers here."""
+    if is_dataclass(hint):
+        return build(hint, value, where)  # type: ignore[arg-type]
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is types.UnionType:
+        return None if value is None else _convert(value, arguments[0], where)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ParamsError(f"{where} must be a list, got {value!r}")
+        return tuple(_convert(item, arguments[0], f"{where}[{place}]") for place, item in enumerate(value))
+    if origin is not None and issubclass(origin, Mapping):
+        return value
+    if hint is float and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ParamsError(f"{where} must be a number, got {value!r}") from None
+        if math.isnan(number):
+            raise ParamsError(f"{where} must be a number, got {value!r}")
+        return number
+    if hint is str and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
+        raise ParamsError(f"{where} must be of type {hint.__name__}, got {value!r}")
+    return value
+
+
+def require(condition: bool, key: str, value: Any, rule: str) -> None:
+    """Refuse a value by name."""
+    if not condition:
+        raise ParamsError(f"{key} must be {rule}, got {value!r}")
+
+
+def allowed(key: str, value: str, names: typing.Iterable[str]) -> None:
+    """Refuse a name that is not in the list."""
+    names = list(names)
+    if value not in names:
+        raise ParamsError(f"{key} must be one of {', '.join(names)}, got {value!r}")
+
+
+def _join(where: str, key: Any) -> str:
+    return f"{where}.{key}" if where else str(key)

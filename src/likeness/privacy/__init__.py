@@ -1,0 +1,1 @@
+"""Adjacency, sensitivity, receipts, calibration, accounting, noise and the ledger. Knows nothing of data or features."""

@@ -1,0 +1,158 @@
+"""The plan: which query may spend which part of ρ. It knows no data."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from likeness.canonical import sha256_json
+from likeness.errors import PlanError
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.calibration import epsilon_of_rho, rho_for
+
+
+@dataclass(frozen=True)
+class QueryShare:
+    """A query that a method asks for, and its share of ρ.
+
+    Attributes:
+        query: name, unique within the plan.
+        stage: the stage that releases it, ``"auxiliary"`` or ``"privatize"``.
+        share: part of the total ρ, in (0, 1]. The shares of a plan sum to 1.
+    """
+
+    query: str
+    stage: str
+    share: float
+
+
+@dataclass(frozen=True)
+class PlannedQuery:
+    """A query with its noise: ``noise_multiplier = σ/Δ = 1/sqrt(2ρ)``, 0 when there is no privacy."""
+
+    query: str
+    stage: str
+    share: float
+    rho: float
+    noise_multiplier: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every noise multiplier of a run, from public settings alone."""
+
+    method: str
+    identity: str
+    adjacency: Adjacency
+    epsilon: float
+    delta: float
+    num_records: int | None
+    queries: tuple[PlannedQuery, ...]
+
+    @property
+    def rho(self) -> float:
+        """Total ρ of the plan."""
+        return math.fsum(query.rho for query in self.queries)
+
+    @property
+    def private(self) -> bool:
+        """False when ``epsilon: inf`` was asked for."""
+        return math.isfinite(self.epsilon)
+
+    @property
+    def digest(self) -> str:
+        """Identity of the plan in the ledger."""
+        return sha256_json(self.to_dict())
+
+    def query(self, name: str) -> PlannedQuery:
+        """The planned query of that name."""
+        for query in self.queries:
+            if query.query == name:
+                return query
+        names = ", ".join(query.query for query in self.queries)
+        raise PlanError(f"plan.json has no query '{name}'. Queries: {names}. Run the plan stage again.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON value; infinities as text."""
+        return {"format": 1, **{key: _text(value) for key, value in asdict(self).items()}}
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> "Plan":
+        """Inverse of :meth:`to_dict`."""
+        if value.get("format") != 1:
+            raise PlanError("plan.json has an unknown format. Run the plan stage again with this version.")
+        queries = tuple(PlannedQuery(**{key: _number(item) for key, item in q.items()}) for q in value["queries"])
+        return cls(
+            method=value["method"],
+            identity=value["identity"],
+            adjacency=Adjacency(value["adjacency"]),
+            epsilon=float(value["epsilon"]),
+            delta=value["delta"],
+            num_records=value["num_records"],
+            queries=queries,
+        )
+
+
+def make_plan(
+    *,
+    method: str,
+    identity: str,
+    shares: Sequence[QueryShare],
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency,
+    num_records: int | None,
+) -> Plan:
+    """Split the ρ of the target by shares.
+
+    ``ρ_total`` is the largest ρ whose conversion is at most (ε, δ); ``ρ_j = share_j · ρ_total``. Splitting ε and δ
+    instead, as DP-HP does, is basic composition and wastes budget.
+
+    Raises:
+        PlanError: the shares do not sum to 1, the target is impossible, or ``num_records`` contradicts the adjacency.
+    """
+    names = [share.query for share in shares]
+    if len(set(names)) != len(names):
+        raise PlanError(f"plan: two queries have the same name among {', '.join(names)}")
+    for share in shares:
+        if not 0 < share.share <= 1:
+            raise PlanError(f"{method}.plan.shares.{share.query} must lie in (0, 1], got {share.share}")
+    total_share = math.fsum(share.share for share in shares)
+    if abs(total_share - 1) > 1e-9:
+        listed = ", ".join(f"{share.query} {share.share}" for share in shares)
+        raise PlanError(f"{method}.plan.shares must sum to 1, they sum to {total_share:.6g} ({listed})")
+    if adjacency is Adjacency.REPLACE_ONE and (num_records is None or num_records < 1):
+        raise PlanError(
+            "privacy.num_records is needed when privacy.adjacency is replace_one: the number of training records is "
+            "then public. Give it, or use add_remove_one, which keeps it private."
+        )
+    if adjacency is Adjacency.ADD_REMOVE_ONE and num_records is not None:
+        raise PlanError(
+            "privacy.num_records must be null when privacy.adjacency is add_remove_one: the number of records is "
+            "private there and is estimated from a noisy count."
+        )
+    total = rho_for(epsilon, delta)
+    queries = []
+    for share in shares:
+        rho = share.share / total_share * total if math.isfinite(total) else math.inf
+        multiplier = 1 / math.sqrt(2 * rho) if math.isfinite(rho) else 0.0
+        queries.append(PlannedQuery(share.query, share.stage, share.share, rho, multiplier))
+    plan = Plan(method, identity, adjacency, epsilon, delta, num_records, tuple(queries))
+    reached = epsilon_of_rho(plan.rho, delta)
+    if plan.private and reached > epsilon:
+        raise PlanError(f"the plan reaches epsilon {reached:.9g} at delta {delta:g}, more than the target {epsilon:g}")
+    return plan
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, float) and math.isinf(value):
+        return "inf"
+    if isinstance(value, list | tuple):
+        return [_text(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _text(item) for key, item in value.items()}
+    return value
+
+
+def _number(value: Any) -> Any:
+    return math.inf if value == "inf" else value

@@ -1,0 +1,1 @@
+"""The door: the only code that sums private rows, and the only way a value leaves them."""

@@ -1,0 +1,56 @@
+"""A query: public facts only. What is asked, of whom, and how it is bounded."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from likeness.features import FeatureMap, width
+from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
+from likeness.release.terms import EachRecord, Terms
+
+# A term's norm is at most 2**30 lattice steps: its square fits an int64, and so do sums over 2**32 records.
+_NORM_BITS = 30
+MAX_TERMS = 2**32
+
+
+@dataclass(frozen=True)
+class Query:
+    """Sum a bounded feature over the terms of a table, by class.
+
+    Attributes:
+        name: unique within a method. stage: ``"auxiliary"`` or ``"privatize"``.
+        feature: the bounded map.
+        num_groups: number of classes; the sum has shape (num_groups, width of the feature).
+        terms: how records become terms.
+    """
+
+    name: str
+    stage: str
+    feature: FeatureMap
+    num_groups: int = 1
+    terms: Terms = field(default_factory=EachRecord)
+
+    @property
+    def width(self) -> int:
+        """Coordinates of one feature vector."""
+        return width(self.feature)
+
+    @property
+    def dimension(self) -> int:
+        """Coordinates of the release."""
+        return self.num_groups * self.width
+
+    @property
+    def lattice_bits(self) -> int:
+        """One unit of the feature is ``2**lattice_bits`` lattice steps."""
+        norm_squared = sum(part.norm_bound_squared for part in self.feature.parts)
+        return _NORM_BITS - max(0, math.ceil(math.log2(norm_squared) / 2))
+
+    def sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """Squared L2 sensitivity of the integer sum, exact; see :func:`lattice_sensitivity_squared`."""
+        change = self.terms.change(adjacency)
+        return lattice_sensitivity_squared(self.feature.parts, self.lattice_bits, change, self.num_groups)
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification of feature and terms."""
+        return {**self.feature.spec(), **self.terms.spec()}

@@ -1,0 +1,113 @@
+"""Released files: noisy values with their receipt inside. Needs only numpy and safetensors to read."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from likeness.canonical import canonical_json, sha256_bytes
+from likeness.errors import ArtifactError, ReleaseError
+from likeness.privacy.receipt import Receipt
+
+
+@dataclass(frozen=True)
+class Released:
+    """What anyone may see: noisy sums and the receipt that says how noisy.
+
+    Attributes:
+        lattice: noisy sums in lattice steps, shape (num_groups, width), int64.
+        receipt: see :class:`Receipt`.
+    """
+
+    lattice: np.ndarray
+    receipt: Receipt
+
+    @property
+    def values(self) -> np.ndarray:
+        """Noisy sums in units of the feature, float64."""
+        return self.lattice * 2.0**-self.receipt.lattice_bits
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of the noise of one coordinate, in units of the feature."""
+        return self.receipt.noise_scale * 2.0**-self.receipt.lattice_bits
+
+
+def to_bytes(released: Released) -> bytes:
+    """One safetensors file; the receipt is its only metadata entry, so the bytes are determined."""
+    from safetensors.numpy import save
+
+    return save({"lattice": released.lattice}, metadata={"receipt": canonical_json(released.receipt.to_dict())})
+
+
+def from_bytes(data: bytes, where: str) -> Released:
+    """Read a released file.
+
+    Raises:
+        ReleaseError: it is not one, or its numbers do not have the shape that the receipt says.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        lattice = load(data)["lattice"]
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        receipt = Receipt.from_dict(json.loads(header["__metadata__"]["receipt"]), where)
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise ReleaseError(f"{where}: not a released file. Run the stage that writes it again.") from error
+    if lattice.dtype != np.int64 or lattice.size != receipt.dimension or len(lattice) != receipt.num_groups:
+        raise ReleaseError(f"{where}: the values do not have the shape that the receipt says")
+    return Released(lattice, receipt)
+
+
+def load_released(path: Path) -> Released:
+    """Read one released file.
+
+    Raises:
+        ArtifactError: there is no such file.
+    """
+    if not path.exists():
+        raise ArtifactError(f"{path} is missing. Run: dvc repro")
+    return from_bytes(path.read_bytes(), str(path))
+
+
+def load_folder(folder: Path) -> dict[str, Released]:
+    """All released files of a folder, by the name of their query."""
+    files = [load_released(path) for path in sorted(folder.glob("*.safetensors"))]
+    return {released.receipt.query: released for released in files}
+
+
+def check_known(paths: list[Path], ledger_home: str | None) -> None:
+    """Refuse released files that the ledger does not know: rolled back, edited, or drawn elsewhere.
+
+    A machine that only trains has no ledger; that must be said aloud with ``LIKENESS_LEDGER=absent``.
+
+    Raises:
+        ReleaseError: a file is not, byte for byte, what the ledger committed.
+    """
+    if os.environ.get("LIKENESS_LEDGER") == "absent":
+        print("LIKENESS_LEDGER=absent: released files are not checked against a ledger on this machine")
+        return
+    from likeness.privacy.home import locate
+    from likeness.privacy.ledger import Ledger
+
+    ledger = Ledger.open(locate(ledger_home))
+    for path in paths:
+        receipt = load_released(path).receipt
+        check_against(ledger.commits(), path, receipt, ledger.id)
+
+
+def check_against(commits: Mapping[str, tuple[int, str]], path: Path, receipt: Receipt, ledger_id: str) -> None:
+    """Compare one file with the ledger's commits, a mapping from key to (seq of the reservation, SHA-256)."""
+    expected = commits.get(receipt.key)
+    if receipt.ledger_id != ledger_id or expected is None:
+        raise ReleaseError(
+            f"{path}: the ledger on this machine does not know this release (entry {receipt.ledger_seq} of ledger "
+            f"{receipt.ledger_id}). Either the file comes from another ledger, or the ledger was restored from an "
+            "older copy: restore the newest one. To train where there is no ledger: LIKENESS_LEDGER=absent"
+        )
+    if expected != (receipt.ledger_seq, sha256_bytes(path.read_bytes())):
+        raise ReleaseError(f"{path}: not the bytes that the ledger committed. Run its stage again to restore them.")

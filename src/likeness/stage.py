@@ -1,0 +1,50 @@
+"""How a stage runs: settings in, plain errors out, a marker of when it ended."""
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from likeness.errors import LikenessError
+from likeness.params import Params, load_params
+
+MARKERS = Path(".likeness/stages")
+_ERRORS = Path("data/private/errors")
+
+
+def run_stage(name: str, main: Callable[[Params], None]) -> None:
+    """Run a stage as a script.
+
+    An error raised on purpose is shown as its message, exit code 2. Any other error might quote a private value, so
+    only its type and place are shown, exit code 3; the traceback goes to ``data/private/errors``.
+    """
+    started = time.time()
+    try:
+        main(load_params())
+    except LikenessError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        sys.exit(2)
+    except Exception as error:
+        _keep_private(name, error)
+        sys.exit(3)
+    MARKERS.mkdir(parents=True, exist_ok=True)
+    marker = {"started": started, "ended": time.time(), "seconds": round(time.time() - started, 3)}
+    (MARKERS / f"{name}.json").write_text(json.dumps(marker))
+
+
+def _keep_private(name: str, error: Exception) -> None:
+    """Tell what went wrong without quoting it."""
+    _ERRORS.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = _ERRORS / f"{name}.txt"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write("".join(traceback.format_exception(error)))
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    print(
+        f"{name}: unexpected {type(error).__name__} at {Path(place.filename).name}:{place.lineno}. Its text may quote "
+        f"private values, so it is kept in {path}. Please report the line above.",
+        file=sys.stderr,
+    )

@@ -1,0 +1,180 @@
+"""The account of a run: what was really released, composed, checked against ledger and target, in two forms."""
+
+import math
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from likeness import __version__
+from likeness.artifacts import AUXILIARY, EMBEDDING
+from likeness.errors import ReleaseError
+from likeness.params import Params
+from likeness.privacy.accountant import Account, compose
+from likeness.privacy.ledger import Ledger
+from likeness.privacy.plan import Plan
+from likeness.privacy.receipt import Receipt
+from likeness.release.released import check_against, load_released
+
+# The guarantee may exceed the target by rounding only.
+_TOLERANCE = 1e-9
+
+
+def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
+    """Compose every receipt of the run; the content of ``reports/privacy.json``.
+
+    Raises:
+        ReleaseError: a released file is missing, unknown to the ledger or not of this plan, or the total exceeds the
+            target.
+    """
+    paths = [*sorted(AUXILIARY.glob("*.safetensors")), EMBEDDING]
+    receipts = {path: load_released(path).receipt for path in paths}
+    commits, ledger_id = ledger.commits(), ledger.id
+    for path, receipt in receipts.items():
+        check_against(commits, path, receipt, ledger_id)
+    _check_complete(plan, list(receipts.values()))
+    total = compose(list(receipts.values()), params.privacy.delta)
+    if total.epsilon_rdp > params.privacy.epsilon * (1 + _TOLERANCE):
+        raise ReleaseError(
+            f"the releases compose to epsilon {total.epsilon_rdp:.9g} at delta {total.delta:g}, more than the target "
+            f"{params.privacy.epsilon:g}. Do not publish: data/released does not belong to this params.yaml."
+        )
+    return _privacy_json(params, plan, receipts, total, ledger)
+
+
+def _check_complete(plan: Plan, receipts: list[Receipt]) -> None:
+    """Every planned query was answered once, under the plan's adjacency, for the plan's people."""
+    released = sorted(receipt.query for receipt in receipts)
+    planned = sorted(query.query for query in plan.queries)
+    if released != planned:
+        raise ReleaseError(f"data/released answers {released}, the plan asks {planned}. Run: dvc repro")
+    for receipt in receipts:
+        if (receipt.adjacency, receipt.identity) != (str(plan.adjacency), plan.identity):
+            raise ReleaseError(f"{receipt.query}: released under another adjacency or identity. Run: dvc repro")
+
+
+def _privacy_json(
+    params: Params, plan: Plan, receipts: dict[Path, Receipt], total: Account, ledger: Ledger
+) -> dict[str, Any]:
+    budget = ledger.budget(params.privacy.identity)
+    assert budget is not None  # the releases checked above were reserved under it
+    commits = ledger.commits()
+    queries = [
+        {
+            "query": receipt.query,
+            "stage": receipt.stage,
+            "map": dict(receipt.feature),
+            "sensitivity": receipt.sensitivity,
+            "noise_multiplier": receipt.noise_multiplier,
+            "noise_scale": receipt.noise_scale * 2.0**-receipt.lattice_bits,
+            "rho": _finite(receipt.rho),
+            "share": plan.query(receipt.query).share,
+            "dimension": receipt.dimension,
+            "mechanism": receipt.mechanism,
+            "sampler": receipt.sampler,
+            "ledger_seq": receipt.ledger_seq,
+            "sha256": commits[receipt.key][1],
+        }
+        for receipt in receipts.values()
+    ]
+    return {
+        "format": 1,
+        "private": plan.private,
+        "method": params.method,
+        "identity": params.privacy.identity,
+        "unit": params.privacy.unit,
+        "adjacency": str(plan.adjacency),
+        "num_records": plan.num_records,
+        "target": {"epsilon": _finite(params.privacy.epsilon), "delta": params.privacy.delta},
+        "total": {
+            "rho": _finite(total.rho),
+            "epsilon_rdp": _finite(total.epsilon_rdp),
+            "epsilon_gaussian": _finite(total.epsilon_gaussian),
+            "delta": total.delta,
+        },
+        "rdp_curve": {
+            "orders": list(total.orders),
+            "total": [_finite(value) for value in total.curve],
+            "stages": {stage: [_finite(value) for value in curve] for stage, curve in total.stages.items()},
+        },
+        "queries": queries,
+        "ledger": {
+            "id": ledger.id,
+            "lifetime": {
+                "spent_rho": _finite(budget.spent_rho),
+                "spent_epsilon": _finite(budget.spent_epsilon),
+                "cap_epsilon": _finite(budget.cap_epsilon),
+                "cap_delta": budget.cap_delta,
+                "uncommitted": budget.uncommitted,
+            },
+        },
+        "software": {name: version(name) for name in ("autodp", "opendp", "numpy", "torch")}
+        | {"likeness": __version__},
+    }
+
+
+def _finite(value: float) -> float | str:
+    return value if math.isfinite(value) else "inf"
+
+
+_ADJACENCY = {
+    "add_remove_one": "one record added or removed; the number of records is itself protected",
+    "replace_one": "one record replaced by any other; the number of records is public",
+}
+
+
+def statement(privacy: dict[str, Any]) -> str:
+    """The same account for a person, in Markdown."""
+    total, target, lifetime = privacy["total"], privacy["target"], privacy["ledger"]["lifetime"]
+    lines = ["# Privacy statement", ""]
+    if not privacy["private"]:
+        lines += ["**NOT PRIVATE.** This run was made with `epsilon: inf`: no noise was added. Do not publish.", ""]
+    lines += [
+        f"The synthetic table was made by the method **{privacy['method']}** from {len(privacy['queries'])} noisy "
+        "statistics of the private table, and from nothing else that depends on it.",
+        "",
+        f"- **Whose data:** `{privacy['identity']}`; unit of privacy: {privacy['unit']}.",
+        f"- **Neighboring tables:** `{privacy['adjacency']}`: {_ADJACENCY[privacy['adjacency']]}.",
+        f"- **Guarantee:** ε = {_number(total['epsilon_rdp'])} at δ = {total['delta']:g} "
+        f"(target ε = {_number(target['epsilon'])}, δ = {target['delta']:g}), by composition of Rényi differential "
+        f"privacy, total ρ = {_number(total['rho'])}.",
+        f"- **For comparison:** were the noise continuous, exact Gaussian composition would give "
+        f"ε = {_number(total['epsilon_gaussian'])}. The difference is slack in the guarantee above, not a risk.",
+        f"- **Lifetime of these people in ledger `{privacy['ledger']['id']}`:** "
+        f"ε = {_number(lifetime['spent_epsilon'])} spent of {_number(lifetime['cap_epsilon'])} at "
+        f"δ = {lifetime['cap_delta']:g}.",
+        "",
+        "## Every query",
+        "",
+        "| query | stage | coordinates | L2 sensitivity | noise σ | σ / sensitivity | share of ρ | ρ | ledger entry |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for query in privacy["queries"]:
+        lines.append(
+            f"| {query['query']} | {query['stage']} | {query['dimension']:,} | {query['sensitivity']:.6g} | "
+            f"{query['noise_scale']:.6g} | {query['noise_multiplier']:.6g} | {query['share']:.3g} | "
+            f"{_number(query['rho'])} | {query['ledger_seq']} |"
+        )
+    lines += [
+        "",
+        "Noise: discrete Gaussian on an integer lattice, drawn once by OpenDP from the operating system's generator; "
+        "each record is clipped to its declared bound and truncated to the lattice before it is summed, and the "
+        "sensitivity counts that.",
+        "",
+        "## What is not covered",
+        "",
+        "- What was taken as public: the schema (columns, bounds, categories), the split, the settings in params.yaml."
+        " If one of them was read off the rows, this statement does not hold.",
+        "- A person with more than one row, unless the unit above says so.",
+        "- Everything under `data/private` and `reports/internal`: exact, not private, not to be published.",
+        "- Statistical truth: synthetic rows resemble the population; none of them is a person, and an inference about"
+        " a group can be right without anybody's record having been used for it.",
+        "- Other releases about the same people that are not in this ledger.",
+        "",
+        "PRIVACY.md tells the threat model and the side channels.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _number(value: float | str) -> str:
+    return "∞" if value == "inf" else f"{value:.6g}"

@@ -1,0 +1,36 @@
+"""What ``make demo`` prints at its end."""
+
+from pathlib import Path
+
+from likeness.artifacts import INTERNAL, PRIVACY, REPORT, STATEMENT, SYNTHETIC, read_json
+
+
+def summary_text(root: Path) -> str:
+    """Places of the results, ε spent and headline scores, from the run's own files."""
+    privacy, metrics = read_json(root / PRIVACY), read_json(root / INTERNAL / "metrics.json")
+    total, target = privacy["total"], privacy["target"]
+    lines = [
+        "",
+        f"synthetic table    {SYNTHETIC}.parquet and .csv",
+        f"privacy statement  {STATEMENT}",
+        f"report             {REPORT} (public), {INTERNAL}/index.html (with real rows: NOT private)",
+        "",
+        f"method {privacy['method']}, {privacy['adjacency']}: epsilon {_number(total['epsilon_rdp'])} spent at delta "
+        f"{total['delta']:g} (target {_number(target['epsilon'])})",
+        "",
+        f"{'scores on real test rows':<26}{'synthetic':>10}{'real':>10}{'shuffled':>10}",
+    ]
+    scores = metrics["scores"]
+    for name in scores.get("synthetic", {}):
+        values = "".join(f"{scores[table][name]:>10.3f}" for table in ("synthetic", "real", "shuffled"))
+        lines.append(f"{name.replace('_', ' '):<26}{values}")
+    for order in metrics["marginals"]["synthetic"]:
+        values = "".join(f"{metrics['marginals'][table][order]:>10.3f}" for table in ("synthetic", "real", "shuffled"))
+        lines.append(f"{order + '-way total variation':<26}{values}")
+    if not privacy["private"]:
+        lines.insert(0, "\nNOT PRIVATE: epsilon is inf, no noise was added. Do not publish.")
+    return "\n".join(lines)
+
+
+def _number(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4f}"

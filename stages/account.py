@@ -1,0 +1,22 @@
+"""account: compose what was really released, and state it.
+
+Reads: data/released, data/plan, the ledger. Writes: reports/privacy.json, reports/PRIVACY_STATEMENT.md.
+Spends: nothing. Runs every time, because the ledger is not a file that DVC may know.
+"""
+
+from likeness.artifacts import PLAN, PRIVACY, STATEMENT, open_ledger, read_json, write_json
+from likeness.params import Params
+from likeness.privacy.plan import Plan
+from likeness.stage import run_stage
+from likeness.statement import account, statement
+
+
+def main(params: Params) -> None:
+    """Fail if the total exceeds the target or the ledger does not know a file."""
+    privacy = account(params, Plan.from_dict(read_json(PLAN)), open_ledger(params))
+    write_json(PRIVACY, privacy)
+    STATEMENT.write_text(statement(privacy))
+
+
+if __name__ == "__main__":
+    run_stage("account", main)

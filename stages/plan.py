@@ -1,0 +1,20 @@
+"""plan: split the budget by shares of rho.
+
+Reads: params.yaml. Writes: data/plan/plan.json. Spends: nothing; it knows no data.
+"""
+
+from likeness.artifacts import PLAN, plan_of, write_json
+from likeness.params import Params
+from likeness.stage import run_stage
+
+
+def main(params: Params) -> None:
+    """Write every noise multiplier, or refuse."""
+    plan = plan_of(params)
+    write_json(PLAN, plan.to_dict())
+    for query in plan.queries:
+        print(f"{query.query}: share {query.share:g}, rho {query.rho:.6g}, noise multiplier {query.noise_multiplier:.6g}")
+
+
+if __name__ == "__main__":
+    run_stage("plan", main)

@@ -1,0 +1,24 @@
+"""train: fit the generator to the released values, on CPU, CUDA or MPS.
+
+Reads: data/released, data/schema, params.yaml. Writes: data/models. Spends: nothing; no private file is needed.
+Needs torch, numpy, safetensors and pyyaml only; where there is no ledger, set LIKENESS_LEDGER=absent.
+"""
+
+from likeness.artifacts import AUXILIARY, EMBEDDING, GENERATOR, LOSS, context, method
+from likeness.methods.fit import fit
+from likeness.params import Params
+from likeness.release.released import check_known, load_folder, load_released
+from likeness.stage import run_stage
+
+
+def main(params: Params) -> None:
+    """Train, save the generator and the loss curve."""
+    check_known([*sorted(AUXILIARY.glob("*.safetensors")), EMBEDDING], params.ledger.home)
+    released = load_folder(AUXILIARY), load_released(EMBEDDING)
+    saved, losses = fit(method(params), context(params), *released, params.train.device, params.train.threads)
+    saved.save(GENERATOR)
+    LOSS.write_text("iteration,loss\n" + "".join(f"{iteration},{loss:.9g}\n" for iteration, loss in losses))
+
+
+if __name__ == "__main__":
+    run_stage("train", main)

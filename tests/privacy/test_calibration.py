@@ -1,0 +1,53 @@
+"""Calibration against an independent library and against the exact Gaussian formula."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likeness.errors import PlanError
+from likeness.privacy.calibration import delta_of_mu, epsilon_of_rho, mu_of_rho, rho_for
+
+EPSILONS = st.floats(0.01, 100)
+DELTAS = st.floats(1e-12, 1e-3)
+
+
+@given(EPSILONS, DELTAS)
+def test_rho_is_the_largest_that_meets_the_target(epsilon: float, delta: float) -> None:
+    rho = rho_for(epsilon, delta)
+    assert epsilon_of_rho(rho, delta) <= epsilon
+    assert epsilon_of_rho(rho * (1 + 1e-6), delta) > epsilon
+
+
+@given(EPSILONS, DELTAS)
+def test_stated_epsilon_is_never_below_the_exact_gaussian(epsilon: float, delta: float) -> None:
+    """The Balle-Wang δ of the calibrated Gaussian at the stated ε must not exceed the stated δ."""
+    assert delta_of_mu(epsilon, mu_of_rho(rho_for(epsilon, delta))) <= delta
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("delta", [1e-5, 1e-9])
+def test_agrees_with_dp_accounting(epsilon: float, delta: float) -> None:
+    dp_accounting = pytest.importorskip("dp_accounting")
+    sigma = 1 / mu_of_rho(rho_for(epsilon, delta))
+    event = dp_accounting.GaussianDpEvent(sigma)
+    tight = dp_accounting.pld.PLDAccountant().compose(event).get_epsilon(delta)
+    renyi = dp_accounting.rdp.RdpAccountant().compose(event).get_epsilon(delta)
+    assert tight <= epsilon * (1 + 1e-6)  # ours is on the safe side of the tight value
+    assert renyi == pytest.approx(epsilon, rel=0.2) and renyi >= epsilon * (1 - 1e-6)  # a grid of orders is looser
+    exact = dp_accounting.get_epsilon_gaussian(sigma, delta)
+    assert delta_of_mu(exact, 1 / sigma) == pytest.approx(delta, rel=1e-6)
+
+
+def test_edges() -> None:
+    assert epsilon_of_rho(0, 1e-5) == 0
+    assert epsilon_of_rho(math.inf, 1e-5) == math.inf
+    assert rho_for(math.inf, 1e-5) == math.inf
+    assert delta_of_mu(1.0, 0.0) == 0
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0, 1e-5), (-1, 1e-5), (1, 0), (1, 1), (float("nan"), 1e-5)])
+def test_impossible_targets_are_refused(epsilon: float, delta: float) -> None:
+    with pytest.raises(PlanError, match=r"epsilon|delta"):
+        rho_for(epsilon, delta)

@@ -1,0 +1,241 @@
+"""The ledger: caps, reservations, tampering, crashes, races."""
+
+import json
+import math
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likeness.errors import BudgetError, LedgerError
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.anchor import anchor_path
+from likeness.privacy.calibration import rho_for
+from likeness.privacy.home import Home, locate
+from likeness.privacy.ledger import Ledger, Reservation
+
+CAP = rho_for(1.0, 1e-5)
+ADD = Adjacency.ADD_REMOVE_ONE
+
+
+def request(key: str, rho: float, plan: str = "p", plan_rho: float = 0.0, identity: str = "people") -> Reservation:
+    return Reservation(key, identity, ADD, rho, plan, plan_rho, "digest", {"query": "q"})
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    made = Ledger.create(locate())
+    made.declare_identity("people", ADD, 1.0, 1e-5)
+    return made
+
+
+def test_a_ledger_is_started_once_and_by_hand(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="likeness ledger init"):
+        Ledger.open(locate())
+    Ledger.create(locate())
+    with pytest.raises(LedgerError, match="exists already"):
+        Ledger.create(locate())
+    assert locate().path.stat().st_mode & 0o777 == 0o700
+    assert locate().key_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_reserving_twice_costs_once(ledger: Ledger) -> None:
+    first = ledger.reserve(request("k", CAP / 2))
+    assert ledger.reserve(request("k", CAP / 2)) == first
+    assert ledger.budget("people").spent_rho == CAP / 2
+    assert ledger.budget("people").uncommitted == 1
+    ledger.commit("k", "00")
+    assert ledger.budget("people").uncommitted == 0
+
+
+def test_over_the_cap_is_refused_with_spent_asked_and_cap(ledger: Ledger) -> None:
+    ledger.reserve(request("k1", 0.75 * CAP))
+    with pytest.raises(BudgetError, match=r"spent epsilon .* asked rho .* cap epsilon 1"):
+        ledger.reserve(request("k2", 0.5 * CAP))
+    ledger.reserve(request("k3", 0.25 * CAP))  # exactly what is left
+    assert len(ledger.records()) == 4
+
+
+def test_a_plan_that_cannot_finish_does_not_start(ledger: Ledger) -> None:
+    ledger.reserve(request("other", 0.5 * CAP, plan="other", plan_rho=0.5 * CAP))
+    with pytest.raises(BudgetError):
+        ledger.reserve(request("first", 0.1 * CAP, plan="p", plan_rho=0.6 * CAP))
+
+
+@settings(deadline=None, max_examples=15)
+@given(costs=st.lists(st.floats(0.01, 0.6), min_size=1, max_size=8))
+def test_never_over_the_cap(tmp_path_factory: pytest.TempPathFactory, costs: list[float]) -> None:
+    folder = tmp_path_factory.mktemp("property")
+    ledger = Ledger.create(Home(folder / "home", folder / "anchor"))
+    ledger.declare_identity("people", ADD, 1.0, 1e-5)
+    accepted = 0.0
+    for place, cost in enumerate(costs):
+        try:
+            ledger.reserve(request(f"k{place}", cost * CAP))
+            accepted += cost
+        except BudgetError:
+            assert accepted + cost > 1 - 1e-9
+    assert math.isclose(ledger.budget("people").spent_rho, accepted * CAP, rel_tol=1e-9, abs_tol=1e-12)
+    assert accepted <= 1 + 1e-9
+
+
+def test_the_ledgers_cap_rules(ledger: Ledger) -> None:
+    ledger.declare_identity("people", ADD, 1.0, 1e-5)
+    with pytest.raises(BudgetError, match="likeness ledger cap"):
+        ledger.declare_identity("people", ADD, 5.0, 1e-5)
+    with pytest.raises(BudgetError, match="add_remove_one"):
+        ledger.declare_identity("people", Adjacency.REPLACE_ONE, 1.0, 1e-5)
+    ledger.change_cap("people", 5.0, 1e-5)
+    ledger.declare_identity("people", ADD, 5.0, 1e-5)
+
+
+def test_other_bytes_for_a_committed_release_are_refused(ledger: Ledger) -> None:
+    ledger.reserve(request("k", CAP / 2))
+    ledger.commit("k", "00")
+    assert ledger.commit("k", "00").body["sha256"] == "00"
+    with pytest.raises(LedgerError, match="second draw"):
+        ledger.commit("k", "11")
+    with pytest.raises(LedgerError, match="never reserved"):
+        ledger.commit("unknown", "00")
+
+
+def test_rows_cannot_be_changed_through_the_database(ledger: Ledger) -> None:
+    connection = sqlite3.connect(locate().database)
+    for statement in ("UPDATE records SET body = '{}'", "DELETE FROM records"):
+        with pytest.raises(sqlite3.DatabaseError, match="append-only"):
+            connection.execute(statement)
+
+
+def tamper(statement: str) -> None:
+    connection = sqlite3.connect(locate().database)
+    connection.execute("DROP TRIGGER records_no_update")
+    connection.execute("DROP TRIGGER records_no_delete")
+    connection.execute(statement)
+    connection.commit()
+
+
+def test_edited_truncated_and_emptied_ledgers_are_refused(ledger: Ledger) -> None:
+    ledger.reserve(request("k", CAP / 2))
+    backup = locate().database.read_bytes()
+    for statement, message in [
+        ("UPDATE records SET body = replace(body, '\"rho\"', '\"rhp\"') WHERE seq = 3", "chain is broken at record 3"),
+        ("DELETE FROM records WHERE seq = 2", "chain is broken at record 2"),
+        ("DELETE FROM records WHERE seq = 3", "truncated, rewritten, or restored"),
+        ("DELETE FROM records", "empty"),
+    ]:
+        tamper(statement)
+        with pytest.raises(LedgerError, match=message):
+            Ledger.open(locate())
+        locate().database.write_bytes(backup)
+    Ledger.open(locate())
+
+
+def test_an_older_copy_is_refused(ledger: Ledger) -> None:
+    ledger.reserve(request("k1", CAP / 4))
+    backup = locate().database.read_bytes()
+    ledger.reserve(request("k2", CAP / 4))
+    ledger.commit("k2", "00")
+    locate().database.write_bytes(backup)
+    with pytest.raises(LedgerError, match="older copy"):
+        Ledger.open(locate())
+
+
+def test_a_deleted_ledger_or_anchor_is_refused(ledger: Ledger) -> None:
+    home = locate()
+    head = ledger.head().head
+    kept = home.database.read_bytes()
+    home.database.unlink()
+    with pytest.raises(LedgerError, match="anchor remembers 2 records"):
+        Ledger.open(home)
+    with pytest.raises(LedgerError, match="restore it"):
+        Ledger.create(home)
+    home.database.write_bytes(kept)
+    anchor_path(home.anchor, home.path).unlink()
+    with pytest.raises(LedgerError, match="reanchor"):
+        Ledger.open(home)
+    with pytest.raises(LedgerError, match="not the newest"):
+        Ledger.reanchor(home, "0" * 64)
+    Ledger.reanchor(home, head)
+    Ledger.open(home)
+
+
+def test_an_anchor_one_append_behind_is_healed_two_are_not(ledger: Ledger) -> None:
+    path = anchor_path(locate().anchor, locate().path)
+    anchors = [path.read_bytes()]
+    for place in range(2):
+        ledger.reserve(request(f"k{place}", CAP / 8))
+        anchors.append(path.read_bytes())
+    path.write_bytes(anchors[1])
+    Ledger.open(locate())
+    assert json.loads(path.read_text())["count"] == 4
+    path.write_bytes(anchors[0])
+    with pytest.raises(LedgerError, match="truncated"):
+        Ledger.open(locate())
+
+
+def test_a_lost_or_foreign_key_is_refused(ledger: Ledger) -> None:
+    locate().key_file.write_bytes(b"x" * 32)
+    with pytest.raises(LedgerError, match="not the key"):
+        Ledger.open(locate())
+    locate().key_file.unlink()
+    with pytest.raises(LedgerError, match="missing"):
+        Ledger.open(locate())
+
+
+def test_an_anchor_inside_the_ledger_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LIKENESS_ANCHOR", str(tmp_path / "ledger" / "anchor"))
+    with pytest.raises(LedgerError, match="inside each other"):
+        locate()
+
+
+WRITER = """
+import sys
+from likeness.errors import BudgetError
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger, Reservation
+ledger = Ledger.open(locate())
+for step in range(int(sys.argv[2])):
+    key = f"{sys.argv[1]}-{step}"
+    try:
+        ledger.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, float(sys.argv[3]), key, 0.0, "d", {}))
+        print("accepted", flush=True)
+        ledger.commit(key, "00")
+    except BudgetError:
+        print("refused", flush=True)
+"""
+
+
+def test_processes_racing_for_the_last_of_the_budget(ledger: Ledger) -> None:
+    """Four processes ask for a quarter twice each: four are accepted, whatever the order."""
+    command = [sys.executable, "-c", WRITER]
+    racers = [
+        subprocess.Popen([*command, str(place), "2", repr(CAP / 4)], stdout=subprocess.PIPE, text=True)
+        for place in range(4)
+    ]
+    output = "".join(racer.communicate(timeout=60)[0] for racer in racers)
+    assert output.count("accepted") == 4
+    assert output.count("refused") == 4
+    assert Ledger.open(locate()).budget("people").spent_rho == pytest.approx(CAP)
+
+
+def test_kill_at_any_moment_leaves_a_ledger_that_opens(ledger: Ledger) -> None:
+    """Whatever a killed writer had been told was accepted is on record."""
+    for attempt in range(8):
+        command = [sys.executable, "-c", WRITER, f"a{attempt}", "1000", repr(CAP / 1e6)]
+        writer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert writer.stdout is not None
+        told = 0
+        while told <= 3 * attempt:
+            told += writer.stdout.readline().strip() == "accepted"
+        os.kill(writer.pid, signal.SIGKILL)
+        told += writer.communicate()[0].count("accepted")
+        records = Ledger.open(locate()).records()
+        on_record = sum(r.kind == "reserve" and r.body["key"].startswith(f"a{attempt}-") for r in records)
+        assert told <= on_record <= told + 1

@@ -1,0 +1,216 @@
+"""The door: same request, same bytes; crash at any point; nothing read over budget; noise at the stated scale."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from likeness.errors import BudgetError, DataError, LedgerError, ReleaseError
+from likeness.features import CharacteristicFunction, Constant
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.privacy.plan import Plan, QueryShare, make_plan
+from likeness.release.door import Dataset, release
+from likeness.release.lattice_sum import lattice_sum
+from likeness.release.query import Query
+from likeness.release.released import check_known, from_bytes
+from likeness.release.terms import Records
+
+ADD = Adjacency.ADD_REMOVE_ONE
+DATASET = Dataset("people", "digest")
+
+
+def plan(epsilon: float = 1.0, adjacency: Adjacency = ADD, num_records: int | None = None) -> Plan:
+    return make_plan(
+        method="m",
+        identity="people",
+        shares=[QueryShare("q", "privatize", 1.0)],
+        epsilon=epsilon,
+        delta=1e-5,
+        adjacency=adjacency,
+        num_records=num_records,
+    )
+
+
+def query(frequencies: int = 50) -> Query:
+    return Query("q", "privatize", CharacteristicFunction(frequencies, 3, 1.0, seed=0), num_groups=2)
+
+
+def rows() -> Iterator[Records]:
+    generator = np.random.default_rng(0)
+    yield Records(generator.random((100, 3)), generator.integers(0, 2, 100))
+
+
+def forbidden() -> Iterator[Records]:
+    raise AssertionError("private rows were opened")
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    made = Ledger.create(locate())
+    made.declare_identity("people", ADD, 1.0, 1e-5)
+    return made
+
+
+def test_the_same_request_gives_the_same_bytes_and_costs_nothing(ledger: Ledger) -> None:
+    first = release(query(), plan(), DATASET, ledger, rows)
+    records = ledger.records()
+    assert release(query(), plan(), DATASET, ledger, forbidden) == first
+    assert ledger.records() == records
+    receipt = from_bytes(first, "first").receipt
+    assert (receipt.ledger_seq, receipt.adjacency, receipt.private) == (3, "add_remove_one", True)
+    assert receipt.rho == pytest.approx(plan().rho, rel=1e-9) and receipt.rho <= plan().rho * (1 + 1e-15)
+
+
+@pytest.mark.parametrize(
+    "other", [Dataset("people", "changed rows"), Dataset("people", "digest", slot="2")], ids=["rows", "slot"]
+)
+def test_another_request_is_another_release(ledger: Ledger, other: Dataset) -> None:
+    ledger.change_cap("people", 5.0, 1e-5)
+    first = release(query(), plan(), DATASET, ledger, rows)
+    assert release(query(), plan(), other, ledger, rows) != first
+    assert ledger.budget("people").spent_rho == pytest.approx(2 * plan().rho)
+
+
+def test_over_budget_nothing_is_read(ledger: Ledger) -> None:
+    release(query(), plan(), DATASET, ledger, rows)
+    with pytest.raises(BudgetError, match=r"spent epsilon 1 .* No private row was read"):
+        release(query(51), plan(), DATASET, ledger, forbidden)
+
+
+def test_noise_has_the_stated_scale_and_five_percent_off_is_noticed(ledger: Ledger) -> None:
+    """Chi-square on 20,000 coordinates, two-sided false alarm 1e-6; misses 5 % with probability below 1e-6."""
+    asked = query(5_000)
+    released = from_bytes(release(asked, plan(), DATASET, ledger, rows), "r")
+    noise = (released.lattice - lattice_sum(asked, rows())).astype(float)
+    expected = np.sqrt(asked.sensitivity_squared(ADD)) / np.sqrt(2 * plan().rho)
+    low, high = chi2.ppf([5e-7, 1 - 5e-7], noise.size)
+    for factor, accepted in [(1.0, True), (1.05, False), (1 / 1.05, False)]:
+        assert (low <= np.square(noise / (expected * factor)).sum() <= high) is np.bool_(accepted)
+
+
+def test_noise_is_drawn_again_for_another_slot(ledger: Ledger) -> None:
+    ledger.change_cap("people", 5.0, 1e-5)
+    first = from_bytes(release(query(), plan(), DATASET, ledger, rows), "r").lattice
+    second = from_bytes(release(query(), plan(), Dataset("people", "digest", "2"), ledger, rows), "r").lattice
+    assert (first != second).mean() > 0.99
+
+
+def test_no_noise_only_when_infinity_is_written_and_then_it_is_marked(ledger: Ledger) -> None:
+    with pytest.raises(BudgetError):
+        release(query(), plan(float("inf")), DATASET, ledger, forbidden)
+    ledger.change_cap("people", float("inf"), 1e-5)
+    released = from_bytes(release(query(), plan(float("inf")), DATASET, ledger, rows), "r")
+    assert not released.receipt.private and released.receipt.mechanism == "none"
+    assert np.array_equal(released.lattice, lattice_sum(query(), rows()))
+    assert ledger.budget("people").spent_epsilon == float("inf")
+
+
+def test_public_number_of_records_must_be_right() -> None:
+    ledger = Ledger.create(locate())
+    ledger.declare_identity("people", Adjacency.REPLACE_ONE, 1.0, 1e-5)
+    asked = Query("q", "privatize", Constant())
+    with pytest.raises(DataError, match="num_records is 99"):
+        release(asked, plan(adjacency=Adjacency.REPLACE_ONE, num_records=99), DATASET, ledger, rows)
+    right = plan(adjacency=Adjacency.REPLACE_ONE, num_records=100)
+    release(asked, right, DATASET, ledger, rows)  # the same noise: the reservation is resumed
+    assert ledger.budget("people").spent_rho == pytest.approx(right.rho)
+
+
+def test_lost_and_altered_bytes_are_refused_not_redrawn(ledger: Ledger) -> None:
+    release(query(), plan(), DATASET, ledger, rows)
+    (stored,) = locate().releases.iterdir()
+    stored.chmod(0o600)
+    stored.write_bytes(b"x" + stored.read_bytes()[1:])
+    with pytest.raises(LedgerError, match="lost or altered"):
+        release(query(), plan(), DATASET, ledger, forbidden)
+    stored.unlink()
+    with pytest.raises(LedgerError, match="lost or altered"):
+        release(query(), plan(), DATASET, ledger, forbidden)
+
+
+def test_later_stages_refuse_what_the_ledger_does_not_know(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "released.safetensors"
+    path.write_bytes(release(query(), plan(), DATASET, ledger, rows))
+    check_known([path], None)
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(ReleaseError, match="not the bytes"):
+        check_known([path], None)
+    path.write_bytes(data)
+    monkeypatch.setenv("LIKENESS_HOME", str(tmp_path / "other"))
+    Ledger.create(locate())
+    with pytest.raises(ReleaseError, match="does not know"):
+        check_known([path], None)
+    monkeypatch.setenv("LIKENESS_LEDGER", "absent")
+    check_known([path], None)
+    assert "not checked" in capsys.readouterr().out
+
+
+def test_files_that_are_not_ours_are_refused() -> None:
+    for data in (b"", b"garbage", b"\x02\x00\x00\x00\x00\x00\x00\x00{}"):
+        with pytest.raises(ReleaseError, match="not a released file"):
+            from_bytes(data, "x")
+
+
+CRASH = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+import likeness.release.door as door
+from test_door import DATASET, plan, query, rows
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+
+def die(*arguments, **keywords):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+where = sys.argv[1]
+if where == "after reserve": door.lattice_sum = die
+if where == "after staging": Ledger.commit = die
+if where == "after commit": door._publish = die
+data = door.release(query(), plan(), DATASET, Ledger.open(locate()), rows)
+sys.stdout.buffer.write(data)
+"""
+
+
+@pytest.fixture
+def door_process(tmp_path: Path) -> Callable[[str], "subprocess.Popen[bytes]"]:
+    code = CRASH.format(tests=str(Path(__file__).parent))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return lambda where: subprocess.Popen([sys.executable, "-c", code, where], stdout=subprocess.PIPE, env=environment)
+
+
+@pytest.mark.parametrize("where", ["after reserve", "after staging", "after commit"])
+def test_kill_at_every_step_charges_once_and_publishes_once(
+    ledger: Ledger, door_process: Callable[[str], "subprocess.Popen[bytes]"], where: str
+) -> None:
+    killed = door_process(where)
+    killed.communicate(timeout=60)
+    assert killed.returncode == -9
+    reopened = Ledger.open(locate())
+    assert reopened.budget("people").spent_rho == pytest.approx(plan().rho)  # spent from the reservation on
+    assert list(locate().releases.iterdir()) == []
+    staged = {path.name: path.read_bytes() for path in locate().staging.iterdir()}
+    data = release(query(), plan(), DATASET, reopened, rows)
+    if where == "after commit":
+        assert data in staged.values()  # the committed draw, not a new one
+    assert release(query(), plan(), DATASET, reopened, forbidden) == data
+    assert reopened.budget("people").spent_rho == pytest.approx(plan().rho)
+    assert len(reopened.commits()) == 1
+
+
+def test_processes_racing_for_one_release_draw_once(
+    ledger: Ledger, door_process: Callable[[str], "subprocess.Popen[bytes]"]
+) -> None:
+    racers = [door_process("nowhere") for _ in range(2)]
+    outputs = {racer.communicate(timeout=120)[0] for racer in racers}
+    assert len(outputs) == 1 and len(outputs.pop()) > 1000
+    assert [record.kind for record in ledger.records()] == ["genesis", "cap", "reserve", "commit"]

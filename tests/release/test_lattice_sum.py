@@ -1,0 +1,149 @@
+"""The sum that the guarantee rests on: exact, clipped, and no farther apart than stated on neighboring tables."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from likeness.bounds import Part
+from likeness.features import CharacteristicFunction, Constant, FeatureMap, MixedFourierFeatures, PairDistance
+from likeness.privacy.adjacency import Adjacency
+from likeness.release.lattice_sum import lattice_sum, to_lattice
+from likeness.release.query import Query
+from likeness.release.terms import BucketPairs, PositionPairs, Records
+
+ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
+FEATURES: list[FeatureMap] = [
+    CharacteristicFunction(12, 4, 1.5, seed=0),
+    Constant(),
+    MixedFourierFeatures(9, 0.4, 0, numeric=(0, 1), categorical=(2, 3), num_categorical=1),
+]
+
+
+class Liar:
+    """A map that declares a norm of 1 and returns whatever it likes."""
+
+    def __init__(self, answer: Tensor, nonnegative: bool = False) -> None:
+        self.answer = answer
+        self.nonnegative = nonnegative
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part(self.answer.shape[1], Fraction(1), self.nonnegative),)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.answer[: len(x)] if len(x) <= len(self.answer) else self.answer.repeat(len(x), 1)[: len(x)]
+
+    def spec(self) -> dict[str, Any]:
+        return {"map": "liar"}
+
+
+def table(n: int, seed: int, classes: int = 2) -> Records:
+    generator = np.random.default_rng(seed)
+    x = generator.random((n, 4)).round(1)
+    x[:, 2:] = np.eye(2)[(x[:, 2] > 0.5).astype(int)]
+    return Records(x, generator.integers(0, classes, n))
+
+
+def chunks(records: Records, size: int) -> list[Records]:
+    places = range(0, len(records.x), size)
+    return [Records(records.x[p : p + size], records.labels[p : p + size]) for p in places]
+
+
+def distance_squared(first: np.ndarray, second: np.ndarray) -> int:
+    return sum(int(value) ** 2 for value in (first - second).ravel())
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.spec()["map"])
+@settings(deadline=None, max_examples=30)
+@given(n=st.integers(1, 30), seed=st.integers(0, 10**6), data=st.data())
+def test_sensitivity_on_neighboring_tables(feature: FeatureMap, n: int, seed: int, data: st.DataObject) -> None:
+    query = Query("q", "privatize", feature, num_groups=2)
+    records = table(n, seed)
+    place = data.draw(st.integers(0, n - 1))
+    whole = lattice_sum(query, [records])
+    removed = Records(np.delete(records.x, place, axis=0), np.delete(records.labels, place))
+    assert distance_squared(whole, lattice_sum(query, [removed])) <= query.sensitivity_squared(ADD)
+    other = table(1, seed + 1)
+    replaced = Records(records.x.copy(), records.labels.copy())
+    replaced.x[place], replaced.labels[place] = other.x[0], other.labels[0]
+    assert distance_squared(whole, lattice_sum(query, [replaced])) <= query.sensitivity_squared(REPLACE)
+
+
+@settings(deadline=None, max_examples=30)
+@given(n=st.integers(2, 30), seed=st.integers(0, 10**6), data=st.data())
+def test_sensitivity_of_pair_distances(n: int, seed: int, data: st.DataObject) -> None:
+    records = table(n, seed)
+    place = data.draw(st.integers(0, n - 1))
+    dice = np.random.default_rng(seed).integers(0, 2**63, n).astype(np.uint64)
+    feature = PairDistance(4)
+    kept = np.delete(np.arange(n), place)
+
+    def bucket_sum(rows: np.ndarray) -> np.ndarray:
+        query = Query("q", "auxiliary", feature, terms=BucketPairs(4, lambda count: dice[rows]))
+        return lattice_sum(query, [Records(records.x[rows], records.labels[rows])])
+
+    add = Query("q", "auxiliary", feature, terms=BucketPairs(4))
+    assert distance_squared(bucket_sum(np.arange(n)), bucket_sum(kept)) <= add.sensitivity_squared(ADD)
+    replace = Query("q", "auxiliary", feature, terms=PositionPairs(2, 0))
+    other = Records(records.x.copy(), records.labels)
+    other.x[place] = table(1, seed + 1).x[0]
+    moved = distance_squared(lattice_sum(replace, [records]), lattice_sum(replace, [other]))
+    assert moved <= replace.sensitivity_squared(REPLACE)
+
+
+def test_sensitivity_is_reached() -> None:
+    """The bound is not slack: one record moves a characteristic function by its whole norm, up to truncation."""
+    query = Query("q", "privatize", FEATURES[0])
+    one = distance_squared(lattice_sum(query, [table(1, 0)]), np.zeros(1, dtype=np.int64))
+    assert one >= query.sensitivity_squared(ADD) * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.spec()["map"])
+@given(size=st.integers(1, 40), order_seed=st.integers(0, 1000))
+@settings(deadline=None, max_examples=10)
+def test_chunks_and_order_change_no_bit(feature: FeatureMap, size: int, order_seed: int) -> None:
+    query = Query("q", "privatize", feature, num_groups=2)
+    records = table(40, 5)
+    order = np.random.default_rng(order_seed).permutation(40)
+    shuffled = Records(records.x[order], records.labels[order])
+    assert np.array_equal(lattice_sum(query, [records]), lattice_sum(query, chunks(shuffled, size)))
+
+
+LIES = [
+    torch.full((1, 3), 5.0, dtype=torch.float64),
+    torch.full((1, 3), 1e300, dtype=torch.float64),
+    torch.tensor([[float("nan"), float("inf"), -float("inf")]], dtype=torch.float64),
+    torch.tensor([[1.0, 1e-9, 0.0]], dtype=torch.float64),
+    torch.tensor([[-1.0, 0.0, 1.0]], dtype=torch.float64),
+]
+
+
+@pytest.mark.parametrize("answer", LIES, ids=["long", "huge", "not numbers", "a hair over", "signed"])
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_a_map_that_lies_about_its_bound_does_not_pass(answer: Tensor, nonnegative: bool) -> None:
+    query = Query("q", "privatize", Liar(answer, nonnegative))
+    total = lattice_sum(query, [table(1, 0)])
+    assert distance_squared(total, np.zeros_like(total)) <= query.sensitivity_squared(ADD)
+    if nonnegative:
+        assert total.min() >= 0
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), st.integers(1, 5), st.integers(0, 30))
+def test_every_row_obeys_the_integer_bound(values: list[float], bound: int, bits: int) -> None:
+    part = Part(3, Fraction(1, bound))
+    lattice = to_lattice(np.array([values]), (part,), bits)
+    assert sum(int(value) ** 2 for value in lattice[0]) <= part.lattice_bound_squared(bits)
+    assert all(abs(int(integer)) <= abs(value) * 2.0**bits for integer, value in zip(lattice[0], values, strict=True))
+
+
+def test_clipping_does_nothing_to_an_honest_map() -> None:
+    features = FEATURES[0](torch.from_numpy(table(50, 0).x)).numpy()
+    bits = Query("q", "privatize", FEATURES[0]).lattice_bits
+    lattice = to_lattice(features, FEATURES[0].parts, bits)
+    assert float(np.abs(lattice - features * 2.0**bits).max()) < 2

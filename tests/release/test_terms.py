@@ -1,0 +1,80 @@
+"""Stability: how many terms one record can touch, by search over neighboring tables."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likeness.errors import PlanError
+from likeness.privacy.adjacency import Adjacency, TermChange
+from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Records
+
+ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
+
+
+def stream(x: np.ndarray, chunk: int) -> Iterator[Records]:
+    for start in range(0, len(x), chunk):
+        part = x[start : start + chunk]
+        yield Records(part, np.zeros(len(part), dtype=np.int64))
+
+
+def pairs_of(terms: BucketPairs | PositionPairs, x: np.ndarray, chunk: int = 7) -> Counter[frozenset[float]]:
+    """Pairs as unordered sets of record names; records are numbers here."""
+    found = [row for part in terms.stream(stream(x[:, None], chunk)) for row in part.x]
+    return Counter(frozenset(row.tolist()) for row in found)
+
+
+def dice_for(x: np.ndarray, dice: dict[float, int], chunk: int) -> BucketPairs:
+    """Bucket pairs in which each record keeps its own die, in and out of the table."""
+    position = iter(x)
+
+    def throw(count: int) -> np.ndarray:
+        return np.array([dice[float(next(position))] for _ in range(count)], dtype=np.uint64)
+
+    return BucketPairs(4, throw)
+
+
+@given(st.integers(1, 40), st.integers(0, 10**6), st.integers(1, 9), st.data())
+def test_removing_a_record_touches_one_bucket(n: int, seed: int, chunk: int, data: st.DataObject) -> None:
+    x = np.arange(n, dtype=float)
+    dice = dict(zip(x.tolist(), np.random.default_rng(seed).integers(0, 2**63, n).tolist(), strict=True))
+    without = np.delete(x, data.draw(st.integers(0, n - 1)))
+    before = pairs_of(dice_for(x, dice, chunk), x, chunk)
+    after = pairs_of(dice_for(without, dice, chunk), without, chunk)
+    assert sum((before - after).values()) <= 1
+    assert sum((after - before).values()) <= 1
+    assert sum(before.values()) <= 4
+    assert before == pairs_of(dice_for(x, dice, 100), x, 100)  # chunking changes nothing
+
+
+@given(st.integers(2, 40), st.integers(1, 9), st.data())
+def test_replacing_a_record_replaces_one_pair(n: int, chunk: int, data: st.DataObject) -> None:
+    terms = PositionPairs(4, seed=1)
+    x = np.arange(n, dtype=float)
+    other = x.copy()
+    other[data.draw(st.integers(0, n - 1))] = -1.0
+    before, after = pairs_of(terms, x, chunk), pairs_of(terms, other, chunk)
+    assert sum(before.values()) == sum(after.values()) >= (n - 4) // 2
+    assert sum((before - after).values()) <= 1
+    assert all(len(pair) == 2 for pair in before)
+    assert max(Counter(name for pair in before.elements() for name in pair).values(), default=0) <= 1
+    assert before == pairs_of(terms, x, 100)
+
+
+def test_secret_dice_differ_from_call_to_call() -> None:
+    x = np.arange(2_000, dtype=float)
+    assert pairs_of(BucketPairs(256), x) != pairs_of(BucketPairs(256), x)
+
+
+def test_change_follows_the_adjacency() -> None:
+    assert EachRecord().change(ADD) is TermChange.ONE_APPEARS
+    assert EachRecord().change(REPLACE) is TermChange.ONE_REPLACED
+    assert BucketPairs(4).change(ADD) is TermChange.ONE_APPEARS_OR_REPLACED
+    assert PositionPairs(4, 0).change(REPLACE) is TermChange.ONE_REPLACED
+    with pytest.raises(PlanError):
+        BucketPairs(4).change(REPLACE)
+    with pytest.raises(PlanError):
+        PositionPairs(4, 0).change(ADD)
