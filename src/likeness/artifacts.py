@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
+from likeness.data.column import SPLIT_COLUMN as SPLIT
 from likeness.data.layout import Layout
 from likeness.data.schema import Schema
 from likeness.errors import ArtifactError, DataError
@@ -18,6 +19,10 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, make_plan
 
 if TYPE_CHECKING:
+    from numpy import str_
+    from numpy.typing import NDArray
+    from pandas import DataFrame, Series
+
     from likeness.privacy.ledger import Ledger
     from likeness.release.door import Dataset
     from likeness.release.terms import Records
@@ -36,7 +41,6 @@ INTERNAL = Path("reports/internal")
 PRIVACY = Path("reports/privacy.json")
 STATEMENT = Path("reports/PRIVACY_STATEMENT.md")
 REPORT = Path("reports/index.html")
-SPLIT = "__split__"
 _CHUNK_ROWS = 65_536
 
 
@@ -115,6 +119,18 @@ def fingerprint(path: Path, key: bytes) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def split_parts(params: Params, schema: Schema, table: "DataFrame", column: "Series[str] | None") -> "NDArray[str_]":
+    """``train`` or ``test`` for each row, by the rule that fits the adjacency."""
+    from likeness.data.split import split_by_column, split_by_content, split_by_position
+
+    split = params.ingest.split
+    if column is not None:
+        return split_by_column(column, split.train, split.test)
+    if params.privacy.adjacency == Adjacency.REPLACE_ONE:
+        return split_by_position(len(table), split.test_fraction, split.seed)
+    return split_by_content(table, schema, split.test_fraction, split.seed)
 
 
 def dataset(params: Params) -> "Dataset":

@@ -77,7 +77,7 @@ class Layout:
         r"""Bound on the distance of two encoded records: :math:`\sqrt{\#unit + \#indicator + 2\,\#onehot}`.
 
         Two units differ by at most 1, two indicators by at most 1, and two one-hot blocks by 0 or :math:`\sqrt 2`.
-        Reached when no number is nullable and every one-hot block has two places. A nullable number moves by
+        Reached when no number is nullable and every one-hot block has two places or more. A nullable number moves by
         :math:`\sqrt{1.25}` at most and not :math:`\sqrt 2`, as a missing one is put at 0.5: there it is not tight.
         """
         return math.sqrt(sum(2 if block.kind == "onehot" else 1 for block in self.blocks))

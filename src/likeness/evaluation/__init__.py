@@ -1,7 +1,7 @@
 """What a synthetic table is worth, and the page that says so.
 
-``evaluate`` compares with real rows: its results are internal and NOT private. ``write_report`` reads files only and writes two pages:
-a public one that holds no internal number, and an internal one that holds everything.
+``evaluate`` compares with real rows: its results are internal and NOT private. ``write_report`` reads files only and
+writes two pages: a public one that holds no internal number, and an internal one that holds everything.
 """
 
 from typing import TYPE_CHECKING, Any

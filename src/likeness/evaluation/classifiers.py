@@ -1,13 +1,13 @@
 """The judges of utility: the papers' twelve classifiers, and six regressors, as name -> factory(seed).
 
-Settings are those of table 10 in Vinaroz et al. (DP-HP, ICML 2022), written for scikit-learn 0.24 and images. Departures,
-each because it had to be or because a table is no image (times: Adult, 32,561 x 108, one thread):
+Settings are those of table 10 in Vinaroz et al. (DP-HP, ICML 2022), written for scikit-learn 0.24 and images.
+Departures, each because it had to be or because a table is no image (times: Adult, 32,561 x 108, one thread):
 
 - logistic regression: ``multi_class`` is gone from scikit-learn; multinomial is what ``auto`` chose.
-- linear SVM: squared hinge in the primal (``dual=False``) instead of hinge. The dual solver stops at its iteration limit without
-  converging; the primal one converges in 8 steps (0.2 s), and its scores agree to 0.002.
-- LDA: ``n_components`` is dropped (it was 10 digits - 1, and only shapes ``transform``); ``lsqr`` instead of ``eigen``: the same
-  classifier at the same shrinkage, but it does not fail where a feature is constant.
+- linear SVM: squared hinge in the primal (``dual=False``) instead of hinge. The dual solver stops at its iteration
+  limit without converging; the primal one converges in 8 steps (0.2 s), and its scores agree to 0.002.
+- LDA: ``n_components`` is dropped (it was 10 digits - 1, and only shapes ``transform``); ``lsqr`` instead of ``eigen``:
+  the same classifier at the same shrinkage, but it does not fail where a feature is constant.
 - AdaBoost: 100 stages instead of 1,000 (34 s, +0.006 ROC AUC) and SAMME, since SAMME.R is gone from scikit-learn.
 - MLP: 50 epochs instead of 200 (17 s, and .012 lower ROC AUC: it over-fits).
 - XGBoost: the objective follows the number of classes (a binary logistic loss for two).

@@ -1,9 +1,9 @@
 """Two controls that tell what a score of the synthetic table means.
 
-- the ceiling is the real training table itself: what the same classifier learns from real rows, and how far real training
-  rows lie from the held-out rows by sampling alone;
-- the floor is the real training table with every column permuted on its own: every 1-way marginal is exact and all dependence
-  is gone. A synthetic table that does no better than the floor has learned the histograms and nothing else.
+- the ceiling is the real training table itself: what the same classifier learns from real rows, and how far real
+  training rows lie from the held-out rows by sampling alone;
+- the floor is the real training table with every column permuted on its own: every 1-way marginal is exact and all
+  dependence is gone. A synthetic table that does no better than the floor has learned the histograms and nothing else.
 
 Both touch real rows: their scores are internal, and neither table is ever written to disk.
 """

@@ -1,4 +1,4 @@
-"""The two public figures: training loss and privacy curve. Both read released files only, and have the same bytes every time."""
+"""The two public figures, from released files only: training loss and privacy curve. Same files, same bytes."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,8 @@ def loss_curve(losses: Mapping[str, Sequence[float]]) -> bytes:
     """PNG of the columns of ``loss.csv`` against the iteration, one panel a column, shared x axis.
 
     Args:
-        losses: column name to values; ``iteration`` is the x axis. Values that are not finite are left out. At most four panels.
+        losses: column name to values; ``iteration`` is the x axis. Values that are not finite are left out. At most
+            four panels.
     """
     x = losses["iteration"]
     names = [name for name in losses if name != "iteration"][:4]

@@ -1,7 +1,7 @@
 """The comparison with real rows: synthetic table, ceiling and floor, scored alike, written to ``reports/internal``.
 
-NOT private: nothing of it may be published. Each file holds random text of random length, so that neither the hash nor the size that a
-pipeline stores of it says anything about the rows.
+NOT private: nothing of it may be published. Each file holds random text of random length, so that neither the hash nor
+the size that a pipeline stores of it says anything about the rows.
 """
 
 import json
@@ -15,6 +15,7 @@ from likeness import rng
 from likeness.data.schema import Schema
 from likeness.evaluation import figures
 from likeness.evaluation.controls import shuffle_columns
+from likeness.evaluation.histograms import histograms
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.style import salt
 from likeness.evaluation.utility import metrics_of, train_on_synthetic_test_on_real
@@ -43,9 +44,9 @@ def evaluate(
 ) -> None:
     """Score the synthetic table against its ceiling and floor and write :data:`FILES`.
 
-    Estimators learn from the synthetic rows, the real training rows (ceiling) and the same rows with shuffled columns (floor), and are
-    tested on the held-out rows. Marginals of the same three are compared with those of the held-out rows, so the ceiling of the
-    marginals is the sampling error between two real tables.
+    Estimators learn from the synthetic rows, the real training rows (ceiling) and the same rows with shuffled columns
+    (floor), and are tested on the held-out rows. Marginals of the same three are compared with those of the held-out
+    rows, so the ceiling of the marginals is the sampling error between two real tables.
 
     Args:
         real_train: typed rows that the generator was (privately) trained on.
@@ -55,7 +56,8 @@ def evaluate(
         settings: section ``evaluate`` of params.yaml.
         out_dir: usually ``reports/internal``.
         classifiers: names of the estimators; None means all of the task.
-        max_rows: most rows of a table that estimators see, drawn by the public seed; None means all. Marginals take all rows.
+        max_rows: most rows of a table that estimators see, drawn by the public seed; None means all. Marginals take all
+            rows.
         progress: called with a short text without any number as each estimator ends.
 
     Raises:
@@ -76,7 +78,9 @@ def evaluate(
                 None if progress is None else lambda text, name=name: progress(f"{name}: {text}"),  # type: ignore[misc]
             )
             scores.append(rows.assign(table=name))
-        rows = marginal_table(real_test, table, schema, bins=settings.bins, max_tuples=settings.max_tuples, seed=settings.seed)
+        rows = marginal_table(
+            real_test, table, schema, bins=settings.bins, max_tuples=settings.max_tuples, seed=settings.seed
+        )
         marginals.append(rows.assign(table=name))
     columns = ["table", "classifier", *metrics, "seconds"]
     score_table = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
@@ -86,10 +90,15 @@ def evaluate(
     out.mkdir(parents=True, exist_ok=True, mode=0o700)
     _write_csv(score_table, out / "scores.csv")
     _write_csv(marginal_rows, out / "marginals.csv")
-    (out / "histograms.png").write_bytes(figures.histograms(real_train, synthetic, schema))
+    (out / "histograms.png").write_bytes(histograms(real_train, synthetic, schema))
     (out / "correlations.png").write_bytes(figures.correlations(real_train, synthetic, schema, settings.bins))
     (out / "scores.png").write_bytes(figures.score_chart(score_table, CHARTED.get(schema.task, ())))
-    summary = {"not_private": True, "salt": salt(), "reference": "held-out real rows", **_summary(score_table, marginal_rows, metrics)}
+    summary = {
+        "not_private": True,
+        "salt": salt(),
+        "reference": "held-out real rows",
+        **_summary(score_table, marginal_rows, metrics),
+    }
     (out / "metrics.json").write_text(json.dumps(summary, indent=1) + "\n")
 
 

@@ -2,10 +2,11 @@ r"""Total variation between the low-order marginals of two tables.
 
 .. math:: \mathrm{TV}(P, Q) = \tfrac12 \sum_{\text{cells}} |P(\text{cell}) - Q(\text{cell})| \in [0, 1]
 
-Cells come from public knowledge only: a category is a cell, a numeric column has ``bins`` cells of equal width between its public
-bounds (after its public transform), and a missing value is a cell of its own. The label is a column like any other. All 1- and
-2-way marginals are taken, and of higher orders a sample of ``max_tuples`` drawn by a public seed, the same for every table.
-Bins and reference differ from paper to paper, so these numbers compare tables of one run, not runs with a paper.
+Cells come from public knowledge only: a category is a cell, a numeric column has ``bins`` cells of equal width between
+its public bounds (after its public transform), and a missing value is a cell of its own. The label is a column like any
+other. All 1- and 2-way marginals are taken, and of higher orders a sample of ``max_tuples`` drawn by a public seed, the
+same for every table. Bins and reference differ from paper to paper, so these numbers compare tables of one run, not
+runs with a paper.
 
 The work is one mixed-radix code and one ``bincount`` per marginal.
 """
@@ -33,8 +34,9 @@ SEPARATOR = " × "
 def cells(df: pd.DataFrame, schema: Schema, bins: int = 16) -> tuple[NDArray[np.int64], list[int]]:
     """Cell numbers (n, columns) of every schema column, and the number of cells of each column.
 
-    A numeric column has ``bins + 1`` cells, the last for missing values; the last bin includes its upper bound. A categorical column
-    has the cells of its codes (:class:`~likeness.data.encoding.Encoder`), where missing is already the last one.
+    A numeric column has ``bins + 1`` cells, the last for missing values; the last bin includes its upper bound. A
+    categorical column has the cells of its codes (:class:`~likeness.data.encoding.Encoder`), where missing is already
+    the last one.
     """
     codes = Encoder(schema).encode(df)
     columns, sizes = [], []
@@ -78,7 +80,7 @@ def total_variation(
 
 
 def tuples(num_columns: int, order: int, max_tuples: int, seed: int) -> list[tuple[int, ...]]:
-    """The marginals of one order: all for order 1 and 2, else at most ``max_tuples`` distinct ones by the public seed, sorted."""
+    """The marginals of one order: all for order 1 and 2, else at most ``max_tuples`` distinct ones by the seed."""
     total = math.comb(num_columns, order)
     if order <= 2 or total <= max_tuples:
         return list(itertools.combinations(range(num_columns), order))

@@ -1,6 +1,7 @@
-"""The part of Markdown that the privacy statement uses, as HTML: headings, paragraphs, lists, tables, quotes, code, emphasis.
+"""The part of Markdown that the privacy statement uses, as HTML.
 
-Everything is escaped first, links stay text, and no other construct exists: nothing in a statement can reach the network.
+Headings, paragraphs, lists, tables, quotes, code and emphasis; links stay text. Everything is escaped first, and there
+is no other construct, so nothing in a statement can reach the network.
 """
 
 import html

@@ -1,7 +1,7 @@
 """One look for every figure, and one way to turn a figure into PNG bytes.
 
-Colors are Okabe and Ito's, told apart by people with any of the common color-vision deficiencies; where colors carry meaning, a shape or
-a position carries it too. Figures are drawn on white in both page themes.
+Colors are Okabe and Ito's, told apart by people with any of the common color-vision deficiencies; where colors carry
+meaning, a shape or a position carries it too. Figures are drawn on white in both page themes.
 """
 
 import io
@@ -15,8 +15,11 @@ from matplotlib.figure import Figure
 from likeness import rng
 
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676"
-REAL, SYNTHETIC, FLOOR = BLUE, ORANGE, GREY
-"""The real table (and the ceiling learned from it), the synthetic one, the shuffled control."""
+REAL, SYNTHETIC = BLUE, ORANGE
+"""The real table (and the ceiling learned from it) and the synthetic one. The shuffled control is black."""
+
+MOST_COLUMNS = 60
+"""Figures of wider tables show the first columns only, and say so."""
 
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, GREY, "#56B4E9", "#E69F00")
 
@@ -57,16 +60,16 @@ RC: dict[Any, Any] = {
 }
 
 
-def draw(width: float, height: float, paint: Callable[[Figure], None], *, secret: bool) -> bytes:
+def draw(width: float, height: float, paint: Callable[[Figure], object], *, secret: bool) -> bytes:
     """PNG bytes of a figure of ``width`` x ``height`` inches that ``paint`` fills.
 
     Args:
         width: in inches.
         height: in inches.
         paint: draws on the empty figure.
-        secret: True where real rows went in. The PNG then carries a random text chunk of random length, so that neither its
-            hash nor its size, which pipelines store, says anything about them. Public figures have the same bytes every time
-            (on one version of matplotlib), without a date.
+        secret: True where real rows went in. The PNG then carries a random text chunk of random length, so that neither
+            its hash nor its size, which pipelines store, says anything about them. Public figures have the same bytes
+            every time (on one version of matplotlib), without a date.
     """
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -88,3 +91,14 @@ def salt() -> str:
 def label(name: str) -> str:
     """A metric's or an estimator's name for people."""
     return _LABELS.get(name, name.replace("_", " "))
+
+
+def cut(text: str, most: int) -> str:
+    """A text of at most ``most`` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def note_cut(figure: Figure, shown: int, total: int) -> None:
+    """Say below a figure that it leaves columns out, if it does."""
+    if shown < total:
+        figure.supxlabel(f"The first {shown} of {total} columns.", fontsize=8)

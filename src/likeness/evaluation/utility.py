@@ -1,15 +1,18 @@
 """Train on synthetic, test on real: what a table is worth to somebody who learns from it.
 
-Scores come in two kinds, and are named apart: ``*_hard`` from predicted classes, as the papers' code does (its ROC AUC is then the
-balanced accuracy), and ``*_score`` from the ranking that the classifier gives. With two classes the positive one is the last of the
-schema's classes; with more, AUC and average precision are one-vs-rest, averaged over the classes that the test rows have, and F1 is
-weighted by class frequency. Regression has ``r2`` and ``rmse``, on the label in units of its public range (after its public transform).
+Scores come in two kinds, and are named apart: ``*_hard`` from predicted classes, as the papers' code does (its ROC AUC
+is then the balanced accuracy), and ``*_score`` from the ranking that the classifier gives. With two classes the
+positive one is the last of the schema's classes; with more, AUC and average precision are one-vs-rest, averaged over
+the classes that the test rows have, and F1 is weighted by class frequency. Regression has ``r2`` and ``rmse``, on the
+label in units of its public range (after its public transform).
 
-A training table with one class only, which a bad generator may well produce, is not an error: every classifier is then the
-constant one and gets what chance gets (ROC AUC 0.5, average precision = share of the class in the test rows).
+A training table with one class only, which a bad generator may well produce, is not an error: every classifier is then
+the constant one and gets what chance gets (ROC AUC 0.5, average precision = share of the class in the test rows). The
+same holds for a table with fewer than 10 rows, or fewer than two per class on average, from which some estimators
+cannot be fitted.
 
-Two threads by default, one estimator each, BLAS and OpenMP held to one thread: the heavy parts (trees, BLAS) release the
-interpreter lock, and the features are shared instead of copied to processes. Features are float32, (n, d).
+Two threads by default, one estimator each, BLAS and OpenMP held to one thread: the heavy parts (trees, BLAS) release
+the interpreter lock, and the features are shared instead of copied to processes. Features are float32, (n, d).
 """
 
 import time
@@ -22,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score, r2_score, roc_auc_score
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from likeness import rng
 from likeness.data.encoding import Encoder
@@ -42,6 +45,9 @@ CLASSIFICATION_METRICS = (
 )
 REGRESSION_METRICS = ("r2", "rmse")
 
+FEWEST_ROWS = 10
+"""Below this nothing is fitted: the majority class, or the mean label, is predicted."""
+
 
 def metrics_of(task: str) -> tuple[str, ...]:
     """Names of the scores of a task; empty for ``none``."""
@@ -60,7 +66,7 @@ def features_and_label(df: pd.DataFrame, schema: Schema) -> tuple[Array, Array]:
         return x, encoder.labels(codes)
     label = schema.label_column
     if schema.task != "regression" or label is None:
-        raise DataError(f"{schema.name}: task {schema.task} has no label to learn. Give the schema a task and a label, or skip this.")
+        raise DataError(f"{schema.name}: task {schema.task} has no label to learn. Give the schema a task and a label.")
     keep = np.ones(x.shape[1], bool)
     for block in encoder.layout.blocks:
         if block.column == label.name:
@@ -69,7 +75,8 @@ def features_and_label(df: pd.DataFrame, schema: Schema) -> tuple[Array, Array]:
 
 
 def decision_scores(model: Any, x: Array, classes: Array, num_classes: int) -> Array:
-    """One score per class (n, num_classes) of a fitted classifier, larger is likelier; a class that it never saw gets the least.
+    """One score per class (n, num_classes) of a fitted classifier, larger is likelier; a class that it never saw gets
+    the least.
 
     Args:
         model: fitted on labels 0..len(classes)-1.
@@ -90,14 +97,17 @@ def decision_scores(model: Any, x: Array, classes: Array, num_classes: int) -> A
 
 
 def one_vs_rest(truth: Array, scores: Array, metric: Callable[[Array, Array], float]) -> float:
-    """A ranking metric for class scores (n, C): of the last class if C = 2, else the mean over the classes present in ``truth``.
+    """A ranking metric for class scores (n, C): of the last class if C = 2, else the mean over the classes present in
+    ``truth``.
 
     Where no class splits the test rows there is nothing to rank: 0.5.
     """
     num_classes = scores.shape[1]
     candidates = [num_classes - 1] if num_classes == 2 else range(num_classes)
     values = [
-        float(metric(truth == label, scores[:, label])) for label in candidates if 0 < np.sum(truth == label) < len(truth)
+        float(metric(truth == label, scores[:, label]))
+        for label in candidates
+        if 0 < np.sum(truth == label) < len(truth)
     ]
     return float(np.mean(values)) if values else 0.5
 
@@ -120,16 +130,20 @@ def classification_scores(truth: Array, predicted: Array, scores: Array) -> dict
     }
 
 
-def fit_and_score(factory: Factory, seed: int, train: tuple[Array, Array], test: tuple[Array, Array], num_classes: int) -> dict[str, float]:
+def fit_and_score(
+    factory: Factory, seed: int, train: tuple[Array, Array], test: tuple[Array, Array], num_classes: int
+) -> dict[str, float]:
     """Fit one estimator and score it; ``num_classes`` = 0 means regression."""
     (x, y), (x_test, y_test) = train, test
     if num_classes == 0:
-        predicted = np.nan_to_num(np.asarray(factory(seed).fit(x, y).predict(x_test), np.float64))
+        constant = len(y) < FEWEST_ROWS
+        predicted = np.full(len(y_test), y.mean()) if constant else factory(seed).fit(x, y).predict(x_test)
+        predicted = np.nan_to_num(np.asarray(predicted, np.float64))
         error = float(np.sqrt(np.mean((predicted - y_test) ** 2)))
         return {"r2": float(r2_score(y_test, predicted)) if len(y_test) > 1 else 0.0, "rmse": error}
-    classes, labels = np.unique(y, return_inverse=True)
-    if len(classes) == 1:
-        predicted = np.full(len(y_test), classes[0])
+    classes, labels, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if len(classes) == 1 or len(y) < max(FEWEST_ROWS, 2 * len(classes)):
+        predicted = np.full(len(y_test), classes[counts.argmax()])
         return classification_scores(y_test, predicted, np.eye(num_classes)[predicted])
     model = factory(seed).fit(x, labels)
     predicted = classes[np.asarray(model.predict(x_test), np.int64)]
@@ -157,7 +171,7 @@ def train_on_synthetic_test_on_real(
         progress: called with the name of each estimator as it ends. It is told no score.
 
     Raises:
-        DataError: the schema has no label, or a table has no rows.
+        DataError: the schema has no label, a table has no rows, or an estimator failed.
         ParamsError: an unknown estimator.
     """
     if not len(train_df) or not len(test_df):
@@ -169,7 +183,13 @@ def train_on_synthetic_test_on_real(
         # OpenMP limits are per thread, BLAS limits per process: hence one limit here and one around the pool.
         with threadpool_limits(1):
             begun = time.perf_counter()
-            scores = fit_and_score(factory, rng.public_seed(seed, f"evaluation.{name}") % 2**32, train, test, num_classes)
+            own_seed = rng.public_seed(seed, f"evaluation.{name}") % 2**32
+            try:
+                scores = fit_and_score(factory, own_seed, train, test, num_classes)
+            except Exception as error:  # the text of a library's error may hold values of real rows
+                raise DataError(
+                    f"utility: {name} failed on a table ({type(error).__name__}). Leave it out: evaluate.classifiers."
+                ) from None
             seconds = time.perf_counter() - begun
         if progress is not None:
             progress(name)

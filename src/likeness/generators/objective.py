@@ -16,7 +16,7 @@ class Critic(Protocol):
         ...
 
     def step(self, residuals: Tensor) -> None:
-        """Ascend once on squared residuals, shape (width,)."""
+        """Ascend once on squared residuals beyond chance, shape (width,)."""
         ...
 
 
@@ -37,6 +37,7 @@ class EmbeddingObjective:
         target: S̃/n, shape (num_classes, width).
         class_weights: π, shape (num_classes,), sums to 1.
         class_scale: v, shape (num_classes,).
+        noise_variance: variance of the privacy noise in one coordinate of the target.
         critic: optional.
     """
 
@@ -44,6 +45,7 @@ class EmbeddingObjective:
     target: Tensor
     class_weights: Tensor
     class_scale: Tensor
+    noise_variance: float = 0.0
     critic: Critic | None = None
 
     def to(self, device: torch.device) -> "EmbeddingObjective":
@@ -65,8 +67,17 @@ class EmbeddingObjective:
         if self.critic is None:
             return squares.sum()
         loss = (self.critic.weights().detach() * squares).sum()
-        self.critic.step(squares.detach())
+        self.critic.step((squares - self._chance(features, counts)).detach())
         return loss
+
+    def _chance(self, features: Tensor, counts: list[int]) -> Tensor:
+        """Expected square of the residuals if generator and data agreed: privacy noise and the batch's own scatter.
+
+        Both are known. Without subtracting them the critic would look where noise is loud, not where rows differ.
+        """
+        scatter = torch.stack([part.var(dim=0) / len(part) for part in features.split(counts)])
+        expected = self.noise_variance + self.class_weights[:, None].square() * scatter
+        return (self.class_scale[:, None] * expected).sum(dim=0)
 
 
 def guarded_class_scale(class_weights: Tensor, weighting: str, floor: float) -> Tensor:

@@ -94,7 +94,7 @@ def train(
         if scheduler is not None:
             scheduler.step()
         if iteration % every == 0 or iteration == settings.iterations:
-            losses.append((iteration, float(loss)))
+            losses.append((iteration, float(loss.detach())))
             progress(iteration, settings.iterations, losses[-1][1])
     generator.to("cpu").eval()
     return losses

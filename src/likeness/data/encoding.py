@@ -1,0 +1,109 @@
+"""Encoding, row by row: the unit cube for numbers, one place a category. Nothing is fitted.
+
+A table has two encoded forms. *Codes* are compact, one column a column: numbers in [0, 1] (NaN if missing) and
+category numbers. The *dense* form is the vector that feature maps see, laid out by :class:`Layout`.
+"""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from likeness.data.column import Column
+from likeness.data.layout import Layout
+from likeness.data.schema import Schema
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_MISSING_UNIT = 0.5  # where a missing number stands in the dense form; its indicator says that it is missing
+
+
+class Encoder:
+    """Encode and decode typed tables of one schema.
+
+    Attributes:
+        schema: public. layout: where each column stands in the dense form.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        """Read everything from the schema; no row is needed."""
+        self.schema = schema
+        self.layout = Layout.from_schema(schema)
+
+    def encode(self, df: pd.DataFrame) -> pd.DataFrame:
+        """Typed table to codes: float64 in [0, 1] for numbers (NaN if missing), int32 for categories.
+
+        A missing category has the last code, ``len(categories)``.
+        """
+        return pd.DataFrame({column.name: _encode_column(column, df[column.name]) for column in self.schema.columns})
+
+    def decode_codes(self, codes: pd.DataFrame) -> pd.DataFrame:
+        """Codes to a typed table: the inverse of :meth:`encode` up to clipping."""
+        columns = self.schema.columns
+        return pd.DataFrame({column.name: _decode_column(column, codes[column.name].to_numpy()) for column in columns})
+
+    def expand(self, codes: pd.DataFrame) -> Floats:
+        """Codes to dense rows of the feature columns, shape (n, d)."""
+        dense = np.zeros((len(codes), self.layout.width))
+        rows = np.arange(len(codes))
+        for block in self.layout.blocks:
+            values = codes[block.column].to_numpy()
+            if block.kind == "onehot":
+                dense[rows, block.start + values] = 1
+            elif block.kind == "unit":
+                dense[:, block.start] = np.where(np.isnan(values), _MISSING_UNIT, values)
+            else:
+                dense[:, block.start] = np.isnan(values)
+        return dense
+
+    def labels(self, codes: pd.DataFrame) -> Integers:
+        """Class of each row, shape (n,); zeros unless the task is classification."""
+        if self.schema.task != "classification":
+            return np.zeros(len(codes), dtype=np.int64)
+        return codes[self.schema.label].to_numpy().astype(np.int64)
+
+    def collapse(self, x: Floats, labels: Integers) -> pd.DataFrame:
+        """Dense rows, exact or generated, to codes: argmax of one-hot blocks (the first of equals), clipped units."""
+        found: dict[str, NDArray[np.float64] | NDArray[np.int32]] = {}
+        for block in self.layout.blocks:
+            if block.kind == "onehot":
+                found[block.column] = x[:, block.start : block.stop].argmax(axis=1).astype(np.int32)
+            elif block.kind == "unit":
+                found[block.column] = np.clip(x[:, block.start], 0, 1)
+            else:
+                found[block.column] = np.where(x[:, block.start] > 0.5, np.nan, found[block.column])
+        if self.schema.task == "classification" and self.schema.label is not None:
+            found[self.schema.label] = labels.astype(np.int32)
+        return pd.DataFrame({name: found[name] for name in self.schema.names})
+
+    def decode(self, x: Floats, labels: Integers) -> pd.DataFrame:
+        """Dense rows to a typed table with the original columns, kinds, categories, bounds and integers."""
+        return self.decode_codes(self.collapse(x, labels))
+
+
+def _encode_column(column: Column, values: "pd.Series[float]") -> NDArray[np.float64] | NDArray[np.int32]:
+    if column.is_categorical:
+        codes = values.cat.codes.to_numpy().astype(np.int32)
+        return np.where(codes < 0, len(column.categories), codes).astype(np.int32)
+    lower, upper = column.bounds
+    numbers = np.clip(values.to_numpy(dtype=np.float64, na_value=np.nan), lower, upper) - lower
+    if column.transform == "log1p":
+        unit: NDArray[np.float64] = np.log1p(numbers) / np.log1p(upper - lower)
+    else:
+        unit = numbers / (upper - lower)
+    return np.clip(unit, 0, 1)
+
+
+def _decode_column(column: Column, codes: NDArray[np.float64]) -> "pd.Series[float]":
+    if column.is_categorical:
+        dtype = pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
+        places = np.where(codes >= len(column.categories), -1, codes).astype(np.int64)
+        return pd.Series(pd.Categorical.from_codes(places, dtype=dtype))
+    lower, upper = column.bounds
+    unit = np.clip(codes, 0, 1)
+    numbers = np.expm1(unit * np.log1p(upper - lower)) if column.transform == "log1p" else unit * (upper - lower)
+    numbers = np.clip(numbers + lower, lower, upper)
+    if column.kind == "numeric":
+        return pd.Series(numbers, dtype="float64")
+    whole = pd.Series(np.round(numbers), dtype="Float64").astype("Int64")
+    return whole if column.nullable else whole.astype("int64")

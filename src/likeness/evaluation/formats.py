@@ -1,0 +1,61 @@
+"""Numbers as text for people: the filters of the report."""
+
+import base64
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """A number: ``–`` for none, ``∞``, thousands separators, powers of ten for the very small and very large."""
+    if value is None:
+        return "–"
+    if value in ("inf", "-inf"):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value:.{digits}g}"
+    if "e" not in text:
+        return f"{value:,.0f}" if abs(value) >= 10**digits else text.replace("-", "−")
+    mantissa, exponent = text.split("e")
+    power = "10" + str(int(exponent)).translate(_SUPERSCRIPT)
+    return power if mantissa == "1" else f"{mantissa.replace('-', '−')} × {power}"
+
+
+def percent(value: Any) -> str:
+    """A share in percent, one digit after the point."""
+    return "–" if value is None else f"{100 * float(value):.1f} %"
+
+
+def spec(value: Mapping[str, Any]) -> str:
+    """A public map's specification in one line of ``key=value``."""
+    return ", ".join(f"{key}={item if isinstance(item, str) else json.dumps(item)}" for key, item in value.items())
+
+
+def three(value: Any) -> str:
+    """A score with three digits after the point; ``–`` for none."""
+    return "–" if value in (None, "") else f"{float(value):.3f}".replace("-", "−")
+
+
+def embed(png: bytes) -> str:
+    """PNG bytes as the address of an image inside the page."""
+    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+
+
+def loss_text(losses: Mapping[str, Sequence[float]]) -> str:
+    """The loss curve in words, for people who do not see it."""
+    values = [value for value in losses.get("loss", ()) if math.isfinite(value)]
+    if not values:
+        return "no loss was recorded"
+    last = losses["iteration"][-1]
+    first, final = number(values[0], 3), number(values[-1], 3)
+    return f"from {first} at the first to {final} at the last recorded iteration ({number(int(last))})"

@@ -1,0 +1,28 @@
+"""evaluate: compare the synthetic table with real held-out rows. What it writes is NOT private.
+
+Reads: data/private/table.parquet, data/synthetic. Writes: reports/internal. Spends: nothing, because it stays inside.
+"""
+
+import sys
+
+import pandas as pd
+
+from likeness.artifacts import INTERNAL, SPLIT, SYNTHETIC, TABLE, load_schema
+from likeness.data.tables import read_private
+from likeness.evaluation.internal import evaluate
+from likeness.params import Params
+from likeness.stage import run_stage
+
+
+def main(params: Params) -> None:
+    """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
+    table = read_private(TABLE)
+    train, test = (table[table[SPLIT] == part].drop(columns=SPLIT) for part in ("train", "test"))
+    synthetic = pd.read_parquet(SYNTHETIC.with_suffix(".parquet"))
+    evaluate(
+        train, test, synthetic, load_schema(params), params.evaluate, INTERNAL, progress=lambda t: print(t, file=sys.stderr)
+    )
+
+
+if __name__ == "__main__":
+    run_stage("evaluate", main)

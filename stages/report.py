@@ -1,0 +1,19 @@
+"""report: one self-contained page for the public, and one with the comparison with real rows.
+
+Reads: reports, data/models/loss.csv. Writes: reports/index.html, reports/internal/index.html (NOT private).
+"""
+
+from pathlib import Path
+
+from likeness.evaluation.report import write_report
+from likeness.params import Params
+from likeness.stage import run_stage
+
+
+def main(params: Params) -> None:
+    """Render from files."""
+    write_report(Path())
+
+
+if __name__ == "__main__":
+    run_stage("report", main)

@@ -1,0 +1,128 @@
+"""Small synthetic tables: no real data set is needed here."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likeness.data.schema import Schema
+
+
+def make_schema(task: str = "classification") -> Schema:
+    """Two numbers, one of them nullable; two categories, one of them nullable; a label that fits the task."""
+    columns: dict[str, Any] = {
+        "height": {"kind": "numeric", "lower": 0, "upper": 8, "nullable": True},
+        "visits": {"kind": "integer", "lower": 0, "upper": 99, "transform": "log1p"},
+        "color": {"kind": "categorical", "categories": ["red", "green", "blue"], "nullable": True},
+        "size": {"kind": "ordinal", "categories": ["s", "m", "l"]},
+    }
+    if task == "classification":
+        columns["sick"] = {"kind": "categorical", "categories": ["no", "yes"]}
+    elif task == "regression":
+        columns["cost"] = {"kind": "numeric", "lower": -10, "upper": 10}
+    label = {"classification": "sick", "regression": "cost", "none": None}[task]
+    return Schema.from_dict(
+        {"name": "tiny", "source": "made up", "task": task, "label": label, "columns": columns}, "tiny.yaml"
+    )
+
+
+def make_table(rows: int, seed: int, task: str = "classification") -> pd.DataFrame:
+    """Rows whose label follows from height and size, with some noise."""
+    draw = np.random.default_rng(seed)
+    height = draw.uniform(0, 8, rows)
+    size = draw.integers(0, 3, rows)
+    signal = height / 4 - 1 + size - 1 + draw.normal(0, 0.3, rows)
+    table = pd.DataFrame(
+        {
+            "height": np.where(draw.uniform(size=rows) < 0.1, np.nan, height),
+            "visits": draw.geometric(0.2, rows).clip(0, 99).astype("int64"),
+            "color": pd.Categorical.from_codes(draw.integers(-1, 3, rows), ["red", "green", "blue"]),
+            "size": pd.Categorical.from_codes(size, ["s", "m", "l"], ordered=True),
+        }
+    )
+    if task == "classification":
+        table["sick"] = pd.Categorical.from_codes((signal > 0.6).astype(int), ["no", "yes"])
+    elif task == "regression":
+        table["cost"] = (3 * signal).clip(-10, 10)
+    return table
+
+
+@pytest.fixture
+def schema() -> Schema:
+    return make_schema()
+
+
+@pytest.fixture(scope="session")
+def schema_of() -> Callable[[str], Schema]:
+    """Schema by task."""
+    return make_schema
+
+
+@pytest.fixture(scope="session")
+def table_of() -> Callable[..., pd.DataFrame]:
+    """Typed table by number of rows, seed and task."""
+    return make_table
+
+
+@pytest.fixture(scope="session")
+def privacy() -> dict[str, Any]:
+    """A plausible reports/privacy.json. Copy it before changing it."""
+    orders = [1.5, 2.0, 4.0, 8.0, 64.0]
+
+    def query(name: str, stage: str, rho: float, sequence: int) -> dict[str, Any]:
+        return {
+            "query": name,
+            "stage": stage,
+            "map": {"feature": "characteristic_function", "num_frequencies": 8},
+            "sensitivity": 1.0,
+            "noise_multiplier": (2 * rho) ** -0.5,
+            "noise_scale": 1048576.0 * (2 * rho) ** -0.5,
+            "rho": rho,
+            "share": rho / 0.02,
+            "dimension": 16,
+            "mechanism": "discrete_gaussian",
+            "ledger_seq": sequence,
+            "sha256": "ab" * 32,
+        }
+
+    return {
+        "format": 1,
+        "private": True,
+        "method": "pearl",
+        "identity": "village-1900",
+        "unit": "one row is one person",
+        "adjacency": "add_remove_one",
+        "target": {"epsilon": 1.0, "delta": 1e-5},
+        "total": {"rho": 0.02, "epsilon_rdp": 0.98765, "epsilon_gaussian": 0.91234, "delta": 1e-5},
+        "rdp_curve": {
+            "orders": orders,
+            "total": [0.02 * order for order in orders],
+            "stages": {"auxiliary": [0.002 * o for o in orders], "privatize": [0.018 * o for o in orders]},
+        },
+        "queries": [query("class_counts", "auxiliary", 0.002, 3), query("embedding", "privatize", 0.018, 4)],
+        "ledger": {
+            "id": "f00d",
+            "lifetime": {"spent_rho": 0.04, "spent_epsilon": 1.5, "cap_epsilon": 3.0, "cap_delta": 1e-5},
+        },
+        "software": {"likeness": "0.1.0", "torch": "2.13.0"},
+    }
+
+
+@pytest.fixture(scope="session")
+def losses() -> dict[str, list[float]]:
+    return {"iteration": [0.0, 10.0, 20.0, 30.0], "loss": [1.5, 0.5, 0.05, 0.04], "critic": [1.0, 1.1, 1.2, 1.2]}
+
+
+@pytest.fixture
+def project(tmp_path: Path, privacy: dict[str, Any]) -> Path:
+    """A project root with the public artifacts that a report reads."""
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "data/models").mkdir(parents=True)
+    (tmp_path / "reports/privacy.json").write_text(json.dumps(privacy))
+    (tmp_path / "reports/PRIVACY_STATEMENT.md").write_text("# Privacy statement\n\nA **promise** to `villagers`.\n")
+    (tmp_path / "data/models/loss.csv").write_text("iteration,loss\n0,1.5\n10,0.5\n20,0.25\n")
+    return tmp_path

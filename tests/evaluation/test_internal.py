@@ -1,0 +1,105 @@
+import csv
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from likeness import evaluation
+from likeness.data.schema import Schema
+from likeness.evaluation.internal import FILES
+from likeness.evaluation.utility import CLASSIFICATION_METRICS
+from likeness.params import Evaluate
+
+Tables = Callable[..., pd.DataFrame]
+QUICK = ("logistic_regression", "decision_tree")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory, schema_of: Callable[[str], Schema], table_of: Tables) -> Path:
+    """Results of one small evaluation; the tests only read them."""
+    out = tmp_path_factory.mktemp("evaluation") / "internal"
+    train, test, synthetic = table_of(2000, 1), table_of(2000, 2), table_of(2000, 3)
+    evaluation.evaluate(train, test, synthetic, schema_of("classification"), Evaluate(), out, classifiers=QUICK)
+    return out
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+def test_all_files_are_there_and_marked(written: Path) -> None:
+    assert sorted(path.name for path in written.iterdir()) == sorted(FILES)
+    metrics = json.loads((written / "metrics.json").read_text())
+    assert metrics["not_private"] is True and len(metrics["salt"]) >= 64
+    for table in ("synthetic", "real", "shuffled"):
+        assert set(metrics["scores"][table]) == set(CLASSIFICATION_METRICS)
+        assert set(metrics["marginals"][table]) == {"1", "2", "3"}
+
+
+def test_a_faithful_table_lies_at_the_ceiling_and_far_from_the_floor(written: Path) -> None:
+    metrics = json.loads((written / "metrics.json").read_text())
+    hard = {table: scores["roc_auc_hard"] for table, scores in metrics["scores"].items()}
+    assert abs(hard["synthetic"] - hard["real"]) < 0.1 and hard["synthetic"] > hard["shuffled"] + 0.2
+    pairs = {table: scores["2"] for table, scores in metrics["marginals"].items()}
+    assert abs(pairs["synthetic"] - pairs["real"]) < 0.02 < pairs["shuffled"] - pairs["real"]
+
+
+def test_means_are_those_of_the_rows(written: Path) -> None:
+    metrics = json.loads((written / "metrics.json").read_text())
+    scores = [float(row["f1"]) for row in rows_of(written / "scores.csv") if row["table"] == "synthetic"]
+    assert len(scores) == len(QUICK)
+    assert metrics["scores"]["synthetic"]["f1"] == pytest.approx(sum(scores) / len(scores))
+    marginals = rows_of(written / "marginals.csv")
+    values = [float(r["total_variation"]) for r in marginals if (r["table"], r["order"]) == ("shuffled", "2")]
+    assert metrics["marginals"]["shuffled"]["2"] == pytest.approx(sum(values) / len(values))
+
+
+def test_equal_results_have_different_bytes_and_progress_tells_no_number(
+    tmp_path: Path, schema: Schema, table_of: Tables
+) -> None:
+    told: list[str] = []
+    digests = []
+    for name in ("a", "b"):
+        tables = [table_of(60, seed) for seed in (1, 2, 3)]
+        out = tmp_path / name
+        evaluation.evaluate(*tables, schema, Evaluate(), out, classifiers=("lda",), max_rows=40, progress=told.append)
+        digests.append({path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.iterdir()})
+    assert all(digests[0][name] != digests[1][name] for name in FILES)
+    first, second = (
+        [
+            {key: value for key, value in row.items() if key != "salt"}
+            for row in rows_of(tmp_path / name / "marginals.csv")
+        ]
+        for name in ("a", "b")
+    )
+    assert first == second
+    assert told == ["synthetic: lda", "real: lda", "shuffled: lda"] * 2
+
+
+@pytest.mark.parametrize("task", ["regression", "none"])
+def test_other_tasks(tmp_path: Path, schema_of: Callable[[str], Schema], table_of: Tables, task: str) -> None:
+    train, test, synthetic = (table_of(80, seed, task) for seed in (1, 2, 3))
+    evaluation.evaluate(
+        train,
+        test,
+        synthetic,
+        schema_of(task),
+        Evaluate(),
+        tmp_path,
+        classifiers=("ridge",) if task == "regression" else None,
+    )
+    assert {path.name for path in tmp_path.iterdir()} >= set(FILES)
+    scores = json.loads((tmp_path / "metrics.json").read_text())["scores"]
+    assert scores == {} if task == "none" else set(scores["real"]) == {"r2", "rmse"}
+
+
+def test_at_most_rows_are_a_public_sample(schema: Schema, table_of: Tables) -> None:
+    from likeness.evaluation.internal import _at_most
+
+    table = table_of(100, 1)
+    assert len(_at_most(table, 30, 0, "real")) == 30 and _at_most(table, None, 0, "real") is table
+    assert _at_most(table, 30, 0, "real").equals(_at_most(table, 30, 0, "real"))
+    assert not _at_most(table, 30, 0, "real").index.equals(_at_most(table, 30, 1, "real").index)

@@ -1,0 +1,92 @@
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likeness.data.schema import Schema
+from likeness.errors import DataError
+from likeness.evaluation import marginals
+from likeness.evaluation.marginals import cells, marginal_table, total_variation, tuples
+
+Tables = Callable[..., pd.DataFrame]
+
+
+def pair(first: list[int], second: list[int]) -> np.ndarray:
+    return np.stack([np.array(first), np.array(second)], axis=1)
+
+
+def test_total_variation_by_hand() -> None:
+    a, b = pair([0, 0, 1, 1], [0, 1, 0, 1]), pair([0, 0, 0, 1], [0, 1, 1, 1])
+    assert total_variation(a, b, [2, 2], [0]) == 0.25  # (1/2, 1/2) against (3/4, 1/4)
+    assert total_variation(a, b, [2, 2], [1]) == 0.25
+    assert total_variation(a, b, [2, 2]) == 0.25  # (1,1,1,1)/4 against (1,2,0,1)/4: half of (0 + 1 + 1 + 0)/4
+    assert total_variation(pair([0], [0]), pair([1], [1]), [2, 2]) == 1.0
+
+
+def test_tables_of_different_size_compare_by_share() -> None:
+    a = pair([0, 1], [0, 1])
+    assert total_variation(a, np.concatenate([a, a, a]), [2, 2]) == 0.0
+
+
+def test_joint_cells_are_not_confused() -> None:
+    # Equal 1-way marginals, opposite dependence: only the pair tells them apart.
+    same, crossed = pair([0, 1, 2], [0, 1, 2]), pair([0, 1, 2], [1, 2, 0])
+    assert total_variation(same, crossed, [3, 3], [0]) == total_variation(same, crossed, [3, 3], [1]) == 0.0
+    assert total_variation(same, crossed, [3, 3]) == pytest.approx(1)
+
+
+def test_sparse_counting_equals_dense_counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(0)
+    a, b = draw.integers(0, 7, (400, 4)), draw.integers(0, 5, (300, 4))
+    dense = total_variation(a, b, [7] * 4)
+    monkeypatch.setattr(marginals, "MOST_DENSE_CELLS", 1)
+    assert total_variation(a, b, [7] * 4) == pytest.approx(dense, abs=1e-12)
+    assert 0.1 < dense < 1
+
+
+def test_cells_come_from_public_bounds_and_missing_is_its_own(schema: Schema) -> None:
+    table = pd.DataFrame(
+        {
+            "height": [0.0, 0.49, 0.51, 8.0, math.nan],
+            "visits": np.array([0, 1, 9, 99, 99], "int64"),
+            "color": pd.Categorical(["red", "green", "blue", None, "red"], ["red", "green", "blue"]),
+            "size": pd.Categorical(["s", "m", "l", "s", "s"], ["s", "m", "l"], ordered=True),
+            "sick": pd.Categorical(["no", "yes", "no", "no", "no"], ["no", "yes"]),
+        }
+    )
+    codes, sizes = cells(table, schema, 16)
+    assert sizes == [17, 17, 4, 3, 2]
+    assert codes[:, 0].tolist() == [0, 0, 1, 15, 16]
+    assert codes[:, 1].tolist() == [0, 2, 8, 15, 15]  # floor(16 log(1 + x) / log 100)
+    assert codes[:, 2].tolist() == [0, 1, 2, 3, 0]
+    assert codes[:, 3].tolist() == [0, 1, 2, 0, 0]
+    assert codes[:, 4].tolist() == [0, 1, 0, 0, 0]
+
+
+def test_all_pairs_and_the_label_are_in_the_table(schema: Schema, table_of: Tables) -> None:
+    rows = marginal_table(table_of(50, 1), table_of(60, 2), schema)
+    assert list(rows.columns) == ["order", "columns", "total_variation"]
+    assert rows["order"].value_counts().to_dict() == {1: 5, 2: 10, 3: 10}
+    assert {"sick", "size × sick", "height × color × sick"} <= set(rows["columns"])
+    assert rows["total_variation"].between(0, 1).all()
+
+
+def test_equal_tables_are_at_zero_and_more_columns_are_farther(schema: Schema, table_of: Tables) -> None:
+    table = table_of(300, 1)
+    assert marginal_table(table, table, schema)["total_variation"].max() == 0.0
+    means = marginal_table(table, table_of(300, 2), schema).groupby("order")["total_variation"].mean()
+    assert means[1] < means[2] < means[3]
+
+
+def test_high_orders_are_a_public_sample(schema: Schema) -> None:
+    drawn = tuples(30, 3, 50, 7)
+    assert drawn == tuples(30, 3, 50, 7) != tuples(30, 3, 50, 8)
+    assert len(set(drawn)) == 50 and all(len(set(chosen)) == 3 for chosen in drawn)
+    assert len(tuples(30, 2, 50, 7)) == 435 and len(tuples(5, 3, 50, 7)) == 10
+
+
+def test_a_table_without_rows_is_refused(schema: Schema, table_of: Tables) -> None:
+    with pytest.raises(DataError, match="without rows"):
+        marginal_table(table_of(5, 1), table_of(5, 1).head(0), schema)

@@ -1,0 +1,214 @@
+import base64
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from likeness.errors import ArtifactError
+from likeness.evaluation import render, write_report
+from likeness.evaluation.inputs import Internal
+
+VOID = {"meta", "img", "br", "hr", "link", "input"}
+SECRET_SCORE, SECRET_TEXT, SECRET_PNG = 0.7131313, "planted-marker", b"\x89PNG planted picture"
+
+
+class Page(HTMLParser):
+    """Checks that tags are closed in order, and keeps what they say."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing"
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def internal() -> Internal:
+    scores = [
+        {
+            "table": t,
+            "classifier": c,
+            "roc_auc_hard": str(SECRET_SCORE),
+            "roc_auc_score": "0.8",
+            "f1": "0.6",
+            "seconds": "1",
+        }
+        for t in ("synthetic", "real", "shuffled")
+        for c in ("lda", "mlp")
+    ]
+    return Internal(
+        metrics={
+            "not_private": True,
+            "scores": {t: {"roc_auc_hard": SECRET_SCORE} for t in ("synthetic", "real", "shuffled")},
+            "marginals": {"synthetic": {"1": 0.3}, "real": {"1": 0.1}, "shuffled": {"1": 0.5}},
+        },
+        scores=scores,
+        marginals=[{"table": "synthetic", "order": "2", "columns": SECRET_TEXT, "total_variation": str(SECRET_SCORE)}],
+        figures={"scores": SECRET_PNG, "histograms": SECRET_PNG, "correlations": SECRET_PNG},
+    )
+
+
+@pytest.fixture(scope="module")
+def pages(privacy: dict[str, Any], losses: dict[str, list[float]], internal: Internal) -> tuple[str, str]:
+    statement = "# Privacy statement\n\nOf the **village**."
+    return render(privacy, statement, losses, None), render(privacy, statement, losses, internal)
+
+
+def plant(project: Path) -> None:
+    """Internal results with markers in every file."""
+    folder = project / "reports/internal"
+    folder.mkdir()
+    tables = ("synthetic", "real", "shuffled")
+    metrics = {
+        "not_private": True,
+        "salt": SECRET_TEXT,
+        "scores": {t: {"roc_auc_hard": SECRET_SCORE} for t in tables},
+        "marginals": {t: {"1": SECRET_SCORE} for t in tables},
+    }
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    rows = "".join(f"{t},{SECRET_TEXT},{SECRET_SCORE}\n" for t in tables)
+    (folder / "scores.csv").write_text("table,classifier,roc_auc_hard\n" + rows)
+    (folder / "marginals.csv").write_text(
+        f"table,order,columns,total_variation\nsynthetic,1,{SECRET_TEXT},{SECRET_SCORE}\n"
+    )
+    (folder / "scores.png").write_bytes(SECRET_PNG)
+
+
+def test_the_public_page_holds_nothing_internal(project: Path) -> None:
+    write_report(project)
+    without = (project / "reports/index.html").read_bytes()
+    assert not (project / "reports/internal").exists()
+    plant(project)
+    write_report(project)
+    public = (project / "reports/index.html").read_text()
+    inside = (project / "reports/internal/index.html").read_text()
+    for marker in ("0.713", SECRET_TEXT, base64.b64encode(SECRET_PNG).decode()):
+        assert marker in inside  # power: the marker would be seen
+        assert marker not in public
+    assert public.encode() == without  # not even whether there are internal results
+
+
+def test_both_pages_parse_and_are_accessible(pages: tuple[str, str]) -> None:
+    for text in pages:
+        page = Page(text)
+        assert page.all("html") == [{"lang": "en"}]
+        assert all(image["alt"] and len(image["alt"]) > 30 for image in page.all("img"))
+        assert all(header.get("scope") in ("col", "row", "colgroup") for header in page.all("th"))
+        assert len(page.all("caption")) == len(page.all("table")) >= 4
+        ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+        assert len(ids) == len(set(ids))
+        targets = [link["href"] for link in page.all("a")] + [
+            "#" + str(a["aria-labelledby"]) for _, a in page.tags if "aria-labelledby" in a
+        ]
+        assert {str(target)[1:] for target in targets} <= set(ids)
+        levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+        assert levels[0] == 1 and all(b - a <= 1 for a, b in pairwise(levels))
+
+
+def test_nothing_is_loaded_from_elsewhere(pages: tuple[str, str]) -> None:
+    for text in pages:
+        page = Page(text)
+        assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", re.sub(r"base64,[^\"]+", "", text))
+        assert {tag for tag, _ in page.tags} & {"script", "link", "iframe", "object", "form", "base"} == set()
+        assert all(str(image["src"]).startswith("data:image/png;base64,") for image in page.all("img"))
+        assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+        policy = [meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
+        assert policy == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
+
+
+def test_the_privacy_facts_are_on_the_page(pages: tuple[str, str], privacy: dict[str, Any]) -> None:
+    public = pages[0]
+    for fact in (
+        "0.9877",
+        "0.9123",
+        "10⁻⁵",
+        "one row is one person",
+        "one unit added or removed",
+        "class_counts",
+        "embedding",
+        "90.0 %",
+        "100.0 %",
+        "num_frequencies=8",
+        "ab" * 32,
+        "50.0 % of the cap",
+        "village-1900",
+        "internal/index.html",
+        "Of the <strong>village</strong>.",
+    ):
+        assert fact in public, fact
+    assert public.count("Privacy statement</h") == 1
+    for query in privacy["queries"]:
+        assert f"{query['noise_multiplier']:.4g}" in public
+
+
+def test_the_internal_section_is_clearly_apart(pages: tuple[str, str]) -> None:
+    public, inside = pages
+    assert 'class="internal"' in inside and "INTERNAL – NOT PRIVATE" in inside and "<title>INTERNAL" in inside
+    assert 'class="internal"' not in public and "INTERNAL" not in public
+    assert "50 %" in inside  # 0.3 lies half-way between 0.5 (floor) and 0.1 (ceiling)
+
+
+def test_adjacency_changes_the_promise(privacy: dict[str, Any]) -> None:
+    page = render({**privacy, "adjacency": "replace_one"}, "", {}, None)
+    assert "one unit replaced" in page and "the number of records is public" in page
+    assert "No loss was recorded" in page
+
+
+def test_a_run_without_noise_is_stamped(privacy: dict[str, Any], losses: dict[str, list[float]]) -> None:
+    for value in ("inf", None):
+        bare = json.loads(json.dumps(privacy))
+        bare.update(private=False, rdp_curve={"orders": [], "total": [], "stages": {}})
+        bare["total"].update(rho=value, epsilon_rdp=value, epsilon_gaussian=value)
+        bare["target"]["epsilon"] = value
+        bare["ledger"]["lifetime"].update(spent_rho=value, spent_epsilon=value)
+        for query in bare["queries"]:
+            query.update(noise_multiplier=0, noise_scale=0, rho=value, share=None)
+        page = render(bare, "", losses, None)
+        Page(page)
+        assert '<div class="stamp" aria-hidden="true"><span>NOT PRIVATE</span></div>' in page
+        assert "the two differ by at most" not in page and "all of them public" not in page
+    assert 'class="stamp"' not in render(privacy, "", losses, None)
+
+
+def test_equal_files_give_equal_pages(privacy: dict[str, Any], losses: dict[str, list[float]]) -> None:
+    assert render(privacy, "x", losses, None) == render(privacy, "x", losses, None)
+
+
+def test_texts_from_files_are_escaped(privacy: dict[str, Any], losses: dict[str, list[float]]) -> None:
+    page = render({**privacy, "identity": "<img src=x>", "unit": "a & b"}, "<b>bold</b>", losses, None)
+    assert "<img src=x>" not in page and "<b>bold" not in page and "a &amp; b" in page
+
+
+def test_missing_files_and_fields_are_named(project: Path, privacy: dict[str, Any]) -> None:
+    with pytest.raises(ArtifactError, match=r"reports/privacy.json: .*format 1"):
+        render({**privacy, "format": 2}, "", {}, None)
+    for key in ("total", "ledger", "software", "unit"):
+        with pytest.raises(ArtifactError, match=rf"reports/privacy.json: .*{key}.*dvc repro account"):
+            render({name: value for name, value in privacy.items() if name != key}, "", {}, None)
+    (project / "reports/PRIVACY_STATEMENT.md").unlink()
+    with pytest.raises(ArtifactError, match=r"reports/PRIVACY_STATEMENT.md is missing.*dvc repro account"):
+        write_report(project)
+
+
+def test_the_report_needs_no_table_library() -> None:
+    code = "import sys; from likeness.evaluation import write_report; print({'sklearn', 'pandas'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

@@ -1,0 +1,170 @@
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+
+from likeness.data.schema import Schema
+from likeness.errors import DataError, ParamsError
+from likeness.evaluation import utility
+from likeness.evaluation.classifiers import CLASSIFIERS, REGRESSORS
+from likeness.evaluation.utility import (
+    CLASSIFICATION_METRICS,
+    REGRESSION_METRICS,
+    classification_scores,
+    decision_scores,
+    features_and_label,
+    one_vs_rest,
+    train_on_synthetic_test_on_real,
+)
+
+Tables = Callable[..., pd.DataFrame]
+QUICK = ["logistic_regression", "linear_svm", "decision_tree"]
+
+
+def test_hard_scores_see_predictions_only_and_score_scores_see_the_ranking() -> None:
+    truth = np.array([0, 0, 0, 1])
+    predicted = np.zeros(4, int)
+    ranking = np.array([0.1, 0.2, 0.3, 0.4])
+    scores = classification_scores(truth, predicted, np.stack([1 - ranking, ranking], axis=1))
+    assert scores["roc_auc_score"] == scores["average_precision_score"] == 1.0
+    assert (scores["roc_auc_hard"], scores["average_precision_hard"]) == (0.5, 0.25)
+    assert (scores["f1"], scores["accuracy"]) == (0.0, 0.75)
+
+
+def test_hard_roc_auc_of_two_classes_is_the_balanced_accuracy() -> None:
+    draw = np.random.default_rng(0)
+    truth, predicted = draw.integers(0, 2, 200), draw.integers(0, 2, 200)
+    scores = classification_scores(truth, predicted, draw.uniform(size=(200, 2)))
+    assert scores["roc_auc_hard"] == pytest.approx(balanced_accuracy_score(truth, predicted))
+
+
+def test_the_positive_class_is_the_last_one() -> None:
+    truth = np.array([0, 1, 1, 1])
+    scores = classification_scores(truth, np.array([0, 1, 1, 0]), np.eye(2)[[0, 1, 1, 0]])
+    assert scores["f1"] == pytest.approx(0.8)  # of class 0 it would be 2/3
+
+
+def test_several_classes_are_averaged_over_those_present() -> None:
+    truth = np.array([0, 0, 1, 1, 3])  # class 2 does not occur
+    ranking = np.random.default_rng(1).uniform(size=(5, 4))
+    expected = np.mean([roc_auc_score(truth == label, ranking[:, label]) for label in (0, 1, 3)])
+    assert one_vs_rest(truth, ranking, roc_auc_score) == pytest.approx(expected)
+    assert one_vs_rest(np.zeros(5, int), ranking, roc_auc_score) == 0.5
+
+
+def test_a_class_never_seen_gets_the_least_score() -> None:
+    x = np.array([[0.0], [1.0]] * 10, np.float32)
+    model = CLASSIFIERS["linear_svm"](0).fit(x, np.array([0, 1] * 10))
+    scores = decision_scores(model, x, np.array([0, 2]), 3)
+    assert (scores[:, 1] <= scores.min(axis=1)).all()
+    assert (scores[x[:, 0] == 1].argmax(axis=1) == 2).all()
+
+
+def test_one_row_per_classifier_with_the_promised_columns(schema: Schema, table_of: Tables) -> None:
+    ended: list[str] = []
+    rows = train_on_synthetic_test_on_real(table_of(300, 1), table_of(200, 2), schema, 5, progress=ended.append)
+    assert list(rows.columns) == ["classifier", *CLASSIFICATION_METRICS, "seconds"]
+    assert list(rows["classifier"]) == list(CLASSIFIERS) and sorted(ended) == sorted(CLASSIFIERS)
+    assert rows[list(CLASSIFICATION_METRICS)].apply(lambda column: column.between(0, 1)).all(axis=None)
+    assert rows["roc_auc_score"].median() > 0.9
+
+
+def test_equal_seeds_give_equal_scores_whatever_the_number_of_workers(schema: Schema, table_of: Tables) -> None:
+    names = ["random_forest", "mlp", "decision_tree"]
+    one, two, other = (
+        train_on_synthetic_test_on_real(table_of(150, 1), table_of(100, 2), schema, seed, names, workers).drop(
+            columns="seconds"
+        )
+        for seed, workers in ((5, 1), (5, 2), (6, 2))
+    )
+    pd.testing.assert_frame_equal(one, two)
+    assert not one.equals(other)
+
+
+def test_labels_without_meaning_give_chance(schema: Schema, table_of: Tables) -> None:
+    train = table_of(2000, 1)
+    train["sick"] = train["sick"].sample(frac=1, random_state=0).array
+    rows = train_on_synthetic_test_on_real(train, table_of(1000, 2), schema, 0, ["decision_tree"])
+    assert abs(rows["roc_auc_hard"].item() - 0.5) < 0.1  # standard error .02; with meaning it is above .9
+
+
+@pytest.mark.parametrize("label", ["no", "yes"])
+def test_one_class_only_gives_chance_and_no_crash(schema: Schema, table_of: Tables, label: str) -> None:
+    train, test = table_of(100, 1), table_of(100, 2)
+    train["sick"] = pd.Categorical([label] * 100, ["no", "yes"])
+    rows = train_on_synthetic_test_on_real(train, test, schema, 0)
+    share = float((test["sick"] == "yes").mean())
+    assert (rows[["roc_auc_hard", "roc_auc_score"]] == 0.5).all(axis=None)
+    assert rows["average_precision_score"].to_numpy() == pytest.approx(share)
+    assert rows["accuracy"].to_numpy() == pytest.approx(share if label == "yes" else 1 - share)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9, 12])
+def test_tiny_and_constant_tables_do_not_crash(schema: Schema, table_of: Tables, rows: int) -> None:
+    train = pd.concat([table_of(500, 1).groupby("sick", observed=True).head(1)] * 6).head(rows)
+    assert len(train_on_synthetic_test_on_real(train, table_of(50, 2), schema, 0)) == len(CLASSIFIERS)
+
+
+def test_several_classes_end_to_end_with_one_missing_from_training(table_of: Tables) -> None:
+    columns = {
+        "height": {"kind": "numeric", "lower": 0, "upper": 8},
+        "kind": {"kind": "categorical", "categories": ["a", "b", "c"]},
+    }
+    schema = Schema.from_dict(
+        {"name": "t", "source": "made up", "task": "classification", "label": "kind", "columns": columns}, "t.yaml"
+    )
+    height = np.random.default_rng(0).uniform(0, 8, 300)
+    kind = pd.Categorical.from_codes((height / 2.7).astype(int), ["a", "b", "c"])
+    test = pd.DataFrame({"height": height, "kind": kind})
+    train = test[test["kind"] != "b"]
+    full = train_on_synthetic_test_on_real(test, test, schema, 0).set_index("classifier")
+    part = train_on_synthetic_test_on_real(train, test, schema, 0).set_index("classifier")
+    assert full.loc["random_forest", "f1"] > 0.95
+    assert full.loc["random_forest", "roc_auc_score"] > part.loc["random_forest", "roc_auc_score"] > 0.5
+    assert (part["accuracy"] < 0.75).all()
+
+
+def test_a_numeric_label_is_not_among_the_features(schema_of: Callable[[str], Schema], table_of: Tables) -> None:
+    x, y = features_and_label(table_of(50, 1, "regression"), schema_of("regression"))
+    assert x.shape == (50, 10) and x.dtype == np.float32
+    assert not any(np.allclose(x[:, column], y) for column in range(x.shape[1]))
+    assert y.min() >= 0 and y.max() <= 1
+
+
+def test_regression_learns_and_is_scored_in_units_of_the_range(
+    schema_of: Callable[[str], Schema], table_of: Tables
+) -> None:
+    schema = schema_of("regression")
+    train, test = table_of(600, 1, "regression"), table_of(300, 2, "regression")
+    rows = train_on_synthetic_test_on_real(train, test, schema, 0)
+    assert list(rows.columns) == ["classifier", *REGRESSION_METRICS, "seconds"]
+    assert list(rows["classifier"]) == list(REGRESSORS)
+    assert rows["r2"].median() > 0.7 and rows["rmse"].max() < 0.15
+    few = train_on_synthetic_test_on_real(train.head(5), test, schema, 0)
+    assert (few["r2"] <= 0).all()
+
+
+def test_refusals_name_the_rule(schema_of: Callable[[str], Schema], table_of: Tables) -> None:
+    table, schema = table_of(20, 1), schema_of("classification")
+    with pytest.raises(DataError, match="no rows"):
+        train_on_synthetic_test_on_real(table.head(0), table, schema, 0)
+    with pytest.raises(DataError, match="no label to learn"):
+        train_on_synthetic_test_on_real(table_of(20, 1, "none"), table_of(20, 1, "none"), schema_of("none"), 0)
+    with pytest.raises(ParamsError, match="perceptron"):
+        train_on_synthetic_test_on_real(table, table, schema, 0, ["perceptron"])
+
+
+def test_an_error_of_a_library_is_told_without_its_text(
+    schema: Schema, table_of: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing:
+        def fit(self, x: object, y: object) -> None:
+            raise ValueError("row 7 holds 4711")
+
+    monkeypatch.setattr(utility, "select", lambda task, names: {"failing": lambda seed: Failing()})
+    with pytest.raises(DataError, match=r"failing failed.*ValueError") as caught:
+        train_on_synthetic_test_on_real(table_of(50, 1), table_of(50, 2), schema, 0)
+    assert "4711" not in str(caught.value) and caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
