@@ -26,10 +26,13 @@ def rows(text: str, part: str) -> list[str]:
     """Lines of one UCI file with blanks stripped and the dot after test labels dropped; ``?`` stays."""
     kept = []
     for line in text.splitlines():
+        if not line.strip() or line.startswith("|"):  # the last line is empty; adult.test opens with a comment
+            continue
         cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) == COLUMNS.count(",") + 1:
-            cells[-1] = cells[-1].rstrip(".")
-            kept.append(",".join([*cells, part]))
+        if len(cells) != COLUMNS.count(",") + 1:
+            raise SystemExit(f"a line of the {part} file does not have {COLUMNS.count(',') + 1} cells")
+        cells[-1] = cells[-1].rstrip(".")
+        kept.append(",".join([*cells, part]))
     return kept
 
 

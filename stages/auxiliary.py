@@ -3,8 +3,18 @@
 Reads: data/plan, data/private. Writes: data/released/auxiliary/*.safetensors. Spends: the plan's auxiliary shares.
 """
 
-from likeness.artifacts import AUXILIARY, PLAN, context, dataset, load_schema, method, open_ledger, provenance
-from likeness.artifacts import read_json, training_records
+from likeness.artifacts import (
+    AUXILIARY,
+    PLAN,
+    context,
+    dataset,
+    load_schema,
+    method,
+    open_ledger,
+    provenance,
+    read_json,
+    training_records,
+)
 from likeness.params import Params
 from likeness.privacy.plan import Plan
 from likeness.release.door import release

@@ -4,6 +4,7 @@ Reads: data/private/table.parquet, data/synthetic. Writes: reports/internal. Spe
 """
 
 import sys
+from functools import partial
 
 import pandas as pd
 
@@ -19,9 +20,8 @@ def main(params: Params) -> None:
     table = read_private(TABLE)
     train, test = (table[table[SPLIT] == part].drop(columns=SPLIT) for part in ("train", "test"))
     synthetic = pd.read_parquet(SYNTHETIC.with_suffix(".parquet"))
-    evaluate(
-        train, test, synthetic, load_schema(params), params.evaluate, INTERNAL, progress=lambda t: print(t, file=sys.stderr)
-    )
+    tell = partial(print, file=sys.stderr, flush=True)
+    evaluate(train, test, synthetic, load_schema(params), params.evaluate, INTERNAL, progress=tell)
 
 
 if __name__ == "__main__":

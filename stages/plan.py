@@ -13,7 +13,9 @@ def main(params: Params) -> None:
     plan = plan_of(params)
     write_json(PLAN, plan.to_dict())
     for query in plan.queries:
-        print(f"{query.query}: share {query.share:g}, rho {query.rho:.6g}, noise multiplier {query.noise_multiplier:.6g}")
+        print(
+            f"{query.query}: share {query.share:g}, rho {query.rho:.6g}, noise multiplier {query.noise_multiplier:.6g}"
+        )
 
 
 if __name__ == "__main__":

@@ -4,8 +4,19 @@ Reads: data/plan, data/released/auxiliary, data/private. Writes: data/released/e
 Spends: the plan's embedding share.
 """
 
-from likeness.artifacts import AUXILIARY, EMBEDDING, PLAN, context, dataset, load_schema, method, open_ledger
-from likeness.artifacts import provenance, read_json, training_records
+from likeness.artifacts import (
+    AUXILIARY,
+    EMBEDDING,
+    PLAN,
+    context,
+    dataset,
+    load_schema,
+    method,
+    open_ledger,
+    provenance,
+    read_json,
+    training_records,
+)
 from likeness.params import Params
 from likeness.privacy.plan import Plan
 from likeness.release.door import release

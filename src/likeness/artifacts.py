@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
-from likeness.data.column import SPLIT_COLUMN as SPLIT
+from likeness.data.column import SPLIT_COLUMN
 from likeness.data.layout import Layout
 from likeness.data.schema import Schema
 from likeness.errors import ArtifactError, DataError
@@ -41,6 +41,7 @@ INTERNAL = Path("reports/internal")
 PRIVACY = Path("reports/privacy.json")
 STATEMENT = Path("reports/PRIVACY_STATEMENT.md")
 REPORT = Path("reports/index.html")
+SPLIT = SPLIT_COLUMN
 _CHUNK_ROWS = 65_536
 
 

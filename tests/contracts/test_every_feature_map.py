@@ -7,8 +7,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.features import MAPS, CharacteristicFunction, Constant, FeatureMap, MixedFourierFeatures, PairDistance
-from likeness.features import from_spec, width
+from likeness.features import (
+    MAPS,
+    CharacteristicFunction,
+    Constant,
+    FeatureMap,
+    MixedFourierFeatures,
+    PairDistance,
+    from_spec,
+    width,
+)
 
 # One example a registered map, with the number of inputs that it takes. A new map needs a line here.
 EXAMPLES: dict[str, tuple[FeatureMap, int]] = {

@@ -58,8 +58,10 @@ def test_means_are_those_of_the_rows(written: Path) -> None:
 
 
 def test_equal_results_have_different_bytes_and_progress_tells_no_number(
-    tmp_path: Path, schema: Schema, table_of: Tables
+    tmp_path: Path, schema: Schema, table_of: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("histograms", "figures.correlations", "figures.score_chart"):  # test_figures sees to those
+        monkeypatch.setattr(f"likeness.evaluation.internal.{name}", lambda *_: b"")
     told: list[str] = []
     digests = []
     for name in ("a", "b"):
@@ -67,7 +69,7 @@ def test_equal_results_have_different_bytes_and_progress_tells_no_number(
         out = tmp_path / name
         evaluation.evaluate(*tables, schema, Evaluate(), out, classifiers=("lda",), max_rows=40, progress=told.append)
         digests.append({path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.iterdir()})
-    assert all(digests[0][name] != digests[1][name] for name in FILES)
+    assert all(digests[0][name] != digests[1][name] for name in FILES if not name.endswith(".png"))
     first, second = (
         [
             {key: value for key, value in row.items() if key != "salt"}

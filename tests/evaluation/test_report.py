@@ -59,7 +59,7 @@ def internal() -> Internal:
         metrics={
             "not_private": True,
             "scores": {t: {"roc_auc_hard": SECRET_SCORE} for t in ("synthetic", "real", "shuffled")},
-            "marginals": {"synthetic": {"1": 0.3}, "real": {"1": 0.1}, "shuffled": {"1": 0.5}},
+            "marginals": {"synthetic": {"1": 0.2}, "real": {"1": 0.1}, "shuffled": {"1": 0.5}},
         },
         scores=scores,
         marginals=[{"table": "synthetic", "order": "2", "columns": SECRET_TEXT, "total_variation": str(SECRET_SCORE)}],
@@ -164,7 +164,7 @@ def test_the_internal_section_is_clearly_apart(pages: tuple[str, str]) -> None:
     public, inside = pages
     assert 'class="internal"' in inside and "INTERNAL – NOT PRIVATE" in inside and "<title>INTERNAL" in inside
     assert 'class="internal"' not in public and "INTERNAL" not in public
-    assert "50 %" in inside  # 0.3 lies half-way between 0.5 (floor) and 0.1 (ceiling)
+    assert '<td class="n">75 %</td>' in inside  # 0.2 on the way from 0.5 (floor) to 0.1 (ceiling)
 
 
 def test_adjacency_changes_the_promise(privacy: dict[str, Any]) -> None:

@@ -99,7 +99,7 @@ def test_other_bytes_for_a_committed_release_are_refused(ledger: Ledger) -> None
     ledger.reserve(request("k", CAP / 2))
     ledger.commit("k", "00")
     assert ledger.commit("k", "00").body["sha256"] == "00"
-    with pytest.raises(LedgerError, match="second draw"):
+    with pytest.raises(LedgerError, match="no second draw"):
         ledger.commit("k", "11")
     with pytest.raises(LedgerError, match="never reserved"):
         ledger.commit("unknown", "00")

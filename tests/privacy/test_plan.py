@@ -54,9 +54,7 @@ def test_wrong_shares_are_refused_with_numbers(shares: list[float]) -> None:
         plan(shares)
 
 
-@pytest.mark.parametrize(
-    ("adjacency", "num_records"), [(Adjacency.REPLACE_ONE, None), (Adjacency.ADD_REMOVE_ONE, 100)]
-)
+@pytest.mark.parametrize(("adjacency", "num_records"), [(Adjacency.REPLACE_ONE, None), (Adjacency.ADD_REMOVE_ONE, 100)])
 def test_number_of_records_must_fit_the_adjacency(adjacency: Adjacency, num_records: int | None) -> None:
     with pytest.raises(PlanError, match=r"num_records"):
         make_plan(

@@ -81,7 +81,9 @@ class Column:
         allowed = _CATEGORY_KEYS if kind in ("categorical", "ordinal") else _NUMBER_KEYS
         for key in spec:
             if kind in KINDS and key not in allowed:
-                raise SchemaError(f"column '{name}': {key} is not a key of a {kind} column. Keys: {', '.join(allowed)}.")
+                raise SchemaError(
+                    f"column '{name}': {key} is not a key of a {kind} column. Keys: {', '.join(allowed)}."
+                )
         nullable = spec.get("nullable", False)
         if not isinstance(nullable, bool):
             raise SchemaError(f"column '{name}': nullable must be true or false.")
@@ -148,5 +150,7 @@ def _texts(name: str, spec: Mapping[str, Any], key: str) -> tuple[str, ...]:
     values = spec.get(key, ())
     # Integer codes have one spelling; a float, a date or a truth value has several, so its text must be given.
     if not isinstance(values, list | tuple) or any(isinstance(v, bool) or not isinstance(v, str | int) for v in values):
-        raise SchemaError(f"column '{name}': {key} must be a list of texts or whole numbers. Put other values in quotes.")
+        raise SchemaError(
+            f"column '{name}': {key} must be a list of texts or whole numbers. Put other values in quotes."
+        )
     return tuple(str(value) for value in values)

@@ -4,6 +4,8 @@ A table has two encoded forms. *Codes* are compact, one column a column: numbers
 category numbers. The *dense* form is the vector that feature maps see, laid out by :class:`Layout`.
 """
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from likeness.data.column import Column
 from likeness.data.layout import Layout
 from likeness.data.schema import Schema
+from likeness.errors import DataError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -34,6 +37,9 @@ class Encoder:
         """Typed table to codes: float64 in [0, 1] for numbers (NaN if missing), int32 for categories.
 
         A missing category has the last code, ``len(categories)``.
+
+        Raises:
+            DataError: a column is not typed as the schema says.
         """
         return pd.DataFrame({column.name: _encode_column(column, df[column.name]) for column in self.schema.columns})
 
@@ -43,13 +49,17 @@ class Encoder:
         return pd.DataFrame({column.name: _decode_column(column, codes[column.name].to_numpy()) for column in columns})
 
     def expand(self, codes: pd.DataFrame) -> Floats:
-        """Codes to dense rows of the feature columns, shape (n, d)."""
+        """Codes to dense rows of the feature columns, shape (n, d).
+
+        Raises:
+            DataError: a code is none of its column's places; it would spill into the block of another column.
+        """
         dense = np.zeros((len(codes), self.layout.width))
         rows = np.arange(len(codes))
         for block in self.layout.blocks:
             values = codes[block.column].to_numpy()
             if block.kind == "onehot":
-                dense[rows, block.start + values] = 1
+                dense[rows, block.start + _places(block.column, values, block.stop - block.start)] = 1
             elif block.kind == "unit":
                 dense[:, block.start] = np.where(np.isnan(values), _MISSING_UNIT, values)
             else:
@@ -60,10 +70,18 @@ class Encoder:
         """Class of each row, shape (n,); zeros unless the task is classification."""
         if self.schema.task != "classification":
             return np.zeros(len(codes), dtype=np.int64)
-        return codes[self.schema.label].to_numpy().astype(np.int64)
+        return _places(str(self.schema.label), codes[self.schema.label].to_numpy(), self.layout.num_classes)
 
     def collapse(self, x: Floats, labels: Integers) -> pd.DataFrame:
-        """Dense rows, exact or generated, to codes: argmax of one-hot blocks (the first of equals), clipped units."""
+        """Dense rows, exact or generated, to codes: argmax of one-hot blocks (the first of equals), clipped units.
+
+        Raises:
+            DataError: shapes do not fit, a coordinate is not finite, or a label is no class.
+        """
+        if x.ndim != 2 or x.shape[1] != self.layout.width or labels.shape != (len(x),):
+            raise DataError(f"decode needs rows of shape (n, {self.layout.width}) and labels of shape (n,).")
+        if not np.isfinite(x).all():
+            raise DataError("decode was given a coordinate that is not finite. Look at the loss of the generator.")
         found: dict[str, NDArray[np.float64] | NDArray[np.int32]] = {}
         for block in self.layout.blocks:
             if block.kind == "onehot":
@@ -73,7 +91,7 @@ class Encoder:
             else:
                 found[block.column] = np.where(x[:, block.start] > 0.5, np.nan, found[block.column])
         if self.schema.task == "classification" and self.schema.label is not None:
-            found[self.schema.label] = labels.astype(np.int32)
+            found[self.schema.label] = _places(self.schema.label, labels, self.layout.num_classes).astype(np.int32)
         return pd.DataFrame({name: found[name] for name in self.schema.names})
 
     def decode(self, x: Floats, labels: Integers) -> pd.DataFrame:
@@ -81,8 +99,20 @@ class Encoder:
         return self.decode_codes(self.collapse(x, labels))
 
 
-def _encode_column(column: Column, values: "pd.Series[float]") -> NDArray[np.float64] | NDArray[np.int32]:
+def _places(name: str, codes: NDArray[Any], width: int) -> Integers:
+    """Codes that are checked to lie in 0 ... width - 1."""
+    if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < width)):
+        raise DataError(f"column '{name}' holds a code that is none of its {width} places. Encode the table again.")
+    return codes.astype(np.int64)
+
+
+def _encode_column(column: Column, values: "pd.Series[Any]") -> NDArray[np.float64] | NDArray[np.int32]:
+    if not column.nullable and values.isna().any():
+        raise DataError(f"column '{column.name}' has a missing value, but is not nullable in the schema.")
     if column.is_categorical:
+        # Codes of other categories, or of another order, would be read as these without a word.
+        if not isinstance(values.dtype, pd.CategoricalDtype) or tuple(values.cat.categories) != column.categories:
+            raise DataError(f"column '{column.name}' does not have the schema's categories. Type it with the schema.")
         codes = values.cat.codes.to_numpy().astype(np.int32)
         return np.where(codes < 0, len(column.categories), codes).astype(np.int32)
     lower, upper = column.bounds
@@ -94,7 +124,7 @@ def _encode_column(column: Column, values: "pd.Series[float]") -> NDArray[np.flo
     return np.clip(unit, 0, 1)
 
 
-def _decode_column(column: Column, codes: NDArray[np.float64]) -> "pd.Series[float]":
+def _decode_column(column: Column, codes: NDArray[Any]) -> "pd.Series[Any]":
     if column.is_categorical:
         dtype = pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
         places = np.where(codes >= len(column.categories), -1, codes).astype(np.int64)

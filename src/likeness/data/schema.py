@@ -77,7 +77,7 @@ class Schema:
         """
         path = Path(path)
         try:
-            mapping = yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader)  # noqa: S506 (a SafeLoader)
+            mapping = yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader)
         except OSError as error:
             raise SchemaError(f"{path}: cannot be read ({error.strerror}). Give the path of a schema file.") from None
         except UnicodeDecodeError:
@@ -163,7 +163,7 @@ def _entries(columns: Any) -> Iterable[tuple[str, Any]]:
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """Safe YAML with the scalars of YAML 1.2: ``No``, ``007`` and ``1994-03-01`` stay text. Refuses a key given twice."""
+    """Safe YAML with the scalars of YAML 1.2 (``No``, ``007`` and ``1994-03-01`` stay text); no key twice."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (yaml's own class attribute, emptied here)
 
@@ -182,4 +182,4 @@ for _tag, _pattern, _first in (
     ("int", r"[-+]?(?:0|[1-9][0-9]*)$", list("-+0123456789")),
     ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
 ):
-    _CoreLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)  # type: ignore[no-untyped-call]
+    _CoreLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)

@@ -7,8 +7,10 @@ import hashlib
 import hmac
 import json
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,46 +47,67 @@ def read_source(
     Raises:
         DataError: a column is missing, or a value breaks the schema's rule for its column.
     """
-    wanted = [*schema.names, *([split_column] if split_column else [])]
-    raw = _read_raw(path, wanted)
+    wanted = dict.fromkeys([*schema.names, *([split_column] if split_column else [])])
+    raw = _read_raw(path, list(wanted))
     typed = pd.DataFrame({column.name: _typed(raw[column.name], column, path.name) for column in schema.columns})
-    return typed, None if split_column is None else raw[split_column].astype("str")
+    return typed, None if split_column is None else _texts(raw[split_column])
 
 
 def _read_raw(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
     """Read the wanted columns; a CSV as text, so that no guess of a type can change a value."""
+    if not path.name.endswith((".csv", ".csv.gz", ".parquet")):
+        raise DataError(f"{path.name}: not a format that is read. Give a .csv, .csv.gz or .parquet file.")
+    if not path.is_file():
+        raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
+    raw = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+    if raw is None:
+        # Raised here and not in an except block: the library's error, which may quote a row, must not hang on to it.
+        raise DataError(
+            f"{path.name}: cannot be read as a table. Check that it is complete, in UTF-8 (CSV), and that no row has "
+            "more cells than the header."
+        )
+    present = [str(name) for name in raw.columns]
+    for name in wanted:
+        if present.count(name) > 1:
+            raise DataError(f"{path.name}: column '{name}' stands twice in the header. Keep one.")
+        if name not in present:
+            raise DataError(f"{path.name}: column '{name}' is missing. Columns: {', '.join(present)}.")
+    return raw[list(wanted)]
+
+
+def _read_parquet(path: Path) -> pd.DataFrame | None:
     try:
-        if path.suffix == ".parquet":
-            present = pq.read_schema(path).names
-        elif path.name.endswith((".csv", ".csv.gz")):
-            present = list(pd.read_csv(path, nrows=0, dtype=str).columns)
-        else:
-            raise DataError(f"{path.name}: not a format that is read. Give a .csv, .csv.gz or .parquet file.")
-        missing = [name for name in wanted if name not in present]
-        if missing:
-            raise DataError(
-                f"{path.name}: column '{missing[0]}' of the schema is missing. Columns: {', '.join(present)}."
-            )
-        if path.suffix == ".parquet":
-            return pq.read_table(path, columns=list(wanted)).to_pandas()
-        return pd.read_csv(path, usecols=list(wanted), dtype=str, keep_default_na=False, skipinitialspace=True)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, pa.ArrowException, UnicodeDecodeError, OSError, EOFError):
-        # The library's own text may quote a row.
-        raise DataError(f"{path.name}: cannot be read as a table. Check that it is complete and in UTF-8.") from None
+        table: pd.DataFrame = pq.read_table(path).to_pandas()
+        return table
+    except (pa.ArrowException, ValueError, OSError):
+        return None
 
 
-def _typed(values: "pd.Series[str]", column: Column, file: str) -> "pd.Series[str]":
+def _read_csv(path: Path) -> pd.DataFrame | None:
+    """All cells as text. The header is read as a row: else pandas renames doubles and lets a long row pass."""
+    try:
+        cells = pd.read_csv(path, header=None, dtype="str", na_filter=False, encoding="utf-8-sig")
+    except (pd.errors.ParserError, ValueError, OSError, EOFError, zlib.error):
+        return None
+    header = cells.iloc[0].astype("object").str.strip().tolist()
+    return cells.iloc[1:].set_axis(header, axis="columns").reset_index(drop=True)
+
+
+def _typed(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[Any]":
     texts = _texts(values)
     missing = texts.isna() | texts.isin(["", *column.missing_values])
     if missing.any() and not column.nullable:
         raise DataError(
-            f"{file}: column '{column.name}' has a missing value, but is not nullable. Set nullable: true in the schema."
+            f"{file}: column '{column.name}' has a missing value, but is not nullable. "
+            "Set nullable: true in the schema."
         )
     if column.is_categorical:
         return _typed_categories(texts, missing, column, file)
     numbers = pd.to_numeric(texts.where(~missing), errors="coerce").astype("float64")
     if not np.isfinite(numbers[~missing]).all():
-        raise DataError(f"{file}: column '{column.name}' has a value that is not a number, but its kind is {column.kind}.")
+        raise DataError(
+            f"{file}: column '{column.name}' has a value that is not a number, but its kind is {column.kind}."
+        )
     if column.kind == "integer" and (numbers[~missing] % 1 != 0).any():
         raise DataError(
             f"{file}: column '{column.name}' has a value that is not whole, but its kind is integer. Or use numeric."
@@ -98,7 +121,7 @@ def _typed(values: "pd.Series[str]", column: Column, file: str) -> "pd.Series[st
 
 def _typed_categories(
     texts: "pd.Series[str]", missing: "pd.Series[bool]", column: Column, file: str
-) -> "pd.Series[str]":
+) -> "pd.Series[Any]":
     dtype = pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
     unknown = ~missing & ~texts.isin(column.categories)
     if unknown.any():
@@ -111,7 +134,7 @@ def _typed_categories(
     return texts.mask(missing).astype(dtype)
 
 
-def _texts(values: "pd.Series[str]") -> "pd.Series[str]":
+def _texts(values: "pd.Series[Any]") -> "pd.Series[str]":
     """Cells as stripped text; whole floats lose their '.0', which a null in an integer column of Parquet brings."""
     if pd.api.types.is_float_dtype(values.dtype):
         whole = values.notna() & (values % 1 == 0) & (values.abs() < 2**53)
@@ -155,7 +178,7 @@ def row_hashes(df: pd.DataFrame, schema: Schema, seed: int) -> NDArray[np.uint64
     return np.frombuffer(joined, dtype="<u8")
 
 
-def _words(column: Column, values: "pd.Series[float]") -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _words(column: Column, values: "pd.Series[Any]") -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """A column as numbers (0 where missing) and its missing mask."""
     missing = values.isna().to_numpy(dtype=bool)
     if column.is_categorical:
@@ -203,13 +226,24 @@ def read_private(path: Path, columns: Sequence[str] | None = None) -> pd.DataFra
     Raises:
         ArtifactError: it is missing or damaged.
     """
-    return _opened(path).read(columns=list(columns) if columns else None).to_pandas()
+    table: pd.DataFrame = _opened(path).read(columns=None if columns is None else list(columns)).to_pandas()
+    return table
 
 
 def iter_private(path: Path, columns: Sequence[str] | None, chunk_rows: int) -> Iterator[pd.DataFrame]:
-    """Read a private table in chunks of at most ``chunk_rows`` rows; memory does not grow with the table."""
-    for batch in _opened(path).iter_batches(chunk_rows, columns=list(columns) if columns else None):
-        yield batch.to_pandas()
+    """Read a private table in chunks of ``chunk_rows`` rows, the last one smaller; memory does not grow with the table.
+
+    pyarrow cuts its batches at row groups too; they are joined again, so that chunks do not depend on the file.
+    """
+    held: list[pa.RecordBatch] = []
+    for batch in _opened(path).iter_batches(chunk_rows, columns=None if columns is None else list(columns)):
+        held.append(batch)
+        rows = pa.Table.from_batches(held)
+        if len(rows) >= chunk_rows:
+            yield rows.slice(0, chunk_rows).to_pandas()
+            held = rows.slice(chunk_rows).to_batches()
+    if held:
+        yield pa.Table.from_batches(held).to_pandas()
 
 
 def _opened(path: Path) -> pq.ParquetFile:

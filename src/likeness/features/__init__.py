@@ -17,7 +17,16 @@ MAPS: dict[str, Callable[..., FeatureMap]] = {
     "pair_distance": PairDistance,
 }
 
-__all__ = ["MAPS", "FeatureMap", "from_spec", "width"]
+__all__ = [
+    "MAPS",
+    "CharacteristicFunction",
+    "Constant",
+    "FeatureMap",
+    "MixedFourierFeatures",
+    "PairDistance",
+    "from_spec",
+    "width",
+]
 
 
 def from_spec(spec: Mapping[str, Any]) -> FeatureMap:

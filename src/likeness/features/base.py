@@ -1,10 +1,11 @@
 """What a feature map is: a bounded function of one record, fixed by public numbers before any record is read."""
 
-from typing import Any, Protocol
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Protocol
 
 from likeness.bounds import Part
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class FeatureMap(Protocol):
@@ -19,7 +20,7 @@ class FeatureMap(Protocol):
         """Bounds of consecutive coordinates; their widths sum to the feature's width."""
         ...
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: "Tensor") -> "Tensor":
         """Map inputs, shape (n, d), to features, shape (n, width)."""
         ...
 

@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from likeness.bounds import Part
 from likeness.features.frequencies import check_digest, draw_frequencies, frequencies_digest
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class CharacteristicFunction:
         object.__setattr__(self, "_frequencies", drawn)
 
     @property
-    def frequencies(self) -> Tensor:
+    def frequencies(self) -> "Tensor":
         """T, shape (k, d), float64."""
         drawn: Tensor = self._frequencies  # type: ignore[attr-defined]
         return drawn
@@ -52,19 +52,20 @@ class CharacteristicFunction:
         """One signed part with squared norm k, by the identity in the class docstring."""
         return (Part(2 * self.num_frequencies, Fraction(self.num_frequencies)),)
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to features (n, 2k): all cosines, then all sines."""
-        angles = x @ self.frequencies.to(x).T
-        return torch.cat([angles.cos(), angles.sin()], dim=1)
+        from likeness.features.trigonometric import cosine_sine
 
-    def log_density_ratio(self, log_scale: Tensor) -> Tensor:
+        return cosine_sine(x @ self.frequencies.to(x).T)
+
+    def log_density_ratio(self, log_scale: "Tensor") -> "Tensor":
         """``log ω(t_j) − log ω₀(t_j)`` for ω = N(0, diag(exp(log_scale))²), shape (k,).
 
         Args:
             log_scale: logarithms of the standard deviations of ω, shape (d,).
         """
         squares = self.frequencies.to(log_scale).square()
-        own = -0.5 * squares @ torch.exp(-2 * log_scale) - log_scale.sum()
+        own = -0.5 * squares @ (-2 * log_scale).exp() - log_scale.sum()
         base = -0.5 * squares.sum(dim=1) / self.scale**2 - self.dimension * math.log(self.scale)
         return own - base
 

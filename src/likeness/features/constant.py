@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from likeness.bounds import Part
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Constant:
         """One coordinate in [0, 1]."""
         return (Part(1, Fraction(1), nonnegative=True),)
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to ones (n, 1)."""
         return x.new_ones((len(x), 1))
 

@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from likeness.bounds import Part
 from likeness.features.frequencies import check_digest, draw_frequencies, frequencies_digest
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class MixedFourierFeatures:
         object.__setattr__(self, "_frequencies", drawn)
 
     @property
-    def frequencies(self) -> Tensor:
+    def frequencies(self) -> "Tensor":
         """W, shape (m, number of numeric columns), float64."""
         drawn: Tensor = self._frequencies  # type: ignore[attr-defined]
         return drawn
@@ -66,12 +66,16 @@ class MixedFourierFeatures:
             parts.append(Part(len(self.categorical), bound, nonnegative=True))
         return tuple(parts)
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to features (n, 2m + d_cat)."""
+        import torch
+
+        from likeness.features.trigonometric import cosine_sine
+
         features = []
         if self.numeric:
             angles = x[:, list(self.numeric)] @ self.frequencies.to(x).T
-            features += [angles.cos() / math.sqrt(self.num_frequencies), angles.sin() / math.sqrt(self.num_frequencies)]
+            features.append(cosine_sine(angles) / math.sqrt(self.num_frequencies))
         if self.categorical:
             features.append(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)))
         return torch.cat(features, dim=1)

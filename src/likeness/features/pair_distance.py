@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from likeness.bounds import Part
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,10 @@ class PairDistance:
         """Two parts of one coordinate in [0, 1] each."""
         return (Part(1, Fraction(1), nonnegative=True), Part(1, Fraction(1), nonnegative=True))
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: "Tensor") -> "Tensor":
         """Map pairs (n, 2d), the two records side by side, to features (n, 2)."""
+        import torch
+
         first, second = x.chunk(2, dim=1)
         distance = (first - second).norm(dim=1, keepdim=True) / math.sqrt(self.diameter_squared)
         return torch.cat([distance, torch.ones_like(distance)], dim=1)

@@ -12,7 +12,7 @@ class Critic(Protocol):
     """Weights of the coordinates, learned against the generator."""
 
     def weights(self) -> Tensor:
-        """Non-negative weights with mean 1, shape (width of the feature,), differentiable in the critic's parameters."""
+        """Non-negative weights with mean 1, shape (width,), differentiable in the critic's parameters."""
         ...
 
     def step(self, residuals: Tensor) -> None:
@@ -61,7 +61,7 @@ class EmbeddingObjective:
             x: relaxed rows in order of class, shape (n, d). counts: rows of each class.
         """
         features = self.feature(x)
-        means = torch.stack([part.mean(dim=0) for part in features.split(counts)])
+        means = torch.stack([part.mean(dim=0) for part in torch.split(features, counts)])
         residuals = self.target - self.class_weights[:, None] * means
         squares = (self.class_scale[:, None] * residuals.square()).sum(dim=0)
         if self.critic is None:
@@ -75,7 +75,7 @@ class EmbeddingObjective:
 
         Both are known. Without subtracting them the critic would look where noise is loud, not where rows differ.
         """
-        scatter = torch.stack([part.var(dim=0) / len(part) for part in features.split(counts)])
+        scatter = torch.stack([part.var(dim=0) / len(part) for part in torch.split(features, counts)])
         expected = self.noise_variance + self.class_weights[:, None].square() * scatter
         return (self.class_scale[:, None] * expected).sum(dim=0)
 

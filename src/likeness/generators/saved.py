@@ -72,5 +72,5 @@ class SavedGenerator:
         generator = torch.Generator().manual_seed(public_seed(seed, "sample"))
         weights = torch.tensor(self.class_weights, dtype=torch.float64)
         labels = torch.multinomial(weights, rows, replacement=True, generator=generator)
-        x = torch.cat([self.network.draw(part, generator) for part in labels.split(_BLOCK)])
+        x = torch.cat([self.network.draw(part, generator) for part in torch.split(labels, _BLOCK)])
         return x.double().numpy(), labels.numpy()

@@ -1,6 +1,7 @@
 """A conditional generator of encoded rows: one head a column."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -31,7 +32,7 @@ class TabularGenerator(nn.Module):
         self.sampling = sampling
         widths = [latent_dim + layout.num_classes, *hidden]
         layers: list[nn.Module] = []
-        for before, after in zip(widths, widths[1:], strict=False):
+        for before, after in pairwise(widths):
             layers += [nn.Linear(before, after), nn.BatchNorm1d(after), nn.ReLU()]
         self.body = nn.Sequential(*layers, nn.Linear(widths[-1], layout.width))
         self._onehot = [(block.start, block.stop) for block in layout.blocks if block.kind == "onehot"]

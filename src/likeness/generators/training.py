@@ -1,13 +1,13 @@
 """The training loop. It may run for ever: everything it sees is released or public."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from likeness.errors import ParamsError
+from likeness.generators.settings import TrainingSettings
 from likeness.rng import public_seed
 
 
@@ -17,21 +17,6 @@ class Objective(Protocol):
     def loss(self, x: Tensor, counts: list[int]) -> Tensor:
         """Loss of relaxed rows in order of class."""
         ...
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How to train.
-
-    Attributes:
-        iterations: gradient steps. batch_size: rows a step. learning_rate: of Adam.
-        schedule: ``constant`` (the papers) or ``cosine`` decay to zero.
-    """
-
-    iterations: int
-    batch_size: int
-    learning_rate: float
-    schedule: str = "constant"
 
 
 def choose_device(name: str) -> torch.device:

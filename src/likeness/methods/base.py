@@ -4,19 +4,21 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from likeness.data.layout import Layout
 from likeness.features import Constant
-from likeness.generators.objective import EmbeddingObjective
-from likeness.generators.tabular import TabularGenerator
-from likeness.generators.training import TrainingSettings
+from likeness.generators.settings import TrainingSettings
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from likeness.generators.objective import EmbeddingObjective
+    from likeness.generators.tabular import TabularGenerator
 
 CLASS_COUNTS = "class_counts"
 EMBEDDING = "embedding"
@@ -55,13 +57,13 @@ class Method(ABC):
         """The query of the privatize stage. May depend on released values, never on rows."""
 
     @abstractmethod
-    def build_generator(self, context: Context) -> TabularGenerator:
+    def build_generator(self, context: Context) -> "TabularGenerator":
         """An untrained generator."""
 
     @abstractmethod
     def build_objective(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: torch.device
-    ) -> EmbeddingObjective:
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
+    ) -> "EmbeddingObjective":
         """What the generator is trained against."""
 
     @property
@@ -75,12 +77,14 @@ def class_counts_query(context: Context) -> Query:
     return Query(CLASS_COUNTS, "auxiliary", Constant(), num_groups=context.layout.num_classes)
 
 
-def class_weights(released: Released) -> Tensor:
+def class_weights(released: Released) -> "Tensor":
     """Class weights π from noisy counts, shape (num_classes,), float64.
 
     Post-processing: a count below one standard deviation of its own noise (and below 1) is raised to it, so that a
     small class is rare rather than absent, and never has a negative weight; then the weights are scaled to sum to 1.
     """
+    import torch
+
     counts = torch.from_numpy(released.values[:, 0].copy()).clamp(min=max(1.0, released.noise_std))
     return counts / counts.sum()
 

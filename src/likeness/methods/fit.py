@@ -34,7 +34,9 @@ def fit(
     weights = class_weights(auxiliary[CLASS_COUNTS])
     settings = method.training
     counts = rows_per_class(weights, settings.batch_size)
-    losses = train(network, network.latent_dim, objective, counts, settings, chosen, context.seed, _Progress(method.name))
+    losses = train(
+        network, network.latent_dim, objective, counts, settings, chosen, context.seed, _Progress(method.name)
+    )
     keys = sorted(released.receipt.key for released in [*auxiliary.values(), embedding])
     provenance = {"method": method.name, "releases": keys, "private": embedding.receipt.private}
     return SavedGenerator(network, tuple(weights.tolist()), provenance), losses

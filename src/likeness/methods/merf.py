@@ -2,14 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
-
-import torch
+from typing import TYPE_CHECKING, ClassVar
 
 from likeness.features import MixedFourierFeatures
-from likeness.generators.objective import EmbeddingObjective, guarded_class_scale
-from likeness.generators.tabular import TabularGenerator
-from likeness.generators.training import TrainingSettings
+from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import (
     CLASS_COUNTS,
     EMBEDDING,
@@ -24,6 +20,12 @@ from likeness.params import require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
+
+if TYPE_CHECKING:
+    import torch
+
+    from likeness.generators.objective import EmbeddingObjective
+    from likeness.generators.tabular import TabularGenerator
 
 
 @dataclass(frozen=True)
@@ -88,20 +90,28 @@ class Merf(Method):
         )
         return Query(EMBEDDING, "privatize", feature, num_groups=layout.num_classes)
 
-    def build_generator(self, context: Context) -> TabularGenerator:
+    def build_generator(self, context: Context) -> "TabularGenerator":
         """The same network as PEARL's, for fair comparison."""
+        from likeness.generators.tabular import TabularGenerator
+
         return TabularGenerator(context.layout, self.train.latent_dim, self.train.hidden, self.train.sampling)
 
     def build_objective(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: torch.device
-    ) -> EmbeddingObjective:
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
+    ) -> "EmbeddingObjective":
         """Distance of mean embeddings; by class when ``class_weighting: per_class``."""
+        import torch
+
+        from likeness.generators.objective import EmbeddingObjective, guarded_class_scale
+
         weights = class_weights(auxiliary[CLASS_COUNTS])
+        records = number_of_records(context, auxiliary[CLASS_COUNTS])
         return EmbeddingObjective(
             feature=self.embedding_query(context, auxiliary).feature,
-            target=torch.from_numpy(embedding.values) / number_of_records(context, auxiliary[CLASS_COUNTS]),
+            target=torch.from_numpy(embedding.values) / records,
             class_weights=weights,
             class_scale=guarded_class_scale(weights, self.train.class_weighting, self.train.class_weight_floor),
+            noise_variance=(embedding.noise_std / records) ** 2,
         ).to(device)
 
     @property

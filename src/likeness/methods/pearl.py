@@ -3,15 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
-
-import torch
+from typing import TYPE_CHECKING, ClassVar
 
 from likeness.features import CharacteristicFunction, PairDistance
-from likeness.generators.critic import FrequencyCritic
-from likeness.generators.objective import EmbeddingObjective, guarded_class_scale
-from likeness.generators.tabular import TabularGenerator
-from likeness.generators.training import TrainingSettings
+from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import (
     CLASS_COUNTS,
     EMBEDDING,
@@ -27,6 +22,12 @@ from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
 from likeness.release.terms import BucketPairs, PositionPairs
+
+if TYPE_CHECKING:
+    import torch
+
+    from likeness.generators.objective import EmbeddingObjective
+    from likeness.generators.tabular import TabularGenerator
 
 DISTANCE = "mean_pairwise_distance"
 
@@ -120,26 +121,35 @@ class Pearl(Method):
         )
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
 
-    def build_generator(self, context: Context) -> TabularGenerator:
+    def build_generator(self, context: Context) -> "TabularGenerator":
         """The paper's network for tables."""
+        from likeness.generators.tabular import TabularGenerator
+
         return TabularGenerator(context.layout, self.train.latent_dim, self.train.hidden, self.train.sampling)
 
     def build_objective(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: torch.device
-    ) -> EmbeddingObjective:
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
+    ) -> "EmbeddingObjective":
         """Characteristic function distance, with or without the critic."""
+        import torch
+
+        from likeness.generators.critic import FrequencyCritic
+        from likeness.generators.objective import EmbeddingObjective, guarded_class_scale
+
         query = self.embedding_query(context, auxiliary)
         feature = query.feature
         assert isinstance(feature, CharacteristicFunction)
         weights = class_weights(auxiliary[CLASS_COUNTS])
+        records = number_of_records(context, auxiliary[CLASS_COUNTS])
         critic = None
         if self.train.critic:
             critic = FrequencyCritic(feature, self.train.critic_learning_rate, self.train.critic_max_factor, device)
         return EmbeddingObjective(
             feature=feature,
-            target=torch.from_numpy(embedding.values) / number_of_records(context, auxiliary[CLASS_COUNTS]),
+            target=torch.from_numpy(embedding.values) / records,
             class_weights=weights,
             class_scale=guarded_class_scale(weights, self.train.class_weighting, self.train.class_weight_floor),
+            noise_variance=(embedding.noise_std / records) ** 2,
             critic=critic,
         ).to(device)
 
@@ -154,6 +164,7 @@ def mean_distance(released: Released) -> float:
 
     Kept within [1/20, 1] of the diameter, so that noise cannot give a zero, negative or impossible scale.
     """
-    total, pairs = released.values[0].tolist()
+    total, pairs = (float(value) for value in released.values[0])
     ratio = total / max(pairs, 1.0)
-    return math.sqrt(released.receipt.feature["diameter_squared"]) * min(1.0, max(0.05, ratio))
+    diameter = math.sqrt(int(released.receipt.feature["diameter_squared"]))
+    return diameter * min(1.0, max(0.05, ratio))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from likeness.generators.training import TrainingSettings
+from likeness.generators.settings import TrainingSettings
 from likeness.params import allowed, require
 
 

@@ -1,1 +1,1 @@
-"""Adjacency, sensitivity, receipts, calibration, accounting, noise and the ledger. Knows nothing of data or features."""
+"""Adjacency, sensitivity, receipts, calibration, accounting, noise and the ledger. Knows no data."""

@@ -27,7 +27,7 @@ class TermChange(StrEnum):
     """How one record changes the terms of a sum: the stability of what makes terms out of records.
 
     ``ONE_APPEARS``: one term appears or disappears, the others stay (one term a record, add or remove).
-    ``ONE_REPLACED``: one term becomes another term, their number stays (one term a record, or a fixed pairing, replace).
+    ``ONE_REPLACED``: one term becomes another term, their number stays (a record, or a fixed pairing, replace).
     ``ONE_APPEARS_OR_REPLACED``: either of the two (buckets that keep one pair each, add or remove).
     """
 

@@ -196,7 +196,7 @@ class Ledger:
             for record in records:
                 if record.body.get("key") == key and record.kind == "commit":
                     if record.body["sha256"] != sha256:
-                        raise LedgerError(f"release {key[:12]} was committed with other bytes: a second draw is refused")
+                        raise LedgerError(f"release {key[:12]} was committed with other bytes: no second draw")
                     return record
                 if record.body.get("key") == key and record.kind == "reserve":
                     reserved = record

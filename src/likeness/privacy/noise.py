@@ -1,4 +1,4 @@
-"""Lattice noise: the discrete Gaussian of OpenDP. It takes no seed. The only importer of opendp; only the door calls it."""
+"""Lattice noise: OpenDP's discrete Gaussian, without a seed. The only importer of opendp; only the door calls it."""
 
 import math
 from importlib.metadata import version

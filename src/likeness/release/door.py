@@ -96,9 +96,7 @@ def release(
         details = {**request, **(provenance or {}), "stage": query.stage, "method": plan.method}
         details.update({"dimension": query.dimension, "noise_multiplier": planned.noise_multiplier})
         reserved = ledger.reserve(
-            Reservation(
-                key, dataset.identity, plan.adjacency, rho, plan.digest, plan.rho, dataset.digest, details
-            )
+            Reservation(key, dataset.identity, plan.adjacency, rho, plan.digest, plan.rho, dataset.digest, details)
         )
         receipt = Receipt(
             query=query.name,
@@ -175,4 +173,3 @@ def _stored(ledger: Ledger, key: str, sha256: str) -> bytes:
 
 def _has_digest(path: Path, sha256: str) -> bool:
     return path.exists() and sha256_bytes(path.read_bytes()) == sha256
-

@@ -81,8 +81,8 @@ def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:
     padded = np.zeros((_BLOCK, x.shape[1]))
     padded[: len(x)] = x
     with torch.no_grad():
-        features: np.ndarray = query.feature(torch.from_numpy(padded)).numpy()
-    return features[: len(x)]
+        features = query.feature(torch.from_numpy(padded))
+    return np.asarray(features.numpy()[: len(x)])
 
 
 def _blocks(stream: Iterable[Records]) -> Iterator[Records]:

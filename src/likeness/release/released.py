@@ -40,7 +40,8 @@ def to_bytes(released: Released) -> bytes:
     """One safetensors file; the receipt is its only metadata entry, so the bytes are determined."""
     from safetensors.numpy import save
 
-    return save({"lattice": released.lattice}, metadata={"receipt": canonical_json(released.receipt.to_dict())})
+    data: bytes = save({"lattice": released.lattice}, metadata={"receipt": canonical_json(released.receipt.to_dict())})
+    return data
 
 
 def from_bytes(data: bytes, where: str) -> Released:

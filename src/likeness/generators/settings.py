@@ -1,0 +1,18 @@
+"""Settings of the training loop; apart from it, so that reading them loads no tensor library."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How to train.
+
+    Attributes:
+        iterations: gradient steps. batch_size: rows a step. learning_rate: of Adam.
+        schedule: ``constant`` (the papers) or ``cosine`` decay to zero.
+    """
+
+    iterations: int
+    batch_size: int
+    learning_rate: float
+    schedule: str = "constant"
