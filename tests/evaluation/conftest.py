@@ -77,14 +77,15 @@ def privacy() -> dict[str, Any]:
         return {
             "query": name,
             "stage": stage,
-            "map": {"feature": "characteristic_function", "num_frequencies": 8},
+            "map": {"map": "characteristic", "num_frequencies": 8},
             "sensitivity": 1.0,
             "noise_multiplier": (2 * rho) ** -0.5,
-            "noise_scale": 1048576.0 * (2 * rho) ** -0.5,
+            "noise_scale": (2 * rho) ** -0.5,
             "rho": rho,
             "share": rho / 0.02,
             "dimension": 16,
             "mechanism": "discrete_gaussian",
+            "sampler": "opendp 0.16.0 discrete gaussian",
             "ledger_seq": sequence,
             "sha256": "ab" * 32,
         }
@@ -96,6 +97,7 @@ def privacy() -> dict[str, Any]:
         "identity": "village-1900",
         "unit": "one row is one person",
         "adjacency": "add_remove_one",
+        "num_records": None,
         "target": {"epsilon": 1.0, "delta": 1e-5},
         "total": {"rho": 0.02, "epsilon_rdp": 0.98765, "epsilon_gaussian": 0.91234, "delta": 1e-5},
         "rdp_curve": {
@@ -106,7 +108,13 @@ def privacy() -> dict[str, Any]:
         "queries": [query("class_counts", "auxiliary", 0.002, 3), query("embedding", "privatize", 0.018, 4)],
         "ledger": {
             "id": "f00d",
-            "lifetime": {"spent_rho": 0.04, "spent_epsilon": 1.5, "cap_epsilon": 3.0, "cap_delta": 1e-5},
+            "lifetime": {
+                "spent_rho": 0.04,
+                "spent_epsilon": 1.5,
+                "cap_epsilon": 3.0,
+                "cap_delta": 1e-5,
+                "uncommitted": 0,
+            },
         },
         "software": {"likeness": "0.1.0", "torch": "2.13.0"},
     }

@@ -30,7 +30,7 @@ def test_numbers_for_people(value: object, text: str) -> None:
 def test_shares_scores_maps_and_images() -> None:
     assert (percent(0.0512), percent(None)) == ("5.1 %", "–")
     assert (three("0.12345"), three(-0.5), three(None), three("")) == ("0.123", "−0.500", "–", "–")
-    assert spec({"feature": "x", "seed": 7, "parts": [1, 2]}) == "feature=x, seed=7, parts=[1, 2]"
+    assert spec({"seed": 7, "map": "x", "parts": [1, 2]}) == "map=x, seed=7, parts=[1, 2]"
     assert embed(b"abc") == "data:image/png;base64,YWJj"
 
 

@@ -13,10 +13,12 @@ def test_headings_keep_the_outline_of_the_page() -> None:
 
 
 def test_lists_tables_quotes_and_code() -> None:
-    page = to_html("- one\n  goes on\n- `two`\n1. first\n2. **second**\n\n| a | b |\n|---|---|\n| 1 | *2* |\n\n> said")
+    page = to_html(
+        "- one\n  goes on\n- `two`\n1. first\n2. **second**\n\n| a | b |\n| --- | ---: |\n| 1 | *2* |\n\n> said"
+    )
     assert "<ul><li>one goes on</li><li><code>two</code></li></ul>" in page
     assert "<ol><li>first</li><li><strong>second</strong></li></ol>" in page
-    assert '<th scope="col">a</th>' in page and "<td><em>2</em></td>" in page
+    assert '<th scope="col">a</th>' in page and '<td>1</td><td class="n"><em>2</em></td>' in page
     assert "<blockquote><p>said</p></blockquote>" in page
 
 

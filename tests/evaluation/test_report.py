@@ -3,6 +3,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from likeness.errors import ArtifactError
-from likeness.evaluation import render, write_report
+from likeness.evaluation import curves, render, write_report
 from likeness.evaluation.inputs import Internal
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
@@ -39,6 +40,26 @@ class Page(HTMLParser):
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _each_curve_is_drawn_once() -> Iterator[None]:
+    """Drawing takes most of the time of a page; test_curves sees to the figures themselves."""
+    drawn: dict[str, bytes] = {}
+
+    def once(draw: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+        def lookup(values: Any) -> bytes:
+            key = f"{draw.__name__} {values}"
+            if key not in drawn:
+                drawn[key] = draw(values)
+            return drawn[key]
+
+        return lookup
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("loss_curve", "rdp_curve"):
+            patch.setattr(curves, name, once(getattr(curves, name)))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +168,8 @@ def test_the_privacy_facts_are_on_the_page(pages: tuple[str, str], privacy: dict
         "embedding",
         "90.0 %",
         "100.0 %",
-        "num_frequencies=8",
+        "map=characteristic, num_frequencies=8",
+        "opendp 0.16.0",
         "ab" * 32,
         "50.0 % of the cap",
         "village-1900",
@@ -168,8 +190,8 @@ def test_the_internal_section_is_clearly_apart(pages: tuple[str, str]) -> None:
 
 
 def test_adjacency_changes_the_promise(privacy: dict[str, Any]) -> None:
-    page = render({**privacy, "adjacency": "replace_one"}, "", {}, None)
-    assert "one unit replaced" in page and "the number of records is public" in page
+    page = render({**privacy, "adjacency": "replace_one", "num_records": 32561}, "", {}, None)
+    assert "one unit replaced" in page and "the number of records is public: 32,561" in page
     assert "No loss was recorded" in page
 
 
@@ -187,6 +209,12 @@ def test_a_run_without_noise_is_stamped(privacy: dict[str, Any], losses: dict[st
         assert '<div class="stamp" aria-hidden="true"><span>NOT PRIVATE</span></div>' in page
         assert "the two differ by at most" not in page and "all of them public" not in page
     assert 'class="stamp"' not in render(privacy, "", losses, None)
+
+
+def test_reservations_that_were_never_released_are_told(privacy: dict[str, Any]) -> None:
+    ledger = {**privacy["ledger"], "lifetime": {**privacy["ledger"]["lifetime"], "uncommitted": 2}}
+    assert "reserved and not released" in render({**privacy, "ledger": ledger}, "", {}, None)
+    assert "reserved and not released" not in render(privacy, "", {}, None)
 
 
 def test_equal_files_give_equal_pages(privacy: dict[str, Any], losses: dict[str, list[float]]) -> None:

@@ -87,7 +87,8 @@ class Encoder:
             if block.kind == "onehot":
                 found[block.column] = x[:, block.start : block.stop].argmax(axis=1).astype(np.int32)
             elif block.kind == "unit":
-                found[block.column] = np.clip(x[:, block.start], 0, 1)
+                # In float64: networks give float32, in which a bound such as 0.001 is a little larger than itself.
+                found[block.column] = np.clip(x[:, block.start].astype(np.float64), 0, 1)
             else:
                 found[block.column] = np.where(x[:, block.start] > 0.5, np.nan, found[block.column])
         if self.schema.task == "classification" and self.schema.label is not None:

@@ -26,6 +26,7 @@ from likeness.rng import secret_bytes
 _ROW_GROUP = 65_536
 _SMALLEST_FILE = 1 << 16
 _SALT_BYTES = 32
+_CATEGORIES = b"likeness.categories"  # key in the metadata of a private file
 
 
 def make_private_folder(path: Path) -> None:
@@ -198,6 +199,10 @@ def write_private(table: pd.DataFrame, path: Path) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         content = pa.Table.from_pandas(table, preserve_index=False)
+        # Parquet keeps the categories that occur, not the type: an empty table would come back without any.
+        categorical = table.select_dtypes("category")
+        kept = json.dumps({name: list(column.cat.categories) for name, column in categorical.items()})
+        content = content.replace_schema_metadata({**content.schema.metadata, _CATEGORIES: kept.encode()})
         pq.write_table(content, temporary, compression="zstd", row_group_size=_ROW_GROUP)
         _pad(temporary)
         temporary.chmod(0o600)
@@ -226,8 +231,7 @@ def read_private(path: Path, columns: Sequence[str] | None = None) -> pd.DataFra
     Raises:
         ArtifactError: it is missing or damaged.
     """
-    table: pd.DataFrame = _opened(path).read(columns=None if columns is None else list(columns)).to_pandas()
-    return table
+    return _typed_as_written(_opened(path).read(columns=None if columns is None else list(columns)))
 
 
 def iter_private(path: Path, columns: Sequence[str] | None, chunk_rows: int) -> Iterator[pd.DataFrame]:
@@ -240,10 +244,19 @@ def iter_private(path: Path, columns: Sequence[str] | None, chunk_rows: int) -> 
         held.append(batch)
         rows = pa.Table.from_batches(held)
         if len(rows) >= chunk_rows:
-            yield rows.slice(0, chunk_rows).to_pandas()
+            yield _typed_as_written(rows.slice(0, chunk_rows))
             held = rows.slice(chunk_rows).to_batches()
     if held:
-        yield pa.Table.from_batches(held).to_pandas()
+        yield _typed_as_written(pa.Table.from_batches(held))
+
+
+def _typed_as_written(content: pa.Table) -> pd.DataFrame:
+    table: pd.DataFrame = content.to_pandas()
+    for name, categories in json.loads((content.schema.metadata or {}).get(_CATEGORIES, b"{}")).items():
+        if name in table.columns:
+            ordered = table[name].cat.ordered
+            table[name] = table[name].astype(pd.CategoricalDtype(categories, ordered=ordered))
+    return table
 
 
 def _opened(path: Path) -> pq.ParquetFile:

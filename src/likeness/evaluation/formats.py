@@ -37,8 +37,9 @@ def percent(value: Any) -> str:
 
 
 def spec(value: Mapping[str, Any]) -> str:
-    """A public map's specification in one line of ``key=value``."""
-    return ", ".join(f"{key}={item if isinstance(item, str) else json.dumps(item)}" for key, item in value.items())
+    """A public map's specification in one line of ``key=value``, the name of the map first."""
+    items = sorted(value.items(), key=lambda pair: pair[0] != "map")
+    return ", ".join(f"{key}={item if isinstance(item, str) else json.dumps(item)}" for key, item in items)
 
 
 def three(value: Any) -> str:

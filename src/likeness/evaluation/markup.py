@@ -27,7 +27,7 @@ def to_html(text: str, top: int = 3) -> str:
         top: level of the highest heading, so that the page keeps one outline.
     """
     levels = [len(match[1]) for match in map(_HEADING.fullmatch, text.splitlines()) if match]
-    shift = top - min(levels, default=1)
+    shift = top + 1 - min(levels, default=1)
     blocks = re.split(r"(?m)^(```.*?^```)\s*$", text.replace("\r\n", "\n"), flags=re.DOTALL)
     return "\n".join(piece for block in blocks for piece in _block(block, shift))
 
@@ -51,7 +51,7 @@ def _paragraph(lines: list[str], shift: int) -> Iterator[str]:
             lines = lines[1:]
         elif first.lstrip().startswith("|") and len(lines) > 1 and _RULE.fullmatch(lines[1].strip()):
             end = next((at for at, line in enumerate(lines) if not line.lstrip().startswith("|")), len(lines))
-            yield _table([lines[0], *lines[2:end]])
+            yield _table([lines[0], *lines[2:end]], lines[1])
             lines = lines[end:]
         elif re.fullmatch(r"\s*(-{3,}|\*{3,})\s*", first):
             yield "<hr>"
@@ -81,10 +81,16 @@ def _starts_block(line: str) -> bool:
     return bool(_HEADING.fullmatch(line) or _BULLET.match(line) or _NUMBER.match(line)) or line.lstrip().startswith("|")
 
 
-def _table(lines: list[str]) -> str:
+def _table(lines: list[str], rule: str) -> str:
+    """A table whose columns are numbers, to the right, where the rule says ``---:``."""
     rows = [[_inline(cell.strip()) for cell in line.strip().strip("|").split("|")] for line in lines]
-    head = "".join(f'<th scope="col">{cell}</th>' for cell in rows[0])
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows[1:])
+    right = [cell.strip().endswith("-:") for cell in rule.strip().strip("|").split("|")]
+    kinds = [' class="n"' if number else "" for number in right] + [""] * max(map(len, rows))
+    head = "".join(f'<th scope="col"{kind}>{cell}</th>' for cell, kind in zip(rows[0], kinds, strict=False))
+    body = "".join(
+        "<tr>" + "".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(row, kinds, strict=False)) + "</tr>"
+        for row in rows[1:]
+    )
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 

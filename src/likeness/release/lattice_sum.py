@@ -69,7 +69,7 @@ def _clip(scaled: np.ndarray, bound_squared: int) -> np.ndarray:
     bound = np.sqrt(float(bound_squared))
     norms = np.linalg.norm(scaled, axis=1, keepdims=True)
     scaled = scaled * np.minimum(1.0, bound / np.maximum(norms, 1.0))
-    lattice = np.trunc(scaled).astype(np.int64)
+    lattice: np.ndarray = np.trunc(scaled).astype(np.int64)
     while (too_long := (lattice * lattice).sum(axis=1) > bound_squared).any():
         scaled[too_long] *= _SHRINK
         lattice[too_long] = np.trunc(scaled[too_long]).astype(np.int64)
@@ -78,11 +78,11 @@ def _clip(scaled: np.ndarray, bound_squared: int) -> np.ndarray:
 
 def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:
     """Features of one block, padded to the fixed shape."""
-    padded = np.zeros((_BLOCK, x.shape[1]))
-    padded[: len(x)] = x
+    padded = torch.zeros(_BLOCK, x.shape[1], dtype=torch.float64)
+    padded[: len(x)] = torch.from_numpy(x)
     with torch.no_grad():
-        features = query.feature(torch.from_numpy(padded))
-    return np.asarray(features.numpy()[: len(x)])
+        features: np.ndarray = query.feature(padded).numpy()
+    return features[: len(x)]
 
 
 def _blocks(stream: Iterable[Records]) -> Iterator[Records]:

@@ -1,0 +1,128 @@
+"""Contract of every registered method, on a toy table: plan, both adjacencies, the door, training, sampling."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from likeness.data.layout import Layout
+from likeness.data.schema import Schema
+from likeness.generators.saved import SavedGenerator
+from likeness.methods import METHODS, Context, Method
+from likeness.methods.base import class_weights
+from likeness.methods.fit import fit
+from likeness.params import build
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.privacy.plan import make_plan
+from likeness.release.door import Dataset, release
+from likeness.release.released import Released, from_bytes
+from likeness.release.terms import Records
+
+ROWS = 3_000
+SCHEMA = Schema.from_dict(
+    {
+        "name": "toy",
+        "source": "made up",
+        "task": "classification",
+        "label": "y",
+        "columns": {
+            "a": {"kind": "numeric", "lower": 0, "upper": 1},
+            "b": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
+            "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
+            "y": {"kind": "categorical", "categories": ["no", "yes"]},
+        },
+    },
+    "toy.yaml",
+)
+LAYOUT = Layout.from_schema(SCHEMA)
+
+
+def rows() -> Iterator[Records]:
+    """A third of class 1; class decides category and the mean of a."""
+    generator = np.random.default_rng(0)
+    labels = (generator.random(ROWS) < 1 / 3).astype(np.int64)
+    x = np.zeros((ROWS, LAYOUT.width))
+    x[:, 0] = np.clip(generator.normal(0.3 + 0.4 * labels, 0.1), 0, 1)
+    x[:, 1] = generator.random(ROWS)
+    category = np.where(generator.random(ROWS) < 0.9, 2 * labels, 1)
+    x[np.arange(ROWS), LAYOUT.width - 3 + category] = 1
+    yield Records(x, labels)
+
+
+def small(name: str) -> Method:
+    """The shipped settings, cut down to a toy."""
+    section = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text())[name]
+    section["privatize"]["num_frequencies"] = 200
+    section["train"].update({"iterations": 300, "batch_size": 256, "hidden": [32, 32]})
+    return build(METHODS[name], section, name)
+
+
+def context(adjacency: Adjacency) -> Context:
+    return Context(LAYOUT, str(adjacency), ROWS if adjacency is Adjacency.REPLACE_ONE else None, seed=0)
+
+
+@pytest.fixture(params=sorted(METHODS))
+def method(request: pytest.FixtureRequest) -> Method:
+    return small(request.param)
+
+
+@pytest.fixture
+def released(method: Method) -> Callable[[Adjacency], tuple[dict[str, Released], Released]]:
+    """Both stages' releases at ε = 3."""
+
+    def make(adjacency: Adjacency) -> tuple[dict[str, Released], Released]:
+        plan = make_plan(
+            method=method.name,
+            identity="people",
+            shares=method.shares(),
+            epsilon=3.0,
+            delta=1e-5,
+            adjacency=adjacency,
+            num_records=context(adjacency).num_records,
+        )
+        ledger = Ledger.create(locate())
+        ledger.declare_identity("people", adjacency, 3.0, 1e-5)
+        dataset = Dataset("people", "digest")
+        auxiliary = {
+            query.name: from_bytes(release(query, plan, dataset, ledger, rows), query.name)
+            for query in method.auxiliary_queries(context(adjacency))
+        }
+        query = method.embedding_query(context(adjacency), auxiliary)
+        return auxiliary, from_bytes(release(query, plan, dataset, ledger, rows), query.name)
+
+    return make
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_queries_are_the_planned_ones_and_spend_the_whole_plan(
+    method: Method, released: Callable[[Adjacency], tuple[dict[str, Released], Released]], adjacency: Adjacency
+) -> None:
+    auxiliary, embedding = released(adjacency)
+    assert [*auxiliary, embedding.receipt.query] == [share.query for share in method.shares()]
+    budget = Ledger.open(locate()).budget("people")
+    assert budget is not None and budget.spent_epsilon == pytest.approx(3.0, rel=1e-6)
+    weights = class_weights(auxiliary["class_counts"])
+    assert float(weights[1]) == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(
+    method: Method, released: Callable[[Adjacency], tuple[dict[str, Released], Released]], tmp_path: Path
+) -> None:
+    auxiliary, embedding = released(Adjacency.ADD_REMOVE_ONE)
+    own = context(Adjacency.ADD_REMOVE_ONE)
+    saved, losses = fit(method, own, auxiliary, embedding, device="cpu")
+    again, _ = fit(method, own, auxiliary, embedding, device="cpu")
+    assert losses[-1][1] < losses[0][1]
+    x, labels = saved.draw(2_000, seed=1)
+    assert np.array_equal(x, again.draw(2_000, seed=1)[0])
+    assert not np.array_equal(x, saved.draw(2_000, seed=2)[0])
+    saved.save(tmp_path / "generator")
+    assert np.array_equal(SavedGenerator.load(tmp_path / "generator").draw(2_000, seed=1)[0], x)
+    # What the toy is about: class 1 has the larger a and the third category.
+    assert x[labels == 1, 0].mean() - x[labels == 0, 0].mean() > 0.2
+    assert x[labels == 1, -1].mean() - x[labels == 0, -1].mean() > 0.5
+    assert labels.mean() == pytest.approx(1 / 3, abs=0.06)

@@ -1,0 +1,167 @@
+"""The encoding: exact round trips, row by row, and no code that leaves its block."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from table_strategies import schemas_and_tables
+
+from likeness.data.column import Column
+from likeness.data.encoding import Encoder
+from likeness.data.schema import Schema
+from likeness.errors import DataError
+
+TINY = Schema(
+    "tiny",
+    "made up",
+    "classification",
+    "sick",
+    (
+        Column("height", "numeric", -1.0, 3.0, nullable=True),
+        Column("gain", "integer", 0.0, 99.0, transform="log1p"),
+        Column("size", "ordinal", categories=("s", "m", "l"), nullable=True),
+        Column("sick", "categorical", categories=("no", "yes")),
+        Column("color", "categorical", categories=("red", "green")),
+    ),
+)
+
+
+def tiny_table() -> pd.DataFrame:
+    """Three rows, one with every missing value."""
+    return pd.DataFrame(
+        {
+            "height": [-1.0, np.nan, 1.0],
+            "gain": [0, 9, 99],
+            "size": pd.Categorical(["l", None, "s"], categories=["s", "m", "l"], ordered=True),
+            "sick": pd.Categorical(["yes", "no", "yes"], categories=["no", "yes"]),
+            "color": pd.Categorical(["red", "green", "green"], categories=["red", "green"]),
+        }
+    )
+
+
+def test_known_codes_and_features() -> None:
+    encoder = Encoder(TINY)
+    codes = encoder.encode(tiny_table())
+    assert codes["size"].tolist() == [2, 3, 0] and codes["size"].dtype == np.int32
+    assert codes["gain"].tolist() == pytest.approx([0.0, 0.5, 1.0])
+    assert encoder.labels(codes).tolist() == [1, 0, 1]
+    expected = [
+        [0.0, 0, 0.0, 0, 0, 1, 0, 1, 0],
+        [0.5, 1, 0.5, 0, 0, 0, 1, 0, 1],
+        [0.5, 0, 1.0, 1, 0, 0, 0, 0, 1],
+    ]
+    np.testing.assert_allclose(encoder.expand(codes), expected, atol=1e-15)
+
+
+@given(schemas_and_tables())
+def test_decoding_an_encoded_table_gives_it_back(drawn: tuple[Schema, pd.DataFrame]) -> None:
+    schema, table = drawn
+    encoder = Encoder(schema)
+    codes = encoder.encode(table)
+    back = encoder.decode(encoder.expand(codes), encoder.labels(codes))
+    assert back.dtypes.tolist() == table.dtypes.tolist()
+    for column in schema.columns:
+        if column.kind == "numeric":
+            lower, upper = column.bounds
+            error = np.abs(back[column.name] - table[column.name]).max(skipna=True) if len(table) else 0.0
+            assert np.isnan(error) or error <= 1e-9 * (upper - lower)
+            assert back[column.name].isna().tolist() == table[column.name].isna().tolist()
+        else:
+            pd.testing.assert_series_equal(back[column.name], table[column.name])
+
+
+@given(schemas_and_tables(min_rows=1))
+def test_a_row_is_encoded_the_same_whatever_the_other_rows(drawn: tuple[Schema, pd.DataFrame]) -> None:
+    schema, table = drawn
+    encoder = Encoder(schema)
+    together = encoder.expand(encoder.encode(table))
+    for row in range(len(table)):
+        alone = encoder.expand(encoder.encode(table.iloc[row : row + 1]))
+        np.testing.assert_array_equal(together[row : row + 1], alone)
+    assert together.min() >= 0 and together.max() <= 1
+
+
+@given(schemas_and_tables(min_rows=1), st.integers(0, 2**32 - 1))
+def test_any_finite_vector_decodes_to_a_table_that_encodes_again(drawn: tuple[Schema, pd.DataFrame], seed: int) -> None:
+    schema, _ = drawn
+    encoder = Encoder(schema)
+    generator = np.random.default_rng(seed)
+    x = generator.normal(0.5, 2.0, (20, encoder.layout.width)).astype(np.float32)
+    y = generator.integers(0, encoder.layout.num_classes, 20)
+    table = encoder.decode(x, y)
+    assert table.columns.tolist() == list(schema.names)
+    again = encoder.decode_codes(encoder.encode(table))
+    for column in schema.columns:
+        if column.is_categorical or column.kind == "integer":
+            pd.testing.assert_series_equal(table[column.name], again[column.name])
+        else:
+            lower, upper = column.bounds
+            assert table[column.name].dropna().between(lower, upper).all()
+
+
+def test_decoding_rules_for_generated_vectors() -> None:
+    encoder = Encoder(TINY)
+    x = np.array(
+        [
+            [
+                2.0,
+                0.5,
+                -1.0,
+                0.2,
+                0.2,
+                0.1,
+                0.2,
+                0.5,
+                0.5,
+            ],  # clipped units; first of equals; indicator at 0.5 is present
+            [0.3, 0.51, 0.5, 0.0, 0.1, 0.2, 0.9, -3.0, -2.0],  # both missing
+        ]
+    )
+    table = encoder.decode(x, np.array([1, 0]))
+    assert table["height"].tolist()[0] == 3.0 and np.isnan(table["height"][1])
+    assert table["gain"].tolist() == [0, 9]
+    assert table["size"][0] == "s" and pd.isna(table["size"][1])
+    assert table["color"].tolist() == ["red", "green"]
+    assert table["sick"].tolist() == ["yes", "no"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "words"),
+    [
+        ("gain", pd.Series([0, None, 99], dtype="Int64"), "column 'gain' has a missing value, but is not nullable"),
+        ("color", pd.Categorical(["red", None, "red"], ["red", "green"]), "column 'color' has a missing value"),
+        (
+            "color",
+            pd.Categorical(["red"] * 3, ["green", "red"]),
+            "column 'color' does not have the schema's categories",
+        ),
+        ("color", ["red"] * 3, "column 'color' does not have the schema's categories"),
+    ],
+)
+def test_a_table_that_is_not_typed_is_refused(name: str, values: object, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        Encoder(TINY).encode(tiny_table().assign(**{name: values}))
+
+
+@pytest.mark.parametrize("code", [-1, 2, 1000])
+def test_a_code_outside_its_block_is_refused(code: int) -> None:
+    encoder = Encoder(TINY)
+    codes = encoder.encode(tiny_table())
+    with pytest.raises(DataError, match="column 'color' holds a code that is none of its 2 places"):
+        encoder.expand(codes.assign(color=np.int32(code)))
+    with pytest.raises(DataError, match="column 'sick' holds a code"):
+        encoder.labels(codes.assign(sick=np.int32(code)))
+
+
+def test_generated_vectors_that_cannot_be_decoded_are_refused() -> None:
+    encoder = Encoder(TINY)
+    x, y = np.zeros((2, encoder.layout.width)), np.zeros(2, dtype=np.int64)
+    with pytest.raises(DataError, match="not finite"):
+        encoder.decode(x + np.nan, y)
+    with pytest.raises(DataError, match="shape"):
+        encoder.decode(x[:, 1:], y)
+    with pytest.raises(DataError, match="shape"):
+        encoder.decode(x, y[:1])
+    with pytest.raises(DataError, match="column 'sick' holds a code"):
+        encoder.decode(x, y + 2)

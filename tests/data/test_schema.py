@@ -1,0 +1,162 @@
+"""The public schema: what it reads, what it refuses and in which words."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from table_strategies import schemas
+
+from likeness.canonical import canonical_json
+from likeness.data.schema import Schema
+from likeness.errors import SchemaError
+
+AGE = {"kind": "integer", "lower": 0, "upper": 90}
+SICK = {"kind": "categorical", "categories": ["no", "yes"]}
+
+
+def schema_of(**changes: Any) -> dict[str, Any]:
+    """A valid mapping with some keys changed."""
+    base = {"name": "t", "source": "made up", "task": "classification", "label": "sick"}
+    return {**base, "columns": {"age": AGE, "sick": SICK}, **changes}
+
+
+def with_column(**spec: Any) -> dict[str, Any]:
+    """A valid mapping with one more column."""
+    return schema_of(columns={"age": AGE, "sick": SICK, "x": spec})
+
+
+def test_a_bound_of_zero_is_a_bound() -> None:
+    schema = Schema.from_dict(
+        schema_of(columns={"sick": SICK, "debt": {"kind": "numeric", "lower": -9, "upper": 0}}), "t"
+    )
+    assert schema.column("debt").bounds == (-9.0, 0.0)
+    assert Schema.from_dict(schema_of(), "t").column("age").bounds == (0.0, 90.0)
+
+
+def test_features_label_and_classes_by_task() -> None:
+    classification = Schema.from_dict(schema_of(), "t")
+    assert [column.name for column in classification.feature_columns] == ["age"]
+    assert classification.classes == ("no", "yes")
+    regression = Schema.from_dict(schema_of(task="regression", label="age"), "t")
+    assert [column.name for column in regression.feature_columns] == ["age", "sick"]
+    assert regression.label_column is not None and regression.label_column.name == "age"
+    assert regression.classes == ("",)
+    neither = Schema.from_dict(schema_of(task="none", label=None), "t")
+    assert len(neither.feature_columns) == 2 and neither.label_column is None and neither.classes == ("",)
+
+
+@given(schemas())
+def test_json_form_reads_back_even_with_sorted_keys(schema: Schema) -> None:
+    assert Schema.from_dict(json.loads(canonical_json(schema.to_dict())), "t") == schema
+
+
+def test_yaml_scalars_keep_their_text(tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text(
+        "name: t\nsource: made up\ntask: none\ncolumns:\n"
+        "  c: {kind: categorical, categories: [No, 007, 7, 1994-03-01, on, '1.5'], nullable: true}\n"
+        "  n: {kind: numeric, lower: -1e3, upper: .5}\n"
+    )
+    schema = Schema.load(path)
+    assert schema.column("c").categories == ("No", "007", "7", "1994-03-01", "on", "1.5")
+    assert schema.column("n").bounds == (-1000.0, 0.5)
+
+
+def test_missing_bounds_are_refused_in_the_agreed_words(tmp_path: Path) -> None:
+    path = tmp_path / "adult.yaml"
+    path.write_text(yaml.safe_dump(schema_of(columns={"age": {"kind": "integer", "upper": 90}, "sick": SICK})))
+    with pytest.raises(SchemaError) as caught:
+        Schema.load(path)
+    assert str(caught.value) == (
+        "adult.yaml: column 'age' has no bounds. Bounds must be public: give lower and upper from the codebook, "
+        "never from the rows."
+    )
+
+
+@pytest.mark.parametrize(
+    ("mapping", "words"),
+    [
+        ([], "holds no mapping"),
+        (schema_of(colour=1), "colour is not a key of a schema. Keys: name, source"),
+        (schema_of(source=" "), "source is missing"),
+        (schema_of(task="guess"), "task 'guess' is not known. Tasks: classification, regression, none"),
+        (schema_of(label=None), "task classification has no label"),
+        (schema_of(label="height"), "label 'height' is not a column. Columns: age, sick"),
+        (schema_of(label="age"), "label 'age' is integer, but task classification needs a categorical or ordinal"),
+        (schema_of(task="regression"), "label 'sick' is categorical, but task regression needs a numeric or integer"),
+        (schema_of(task="none"), "task none has no label"),
+        (schema_of(columns={"age": AGE, "sick": {**SICK, "nullable": True}}), "label 'sick' is nullable"),
+        (schema_of(columns={"age": AGE, "sick": {**SICK, "categories": ["no"]}}), "label 'sick' has one category"),
+        (schema_of(columns={"sick": SICK}), "lists no feature"),
+        (schema_of(task="none", label=None, columns=[]), "lists no feature"),
+        (schema_of(columns=None), "columns is missing"),
+        (schema_of(columns=[{"name": "sick", **SICK}, {"name": "sick", **SICK}]), "column 'sick' is listed twice"),
+        (schema_of(columns={"sick": SICK, "__split__": AGE}), "'__split__' cannot name a column"),
+        (schema_of(columns={"sick": SICK, "x": None}), "column 'x' has no kind. Kinds: numeric"),
+        (with_column(kind="text"), "column 'x' has kind 'text'. Kinds: numeric, integer"),
+        (with_column(kind="numeric", lower=0, upper=1, scale=2), "column 'x': scale is not a key of a numeric column"),
+        (with_column(kind="ordinal", categories=["a"], lower=0), "column 'x': lower is not a key of a ordinal column"),
+        (with_column(kind="numeric", lower="0", upper=1), "column 'x': lower must be a number"),
+        (with_column(kind="numeric", lower=True, upper=1), "column 'x': lower must be a number"),
+        (with_column(kind="numeric", lower=1, upper=1), "column 'x' has bounds 1 to 1"),
+        (with_column(kind="numeric", lower=0, upper=float("inf")), "They must be finite, lower below upper"),
+        (with_column(kind="numeric", lower=float("nan"), upper=1), "They must be finite, lower below upper"),
+        (with_column(kind="numeric", lower=-1e308, upper=1e308), "They must be finite, lower below upper"),
+        (with_column(kind="integer", lower=0.5, upper=2), "column 'x' is integer, so its bounds must be whole"),
+        (with_column(kind="integer", lower=0, upper=10**13), "column 'x' is integer, so its bounds must be whole"),
+        (
+            with_column(kind="numeric", lower=0, upper=1, transform="sqrt"),
+            "has transform 'sqrt'. Transforms: none, log1p",
+        ),
+        (with_column(kind="numeric", lower=0, upper=1, nullable="yes"), "column 'x': nullable must be true or false"),
+        (with_column(kind="categorical"), "column 'x' has no categories"),
+        (with_column(kind="categorical", categories=["a", "a"]), "column 'x' lists a category twice"),
+        (with_column(kind="categorical", categories=["7", 7]), "column 'x' lists a category twice"),
+        (with_column(kind="categorical", categories=["a", ""]), "column 'x' has a category that is empty"),
+        (with_column(kind="categorical", categories=["a", 1.5]), "Put other values in quotes"),
+        (with_column(kind="categorical", categories=["a", True]), "Put other values in quotes"),
+        (with_column(kind="categorical", categories="ab"), "column 'x': categories must be a list"),
+        (with_column(kind="categorical", categories=["a"], other="z"), "column 'x' has other 'z', which is not among"),
+        (
+            with_column(kind="categorical", categories=["a", "?"], missing_values=["?"]),
+            "same text in categories and in",
+        ),
+    ],
+)
+def test_what_is_refused_names_file_column_and_rule(mapping: Any, words: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        Schema.from_dict(mapping, "tiny.yaml")
+    assert str(caught.value).startswith("tiny.yaml: ")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"name: [", "is not valid YAML"),
+        (b"name: t\nname: u\n", "'name' is given twice"),
+        (b"columns: {age: {kind: integer}, age: {kind: integer}}", "'age' is given twice"),
+        (b"name: \xff", "is not UTF-8 text"),
+        (b"name: !!python/object/apply:os.getcwd []", "is not valid YAML"),
+    ],
+)
+def test_a_broken_file_is_refused(tmp_path: Path, text: bytes, words: str) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_bytes(text)
+    with pytest.raises(SchemaError, match=words):
+        Schema.load(path)
+    with pytest.raises(SchemaError, match="cannot be read"):
+        Schema.load(tmp_path / "absent.yaml")
+
+
+def test_schema_and_layout_need_no_table_library() -> None:
+    code = "import sys, likeness.data.layout; print([name for name in ('pandas', 'pyarrow', 'torch') if name in sys.modules])"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"}
+    )
+    assert found.stdout.strip() == "[]"

@@ -1,0 +1,320 @@
+"""Reading of sources and private files: typed, refused without a private word, and telling nothing by hash or size."""
+
+import gzip
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from table_strategies import schemas_and_tables
+
+from likeness.data.column import Column
+from likeness.data.schema import Schema
+from likeness.data.tables import (
+    iter_private,
+    make_private_folder,
+    read_private,
+    read_source,
+    typed_digest,
+    write_private,
+)
+from likeness.errors import ArtifactError, DataError
+
+MARKER = "8675309"  # stands for a private value: it must never be in a message
+KEY = b"k" * 32
+PEOPLE = Schema(
+    "people",
+    "made up",
+    "none",
+    None,
+    (
+        Column("age", "integer", 0.0, 90.0, nullable=True, missing_values=("?", "unknown")),
+        Column("code", "categorical", categories=("7", "07", "No", "NA"), nullable=True, missing_values=("?",)),
+        Column("city", "categorical", categories=("Rome", "Other"), other="Other"),
+        Column("height", "numeric", 0.0, 2.0),
+    ),
+)
+
+
+def write(folder: Path, text: str, name: str = "people.csv") -> Path:
+    """A source file."""
+    path = folder / name
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+# Reading and typing
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.csv.gz"])
+def test_a_csv_is_typed_by_the_schema_alone(tmp_path: Path, name: str) -> None:
+    text = "extra,height,age,code,city,part\nx,1.5,17,7,Rome,a\n,-9,?,07, Rome ,b\n,9,,?,Oslo,a\n,1e0,200,NA,Rome,b\n"
+    table, parts = read_source(write(tmp_path, text, name), PEOPLE, "part")
+    assert table.columns.tolist() == ["age", "code", "city", "height"]
+    assert table["age"].tolist() == [17, pd.NA, pd.NA, 90] and str(table["age"].dtype) == "Int64"
+    assert table["code"].tolist()[:2] == ["7", "07"] and pd.isna(table["code"][2]) and table["code"][3] == "NA"
+    assert table["city"].tolist() == ["Rome", "Rome", "Other", "Rome"]
+    assert table["height"].tolist() == [1.5, 0.0, 2.0, 1.0]
+    assert parts is not None and parts.tolist() == ["a", "b", "a", "b"]
+    assert read_source(tmp_path / name, PEOPLE)[1] is None
+
+
+def test_a_parquet_file_gives_the_same_table_as_a_csv(tmp_path: Path) -> None:
+    source = pa.table(
+        {
+            "city": pa.array(["Rome", "Oslo"]).dictionary_encode(),
+            "height": pa.array([0.1, 5.0], pa.float32()),
+            "code": pa.array([7, None]),  # pandas makes 7.0 of it
+            "age": pa.array([None, 44], pa.int8()),
+        }
+    )
+    pq.write_table(source, tmp_path / "people.parquet")
+    table, _ = read_source(tmp_path / "people.parquet", PEOPLE)
+    expected, _ = read_source(
+        write(tmp_path, "age,code,city,height\n,7,Rome,0.10000000149011612\n44,,Oslo,2\n"), PEOPLE
+    )
+    pd.testing.assert_frame_equal(table, expected)
+
+
+@given(schemas_and_tables())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_typed_table_written_as_a_source_reads_back(tmp_path: Path, drawn: tuple[Schema, pd.DataFrame]) -> None:
+    schema, table = drawn
+    for name in ("t.csv", "t.csv.gz", "t.parquet"):
+        path = tmp_path / name
+        if name.endswith("parquet"):
+            table.to_parquet(path, index=False)
+        else:
+            table.to_csv(path, index=False)
+        if len(schema.names) == 1 and table.isna().any(axis=None) and not name.endswith("parquet"):
+            continue  # a CSV of one column cannot tell a missing cell from an empty line
+        pd.testing.assert_frame_equal(read_source(path, schema)[0], table)
+
+
+# Refusals: file, column and rule, no private word
+
+
+@pytest.mark.parametrize(
+    ("rows", "column", "rule"),
+    [
+        (f"1,7,Rome,x{MARKER}", "height", "not a number"),
+        (f"{MARKER}.5,7,Rome,1", "age", "not whole"),
+        (f"1,c{MARKER},Rome,1", "code", "not among its public categories"),
+        (f"{MARKER},7,Rome,", "height", "missing value, but is not nullable"),
+        (f"{MARKER},7,,1", "city", "missing value, but is not nullable"),
+        (f"{MARKER},7,Rome,nan", "height", "not a number"),
+        (f"{MARKER},7,Rome,1e999", "height", "not a number"),
+    ],
+)
+@pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.parquet"])
+def test_a_bad_cell_is_refused_without_its_value_or_place(
+    tmp_path: Path, rows: str, column: str, rule: str, name: str
+) -> None:
+    header, good = ["age", "code", "city", "height"], "2,7,Rome,1"
+    if name.endswith("parquet"):
+        cells = [good.split(","), rows.split(",")]
+        pq.write_table(pa.table(dict(zip(header, map(list, zip(*cells, strict=True)), strict=True))), tmp_path / name)
+    else:
+        write(tmp_path, "\n".join([",".join(header), good, rows]) + "\n", name)
+    with pytest.raises(DataError) as caught:
+        read_source(tmp_path / name, PEOPLE)
+    message = str(caught.value)
+    assert message.startswith(f"{name}: column '{column}'") and rule in message
+    assert_no_private_word(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (f"age,code,city,height\n1,7,Rome,1\n2,7,Rome,1,{MARKER}\n".encode(), "people.csv"),
+        (f'age,code,city,height\n1,7,"Rome{MARKER},1\n'.encode(), "people.csv"),
+        (f"age,code,city,height\n{MARKER},7,Rome,\xe9\n".encode("latin-1"), "people.csv"),
+        (b"", "people.csv"),
+        (gzip.compress(f"age,code,city,height\n{MARKER},7,Rome,1\n".encode())[:-9], "people.csv.gz"),
+        (b"\x1f\x8b\x08\0\0\0\0\0\0\3" + MARKER.encode() * 9, "people.csv.gz"),
+        (MARKER.encode() * 9, "people.csv.gz"),
+        (MARKER.encode() * 9, "people.parquet"),
+        (b"PAR1" + MARKER.encode() * 9 + b"PAR1", "people.parquet"),
+    ],
+)
+def test_a_damaged_source_is_refused_without_quoting_it(tmp_path: Path, data: bytes, name: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(DataError, match=f"{name}: cannot be read as a table") as caught:
+        read_source(tmp_path / name, PEOPLE)
+    assert_no_private_word(caught.value)
+
+
+def assert_no_private_word(error: BaseException) -> None:
+    """Neither the message nor an error that hangs on to it quotes the marker; a chained error could quote a row."""
+    assert MARKER not in str(error)
+    assert error.__context__ is None and error.__cause__ is None
+
+
+def test_columns_and_files_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"people\.csv: column 'city' is missing\. Columns: age, code, height\."):
+        read_source(write(tmp_path, "age,code,height\n1,7,1\n"), PEOPLE)
+    good = "age,code,city,height\n1,7,Rome,1\n"
+    with pytest.raises(DataError, match="column 'part' is missing"):
+        read_source(write(tmp_path, good), PEOPLE, "part")
+    with pytest.raises(DataError, match="column 'age' stands twice"):
+        read_source(write(tmp_path, "age,code,city,height,age\n1,7,Rome,1,2\n"), PEOPLE)
+    with pytest.raises(DataError, match=r"absent\.csv: no such file"):
+        read_source(tmp_path / "absent.csv", PEOPLE)
+    with pytest.raises(DataError, match=r"people\.xlsx: not a format that is read"):
+        read_source(write(tmp_path, good, "people.xlsx"), PEOPLE)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"\xef\xbb\xbfage,code,city,height\n1,7,Rome,1\n")
+    assert read_source(path, PEOPLE)[0]["age"].tolist() == [1]
+
+
+# Private files
+
+
+@given(schemas_and_tables())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_private_file_keeps_kinds_categories_and_order(tmp_path: Path, drawn: tuple[Schema, pd.DataFrame]) -> None:
+    _, table = drawn
+    path = tmp_path / "private" / "t.parquet"
+    write_private(table.assign(__split__="train"), path)
+    pd.testing.assert_frame_equal(read_private(path, list(table.columns)), table)
+    chunks = list(iter_private(path, list(table.columns), 3))
+    if chunks:
+        pd.testing.assert_frame_equal(pd.concat(chunks, ignore_index=True), table)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3000, 20_000, 60_000])
+def test_size_is_a_power_of_two_and_the_hash_is_never_the_same(tmp_path: Path, rows: int) -> None:
+    table = pd.DataFrame({"x": np.random.default_rng(0).random(rows)})
+    paths = [tmp_path / "private" / f"{place}.parquet" for place in range(2)]
+    for path in paths:
+        write_private(table, path)
+        size = path.stat().st_size
+        assert size >= 65_536 and size & (size - 1) == 0
+        assert size < 2 * max(65_536, 9 * rows + 4096)
+        pd.testing.assert_frame_equal(read_private(path), table)
+    first, second = (hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
+    assert first != second
+
+
+@pytest.mark.parametrize("excess", [0, 1, 31, 32, 33])
+def test_padding_holds_at_least_32_random_bytes(tmp_path: Path, excess: int) -> None:
+    # Of a file that is almost a power of two: else its hash would be that of its rows.
+    from likeness.data import tables
+
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": [1]}).replace_schema_metadata({"fill": ""}), path)
+    room = (1 << 17) - path.stat().st_size - excess
+    with path.open("r+b") as file:  # what precedes the footer is free
+        data = file.read()
+        footer = int.from_bytes(data[-8:-4], "little") + 8
+        file.seek(0)
+        file.write(data[:-footer] + bytes(room) + data[-footer:])
+    before = path.stat().st_size
+    tables._pad(path)
+    after = path.stat().st_size
+    assert after & (after - 1) == 0 and after - before >= 32
+    assert pq.read_table(path)["x"].to_pylist() == [1]
+
+
+def test_only_the_owner_may_read(tmp_path: Path) -> None:
+    path = tmp_path / "private" / "t.parquet"
+    write_private(pd.DataFrame({"x": [1.0]}), path)
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    make_private_folder(tmp_path / "other")
+    assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o700
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "private" / "t.parquet"
+    write_private(pd.DataFrame({"x": [1.0]}), path)
+    with pytest.raises((pa.ArrowException, TypeError, ValueError)):
+        write_private(pd.DataFrame({"x": [object()]}), path)
+    assert read_private(path)["x"].tolist() == [1.0]
+    assert os.listdir(path.parent) == ["t.parquet"]
+
+
+def test_chunks_have_one_size_whatever_the_row_groups(tmp_path: Path) -> None:
+    rows = 150_000
+    table = pd.DataFrame({"x": np.arange(rows), "c": pd.Categorical(["a", None, "a"] * (rows // 3), ["a", "b"])})
+    path = tmp_path / "private" / "t.parquet"
+    write_private(table, path)
+    chunks = list(iter_private(path, ["c", "x"], 40_000))
+    assert [len(chunk) for chunk in chunks] == [40_000, 40_000, 40_000, 30_000]
+    pd.testing.assert_frame_equal(pd.concat(chunks, ignore_index=True), table[["c", "x"]])
+    assert [len(chunk) for chunk in iter_private(path, ["x"], 75_000)] == [75_000, 75_000]
+    assert [len(chunk) for chunk in iter_private(path, None, 1_000_000)] == [rows]
+
+
+def test_a_missing_or_damaged_private_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match="is missing"):
+        read_private(tmp_path / "t.parquet")
+    (tmp_path / "t.parquet").write_bytes(MARKER.encode() * 9)
+    with pytest.raises(ArtifactError, match="is damaged") as caught:
+        read_private(tmp_path / "t.parquet")
+    assert MARKER not in str(caught.value)
+
+
+# Digest
+
+
+@given(schemas_and_tables(min_rows=1), st.data())
+def test_the_digest_changes_with_any_cell(drawn: tuple[Schema, pd.DataFrame], data: st.DataObject) -> None:
+    schema, table = drawn
+    row, name = data.draw(st.integers(0, len(table) - 1)), data.draw(st.sampled_from(schema.names))
+    column, changed = schema.column(name), table.copy()
+    old = table[name][row]
+    if column.is_categorical:
+        new = next(text for text in column.categories if text != old)
+    else:
+        new = column.bounds[1] if old is pd.NA or old != column.bounds[1] else column.bounds[0]
+        new = int(new) if column.kind == "integer" else new
+    changed.loc[row, name] = new
+    assert changed[name].dtype == table[name].dtype
+    assert typed_digest(changed, schema, KEY) != typed_digest(table, schema, KEY)
+
+
+@given(schemas_and_tables(min_rows=2))
+def test_the_digest_knows_the_order_of_rows(drawn: tuple[Schema, pd.DataFrame]) -> None:
+    schema, table = drawn
+    turned = table.iloc[::-1].reset_index(drop=True)
+    assert (typed_digest(turned, schema, KEY) == typed_digest(table, schema, KEY)) == turned.equals(table)
+
+
+def test_the_digest_knows_key_missing_and_number_of_rows_but_not_index_or_salt(tmp_path: Path) -> None:
+    schema = Schema("n", "made up", "none", None, (Column("v", "integer", 0.0, 9.0, nullable=True),))
+    table = pd.DataFrame({"v": pd.array([0, 1, None], dtype="Int64")})
+    digest = typed_digest(table, schema, KEY)
+    assert digest != typed_digest(table, schema, b"q" * 32)
+    assert digest != typed_digest(table.fillna(0), schema, KEY)
+    assert digest != typed_digest(table.iloc[:2], schema, KEY)
+    assert digest == typed_digest(table.set_index(pd.Index([9, 5, 7])), schema, KEY)
+    for place in range(2):
+        path = tmp_path / "private" / f"{place}.parquet"
+        write_private(table, path)
+        assert typed_digest(read_private(path), schema, KEY) == digest
+
+
+def test_the_digest_is_the_same_on_every_machine() -> None:
+    # A golden value: if it changes, every ledger entry points at rows that it no longer recognizes.
+    table = pd.DataFrame(
+        {
+            "age": pd.array([17, None], dtype="Int64"),
+            "code": pd.Categorical(["No", None], ["7", "07", "No", "NA"]),
+            "city": pd.Categorical(["Rome", "Other"], ["Rome", "Other"]),
+            "height": [-0.0, 1.5],
+        }
+    )
+    assert typed_digest(table, PEOPLE, KEY) == ("e45816f1f860ec68d3eabd4bd31b041349666180a841da250644cbb364e03731")
+    assert typed_digest(table.assign(height=[0.0, 1.5]), PEOPLE, KEY) == typed_digest(table, PEOPLE, KEY)

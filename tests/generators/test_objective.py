@@ -1,0 +1,75 @@
+"""The objective and the critic against their definitions."""
+
+import pytest
+import torch
+
+from likeness.features import CharacteristicFunction
+from likeness.generators.critic import FrequencyCritic
+from likeness.generators.objective import EmbeddingObjective, guarded_class_scale
+from likeness.generators.training import rows_per_class
+
+FEATURE = CharacteristicFunction(40, 3, 1.0, seed=0)
+CPU = torch.device("cpu")
+
+
+def rows(count: int, shift: float) -> torch.Tensor:
+    return torch.rand(count, 3, generator=torch.Generator().manual_seed(0)) * 0.5 + shift
+
+
+def objective(critic: FrequencyCritic | None = None, weighting: str = "joint") -> EmbeddingObjective:
+    """Target: the exact joint embedding of 60 rows of class 0 and 40 of class 1."""
+    x, weights = rows(100, 0.0), torch.tensor([0.6, 0.4])
+    features = FEATURE(x)
+    target = torch.stack([features[:60].sum(dim=0), features[60:].sum(dim=0)]) / 100
+    return EmbeddingObjective(
+        feature=FEATURE,
+        target=target,
+        class_weights=weights,
+        class_scale=guarded_class_scale(weights, weighting, 0.05),
+        critic=critic,
+    ).to(CPU)
+
+
+@pytest.mark.parametrize("weighting", ["joint", "per_class"])
+def test_loss_is_zero_at_the_data_and_positive_elsewhere(weighting: str) -> None:
+    assert float(objective(weighting=weighting).loss(rows(100, 0.0), [60, 40])) < 1e-9
+    assert float(objective(weighting=weighting).loss(rows(100, 0.3), [60, 40])) > 0.1
+
+
+def test_the_critic_ascends_and_stays_within_its_limits() -> None:
+    critic = FrequencyCritic(FEATURE, 0.05, 1.5, CPU)
+    assert torch.allclose(critic.weights(), torch.ones(80))  # ω = ω₀ at the start
+    residuals = torch.cat([FEATURE.frequencies.norm(dim=1)] * 2).float()  # larger where the frequency is
+    before = float((critic.weights() * residuals).sum())
+    for _ in range(200):
+        critic.step(residuals)
+    assert float((critic.weights() * residuals).sum()) > before
+    assert float(critic.weights().mean()) == pytest.approx(1.0, rel=1e-5)
+    scales = critic._log_scale.exp()
+    assert float(scales.max()) <= 1.5 + 1e-6 and float(scales.min()) >= 1 / 1.5 - 1e-6
+
+
+def test_the_critic_does_not_chase_noise() -> None:
+    """With the right data and loud noise of known variance, weights move less than with that noise taken for signal."""
+    drift = []
+    for known in (True, False):
+        generator = torch.Generator().manual_seed(1)
+        critic = FrequencyCritic(FEATURE, 0.01, 2.0, CPU)
+        made = objective(critic)
+        made.target = made.target + 0.3 * torch.randn(made.target.shape, generator=generator)
+        made.noise_variance = 0.09 if known else 0.0
+        for _ in range(50):
+            made.loss(rows(100, 0.0), [60, 40])
+        drift.append(float((critic.weights() - 1).abs().mean()))
+    assert drift[0] < drift[1] or drift[0] < 0.05
+
+
+def test_small_classes_are_guarded() -> None:
+    scale = guarded_class_scale(torch.tensor([0.999, 0.001]), "per_class", 0.05)
+    assert float(scale[1] / scale[0]) == pytest.approx((0.999 / 0.05) ** 2, rel=1e-3)
+    assert torch.equal(guarded_class_scale(torch.tensor([0.9, 0.1]), "joint", 0.05), torch.ones(2))
+
+
+def test_every_class_has_rows_in_a_batch() -> None:
+    counts = rows_per_class(torch.tensor([0.98, 0.01, 0.01]), 300)
+    assert counts == [294, 25, 25]

@@ -1,0 +1,106 @@
+"""params.yaml: what ships loads; everything else is refused by name."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likeness.errors import LikenessError, ParamsError
+from likeness.methods import METHODS, method_from
+from likeness.params import load_params
+
+ROOT = Path(__file__).parents[1]
+
+
+def shipped() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text())
+    return content
+
+
+def loaded(tmp_path: Path, content: Any) -> Any:
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return method_from(load_params(path))
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_the_shipped_file_holds_every_method(tmp_path: Path, name: str) -> None:
+    method = loaded(tmp_path, {**shipped(), "method": name})
+    assert method.name == name
+    assert sum(share.share for share in method.shares()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "message"),
+    [
+        (("privacy", "noise"), 1, r"privacy\.noise is not a setting. Settings: epsilon, delta"),
+        (("privacy", "epsilon"), -1, r"privacy\.epsilon must be greater than 0"),
+        (("privacy", "epsilon"), "lots", r"privacy\.epsilon must be a number"),
+        (("privacy", "delta"), 2, r"privacy\.delta must be between 0 and 1"),
+        (("privacy", "adjacency"), "swap", r"privacy\.adjacency must be one of add_remove_one, replace_one"),
+        (("privacy",), 3, r"privacy must be a section"),
+        (("method",), "magic", r"method must be one of merf, pearl"),
+        (("sample", "rows"), 0, r"sample\.rows must be at least 1"),
+        (("sample", "rows"), 1.5, r"sample\.rows must be of type int"),
+        (("sample", "rows"), True, r"sample\.rows must be of type int"),
+        (("pearl", "train", "hidden"), 128, r"pearl\.train\.hidden must be a list"),
+        (("pearl", "train", "schedule"), "wild", r"train\.schedule must be one of constant, cosine"),
+        (("pearl", "auxiliary", "num_pairs"), 1000, r"num_pairs must be a power of two"),
+        (("pearll",), {}, r"pearll is not a section"),
+    ],
+)
+def test_wrong_settings_are_refused_by_name(tmp_path: Path, keys: tuple[str, ...], value: Any, message: str) -> None:
+    content = shipped()
+    place = content
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    with pytest.raises(ParamsError, match=message):
+        loaded(tmp_path, content)
+
+
+def test_missing_settings_and_files_are_named(tmp_path: Path) -> None:
+    content = shipped()
+    del content["privacy"]["delta"]
+    with pytest.raises(ParamsError, match=r"params\.yaml: privacy\.delta is missing"):
+        loaded(tmp_path, content)
+    with pytest.raises(ParamsError, match="Run from the project's folder"):
+        load_params(tmp_path / "nothing.yaml")
+    (tmp_path / "broken.yaml").write_text("a: [1\n")
+    with pytest.raises(ParamsError, match="not valid YAML"):
+        load_params(tmp_path / "broken.yaml")
+
+
+def test_numbers_that_yaml_reads_as_text(tmp_path: Path) -> None:
+    text = (
+        (ROOT / "params.yaml")
+        .read_text()
+        .replace("delta: 1.0e-5", "delta: 1e-5")
+        .replace("epsilon: 1.0 ", "epsilon: inf ")
+    )
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    assert load_params(path).privacy.delta == 1e-5
+    assert load_params(path).privacy.epsilon == float("inf")
+
+
+KEYS = st.sampled_from(["method", "privacy", "ledger", "ingest", "pearl", "train", "sample", "tracking"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(key=KEYS, value=VALUES)
+def test_any_value_gives_settings_or_a_plain_error(
+    tmp_path_factory: pytest.TempPathFactory, key: str, value: Any
+) -> None:
+    try:
+        loaded(tmp_path_factory.mktemp("fuzz"), {**shipped(), key: value})
+    except LikenessError as error:
+        assert "params" in str(error) or key in str(error)
