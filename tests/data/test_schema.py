@@ -155,8 +155,10 @@ def test_a_broken_file_is_refused(tmp_path: Path, text: bytes, words: str) -> No
 
 
 def test_schema_and_layout_need_no_table_library() -> None:
-    code = "import sys, likeness.data.layout; print([name for name in ('pandas', 'pyarrow', 'torch') if name in sys.modules])"
+    heavy = "('pandas', 'pyarrow', 'torch')"
+    code = f"import sys, likeness.data.layout; print([name for name in {heavy} if name in sys.modules])"
+    source = Path(__file__).resolve().parents[2] / "src"
     found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"}
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(source)}
     )
     assert found.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""The split: one row more or less moves no other row where it must not, and positions are public where they are used."""
+"""The split: by content one row more or less moves no other row; by position the sizes are exact."""
 
 import math
 

@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import os
 import stat
 from pathlib import Path
 
@@ -242,7 +241,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
     with pytest.raises((pa.ArrowException, TypeError, ValueError)):
         write_private(pd.DataFrame({"x": [object()]}), path)
     assert read_private(path)["x"].tolist() == [1.0]
-    assert os.listdir(path.parent) == ["t.parquet"]
+    assert [file.name for file in path.parent.iterdir()] == ["t.parquet"]
 
 
 def test_chunks_have_one_size_whatever_the_row_groups(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def to_html(text: str, top: int = 3) -> str:
         top: level of the highest heading, so that the page keeps one outline.
     """
     levels = [len(match[1]) for match in map(_HEADING.fullmatch, text.splitlines()) if match]
-    shift = top + 1 - min(levels, default=1)
+    shift = top - min(levels, default=1)
     blocks = re.split(r"(?m)^(```.*?^```)\s*$", text.replace("\r\n", "\n"), flags=re.DOTALL)
     return "\n".join(piece for block in blocks for piece in _block(block, shift))
 
