@@ -20,8 +20,17 @@ def main(params: Params) -> None:
     table = read_private(TABLE)
     train, test = (table[table[SPLIT] == part].drop(columns=SPLIT) for part in ("train", "test"))
     synthetic = pd.read_parquet(SYNTHETIC.with_suffix(".parquet"))
-    tell = partial(print, file=sys.stderr, flush=True)
-    evaluate(train, test, synthetic, load_schema(params), params.evaluate, INTERNAL, progress=tell)
+    evaluate(
+        train,
+        test,
+        synthetic,
+        load_schema(params),
+        params.evaluate,
+        INTERNAL,
+        classifiers=params.evaluate.classifiers,
+        max_rows=params.evaluate.max_rows,
+        progress=partial(print, file=sys.stderr, flush=True),
+    )
 
 
 if __name__ == "__main__":

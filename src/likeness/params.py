@@ -86,7 +86,7 @@ class Train:
 
     device: str = "auto"
     seed: int = 0
-    threads: int = 2
+    threads: int = 1
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -113,6 +113,8 @@ class Evaluate:
     bins: int = 16
     max_tuples: int = 200
     workers: int = 2
+    classifiers: tuple[str, ...] | None = None
+    max_rows: int | None = None
 
     def __post_init__(self) -> None:
         """Check ranges."""

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score, r2_score, roc_auc_score
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from likeness import rng
 from likeness.data.encoding import Encoder

@@ -37,6 +37,19 @@ class FrequencyCritic:
         ratio = torch.softmax(self._feature.log_density_ratio(self._log_scale), dim=0)
         return torch.cat([ratio, ratio]) * len(ratio)
 
+    def scatter(self, means: Tensor, counts: list[int]) -> Tensor:
+        """Variance of a batch's mean features, half of a frequency's to its cosine and half to its sine.
+
+        cos² + sin² = 1, so the two together scatter by 1 − |mean|² a row; the weights do not tell them apart.
+
+        Args:
+            means: by class, shape (num_classes, 2k). counts: rows of each class.
+        """
+        cosine, sine = means.detach().chunk(2, dim=1)
+        rows = torch.tensor(counts, device=means.device, dtype=means.dtype)[:, None]
+        half = (1 - cosine.square() - sine.square()) / (2 * (rows - 1))
+        return torch.cat([half, half], dim=1)
+
     def step(self, residuals: Tensor) -> None:
         """One Adam step up on the weighted squared residuals, shape (2k,)."""
         self._optimizer.zero_grad()

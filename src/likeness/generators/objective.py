@@ -15,6 +15,10 @@ class Critic(Protocol):
         """Non-negative weights with mean 1, shape (width,), differentiable in the critic's parameters."""
         ...
 
+    def scatter(self, means: Tensor, counts: list[int]) -> Tensor:
+        """Variance of a batch's mean features around their expectation, shape (num_classes, width)."""
+        ...
+
     def step(self, residuals: Tensor) -> None:
         """Ascend once on squared residuals beyond chance, shape (width,)."""
         ...
@@ -67,17 +71,11 @@ class EmbeddingObjective:
         if self.critic is None:
             return squares.sum()
         loss = (self.critic.weights().detach() * squares).sum()
-        self.critic.step((squares - self._chance(features, counts)).detach())
+        # What the squares would be if generator and data agreed: privacy noise and the batch's own scatter, both known.
+        # Without subtracting them the critic would look where noise is loud, not where rows differ.
+        chance = self.noise_variance + self.class_weights[:, None].square() * self.critic.scatter(means, counts)
+        self.critic.step((squares - (self.class_scale[:, None] * chance).sum(dim=0)).detach())
         return loss
-
-    def _chance(self, features: Tensor, counts: list[int]) -> Tensor:
-        """Expected square of the residuals if generator and data agreed: privacy noise and the batch's own scatter.
-
-        Both are known. Without subtracting them the critic would look where noise is loud, not where rows differ.
-        """
-        scatter = torch.stack([part.var(dim=0) / len(part) for part in torch.split(features, counts)])
-        expected = self.noise_variance + self.class_weights[:, None].square() * scatter
-        return (self.class_scale[:, None] * expected).sum(dim=0)
 
 
 def guarded_class_scale(class_weights: Tensor, weighting: str, floor: float) -> Tensor:

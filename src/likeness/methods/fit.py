@@ -19,7 +19,7 @@ def fit(
     auxiliary: Mapping[str, Released],
     embedding: Released,
     device: str = "auto",
-    threads: int = 2,
+    threads: int = 1,
 ) -> tuple[SavedGenerator, list[tuple[int, float]]]:
     """Build and train; deterministic on one machine for the same seed, release and number of threads.
 

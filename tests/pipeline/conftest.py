@@ -1,0 +1,51 @@
+"""Projects to run: one finished for the session, and fresh clones of it."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from small_project import Project, copy_project
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], dict[str, str]]:
+    """Environment of a project: its own code, one ledger for all projects of the session."""
+    shared = tmp_path_factory.mktemp("shared")
+
+    def make(root: Path) -> dict[str, str]:
+        return {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)]),
+            # dvc runs `python`: the one that runs the tests.
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "LIKENESS_HOME": str(shared / "ledger"),
+            "LIKENESS_ANCHOR": str(shared / "anchor"),
+            "LIKENESS_MLFLOW_URI": f"sqlite:///{shared}/mlflow.db",
+            "DVC_NO_ANALYTICS": "1",
+            "DO_NOT_TRACK": "true",
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+        }
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory, environment: Callable[[Path], dict[str, str]]) -> Project:
+    """A project after one whole run."""
+    root = tmp_path_factory.mktemp("project")
+    copy_project(root)
+    project = Project(root, environment(root))
+    project.run("likeness", "ledger", "init")
+    project.repro()
+    return project
+
+
+@pytest.fixture
+def another(tmp_path: Path, finished: Project, environment: Callable[[Path], dict[str, str]]) -> Project:
+    """A second clone of the same project, nothing run yet, sharing the ledger."""
+    root = tmp_path / "clone"
+    root.mkdir()
+    copy_project(root)
+    return Project(root, environment(root))

@@ -1,0 +1,94 @@
+"""A small copy of the project in a temporary folder: the real stages, graph and code on 1,500 rows of Adult."""
+
+import gzip
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+ROWS = 1_500
+SMALL = {
+    ("pearl", "privatize", "num_frequencies"): 100,
+    ("pearl", "auxiliary", "num_pairs"): 256,
+    ("pearl", "train", "iterations"): 60,
+    ("pearl", "train", "batch_size"): 200,
+    ("pearl", "train", "hidden"): [32],
+    ("merf", "privatize", "num_frequencies"): 100,
+    ("merf", "train", "iterations"): 60,
+    ("merf", "train", "hidden"): [32],
+    ("sample", "rows"): 700,
+    ("evaluate", "classifiers"): ["logistic_regression", "decision_tree"],
+    ("evaluate", "max_tuples"): 5,
+}
+
+
+@dataclass
+class Project:
+    """A project folder with its own environment."""
+
+    root: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *command: str, ok: bool = True) -> str:
+        """Run ``python -m command`` in the folder; its output, both streams."""
+        done = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=self.root,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert (done.returncode == 0) is ok, done.stdout
+        return done.stdout
+
+    def repro(self, *arguments: str, ok: bool = True) -> str:
+        """``dvc repro``."""
+        return self.run("dvc", "repro", *arguments, ok=ok)
+
+    def set(self, **values: Any) -> None:
+        """Change params.yaml; keys with two underscores for a dot."""
+        path = self.root / "params.yaml"
+        content = yaml.safe_load(path.read_text())
+        for key, value in values.items():
+            assign(content, tuple(key.split("__")), value)
+        path.write_text(yaml.safe_dump(content, sort_keys=False))
+
+    def bytes(self, path: str) -> bytes:
+        """Content of a file."""
+        return (self.root / path).read_bytes()
+
+
+def assign(content: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
+    for key in keys[:-1]:
+        content = content[key]
+    content[keys[-1]] = value
+
+
+def small_csv(path: Path, rows: int = ROWS) -> None:
+    """Header, and the first training and test rows of Adult."""
+    with gzip.open(ROOT / "data/raw/adult.csv.gz", "rt") as file:
+        header, *lines = file.read().splitlines()
+    train = [line for line in lines if line.endswith("train")][: rows * 2 // 3]
+    test = [line for line in lines if line.endswith("test")][: rows // 3]
+    path.write_text("\n".join([header, *train, *test]) + "\n")
+
+
+def copy_project(target: Path) -> None:
+    """Code, graph and public files; no artifact of a run."""
+    for name in ("src", "stages", "data/schema"):
+        shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    shutil.copy(ROOT / "dvc.yaml", target)
+    small_csv(target / "table.csv")
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    for keys, value in SMALL.items():
+        assign(content, keys, value)
+    content["ingest"]["source"] = "table.csv"
+    (target / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    for command in (["git", "init", "-q"], [sys.executable, "-m", "dvc", "init", "-q"]):
+        subprocess.run(command, cwd=target, check=True, capture_output=True)

@@ -1,0 +1,44 @@
+"""Bad tables through the real ingest stage: a plain message, no traceback, no private value."""
+
+from pathlib import Path
+
+import pytest
+from small_project import Project
+
+MARKER = "Xq7Secret"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("age", MARKER, "column 'age'"),
+        ("workclass", MARKER, "column 'workclass'"),
+        ("income", "", "column 'income'"),
+        ("hours-per-week", "12.5", "column 'hours-per-week'"),
+        ("split", MARKER, "split"),
+    ],
+)
+def test_a_bad_cell_is_named_by_column_and_rule(another: Project, column: str, value: str, message: str) -> None:
+    path = another.root / "table.csv"
+    header, first, *rest = path.read_text().splitlines()
+    cells = first.split(",")
+    cells[header.split(",").index(column)] = value
+    path.write_text("\n".join([header, ",".join(cells), *rest]) + "\n")
+    output = another.run("stages.ingest", ok=False)
+    assert message in output
+    assert MARKER not in output and "Traceback" not in output
+    assert not (another.root / "data/private/table.parquet").exists()
+
+
+def test_files_that_are_no_tables(another: Project) -> None:
+    for content in (b"", b"\xff\xfe\x00garbage", b"a,b\n1,2\n"):
+        (another.root / "table.csv").write_bytes(content)
+        output = another.run("stages.ingest", ok=False)
+        assert "table.csv" in output and "Traceback" not in output
+
+
+def test_a_missing_source_and_a_missing_ledger_say_what_to_do(another: Project, tmp_path: Path) -> None:
+    another.set(ingest__source="nowhere.csv")
+    assert "ingest.source nowhere.csv does not exist" in another.run("stages.ingest", ok=False)
+    another.environment["LIKENESS_HOME"] = str(tmp_path / "none")
+    assert "likeness ledger init" in another.run("stages.fingerprint", ok=False)

@@ -1,0 +1,163 @@
+"""The main job on real rows, through DVC, and every way in which a re-run could become a second release."""
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from small_project import Project
+
+RELEASED = ["data/released/auxiliary/class_counts.safetensors", "data/released/embedding.safetensors"]
+
+
+def ledger_rows(project: Project) -> list[tuple[str, ...]]:
+    connection = sqlite3.connect(Path(project.environment["LIKENESS_HOME"]) / "ledger.sqlite")
+    return connection.execute("SELECT kind, body, digest FROM records ORDER BY seq").fetchall()
+
+
+def test_everything_is_there_and_the_account_is_right(finished: Project) -> None:
+    privacy = json.loads(finished.bytes("reports/privacy.json"))
+    assert privacy["private"] and privacy["adjacency"] == "add_remove_one"
+    assert 0.999 < privacy["total"]["epsilon_rdp"] <= 1.0
+    assert privacy["total"]["epsilon_gaussian"] < privacy["total"]["epsilon_rdp"]
+    assert [query["query"] for query in privacy["queries"]] == ["class_counts", "mean_pairwise_distance", "embedding"]
+    for path in ("data/synthetic/synthetic.csv", "reports/index.html", "reports/internal/index.html"):
+        assert len(finished.bytes(path)) > 1000
+    statement = finished.bytes("reports/PRIVACY_STATEMENT.md").decode()
+    assert "uci-adult-1994" in statement and "one row is one person" in statement and "embedding" in statement
+
+
+def test_the_synthetic_table_has_the_original_columns_kinds_and_bounds(finished: Project) -> None:
+    table = pd.read_parquet(finished.root / "data/synthetic/synthetic.parquet")
+    original = pd.read_csv(finished.root / "table.csv")
+    assert list(table.columns) == [name for name in original.columns if name != "split"]
+    assert len(table) == 700
+    assert table["age"].between(17, 90).all() and table["age"].dtype.kind == "i"
+    assert set(table["income"].dropna()) <= {"<=50K", ">50K"}
+    assert table["education"].dtype.ordered
+
+
+def test_a_second_run_does_nothing(finished: Project) -> None:
+    before = ledger_rows(finished)
+    output = finished.repro()
+    ran = [line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")]
+    assert ran == ["fingerprint", "account"]  # the two that watch what DVC may not know
+    assert ledger_rows(finished) == before
+
+
+def test_force_gives_the_same_release_and_an_unchanged_ledger(finished: Project) -> None:
+    before = {path: finished.bytes(path) for path in RELEASED}
+    synthetic, rows = finished.bytes("data/synthetic/synthetic.csv"), ledger_rows(finished)
+    finished.repro("--force")
+    assert {path: finished.bytes(path) for path in RELEASED} == before
+    assert ledger_rows(finished) == rows
+    assert finished.bytes("data/synthetic/synthetic.csv") == synthetic  # same seed, same release, same table
+
+
+def test_lost_outputs_cache_and_lock_come_back_from_the_store(finished: Project) -> None:
+    before, rows = {path: finished.bytes(path) for path in RELEASED}, ledger_rows(finished)
+    shutil.rmtree(finished.root / "data/released")
+    shutil.rmtree(finished.root / ".dvc/cache")
+    (finished.root / "dvc.lock").unlink()
+    finished.repro("privatize")
+    assert {path: finished.bytes(path) for path in RELEASED} == before
+    assert ledger_rows(finished) == rows
+    finished.repro()
+
+
+def test_another_clone_gets_the_same_bytes_and_spends_nothing(finished: Project, another: Project) -> None:
+    rows = ledger_rows(finished)
+    another.repro("privatize")
+    assert [another.bytes(path) for path in RELEASED] == [finished.bytes(path) for path in RELEASED]
+    assert ledger_rows(another) == rows
+
+
+def test_over_the_cap_is_refused_before_a_row_is_read(finished: Project, another: Project) -> None:
+    another.set(privacy__epsilon=9.9)
+    another.repro("preprocess")
+    # No private row can be read: the encoded table is replaced by nothing, and the refusal is about the budget.
+    (another.root / "data/private/encoded.parquet").write_bytes(b"")
+    another.run("stages.plan")
+    rows = ledger_rows(finished)
+    output = another.run("stages.auxiliary", ok=False)
+    assert "over budget for 'uci-adult-1994': spent epsilon" in output and "cap epsilon 10" in output
+    assert "Traceback" not in output
+    assert ledger_rows(finished) == rows
+
+
+@pytest.mark.parametrize("private", ["data/private", "table.csv"])
+def test_training_needs_nothing_private(finished: Project, tmp_path: Path, private: str) -> None:
+    hidden, weights = tmp_path / "hidden", finished.bytes("data/models/generator/weights.safetensors")
+    (finished.root / private).rename(hidden)
+    try:
+        finished.run("stages.train")
+        finished.run("stages.sample")
+    finally:
+        hidden.rename(finished.root / private)
+    assert finished.bytes("data/models/generator/weights.safetensors") == weights
+
+
+BLOCK = """
+import sys
+ALLOWED = {"torch", "numpy", "safetensors", "yaml"}
+BLOCKED = ("pandas", "pyarrow", "sqlalchemy", "opendp", "autodp", "scipy", "sklearn", "platformdirs", "prefect",
+           "mlflow", "dvc", "matplotlib", "jinja2", "xgboost", "typer", "tqdm")
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in BLOCKED:
+            raise ImportError(f"{name} must not be needed to train")
+sys.meta_path.insert(0, Block())
+from likeness.stage import run_stage
+from stages.train import main
+run_stage("train", main)
+"""
+
+
+def test_training_needs_only_torch_numpy_safetensors_and_yaml(finished: Project) -> None:
+    (finished.root / "train_alone.py").write_text(BLOCK)
+    finished.environment["LIKENESS_LEDGER"] = "absent"
+    try:
+        assert "not checked against a ledger" in finished.run("train_alone")
+    finally:
+        del finished.environment["LIKENESS_LEDGER"]
+
+
+def test_an_edited_release_is_refused_downstream(finished: Project) -> None:
+    path = finished.root / "data/released/embedding.safetensors"
+    data = path.read_bytes()
+    path.unlink()  # a link into the cache, perhaps
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    try:
+        assert "not the bytes that the ledger committed" in finished.run("stages.train", ok=False)
+        assert "not the bytes that the ledger committed" in finished.run("stages.account", ok=False)
+    finally:
+        path.write_bytes(data)
+
+
+def test_no_privacy_is_stamped_everywhere(another: Project) -> None:
+    another.set(
+        privacy__epsilon=float("inf"), privacy__identity="nobody", ledger__cap={"epsilon": float("inf"), "delta": 1e-5}
+    )
+    another.repro("report")
+    assert json.loads(another.bytes("reports/privacy.json"))["private"] is False
+    for path in ("reports/PRIVACY_STATEMENT.md", "reports/index.html", "reports/internal/index.html"):
+        assert "NOT PRIVATE" in another.bytes(path).decode()
+    assert "NOT PRIVATE" in another.run("likeness", "summary")
+
+
+def test_replace_one_and_merf(another: Project) -> None:
+    another.set(method="merf", privacy__adjacency="replace_one", privacy__identity="others", privacy__num_records=1000)
+    another.repro("account")
+    privacy = json.loads(another.bytes("reports/privacy.json"))
+    assert (privacy["adjacency"], privacy["method"]) == ("replace_one", "merf")
+    assert privacy["queries"][0]["sensitivity"] == pytest.approx(2**0.5)
+    another.set(privacy__num_records=999)
+    assert "num_records is 999" in another.repro("account", ok=False)
+
+
+def test_the_summary_names_results_and_scores(finished: Project) -> None:
+    output = finished.run("likeness", "summary")
+    for text in ("data/synthetic/synthetic", "PRIVACY_STATEMENT", "reports/index.html", "epsilon", "roc auc hard"):
+        assert text in output
