@@ -4,7 +4,9 @@ Reads: the private source, data/schema. Writes: data/private/table.parquet, data
 """
 
 from likeness.artifacts import IDENTITY, SPLIT, TABLE, load_schema, open_ledger, source_path, split_parts, write_json
-from likeness.data.tables import read_source, typed_digest, write_private
+from likeness.data.digests import typed_digest
+from likeness.data.sources import read_source
+from likeness.data.tables import write_private
 from likeness.params import Params
 from likeness.stage import run_stage
 

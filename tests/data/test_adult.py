@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from likeness.data.digests import typed_digest
 from likeness.data.encoding import Encoder
 from likeness.data.schema import Schema
+from likeness.data.sources import read_source
 from likeness.data.split import split_by_content
-from likeness.data.tables import read_source, typed_digest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "data" / "raw" / "adult.csv.gz"

@@ -15,15 +15,10 @@ from hypothesis import strategies as st
 from table_strategies import schemas_and_tables
 
 from likeness.data.column import Column
+from likeness.data.digests import typed_digest
 from likeness.data.schema import Schema
-from likeness.data.tables import (
-    iter_private,
-    make_private_folder,
-    read_private,
-    read_source,
-    typed_digest,
-    write_private,
-)
+from likeness.data.sources import read_source
+from likeness.data.tables import iter_private, make_private_folder, read_private, write_private
 from likeness.errors import ArtifactError, DataError
 
 MARKER = "8675309"  # stands for a private value: it must never be in a message

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from likeness.data.digests import row_hashes
 from likeness.data.schema import Schema
-from likeness.data.tables import row_hashes
 from likeness.errors import DataError
 from likeness.rng import public
 

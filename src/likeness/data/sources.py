@@ -1,0 +1,127 @@
+"""Sources: a CSV or Parquet file typed against the public schema.
+
+Messages name file, column and rule; never a value, a count or a place of a row.
+"""
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from likeness.data.column import Column
+from likeness.data.schema import Schema
+from likeness.errors import DataError
+
+
+def read_source(
+    path: Path, schema: Schema, split_column: str | None = None
+) -> tuple[pd.DataFrame, "pd.Series[str] | None"]:
+    """Read and type a source: the columns of the schema in its order, and the split column as text if one is named.
+
+    Numbers beyond the public bounds are clipped; unknown categories go to the declared catch-all.
+
+    Args:
+        path: .csv, .csv.gz or .parquet; other columns of the file are left out.
+
+    Raises:
+        DataError: a column is missing, or a value breaks the schema's rule for its column.
+    """
+    wanted = dict.fromkeys([*schema.names, *([split_column] if split_column else [])])
+    raw = _read_raw(path, list(wanted))
+    typed = pd.DataFrame({column.name: _typed(raw[column.name], column, path.name) for column in schema.columns})
+    return typed, None if split_column is None else _texts(raw[split_column])
+
+
+def _read_raw(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
+    """Read the wanted columns; a CSV as text, so that no guess of a type can change a value."""
+    if not path.name.endswith((".csv", ".csv.gz", ".parquet")):
+        raise DataError(f"{path.name}: not a format that is read. Give a .csv, .csv.gz or .parquet file.")
+    if not path.is_file():
+        raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
+    raw = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+    if raw is None:
+        # Raised here and not in an except block: the library's error, which may quote a row, must not hang on to it.
+        raise DataError(
+            f"{path.name}: cannot be read as a table. Check that it is complete, in UTF-8 (CSV), and that no row has "
+            "more cells than the header."
+        )
+    present = [str(name) for name in raw.columns]
+    for name in wanted:
+        if present.count(name) > 1:
+            raise DataError(f"{path.name}: column '{name}' stands twice in the header. Keep one.")
+        if name not in present:
+            raise DataError(f"{path.name}: column '{name}' is missing. Columns: {', '.join(present)}.")
+    return raw[list(wanted)]
+
+
+def _read_parquet(path: Path) -> pd.DataFrame | None:
+    try:
+        table: pd.DataFrame = pq.read_table(path).to_pandas()
+        return table
+    except (pa.ArrowException, ValueError, OSError):
+        return None
+
+
+def _read_csv(path: Path) -> pd.DataFrame | None:
+    """All cells as text. The header is read as a row: else pandas renames doubles and lets a long row pass."""
+    try:
+        cells = pd.read_csv(path, header=None, dtype="str", na_filter=False, encoding="utf-8-sig")
+    except (pd.errors.ParserError, ValueError, OSError, EOFError, zlib.error):
+        return None
+    header = cells.iloc[0].astype("object").str.strip().tolist()
+    return cells.iloc[1:].set_axis(header, axis="columns").reset_index(drop=True)
+
+
+def _typed(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[Any]":
+    texts = _texts(values)
+    missing = texts.isna() | texts.isin(["", *column.missing_values])
+    if missing.any() and not column.nullable:
+        raise DataError(
+            f"{file}: column '{column.name}' has a missing value, but is not nullable. "
+            "Set nullable: true in the schema."
+        )
+    if column.is_categorical:
+        return _typed_categories(texts, missing, column, file)
+    numbers = pd.to_numeric(texts.where(~missing), errors="coerce").astype("float64")
+    if not np.isfinite(numbers[~missing]).all():
+        raise DataError(
+            f"{file}: column '{column.name}' has a value that is not a number, but its kind is {column.kind}."
+        )
+    if column.kind == "integer" and (numbers[~missing] % 1 != 0).any():
+        raise DataError(
+            f"{file}: column '{column.name}' has a value that is not whole, but its kind is integer. Or use numeric."
+        )
+    numbers = numbers.clip(*column.bounds)
+    if column.kind == "numeric":
+        return numbers
+    whole = numbers.astype("Float64").astype("Int64")
+    return whole if column.nullable else whole.astype("int64")
+
+
+def _typed_categories(
+    texts: "pd.Series[str]", missing: "pd.Series[bool]", column: Column, file: str
+) -> "pd.Series[Any]":
+    dtype = pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
+    unknown = ~missing & ~texts.isin(column.categories)
+    if unknown.any():
+        if column.other is None:
+            raise DataError(
+                f"{file}: column '{column.name}' has a value that is not among its public categories. Add the category "
+                "to the schema if it is publicly known, or name a catch-all with other."
+            )
+        texts = texts.mask(unknown, column.other)
+    return texts.mask(missing).astype(dtype)
+
+
+def _texts(values: "pd.Series[Any]") -> "pd.Series[str]":
+    """Cells as stripped text; whole floats lose their '.0', which a null in an integer column of Parquet brings."""
+    if pd.api.types.is_float_dtype(values.dtype):
+        whole = values.notna() & (values % 1 == 0) & (values.abs() < 2**53)
+        as_text = values.astype("object").where(~whole, values.where(whole, 0).astype("int64").astype("object"))
+        return as_text.where(values.notna(), None).astype("str")
+    return values.astype("str").str.strip()
