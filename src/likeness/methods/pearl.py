@@ -78,7 +78,7 @@ class TrainPearl(TableTraining):
 
     critic: bool = True
     critic_learning_rate: float = 0.01
-    critic_max_factor: float = 2.0
+    critic_max_factor: float = 1.05
 
     def __post_init__(self) -> None:
         """Check ranges."""

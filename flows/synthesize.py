@@ -1,0 +1,109 @@
+"""One pipeline run as a Prefect flow: a task for every DVC stage, in order, each with its own state. Needs no server.
+
+DVC decides what is out of date, so Prefect caches and retries nothing: a refusal for lack of budget stays one. A stage's
+output goes to stderr, not to Prefect's database, which holds settings, states, and the privacy account as artifacts.
+"""
+
+import json
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from prefect import flow, task
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.states import Completed, Failed, State
+
+from flows.graph import stage_order
+from flows.reproduce import reproduce
+from likeness.errors import LikenessError
+
+PRIVACY, STATEMENT = Path("reports/privacy.json"), Path("reports/PRIVACY_STATEMENT.md")
+_COLUMNS = ("query", "stage", "dimension", "sensitivity", "noise_multiplier", "share", "rho", "ledger_seq", "sha256")
+_DAY = 86_400.0
+
+
+@task(task_run_name="dvc:{stage}", retries=0, cache_policy=NO_CACHE, persist_result=False)
+def dvc_stage(stage: str, root: str, timeout: float) -> State[None]:
+    """Reproduce one stage; the state's name tells how it ended: Ran, Restored, UpToDate or Failed."""
+    outcome = reproduce(stage, Path(root), timeout)
+    if outcome.ending == "Failed":
+        return Failed(message=outcome.message)
+    return Completed(name=outcome.ending, message=outcome.message)
+
+
+@flow(name="synthesize", retries=0, persist_result=False, log_prints=False)
+def synthesize(root: str = ".", stage_timeout: float = _DAY) -> State[None]:
+    """Run every stage of ``dvc.yaml`` in the folder ``root``, then put the privacy account on record.
+
+    Args:
+        root: the project's folder. stage_timeout: seconds after which a stage is killed.
+    """
+    try:
+        order = stage_order(Path(root) / "dvc.yaml")
+    except LikenessError as error:
+        return Failed(message=str(error))
+    endings = []
+    for stage in order:
+        state = dvc_stage(stage, root, stage_timeout, return_state=True)
+        if not state.is_completed():
+            return Failed(message=state.message)
+        endings.append(f"{stage} {state.name}")
+    publish(Path(root))
+    return Completed(message=", ".join(endings))
+
+
+def publish(root: Path) -> None:
+    """The account as Prefect artifacts: a table of the queries, and the statement for a person. Both are public."""
+    if (root / PRIVACY).exists():
+        privacy = json.loads((root / PRIVACY).read_text())
+        create_table_artifact(key="privacy", table=privacy_table(privacy), description=_headline(privacy))
+    if (root / STATEMENT).exists():
+        create_markdown_artifact(key="privacy-statement", markdown=(root / STATEMENT).read_text())
+
+
+def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row a query."""
+    return [{column: query[column] for column in _COLUMNS} for query in privacy["queries"]]
+
+
+def _headline(privacy: dict[str, Any]) -> str:
+    total = privacy["total"]
+    stamp = "" if privacy["private"] else "NOT PRIVATE: no noise was added. "
+    return (
+        f"{stamp}{privacy['identity']}, {privacy['method']}, {privacy['adjacency']}: epsilon {total['epsilon_rdp']} at "
+        f"delta {total['delta']}, rho {total['rho']}"
+    )
+
+
+def main() -> int:
+    """Run once in the working folder.
+
+    Returns:
+        0, or 1 if a stage failed; its message is on stderr, without a traceback.
+    """
+    # Prefect puts a handler of its own in front while the flow runs and comes back to this one. Leaving by an exception
+    # is what stops its server: with the default action that child would stay for ever.
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        # The heartbeat's thread costs a second at the end of a run, and nobody listens to it.
+        with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+            state = synthesize(return_state=True)
+    except KeyboardInterrupt:
+        print("synthesize: interrupted; the running stage was stopped", file=sys.stderr)
+        return 128 + signal.SIGINT
+    if state.is_completed():
+        return 0
+    print(f"synthesize: {state.name}: {state.message}", file=sys.stderr)
+    return 1
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
