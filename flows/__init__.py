@@ -2,7 +2,7 @@
 
 from os import environ
 
-# Read by Prefect, DVC and MLflow when they are imported, and passed on to every stage. A value that is set already wins.
+# Read by Prefect, DVC and MLflow when they are imported, and passed on to every stage. A set value wins.
 QUIET = {
     "DO_NOT_TRACK": "true",
     "DVC_NO_ANALYTICS": "1",

@@ -1,5 +1,6 @@
 """Run one DVC stage as a child that cannot outlive its parent's interest in it. Knows nothing of Prefect."""
 
+import contextlib
 import os
 import re
 import signal
@@ -101,7 +102,5 @@ def _environment() -> dict[str, str]:
 
 def _kill(process: "subprocess.Popen[str]") -> None:
     """Kill the process group; a release survives that, see the ledger's tests."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

@@ -1,10 +1,9 @@
 """Serve the flow on the cron of params.yaml, against a Prefect server. Without a server, use plain cron: see README."""
 
-import flows.quiet  # noqa: F401  (before Prefect)
-
-# isort: split
 import sys
+from pathlib import Path
 
+from prefect.schedules import Cron
 from prefect.settings import PREFECT_API_URL
 
 from flows.synthesize import synthesize
@@ -27,12 +26,8 @@ def main() -> int:
         print(f"schedule: {error}", file=sys.stderr)
         return 2
     if not PREFECT_API_URL.value():
-        from pathlib import Path
-
         print(NO_SERVER.format(cron=schedule.cron, folder=Path.cwd(), python=sys.executable), file=sys.stderr)
         return 2
-    from prefect.schedules import Cron
-
     synthesize.serve(name="synthesize", schedule=Cron(schedule.cron, timezone=schedule.timezone), limit=1)
     return 0
 

@@ -1,7 +1,7 @@
 """One pipeline run as a Prefect flow: a task for every DVC stage, in order, each with its own state. Needs no server.
 
-DVC decides what is out of date, so Prefect caches and retries nothing: a refusal for lack of budget stays one. A stage's
-output goes to stderr, not to Prefect's database, which holds settings, states, and the privacy account as artifacts.
+DVC decides what is out of date, so Prefect caches and retries nothing: a refusal for lack of budget stays one. The
+stages' output goes to stderr, not to Prefect's database, which holds settings, states, and the privacy account.
 """
 
 import json
@@ -14,8 +14,9 @@ from typing import Any
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
-from prefect.states import Completed, Failed, State
+from prefect.states import Completed, Failed
 
 from flows.graph import stage_order
 from flows.reproduce import reproduce

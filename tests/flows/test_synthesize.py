@@ -1,0 +1,124 @@
+"""The flow on a toy graph against a real Prefect API: order, state names, failures, kills."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from prefect.client.orchestration import get_client
+
+from flows.graph import stage_order
+from flows.reproduce import reproduce
+from likeness.errors import ArtifactError
+
+ROOT = Path(__file__).parents[2]
+SLEEPER = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)\n"
+
+
+def test_order_is_the_graphs(toy: Path) -> None:
+    assert stage_order(toy / "dvc.yaml") == ["first", "middle", "last"]
+
+
+def test_order_of_the_real_graph() -> None:
+    order = stage_order(ROOT / "dvc.yaml")
+    assert order.index("ingest") < order.index("privatize") < order.index("train") < order.index("sample")
+    assert order.index("account") < order.index("report") and order[-1] == "track"
+
+
+def test_a_graph_that_cannot_be_ordered_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "dvc.yaml"
+    with pytest.raises(ArtifactError, match="missing"):
+        stage_order(path)
+    path.write_text("stages:\n  a: {deps: [y], outs: [x]}\n  b: {deps: [x], outs: [y]}\n")
+    with pytest.raises(ArtifactError, match="wait for each other: a, b"):
+        stage_order(path)
+
+
+def test_states_say_ran_up_to_date_and_restored(toy: Path, prefect_server: None) -> None:
+    from flows.synthesize import synthesize
+
+    def endings() -> str:
+        state = synthesize(return_state=True)
+        assert state.is_completed()
+        return str(state.message)
+
+    assert endings() == "first Ran, middle Ran, last Ran"
+    assert endings() == "first UpToDate, middle UpToDate, last UpToDate"
+    (toy / "step.py").write_text("open('a.txt', 'w').write('other')\n")
+    assert endings() == "first Ran, middle Ran, last Ran"
+    (toy / "step.py").write_text("open('a.txt', 'w').write('a')\n")
+    assert endings() == "first Restored, middle Restored, last Restored"
+    with get_client(sync_client=True) as client:  # one of the calls that half-broken servers answer with 422
+        runs = client.read_flow_runs()
+        assert len(runs) >= 4
+
+
+def test_the_account_is_left_as_an_artifact(toy: Path, prefect_server: None) -> None:
+    import json
+
+    from flows.synthesize import _COLUMNS, synthesize
+
+    (toy / "reports").mkdir()
+    query = {column: 1 for column in _COLUMNS}
+    privacy = {"private": True, "identity": "people", "method": "pearl", "adjacency": "add_remove_one"}
+    privacy |= {"total": {"epsilon_rdp": 1.0, "delta": 1e-5, "rho": 0.03}, "queries": [query]}
+    (toy / "reports/privacy.json").write_text(json.dumps(privacy))
+    (toy / "reports/PRIVACY_STATEMENT.md").write_text("# Privacy statement")
+    assert synthesize(return_state=True).is_completed()
+    with get_client(sync_client=True) as client:
+        artifacts = {artifact.key: artifact for artifact in client.read_artifacts()}
+    assert "people" in str(artifacts["privacy"].description)
+    assert artifacts["privacy-statement"].data == "# Privacy statement"
+
+
+def test_a_failed_stage_fails_the_flow_with_the_stages_own_words(toy: Path, prefect_server: None) -> None:
+    from flows.synthesize import synthesize
+
+    (toy / "step.py").write_text(
+        "import sys; print('chatter'); print('first: column age breaks a rule', file=sys.stderr); sys.exit(2)\n"
+    )
+    state = synthesize(return_state=True)
+    assert state.is_failed() and state.message == "first: column age breaks a rule"
+    assert not (toy / "b.txt").exists()
+
+
+def test_a_stage_that_takes_too_long_is_killed(toy: Path) -> None:
+    (toy / "step.py").write_text(SLEEPER)
+    outcome = reproduce("first", toy, timeout=4)
+    assert outcome.ending == "Failed" and "stopped after 4 s" in outcome.message
+    assert gone(int((toy / "pid").read_text()))
+
+
+def test_sigterm_kills_the_running_stage(toy: Path, tmp_path: Path) -> None:
+    """A flow that is told to end leaves no orphan that would finish later."""
+    (toy / "step.py").write_text(SLEEPER)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    environment |= {
+        "PREFECT_HOME": str(tmp_path / "prefect"),
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    }
+    flow = subprocess.Popen(
+        [sys.executable, "-m", "flows.synthesize"], cwd=toy, env=environment, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while not (toy / "pid").exists() or not (toy / "pid").read_text():
+        assert time.monotonic() < deadline and flow.poll() is None
+        time.sleep(0.1)
+    flow.send_signal(signal.SIGTERM)
+    assert flow.wait(timeout=60) != 0
+    assert gone(int((toy / "pid").read_text()))
+
+
+def gone(pid: int) -> bool:
+    for _ in range(50):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
+            return True
+        time.sleep(0.1)
+    return False
