@@ -40,5 +40,6 @@ def test_files_that_are_no_tables(another: Project) -> None:
 def test_a_missing_source_and_a_missing_ledger_say_what_to_do(another: Project, tmp_path: Path) -> None:
     another.set(ingest__source="nowhere.csv")
     assert "ingest.source nowhere.csv does not exist" in another.run("stages.ingest", ok=False)
+    another.set(ingest__source="table.csv")
     another.environment["LIKENESS_HOME"] = str(tmp_path / "none")
     assert "likeness ledger init" in another.run("stages.fingerprint", ok=False)
