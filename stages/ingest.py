@@ -3,7 +3,17 @@
 Reads: the private source, data/schema. Writes: data/private/table.parquet, data/private/identity.json. Spends: nothing.
 """
 
-from likeness.artifacts import IDENTITY, SPLIT, TABLE, load_schema, open_ledger, source_path, split_parts, write_json
+from likeness.artifacts import (
+    IDENTITY,
+    SPLIT,
+    TABLE,
+    identity_card,
+    load_schema,
+    open_ledger,
+    source_path,
+    split_parts,
+    write_json,
+)
 from likeness.data.digests import typed_digest
 from likeness.data.sources import read_source
 from likeness.data.tables import write_private
@@ -18,7 +28,7 @@ def main(params: Params) -> None:
     parts = split_parts(params, schema, table, column)
     write_private(table.assign(**{SPLIT: parts}), TABLE)
     digest = typed_digest(table[parts == "train"], schema, ledger.key)
-    write_json(IDENTITY, {"identity": params.privacy.identity, "digest": digest})
+    write_json(IDENTITY, identity_card(params, digest, num_records=int((parts == "train").sum())))
 
 
 if __name__ == "__main__":

@@ -134,13 +134,29 @@ def split_parts(params: Params, schema: Schema, table: "DataFrame", column: "Ser
     return split_by_content(table, schema, split.test_fraction, split.seed)
 
 
+def identity_card(params: Params, digest: str, num_records: int) -> dict[str, Any]:
+    """What later stages may know of the training rows without opening them; their number only where it is public."""
+    public = params.privacy.adjacency == Adjacency.REPLACE_ONE
+    return {
+        "identity": params.privacy.identity,
+        "adjacency": params.privacy.adjacency,
+        "digest": digest,
+        "num_records": num_records if public else None,
+    }
+
+
 def dataset(params: Params) -> "Dataset":
     """Identity and keyed digest of the training rows, without opening them."""
     from likeness.release.door import Dataset
 
     identity = read_json(IDENTITY)
-    if identity["identity"] != params.privacy.identity:
-        raise ArtifactError(f"{IDENTITY} belongs to identity '{identity['identity']}'. Run: dvc repro ingest")
+    if (identity["identity"], identity["adjacency"]) != (params.privacy.identity, params.privacy.adjacency):
+        raise ArtifactError(f"{IDENTITY} was written under another identity or adjacency. Run: dvc repro ingest")
+    if identity["num_records"] != params.privacy.num_records:
+        raise DataError(
+            f"privacy.num_records is {params.privacy.num_records}, the training table has {identity['num_records']} "
+            "rows. Under replace_one the number of records is public and must be right; correct params.yaml."
+        )
     return Dataset(identity["identity"], identity["digest"], params.ledger.slot)
 
 

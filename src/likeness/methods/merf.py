@@ -15,7 +15,7 @@ from likeness.methods.base import (
     class_weights,
     number_of_records,
 )
-from likeness.methods.settings import TableTraining
+from likeness.methods.settings import NoSettings, TableTraining
 from likeness.params import require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -64,6 +64,7 @@ class Merf(Method):
     name: ClassVar[str] = "merf"
     plan: PlanSettings
     train: TableTraining
+    auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
 
     def shares(self) -> list[QueryShare]:

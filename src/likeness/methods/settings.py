@@ -7,6 +7,11 @@ from likeness.params import allowed, require
 
 
 @dataclass(frozen=True)
+class NoSettings:
+    """A section that a stage of every method has, where this method has nothing to set."""
+
+
+@dataclass(frozen=True)
 class TableTraining:
     """Sections ``METHOD.train``: network, loss and optimizer for tables."""
 
