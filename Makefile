@@ -8,6 +8,8 @@ export DO_NOT_TRACK = true
 export MLFLOW_DISABLE_TELEMETRY = true
 export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# DVC runs `python`: it must be this one.
+export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: demo test lint clean
 

@@ -1,34 +1,74 @@
-"""Serve the flow on the cron of params.yaml, against a Prefect server. Without a server, use plain cron: see README."""
+"""Serve the flow on the cron of params.yaml, for those who run a Prefect server. Plain cron does the same without one."""
 
+import shlex
 import sys
 from pathlib import Path
 
+from prefect.client.orchestration import get_client
+from prefect.flows import EntrypointType
 from prefect.schedules import Cron
 from prefect.settings import PREFECT_API_URL
 
 from flows.synthesize import synthesize
-from likeness.errors import LikenessError
-from likeness.params import load_params
+from likeness.errors import LikenessError, ParamsError
+from likeness.params import Schedule, load_params
 
-NO_SERVER = """schedule: no Prefect server is configured, and without one nothing would ever run.
-Start one and name it:
-    prefect server start --no-ui
-    PREFECT_API_URL=http://127.0.0.1:4200/api python -m flows.schedule
-Or let plain cron do it, which needs no server:
-    {cron}  cd {folder} && {python} -m flows.synthesize"""
+NAME = "synthesize"
+
+
+def remedy(schedule: Schedule) -> str:
+    """What to do where there is no server."""
+    return (
+        "Start one and say where it is:\n"
+        "  prefect server start --no-ui\n"
+        "  PREFECT_API_URL=http://127.0.0.1:4200/api python -m flows.schedule\n"
+        f"or let cron run the flow, which needs no server (cron's hours are the machine's, not {schedule.timezone}):\n"
+        f"  {schedule.cron}  cd {shlex.quote(str(Path.cwd()))} && {shlex.quote(sys.executable)} -m flows.synthesize"
+    )
+
+
+def check_server(schedule: Schedule) -> None:
+    """Refuse to wait for a scheduler that is not there: without a server Prefect would poll for ever and run nothing.
+
+    Raises:
+        LikenessError: no server is configured, or the one configured does not answer.
+    """
+    url = PREFECT_API_URL.value()
+    if not url:
+        raise LikenessError(f"PREFECT_API_URL names no Prefect server, so nothing would run. {remedy(schedule)}")
+    with get_client(sync_client=True) as client:
+        error = client.api_healthcheck()
+    if error is not None:
+        raise LikenessError(f"no Prefect server answers at {url} ({type(error).__name__}). {remedy(schedule)}")
 
 
 def main() -> int:
-    """Register the deployment and wait for its runs, one at a time."""
+    """Serve until interrupted, one run at a time.
+
+    Returns:
+        0 after an interrupt, 2 where it was refused.
+    """
     try:
         schedule = load_params().schedule
+        try:
+            when = Cron(schedule.cron, timezone=schedule.timezone)
+        except ValueError:
+            raise ParamsError(
+                f"params.yaml: schedule ({schedule.cron!r}, {schedule.timezone!r}) must be a cron line of five fields "
+                "and an IANA timezone such as Europe/Vienna"
+            ) from None
+        check_server(schedule)
     except LikenessError as error:
         print(f"schedule: {error}", file=sys.stderr)
         return 2
-    if not PREFECT_API_URL.value():
-        print(NO_SERVER.format(cron=schedule.cron, folder=Path.cwd(), python=sys.executable), file=sys.stderr)
-        return 2
-    synthesize.serve(name="synthesize", schedule=Cron(schedule.cron, timezone=schedule.timezone), limit=1)
+    # By module, because the stages' folder is the working folder, not that of a script.
+    synthesize.serve(
+        name=NAME,
+        schedule=when,
+        parameters={"root": str(Path.cwd())},
+        limit=1,
+        entrypoint_type=EntrypointType.MODULE_PATH,
+    )
     return 0
 
 

@@ -5,6 +5,7 @@ stages' output goes to stderr, not to Prefect's database, which holds settings, 
 """
 
 import json
+import logging
 import signal
 import sys
 from pathlib import Path
@@ -89,6 +90,8 @@ def main() -> int:
     # Prefect puts a handler of its own in front while the flow runs and comes back to this one. Leaving by an exception
     # is what stops its server: with the default action that child would stay for ever.
     signal.signal(signal.SIGTERM, _terminate)
+    for name in ("prefect.flow_runs", "prefect.task_runs"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # a failure is told once, by the last line below
     try:
         # The heartbeat's thread costs a second at the end of a run, and nobody listens to it.
         with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
