@@ -1,18 +1,22 @@
 """Tracking against a real MLflow database: public numbers arrive, private ones do not."""
 
 import json
+import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from likeness.errors import ArtifactError, LikenessError
 from likeness.params import load_params
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
-from likeness.tracking import stage_endings, track
+from likeness.tracking import stage_endings, track, tracking_store
 
 ROOT = Path(__file__).parents[1]
 MARKER = 0.123456789
@@ -53,10 +57,7 @@ def everything_stored(folder: Path) -> bytes:
 
 
 def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Path) -> None:
-    from mlflow.tracking import MlflowClient
-
-    logged = track(load_params())
-    run = MlflowClient(tracking_uri=logged["uri"]).get_run(logged["run_id"])
+    run = fetch(track(load_params()))
     assert run.info.status == "FINISHED"
     assert run.data.metrics["epsilon"] == 1.0 and run.data.metrics["loss"] == 0.25
     assert run.data.params["method"] == "pearl" and run.data.params["pearl.privatize.num_frequencies"] == "1000"
@@ -69,13 +70,10 @@ def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Pa
 
 
 def test_scores_on_real_rows_only_when_asked(project: Path) -> None:
-    from mlflow.tracking import MlflowClient
-
     content = yaml.safe_load((project / "params.yaml").read_text())
     content["tracking"]["internal_metrics"] = True
     (project / "params.yaml").write_text(yaml.safe_dump(content))
-    logged = track(load_params())
-    run = MlflowClient(tracking_uri=logged["uri"]).get_run(logged["run_id"])
+    run = fetch(track(load_params()))
     assert run.data.metrics["internal.scores.synthetic.accuracy"] == MARKER
     assert run.data.tags["not_private"] == "true"
 
@@ -99,3 +97,90 @@ def test_endings(project: Path) -> None:
     marker("ingest", 20.0)
     lock(ingest="2", train="2", sample="1")
     assert stage_endings() == {"ingest": "ran", "train": "restored", "sample": "up to date"}
+
+
+def test_seconds_of_private_stages_are_left_out(project: Path) -> None:
+    """They tell how many rows there are."""
+    stages = {
+        "ingest": {"outs": [{"path": "data/private/table.parquet", "md5": "1"}]},
+        "evaluate": {"outs": [{"path": "reports/internal/metrics.json", "md5": "1"}]},
+        "preprocess": {"deps": [{"path": "data/private/table.parquet"}], "outs": [{"path": "x", "md5": "1"}]},
+        "train": {"deps": [{"path": "data/released"}], "outs": [{"path": "data/models", "md5": "1"}]},
+        "sample": {"outs": [{"path": "data/synthetic", "md5": "1"}]},
+    }
+    (project / "dvc.lock").write_text(yaml.safe_dump({"stages": stages}))
+    for name in set(stages) - {"sample"}:
+        (project / f".likeness/stages/{name}.json").write_text(json.dumps({"ended": 1.0, "seconds": 2.5}))
+    run = fetch(track(load_params()))
+    assert {name for name in run.data.metrics if name.startswith("seconds")} == {"seconds.train"}
+    assert run.data.tags["stage.ingest"] == "ran" and run.data.tags["stage.sample"] == "restored"
+
+
+def test_without_noise_only_settings_and_the_statement_leave(project: Path, tmp_path: Path) -> None:
+    """Sums without noise are private rows in another form, and so are digests and losses computed from them."""
+    total = {"rho": "inf", "epsilon_rdp": "inf", "epsilon_gaussian": "inf", "delta": 1e-5}
+    privacy = PRIVACY | {"private": False, "total": total, "ledger": {"lifetime": {"spent_epsilon": "inf"}}}
+    (project / "reports/privacy.json").write_text(json.dumps(privacy))
+    run = fetch(track(load_params()))
+    assert run.data.tags["not_private"] == "true" and run.data.tags["private"] == "false"
+    assert "loss" not in run.data.metrics
+    stored = everything_stored(tmp_path / "store")
+    assert b"# statement" in stored
+    assert b"<html>" not in stored and b"abababab" not in stored
+
+
+def test_a_run_that_cannot_be_logged_is_marked_failed(project: Path) -> None:
+    from mlflow.tracking import MlflowClient
+
+    (project / "data/models/loss.csv").unlink()
+    with pytest.raises(ArtifactError):
+        track(load_params())
+    client = MlflowClient(tracking_uri=tracking_store(load_params())[0])
+    experiment = client.get_experiment_by_name("likeness")
+    assert [run.info.status for run in client.search_runs([experiment.experiment_id])] == ["FAILED"]
+    assert not (project / ".likeness/tracked.json").exists()
+
+
+def test_a_relative_database_stays_put_and_a_deleted_experiment_comes_back(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mlflow.tracking import MlflowClient
+
+    monkeypatch.setenv("LIKENESS_MLFLOW_URI", "sqlite:///store/mlflow.db")
+    logged = track(load_params())
+    assert logged["uri"] == f"sqlite:///{project}/store/mlflow.db"
+    run = fetch(logged)
+    assert run.info.artifact_uri.startswith((project / "store/artifacts/likeness").as_uri())
+    MlflowClient(tracking_uri=logged["uri"]).delete_experiment(run.info.experiment_id)
+    assert fetch(track(load_params())).info.experiment_id == run.info.experiment_id
+
+
+@pytest.mark.parametrize("uri", ["http://me:hush@127.0.0.1:9", "file:///nowhere"])
+def test_a_store_that_cannot_be_used_is_named_without_its_password(
+    project: Path, monkeypatch: pytest.MonkeyPatch, uri: str
+) -> None:
+    monkeypatch.setenv("LIKENESS_MLFLOW_URI", uri)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with pytest.raises(LikenessError, match=r"tracking\.uri in params\.yaml") as caught:
+        track(load_params())
+    assert uri.rpartition("@")[2] in str(caught.value) and "hush" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_processes_that_start_a_database_together_all_log(project: Path) -> None:
+    """Without a lock all but one fail in the database's migrations."""
+    code = "from likeness.params import load_params; from likeness.tracking import track; track(load_params())"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    for process in processes:
+        assert process.wait(timeout=100) == 0, process.communicate()[1]
+
+
+def fetch(logged: dict[str, Any]) -> Any:
+    """The run that was logged."""
+    from mlflow.tracking import MlflowClient
+
+    return MlflowClient(tracking_uri=logged["uri"]).get_run(logged["run_id"])

@@ -1,6 +1,7 @@
 """A toy DVC project, and one Prefect test server for the session."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 
 import flows  # noqa: F401  (quiet, before Prefect)
 
+ROOT = Path(__file__).parents[2]
 GRAPH = """
 stages:
   last:
@@ -34,10 +36,25 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root.mkdir()
     (root / "dvc.yaml").write_text(GRAPH)
     (root / "step.py").write_text("open('a.txt', 'w').write('a')\n")
+    for name in ("params.yaml", "prefect.toml"):
+        shutil.copy(ROOT / name, root)
     for command in (["git", "init", "-q"], [sys.executable, "-m", "dvc", "init", "-q"]):
         subprocess.run(command, cwd=root, check=True, capture_output=True)
     monkeypatch.chdir(root)
     return root
+
+
+@pytest.fixture(scope="session")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Environment of a process of its own, with one Prefect home for the session: a fresh one costs ten seconds."""
+    home = tmp_path_factory.mktemp("prefect")
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    return ours | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+        "PREFECT_HOME": str(home),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    }
 
 
 @pytest.fixture(scope="session")

@@ -7,35 +7,53 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-ROOT = Path(__file__).parents[2]
+DEAD = "http://127.0.0.1:9/api"
 
 
-def test_without_a_server_it_says_what_to_do(tmp_path: Path) -> None:
-    environment = {key: value for key, value in os.environ.items() if key != "PREFECT_API_URL"}
-    environment |= {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "PREFECT_HOME": str(tmp_path)}
+def schedule(folder: Path, environment: dict[str, str]) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "flows.schedule"], cwd=ROOT, env=environment, capture_output=True, text=True
+        [sys.executable, "-m", "flows.schedule"], cwd=folder, env=environment, capture_output=True, text=True
     )
-    assert done.returncode == 2
-    assert "prefect server start" in done.stderr and "0 3 * * 1" in done.stderr
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_without_a_server_it_says_what_to_do(toy: Path, outside: dict[str, str]) -> None:
+    for url, reason in (
+        ("", "PREFECT_API_URL names no Prefect server"),
+        (DEAD, f"no Prefect server answers at {DEAD}"),
+    ):
+        message = schedule(toy, outside | ({"PREFECT_API_URL": url} if url else {}))
+        assert reason in message
+        assert "prefect server start --no-ui" in message and f"0 3 * * 1  cd {toy} && {sys.executable}" in message
+
+
+@pytest.mark.parametrize(("key", "value"), [("cron", "every monday"), ("timezone", "Mars/Olympus")])
+def test_a_schedule_that_cannot_be_is_refused_by_name(toy: Path, outside: dict[str, str], key: str, value: str) -> None:
+    content = yaml.safe_load((toy / "params.yaml").read_text())
+    content["schedule"][key] = value
+    (toy / "params.yaml").write_text(yaml.safe_dump(content))
+    message = schedule(toy, outside)
+    assert "params.yaml: schedule" in message and value in message
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
+def server(outside: dict[str, str]) -> Iterator[str]:
     """``prefect server start --no-ui`` on a free port, ended with its children."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "prefect", "server", "start", "--no-ui", "--port", str(port)]
-    environment = {**os.environ, "PREFECT_HOME": str(tmp_path / "prefect")}
-    environment["PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS"] = "2"
+    environment = outside | {"PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "1"}
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
@@ -60,20 +78,36 @@ def _healthy(url: str) -> bool:
 
 
 @pytest.mark.slow
-def test_a_cron_deployment_gets_scheduled_runs(server: str) -> None:
+def test_the_served_flow_gets_scheduled_runs_and_can_run(toy: Path, outside: dict[str, str], server: str) -> None:
     """The scheduler service dies silently with some versions of its database library: then no run ever appears."""
-    from prefect.schedules import Cron
+    environment = outside | {"PREFECT_API_URL": server, "PREFECT_RUNNER_POLL_FREQUENCY": "1"}
+    serving = subprocess.Popen(
+        [sys.executable, "-m", "flows.schedule"],
+        cwd=toy,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        with temporary_settings({PREFECT_API_URL: server}), get_client(sync_client=True) as client:
+            scheduled = wait_for(lambda: [run for run in client.read_flow_runs() if run.auto_scheduled])
+            times = [run.expected_start_time for run in scheduled]
+            assert all((at.weekday(), at.hour, at.minute) == (0, 3, 0) for at in times if at is not None)
+            deployment = scheduled[0].deployment_id
+            assert deployment is not None
+            run = client.create_flow_run_from_deployment(deployment).id
+            state = wait_for(lambda: (now := client.read_flow_run(run).state) and now.is_final() and now)
+            assert state.message == "first Ran, middle Ran, last Ran"
+    finally:
+        os.killpg(serving.pid, signal.SIGKILL)
+        serving.wait()
 
-    from flows.synthesize import synthesize
 
-    with temporary_settings({PREFECT_API_URL: server}):
-        deployment = synthesize.to_deployment("synthesize", schedule=Cron("* * * * *", timezone="UTC")).apply()
-        deadline = time.monotonic() + 60
-        with get_client(sync_client=True) as client:
-            while True:
-                runs = [run for run in client.read_flow_runs() if run.deployment_id == deployment]
-                if runs:
-                    break
-                assert time.monotonic() < deadline, "the scheduler created no run"
-                time.sleep(1)
-            assert runs[0].state is not None and runs[0].state.is_scheduled()
+def wait_for(look: Callable[[], Any]) -> Any:
+    """The first value that is true."""
+    deadline = time.monotonic() + 60
+    while not (found := look()):
+        assert time.monotonic() < deadline, "nothing came"
+        time.sleep(0.5)
+    return found

@@ -1,5 +1,6 @@
 """The flow on a toy graph against a real Prefect API: order, state names, failures, kills."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -7,11 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from prefect.client.orchestration import get_client
 
 from flows.graph import stage_order
-from flows.reproduce import reproduce
+from flows.reproduce import failure_message, reproduce
 from likeness.errors import ArtifactError
 
 ROOT = Path(__file__).parents[2]
@@ -92,24 +94,56 @@ def test_a_stage_that_takes_too_long_is_killed(toy: Path) -> None:
     assert gone(int((toy / "pid").read_text()))
 
 
-def test_sigterm_kills_the_running_stage(toy: Path, tmp_path: Path) -> None:
-    """A flow that is told to end leaves no orphan that would finish later."""
-    (toy / "step.py").write_text(SLEEPER)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    environment |= {
-        "PREFECT_HOME": str(tmp_path / "prefect"),
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-    }
-    flow = subprocess.Popen(
-        [sys.executable, "-m", "flows.synthesize"], cwd=toy, env=environment, stderr=subprocess.DEVNULL
+def test_a_failed_run_exits_1_with_one_line_and_its_output_stays_out_of_the_database(
+    toy: Path, outside: dict[str, str]
+) -> None:
+    (toy / "step.py").write_text(
+        "import sys; print('chatter 7f3e9'); print('first: column age breaks a rule', file=sys.stderr); sys.exit(2)\n"
     )
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.synthesize"], cwd=toy, env=outside, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "synthesize: Failed: first: column age breaks a rule"
+    assert "chatter 7f3e9" in done.stderr and "Traceback" not in done.stderr
+    home = Path(outside["PREFECT_HOME"])
+    stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert b"column age breaks a rule" in stored  # so that the search can find something
+    assert b"chatter" not in stored
+    assert not list(home.glob("storage/*"))
+
+
+def test_sigterm_kills_the_running_stage(toy: Path, outside: dict[str, str]) -> None:
+    """A flow that is told to end leaves no stage that would finish later, and no server."""
+    (toy / "step.py").write_text(SLEEPER)
+    flow = subprocess.Popen([sys.executable, "-m", "flows.synthesize"], cwd=toy, env=outside, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while not (toy / "pid").exists() or not (toy / "pid").read_text():
         assert time.monotonic() < deadline and flow.poll() is None
         time.sleep(0.1)
+    children = [child.pid for child in psutil.Process(flow.pid).children(recursive=True)]
+    stage = int((toy / "pid").read_text())
+    assert stage in children and len(children) >= 3  # dvc, its stage, Prefect's server
     flow.send_signal(signal.SIGTERM)
-    assert flow.wait(timeout=60) != 0
-    assert gone(int((toy / "pid").read_text()))
+    assert flow.wait(timeout=60) == 128 + signal.SIGTERM
+    assert all(gone(pid) for pid in children)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (
+            ["a: step 1", "a: too small.", "Raise it.", "ERROR: failed to run: x, exited with 2"],
+            "a: too small.\nRaise it.",
+        ),
+        (["a: step 1", "ERROR: failed to run: x, exited with -9"], "a: failed to run: x, exited with -9"),
+        (["ValueError: 42", "ERROR: failed to run: x, exited with 1"], "a: failed to run: x, exited with 1"),
+        (["ERROR: failed to run: x, exited with 2"], "a: failed to run: x, exited with 2"),
+        ([], "a: dvc ended without a message"),
+    ],
+)
+def test_only_a_stages_own_message_is_quoted(lines: list[str], message: str) -> None:
+    assert failure_message("a", lines) == message
 
 
 def gone(pid: int) -> bool:
@@ -118,7 +152,8 @@ def gone(pid: int) -> bool:
             os.kill(pid, 0)
         except ProcessLookupError:
             return True
-        if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
-            return True
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return True
         time.sleep(0.1)
     return False

@@ -1,0 +1,82 @@
+"""Composition of receipts: autodp against our solver and dp-accounting; what is unknown is not free."""
+
+import dataclasses
+import math
+
+import pytest
+
+from likeness.errors import ReleaseError
+from likeness.privacy.accountant import ORDERS, compose
+from likeness.privacy.calibration import delta_of_mu, epsilon_of_rho
+from likeness.privacy.receipt import MECHANISM, Receipt
+
+
+def receipt(multiplier: float, stage: str = "privatize") -> Receipt:
+    rho = 1 / (2 * multiplier**2) if multiplier else math.inf
+    return Receipt(
+        query="q",
+        stage=stage,
+        method="m",
+        feature={"map": "constant"},
+        mechanism=MECHANISM if multiplier else "none",
+        sampler="s",
+        adjacency="add_remove_one",
+        change="one_appears",
+        num_groups=1,
+        dimension=1,
+        lattice_bits=30,
+        sensitivity=1.0,
+        noise_multiplier=multiplier,
+        noise_scale=multiplier * 2**30,
+        rho=rho,
+        identity="people",
+        digest="d",
+        slot="1",
+        plan="p",
+        key="k",
+        ledger_id="l",
+        ledger_seq=3,
+    )
+
+
+RECEIPTS = [receipt(18.0, "auxiliary"), receipt(25.0, "auxiliary"), receipt(4.3)]
+
+
+def test_three_accountants_agree() -> None:
+    account = compose(RECEIPTS, 1e-5)
+    rho = sum(item.rho for item in RECEIPTS)
+    assert account.rho == pytest.approx(rho)
+    assert account.epsilon_rdp == pytest.approx(epsilon_of_rho(rho, 1e-5), rel=1e-9)
+    assert delta_of_mu(account.epsilon_gaussian, math.sqrt(2 * rho)) == pytest.approx(1e-5, rel=1e-6)
+    dp_accounting = pytest.importorskip("dp_accounting")
+    accountant = dp_accounting.pld.PLDAccountant()
+    for item in RECEIPTS:
+        accountant.compose(dp_accounting.GaussianDpEvent(item.noise_multiplier))
+    assert account.epsilon_gaussian == pytest.approx(accountant.get_epsilon(1e-5), rel=2e-3)
+    assert account.epsilon_gaussian < account.epsilon_rdp
+
+
+def test_curve_adds_up_by_stage() -> None:
+    account = compose(RECEIPTS, 1e-5)
+    for place, order in enumerate(ORDERS):
+        assert account.curve[place] == pytest.approx(account.rho * order)
+        assert sum(curve[place] for curve in account.stages.values()) == pytest.approx(account.curve[place])
+
+
+def test_no_noise_is_infinite() -> None:
+    account = compose([*RECEIPTS, receipt(0.0)], 1e-5)
+    assert account.epsilon_rdp == account.epsilon_gaussian == math.inf
+
+
+def test_nothing_is_free_by_default() -> None:
+    with pytest.raises(ReleaseError, match="no receipts"):
+        compose([], 1e-5)
+    with pytest.raises(ReleaseError, match="'laplace' is not known"):
+        compose([dataclasses.replace(RECEIPTS[0], mechanism="laplace")], 1e-5)
+
+
+def test_receipts_survive_json_and_others_are_refused() -> None:
+    for item in (RECEIPTS[0], receipt(0.0)):
+        assert Receipt.from_dict(item.to_dict(), "x") == item
+    with pytest.raises(ReleaseError, match="x: the receipt"):
+        Receipt.from_dict({**RECEIPTS[0].to_dict(), "extra": 1}, "x")
