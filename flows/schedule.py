@@ -1,13 +1,14 @@
-"""Serve the flow on the cron of params.yaml, for those who run a Prefect server. Plain cron does the same without one."""
+"""Serve the flow on the cron of params.yaml, for those who run a Prefect server. Without one, use cron: see README."""
 
 import shlex
 import sys
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from prefect.client.orchestration import get_client
-from prefect.flows import EntrypointType
 from prefect.schedules import Cron
 from prefect.settings import PREFECT_API_URL
+from prefect.types.entrypoint import EntrypointType
 
 from flows.synthesize import synthesize
 from likeness.errors import LikenessError, ParamsError
@@ -51,8 +52,8 @@ def main() -> int:
     try:
         schedule = load_params().schedule
         try:
-            when = Cron(schedule.cron, timezone=schedule.timezone)
-        except ValueError:
+            when = Cron(schedule.cron, timezone=ZoneInfo(schedule.timezone).key)
+        except (KeyError, ValueError):  # ZoneInfo raises either
             raise ParamsError(
                 f"params.yaml: schedule ({schedule.cron!r}, {schedule.timezone!r}) must be a cron line of five fields "
                 "and an IANA timezone such as Europe/Vienna"

@@ -85,7 +85,7 @@ def main() -> int:
     """Run once in the working folder.
 
     Returns:
-        0, or 1 if a stage failed; its message is on stderr, without a traceback.
+        0, or 1 if a stage, or Prefect, failed: the last lines on stderr say why, without a traceback.
     """
     # Prefect puts a handler of its own in front while the flow runs and comes back to this one. Leaving by an exception
     # is what stops its server: with the default action that child would stay for ever.
@@ -99,6 +99,10 @@ def main() -> int:
     except KeyboardInterrupt:
         print("synthesize: interrupted; the running stage was stopped", file=sys.stderr)
         return 128 + signal.SIGINT
+    except Exception as error:  # of Prefect's: what a stage does wrong is a state
+        print(f"synthesize: Prefect failed: {type(error).__name__}: {error}", file=sys.stderr)
+        print("synthesize: the pipeline itself needs no Prefect: dvc repro", file=sys.stderr)
+        return 1
     if state.is_completed():
         return 0
     print(f"synthesize: {state.name}: {state.message}", file=sys.stderr)

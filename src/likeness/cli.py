@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     from likeness.privacy.home import Home
     from likeness.privacy.ledger import Ledger
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Differentially private synthetic data.")
+# A traceback with local variables could show a key or a row.
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Differentially private synthetic data.",
+)
 ledger_app = typer.Typer(no_args_is_help=True, help="The ledger of everything ever released on this machine.")
 app.add_typer(ledger_app, name="ledger")
 

@@ -1,26 +1,35 @@
 """Mirror a run's public numbers to MLflow, once, from files. The only importer of mlflow.
 
 Logged: settings, the privacy account, public figures and documents, how each stage ended, digests of released files and
-the ledger's head. Never a private row, count or unkeyed hash: ``dvc.lock`` and the seconds of private stages are left
-out. Scores that were computed on real rows are logged only when ``tracking.internal_metrics`` asks for it.
+the ledger's head. Never a private row, count or unkeyed hash: ``dvc.lock``, the seconds of private stages and the place
+of the source are left out. What real rows went into without noise is logged only when ``tracking.internal_metrics``
+asks for it, and then tagged ``not_private``.
 """
 
 import json
 import os
-import subprocess
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import yaml
 
-from likeness.artifacts import INTERNAL, LOSS, PRIVACY, REPORT, STATEMENT, open_ledger, read_json
+from likeness.artifacts import INTERNAL, LOSS, PRIVACY, REPORT, STATEMENT, open_ledger, provenance, read_json
+from likeness.errors import LikenessError
 from likeness.params import Params
-from likeness.privacy.chain import file_lock
+
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
 
 MARKERS = Path(".likeness/stages")
 TRACKED = Path(".likeness/tracked.json")
+# Outputs and dependencies that make a stage's duration a fact about private rows.
+_PRIVATE = ("data/private", "reports/internal")
+_BATCH = 500  # metrics in one call; MLflow takes at most 1000 of everything together
 
 
 def track(params: Params) -> dict[str, Any]:
@@ -28,119 +37,65 @@ def track(params: Params) -> dict[str, Any]:
 
     Returns:
         run id, experiment, tracking URI and how each stage ended: the content of ``reports/tracking.json``.
-    """
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
-    from mlflow.tracking import MlflowClient
 
+    Raises:
+        LikenessError: the tracking store cannot be used.
+    """
     privacy, endings = read_json(PRIVACY), stage_endings()
     uri, folder = tracking_store(params)
-    with file_lock(folder / ".tracking.lock"):  # two processes creating one database would race in its migrations
-        client = MlflowClient(tracking_uri=uri)
-        found = client.get_experiment_by_name(params.tracking.experiment)
-        if found is None:
-            place = (folder / "artifacts" / params.tracking.experiment).as_uri()
-            experiment = client.create_experiment(params.tracking.experiment, artifact_location=place)
-        else:
-            experiment = found.experiment_id
-    run = client.create_run(experiment, run_name=f"{params.method} ε={params.privacy.epsilon:g}")
-    _log(client, run.info.run_id, params, privacy, endings)
-    client.set_terminated(run.info.run_id)
-    _remember()
-    return {"run_id": run.info.run_id, "experiment": params.tracking.experiment, "uri": uri, "stages": endings}
+    with _run(params, uri, folder) as (client, run):
+        _log(client, run, params, privacy, endings)
+    TRACKED.parent.mkdir(parents=True, exist_ok=True)
+    TRACKED.write_text(json.dumps({"ended": _ended(), "outs": _outputs()}))
+    return {"run_id": run, "experiment": params.tracking.experiment, "uri": _shown(uri), "stages": endings}
 
 
 def tracking_store(params: Params) -> tuple[str, Path]:
-    """Tracking URI and the folder beside it for artifacts and the lock; the default is in the user's data folder."""
+    """Tracking URI, absolute, and the folder of its lock; for SQLite also of its artifacts.
+
+    ``LIKENESS_MLFLOW_URI`` wins over ``tracking.uri``, which wins over the user's data folder.
+    """
     import platformdirs
 
-    folder = Path(platformdirs.user_data_dir("likeness")) / "mlflow"
-    uri = os.environ.get("LIKENESS_MLFLOW_URI") or params.tracking.uri
-    if uri is not None and uri.startswith("sqlite:///"):
-        folder = Path(uri.removeprefix("sqlite:///")).resolve().parent
-    folder.mkdir(parents=True, exist_ok=True)
-    return uri or f"sqlite:///{folder / 'mlflow.db'}", folder
+    default = Path(platformdirs.user_data_dir("likeness")) / "mlflow" / "mlflow.db"
+    uri = os.environ.get("LIKENESS_MLFLOW_URI") or params.tracking.uri or f"sqlite:///{default}"
+    database = default
+    if uri.startswith("sqlite:///"):
+        database = Path(uri.removeprefix("sqlite:///")).expanduser().resolve()
+        uri = f"sqlite:///{database}"
+    database.parent.mkdir(parents=True, exist_ok=True)
+    return uri, database.parent
 
 
 def stage_endings() -> dict[str, str]:
     """How each stage ended since the last tracked run: ``ran``, ``restored`` or ``up to date``.
 
-    A stage ran if its marker is newer than the last tracked run; it was restored from DVC's cache if its outputs are
-    others than at that time without its having run.
+    A stage ran if its marker is another one than at that time; it was restored from DVC's cache if its outputs are
+    others without its having run. Stages before ``track`` are in ``dvc.lock`` by the time that this is called.
     """
-    last: dict[str, Any] = read_json(TRACKED) if TRACKED.exists() else {"time": 0.0, "outs": {}}
-    outs = _outputs()
+    last: dict[str, Any] = read_json(TRACKED) if TRACKED.exists() else {}
+    ended, before = _ended(), last.get("ended", {})
     endings = {}
-    for stage, digests in outs.items():
-        marker = MARKERS / f"{stage}.json"
-        ran = marker.exists() and float(read_json(marker)["ended"]) > float(last["time"])
-        changed = digests != last["outs"].get(stage)
+    for stage, digests in _outputs().items():
+        ran = stage in ended and ended[stage] != before.get(stage)
+        changed = digests != last.get("outs", {}).get(stage)
         endings[stage] = "ran" if ran else "restored" if changed else "up to date"
     endings.pop("track", None)
     return endings
 
 
-def _remember() -> None:
-    """Note the moment and the outputs, for :func:`stage_endings` of the next run."""
-    ended = [float(read_json(path)["ended"]) for path in MARKERS.glob("*.json")]
-    TRACKED.parent.mkdir(parents=True, exist_ok=True)
-    TRACKED.write_text(json.dumps({"time": max(ended, default=0.0), "outs": _outputs()}))
-
-
-def _outputs() -> dict[str, dict[str, str]]:
-    """Digest of every output by stage, from dvc.lock; for comparison only, never logged."""
-    lock = Path("dvc.lock")
-    stages = (yaml.safe_load(lock.read_text()) or {}).get("stages", {}) if lock.exists() else {}
-    return {name: {out["path"]: str(out.get("md5")) for out in stage.get("outs", [])} for name, stage in stages.items()}
-
-
-def _log(client: Any, run: str, params: Params, privacy: dict[str, Any], endings: Mapping[str, str]) -> None:
-    from mlflow.entities import Metric, Param, RunTag
-
-    from likeness.evaluation.curves import loss_curve, rdp_curve
-    from likeness.evaluation.inputs import read_losses
-
-    head = open_ledger(params).head()
-    git = ["git", "rev-parse", "HEAD"]
-    tags = {
-        "git_commit": subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip() or "none",
-        "ledger.id": head.ledger_id,
-        "ledger.count": str(head.count),
-        "ledger.head": head.head,
-        "private": str(privacy["private"]).lower(),
-        **{f"stage.{name}": how for name, how in endings.items()},
-        **{f"released.{query['query']}.sha256": query["sha256"] for query in privacy["queries"]},
-    }
-    metrics = public_metrics(privacy)
-    if params.tracking.internal_metrics:
-        tags["not_private"] = "true"
-        metrics |= internal_metrics(read_json(INTERNAL / "metrics.json"))
-    client.log_batch(
-        run,
-        metrics=[Metric(name, value, 0, 0) for name, value in metrics.items()] + _losses(),
-        params=[Param(name, str(value)[:500]) for name, value in settings(params).items()],
-        tags=[RunTag(name, value) for name, value in tags.items()],
-    )
-    for path in (PRIVACY, STATEMENT, REPORT):
-        client.log_artifact(run, str(path))
-    with tempfile.TemporaryDirectory() as folder:
-        figures = {"loss.png": loss_curve(read_losses(LOSS)), "rdp.png": rdp_curve(privacy["rdp_curve"])}
-        for name, png in figures.items():
-            (Path(folder) / name).write_bytes(png)
-        client.log_artifacts(run, folder, "figures")
-
-
-def public_metrics(privacy: dict[str, Any]) -> dict[str, float]:
-    """The account in numbers."""
+def public_metrics(privacy: dict[str, Any], endings: Mapping[str, str]) -> dict[str, float]:
+    """The account in numbers, and the seconds of the stages that ran and saw nothing private."""
     total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
-    markers = [MARKERS / f"{stage}.json" for stage in ("train", "sample")]
-    seconds = {f"seconds.{path.stem}": float(read_json(path)["seconds"]) for path in markers if path.exists()}
+    seen = _stages()
+    public = [stage for stage, how in endings.items() if how == "ran" and not _saw_private(seen[stage])]
     return {
         "epsilon": float(total["epsilon_rdp"]),
         "epsilon_gaussian": float(total["epsilon_gaussian"]),
         "delta": float(total["delta"]),
         "rho": float(total["rho"]),
         "lifetime_epsilon": float(lifetime["spent_epsilon"]),
-        **seconds,
+        **{f"seconds.{stage}": float(read_json(MARKERS / f"{stage}.json")["seconds"]) for stage in public},
     }
 
 
@@ -154,14 +109,129 @@ def internal_metrics(metrics: dict[str, Any]) -> dict[str, float]:
 
 
 def settings(params: Params) -> dict[str, Any]:
-    """params.yaml of the chosen method, flattened with dots; the path of the source is left out."""
+    """params.yaml of the chosen method, flattened with dots; places are left out, one of them may hold a password."""
     from dataclasses import asdict
 
     value = asdict(params)
-    value.pop("sections")
-    value["ingest"].pop("source")
-    value[params.method] = dict(params.sections[params.method])
+    for section, key in (("ingest", "source"), ("ledger", "home"), ("tracking", "uri")):
+        del value[section][key]
+    value[params.method] = value.pop("sections").get(params.method)
     return dict(_flatten(value, ""))
+
+
+@contextmanager
+def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient", str]]:
+    """A new MLflow run: finished at the end of the block, failed if the block raises."""
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")  # the default waits for minutes
+    from mlflow.exceptions import MlflowException
+    from mlflow.tracking import MlflowClient
+
+    from likeness.privacy.chain import file_lock
+
+    name = params.tracking.experiment
+    # A server keeps artifacts where it wants; beside a database they must be told, or they land in the working folder.
+    place = (folder / "artifacts" / name).as_uri() if uri.startswith("sqlite:///") else None
+    try:
+        with file_lock(folder / ".tracking.lock"):  # two processes that create one database race in its migrations
+            client = MlflowClient(tracking_uri=uri)
+            found = client.get_experiment_by_name(name)
+            if found is not None and found.lifecycle_stage == "deleted":
+                client.restore_experiment(found.experiment_id)
+            experiment = client.create_experiment(name, place) if found is None else found.experiment_id
+        run = client.create_run(experiment, run_name=f"{params.method} ε={params.privacy.epsilon:g}").info.run_id
+    except MlflowException as error:
+        raise LikenessError(
+            f"MLflow cannot use {_shown(uri)} ({' '.join(str(error).replace(uri, '').split())[:300]}). Start "
+            "the server, or set tracking.uri in params.yaml to null for a database in the user's data folder."
+        ) from None
+    try:
+        yield client, run
+    except BaseException:
+        client.set_terminated(run, "FAILED")
+        raise
+    client.set_terminated(run)
+
+
+def _log(client: "MlflowClient", run: str, params: Params, privacy: dict[str, Any], endings: dict[str, str]) -> None:
+    from mlflow.entities import Metric, Param, RunTag
+
+    head, now = open_ledger(params).head(), round(time.time() * 1000)
+    tags = {
+        "git_commit": provenance()["git_commit"],
+        "ledger.id": head.ledger_id,
+        "ledger.count": str(head.count),
+        "ledger.head": head.head,
+        "private": str(privacy["private"]).lower(),
+        **{f"stage.{name}": how for name, how in endings.items()},
+    }
+    metrics = [Metric(name, value, now, 0) for name, value in public_metrics(privacy, endings).items()]
+    internal = params.tracking.internal_metrics
+    if internal:
+        measured = internal_metrics(read_json(INTERNAL / "metrics.json"))
+        metrics += [Metric(name, value, now, 0) for name, value in measured.items()]
+    if internal or not privacy["private"]:
+        tags["not_private"] = "true"
+    if internal or privacy["private"]:  # without noise, whatever follows the door is as private as the rows
+        tags |= {f"released.{query['query']}.sha256": query["sha256"] for query in privacy["queries"]}
+        metrics += _log_results(client, run, privacy, now)
+    client.log_batch(
+        run,
+        params=[Param(name, str(value)[:500]) for name, value in settings(params).items()],
+        tags=[RunTag(name, value) for name, value in tags.items()],
+    )
+    for start in range(0, len(metrics), _BATCH):
+        client.log_batch(run, metrics=metrics[start : start + _BATCH])
+    client.log_artifact(run, str(STATEMENT))
+
+
+def _log_results(client: "MlflowClient", run: str, privacy: dict[str, Any], now: int) -> list[Any]:
+    """Documents and figures of the run; the loss curve as metrics."""
+    from mlflow.entities import Metric
+
+    from likeness.evaluation.curves import loss_curve, rdp_curve
+    from likeness.evaluation.inputs import read_losses
+
+    for path in (PRIVACY, REPORT):
+        client.log_artifact(run, str(path))
+    losses = read_losses(LOSS)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "loss.png").write_bytes(loss_curve(losses))
+        if privacy["private"]:
+            (Path(folder) / "rdp.png").write_bytes(rdp_curve(privacy["rdp_curve"]))
+        client.log_artifacts(run, folder, "figures")
+    steps = losses.pop("iteration")
+    return [
+        Metric(name, value, now, int(step))
+        for name, values in losses.items()
+        for step, value in zip(steps, values, strict=True)
+    ]
+
+
+def _stages() -> dict[str, dict[str, Any]]:
+    """Stages of dvc.lock."""
+    lock = Path("dvc.lock")
+    content = yaml.safe_load(lock.read_text()) if lock.exists() else None
+    stages: dict[str, dict[str, Any]] = (content or {}).get("stages") or {}
+    return stages
+
+
+def _outputs() -> dict[str, dict[str, str]]:
+    """Digest of every output by stage; for comparison only, never logged."""
+    return {
+        name: {out["path"]: str(out.get("md5")) for out in stage.get("outs", [])} for name, stage in _stages().items()
+    }
+
+
+def _ended() -> dict[str, float]:
+    """When each stage last ended, by its own marker."""
+    return {path.stem: float(read_json(path)["ended"]) for path in sorted(MARKERS.glob("*.json"))}
+
+
+def _saw_private(stage: Mapping[str, Any]) -> bool:
+    """Whether a stage reads or writes anything private."""
+    paths = [item["path"] for key in ("deps", "outs") for item in stage.get(key, [])]
+    return any(Path(path).is_relative_to(private) for path in paths for private in _PRIVATE)
 
 
 def _flatten(value: Any, where: str) -> list[tuple[str, Any]]:
@@ -170,8 +240,7 @@ def _flatten(value: Any, where: str) -> list[tuple[str, Any]]:
     return [(where, value)]
 
 
-def _losses() -> list[Any]:
-    from mlflow.entities import Metric
-
-    rows = [line.split(",") for line in LOSS.read_text().splitlines()[1:]]
-    return [Metric("loss", float(loss), 0, int(step)) for step, loss in rows]
+def _shown(uri: str) -> str:
+    """A URI without user and password."""
+    parts = urlsplit(uri)
+    return uri if "@" not in parts.netloc else parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

@@ -137,7 +137,20 @@ def test_an_edited_release_is_refused_downstream(finished: Project) -> None:
         path.write_bytes(data)
 
 
+def own_ledger(project: Project) -> None:
+    """A ledger of the project's own: the same rows cannot have two identities in one."""
+    for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
+        project.environment[name] = str(project.root.parent / name.lower())
+    project.run("likeness", "ledger", "init")
+
+
+def test_the_same_rows_under_another_name_are_refused(another: Project) -> None:
+    another.set(privacy__identity="somebody else")
+    assert "accounted under identity 'uci-adult-1994'" in another.repro("auxiliary", ok=False)
+
+
 def test_no_privacy_is_stamped_everywhere(another: Project) -> None:
+    own_ledger(another)
     another.set(
         privacy__epsilon=float("inf"), privacy__identity="nobody", ledger__cap={"epsilon": float("inf"), "delta": 1e-5}
     )
@@ -149,6 +162,7 @@ def test_no_privacy_is_stamped_everywhere(another: Project) -> None:
 
 
 def test_replace_one_and_merf(another: Project) -> None:
+    own_ledger(another)
     another.set(method="merf", privacy__adjacency="replace_one", privacy__identity="others", privacy__num_records=1000)
     another.repro("account")
     privacy = json.loads(another.bytes("reports/privacy.json"))

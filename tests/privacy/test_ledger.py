@@ -68,6 +68,13 @@ def test_a_plan_that_cannot_finish_does_not_start(ledger: Ledger) -> None:
         ledger.reserve(request("first", 0.1 * CAP, plan="p", plan_rho=0.6 * CAP))
 
 
+def test_the_same_rows_under_another_name_are_refused(ledger: Ledger) -> None:
+    ledger.reserve(request("k1", CAP / 4))
+    ledger.declare_identity("others", ADD, 1.0, 1e-5)
+    with pytest.raises(BudgetError, match=r"accounted under identity 'people' \(entry 3\)"):
+        ledger.reserve(request("k2", CAP / 4, identity="others"))
+
+
 @settings(deadline=None, max_examples=15)
 @given(costs=st.lists(st.floats(0.01, 0.6), min_size=1, max_size=8))
 def test_never_over_the_cap(tmp_path_factory: pytest.TempPathFactory, costs: list[float]) -> None:

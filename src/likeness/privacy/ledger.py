@@ -164,12 +164,14 @@ class Ledger:
         A reservation that was made before under the same key is returned as it is, and costs nothing more.
 
         Raises:
-            BudgetError: the release, or the plan it belongs to, would exceed the lifetime cap.
+            BudgetError: the release, or the plan it belongs to, would exceed the lifetime cap; or the same rows were
+                released under another identity.
         """
         with self._chain.appending() as records:
             for record in records:
                 if record.kind == "reserve" and record.body["key"] == request.key:
                     return record
+            _check_owner(records, request)
             budget = _budget(records, request.identity)
             if budget is None or budget.adjacency is not request.adjacency:
                 raise LedgerError(f"identity '{request.identity}' was not declared under {request.adjacency}")
@@ -203,6 +205,18 @@ class Ledger:
             if reserved is None:
                 raise LedgerError(f"release {key[:12]} was never reserved")
             return append(records, "commit", {"key": key, "reserve_seq": reserved.seq, "sha256": sha256})
+
+
+def _check_owner(records: list[Record], request: Reservation) -> None:
+    """The same rows under another name would be a way around the cap, or a slip."""
+    for record in records:
+        if record.kind == "reserve" and record.body["digest"] == request.digest:
+            owner = record.body["identity"]
+            if owner != request.identity:
+                raise BudgetError(
+                    f"these very rows are accounted under identity '{owner}' (entry {record.seq}); a new name would "
+                    f"forget what was spent on them. Set privacy.identity: {owner}."
+                )
 
 
 def _check_cap(records: list[Record], budget: Budget, request: Reservation) -> None:

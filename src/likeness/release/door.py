@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from likeness.canonical import sha256_bytes, sha256_json
-from likeness.errors import DataError, LedgerError
+from likeness.errors import DataError, LedgerError, PlanError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.anchor import sync_folder, write_durably
 from likeness.privacy.chain import file_lock
@@ -68,9 +68,14 @@ def release(
         the bytes of the released file, receipt inside; see :func:`likeness.release.released.from_bytes`.
 
     Raises:
+        PlanError: the plan belongs to other people.
         BudgetError: over the lifetime cap; nothing was read.
         LedgerError: the ledger is damaged, or released bytes were lost.
     """
+    if plan.identity != dataset.identity:
+        raise PlanError(
+            f"the plan is for '{plan.identity}', the rows belong to '{dataset.identity}'. Run: dvc repro plan"
+        )
     planned = plan.query(query.name)
     sensitivity_squared = query.sensitivity_squared(plan.adjacency)
     scale = math.sqrt(sensitivity_squared) * planned.noise_multiplier * _ROUND_UP
