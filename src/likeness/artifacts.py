@@ -180,7 +180,7 @@ def provenance() -> dict[str, Any]:
     """Who asks, from which commit: public facts for the ledger."""
     import getpass
 
-    command = ["git", "rev-parse", "HEAD"]
+    command = ["git", "rev-parse", "--verify", "--quiet", "HEAD"]
     commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     try:
         user = getpass.getuser()
