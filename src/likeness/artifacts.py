@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
+from likeness.canonical import sha256_json
 from likeness.data.column import SPLIT_COLUMN
 from likeness.data.layout import Layout
 from likeness.data.schema import Schema
@@ -42,6 +43,7 @@ PRIVACY = Path("reports/privacy.json")
 STATEMENT = Path("reports/PRIVACY_STATEMENT.md")
 REPORT = Path("reports/index.html")
 SPLIT = SPLIT_COLUMN
+_ENCODER_VERSION = 1  # raise it when the encoder gives other vectors for the same schema and rows
 _CHUNK_ROWS = 65_536
 
 
@@ -157,7 +159,15 @@ def dataset(params: Params) -> "Dataset":
             f"privacy.num_records is {params.privacy.num_records}, the training table has {identity['num_records']} "
             "rows. Under replace_one the number of records is public and must be right; correct params.yaml."
         )
-    return Dataset(identity["identity"], identity["digest"], params.ledger.slot)
+    encoding = encoding_digest(load_schema(params))
+    return Dataset(identity["identity"], identity["digest"], params.ledger.slot, encoding)
+
+
+def encoding_digest(schema: Schema) -> str:
+    """Digest of all that shapes encoded rows: change a bound or the label, and it is another release."""
+    columns = [{"name": column.name, **column.to_dict()} for column in schema.columns]
+    label = schema.label if schema.task == "classification" else None
+    return sha256_json({"version": _ENCODER_VERSION, "columns": columns, "label": label})
 
 
 def training_records(schema: Schema) -> Callable[[], Iterator["Records"]]:

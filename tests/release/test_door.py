@@ -69,7 +69,13 @@ def test_the_same_request_gives_the_same_bytes_and_costs_nothing(ledger: Ledger)
 
 
 @pytest.mark.parametrize(
-    "other", [Dataset("people", "changed rows"), Dataset("people", "digest", slot="2")], ids=["rows", "slot"]
+    "other",
+    [
+        Dataset("people", "changed rows"),
+        Dataset("people", "digest", slot="2"),
+        Dataset("people", "digest", encoding="e"),
+    ],
+    ids=["rows", "slot", "encoding"],
 )
 def test_another_request_is_another_release(ledger: Ledger, other: Dataset) -> None:
     ledger.change_cap("people", 5.0, 1e-5)

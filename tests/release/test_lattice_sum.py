@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from likeness.bounds import Part
+from likeness.errors import ReleaseError
 from likeness.features import CharacteristicFunction, Constant, FeatureMap, MixedFourierFeatures, PairDistance
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.lattice_sum import lattice_sum, to_lattice
@@ -147,3 +148,12 @@ def test_clipping_does_nothing_to_an_honest_map() -> None:
     bits = Query("q", "privatize", FEATURES[0]).lattice_bits
     lattice = to_lattice(features, FEATURES[0].parts, bits)
     assert float(np.abs(lattice - features * 2.0**bits).max()) < 2
+
+
+def test_a_map_of_another_width_is_refused() -> None:
+    class Narrow(Liar):
+        def __call__(self, x: Tensor) -> Tensor:
+            return x[:, :1]
+
+    with pytest.raises(ReleaseError, match="width"):
+        lattice_sum(Query("q", "privatize", Narrow(LIES[0])), [table(1, 0)])

@@ -61,8 +61,14 @@ def _read_raw(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
 
 def _read_parquet(path: Path) -> pd.DataFrame | None:
     try:
-        table: pd.DataFrame = pq.read_table(path).to_pandas()
-        return table
+        table = pq.read_table(path)
+        for place, field in enumerate(table.schema):
+            # Cell by cell: pandas would choose one format for all from what the others hold.
+            if pa.types.is_temporal(field.type):
+                cells = table.column(place).cast(pa.int64() if pa.types.is_duration(field.type) else pa.string())
+                table = table.set_column(place, field.name, cells)
+        frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+        return frame
     except (pa.ArrowException, ValueError, OSError):
         return None
 

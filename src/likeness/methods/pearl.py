@@ -53,6 +53,7 @@ class Auxiliary:
     """Section ``pearl.auxiliary``."""
 
     num_pairs: int = 4096
+    seed: int = 0
 
     def __post_init__(self) -> None:
         """Buckets are addressed by bits."""
@@ -109,7 +110,7 @@ class Pearl(Method):
     def auxiliary_queries(self, context: Context) -> list[Query]:
         """Counts by class, and the distance within random pairs at O(n)."""
         pairs = self.auxiliary.num_pairs
-        terms = BucketPairs(pairs) if context.num_records is None else PositionPairs(pairs, context.seed)
+        terms = BucketPairs(pairs) if context.num_records is None else PositionPairs(pairs, self.auxiliary.seed)
         diameter_squared = round(context.layout.diameter**2)
         return [class_counts_query(context), Query(DISTANCE, "auxiliary", PairDistance(diameter_squared), terms=terms)]
 

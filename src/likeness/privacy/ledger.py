@@ -176,14 +176,16 @@ class Ledger:
             if budget is None or budget.adjacency is not request.adjacency:
                 raise LedgerError(f"identity '{request.identity}' was not declared under {request.adjacency}")
             _check_cap(records, budget, request)
+            if not request.rho > 0:
+                raise LedgerError("a reservation must cost more than 0")
             body = {
+                **request.details,
                 "key": request.key,
                 "identity": request.identity,
                 "adjacency": str(request.adjacency),
                 "rho": request.rho,
                 "plan": request.plan,
                 "digest": request.digest,
-                **request.details,
             }
             return append(records, "reserve", body)
 

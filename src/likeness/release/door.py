@@ -41,11 +41,13 @@ class Dataset:
     Attributes:
         identity: name of the people. digest: keyed hash of the typed training rows.
         slot: a deliberate second release of the same request has another slot.
+        encoding: digest of the public rules that turn typed rows into the vectors that feature maps see.
     """
 
     identity: str
     digest: str
     slot: str = "1"
+    encoding: str = ""
 
 
 def release(
@@ -79,12 +81,15 @@ def release(
     planned = plan.query(query.name)
     sensitivity_squared = query.sensitivity_squared(plan.adjacency)
     scale = math.sqrt(sensitivity_squared) * planned.noise_multiplier * _ROUND_UP
+    if plan.private is not (scale > 0):
+        raise PlanError("plan.json contradicts itself: noise and target do not agree. Run: dvc repro plan")
     request = {
         "mechanism": MECHANISM if plan.private else "none",
         "mechanism_version": MECHANISM_VERSION,
         "identity": dataset.identity,
         "digest": dataset.digest,
         "slot": dataset.slot,
+        "encoding": dataset.encoding,
         "query": query.name,
         "feature": query.spec(),
         "num_groups": query.num_groups,

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from likeness.bounds import Part
-from likeness.errors import DataError
+from likeness.errors import DataError, ReleaseError
 from likeness.release.query import MAX_TERMS, Query
 from likeness.release.terms import Records
 
@@ -82,6 +82,8 @@ def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:
     padded[: len(x)] = torch.from_numpy(x)
     with torch.no_grad():
         features: np.ndarray = query.feature(padded).numpy()
+    if features.shape != (_BLOCK, query.width):
+        raise ReleaseError(f"{query.name}: the feature map does not return the width that it declares")
     return features[: len(x)]
 
 
