@@ -1,7 +1,8 @@
 """account: compose what was really released, and state it.
 
-Reads: data/released, data/plan, the ledger. Writes: reports/privacy.json, reports/PRIVACY_STATEMENT.md.
-Spends: nothing. Runs every time, because the ledger is not a file that DVC may know.
+Reads: data/released, data/plan, data/models/generator, data/synthetic, the ledger.
+Writes: reports/privacy.json, reports/PRIVACY_STATEMENT.md. Spends: nothing.
+Runs every time, because the ledger is not a file that DVC may know.
 """
 
 from likeness.artifacts import PLAN, PRIVACY, STATEMENT, open_ledger, read_json, write_json
@@ -12,7 +13,9 @@ from likeness.statement import account, statement
 
 
 def main(params: Params) -> None:
-    """Fail if the total exceeds the target or the ledger does not know a file."""
+    """Fail if the total exceeds the target, or ledger, releases, generator and table do not belong together."""
+    for path in (PRIVACY, STATEMENT):
+        path.unlink(missing_ok=True)  # a refusal must not leave the statement of an earlier run
     privacy = account(params, Plan.from_dict(read_json(PLAN)), open_ledger(params))
     write_json(PRIVACY, privacy)
     STATEMENT.write_text(statement(privacy))

@@ -8,10 +8,11 @@ from functools import partial
 
 import pandas as pd
 
-from likeness.artifacts import INTERNAL, SPLIT, SYNTHETIC, TABLE, load_schema
+from likeness.artifacts import INTERNAL, SYNTHETIC, TABLE, load_schema
 from likeness.data.tables import read_private
 from likeness.evaluation.internal import evaluate
 from likeness.params import Params
+from likeness.rows import SPLIT
 from likeness.stage import run_stage
 
 

@@ -1,34 +1,25 @@
 """ingest: read the source against the public schema, type it, split it.
 
-Reads: the private source, data/schema. Writes: data/private/table.parquet, data/private/identity.json. Spends: nothing.
+Reads: the private source, data/schema. Writes: data/private/table.parquet. Spends: nothing.
 """
 
-from likeness.artifacts import (
-    IDENTITY,
-    SPLIT,
-    TABLE,
-    identity_card,
-    load_schema,
-    open_ledger,
-    source_path,
-    split_parts,
-    write_json,
-)
+from likeness.artifacts import TABLE, load_schema, open_ledger, source_path
 from likeness.data.digests import typed_digest
 from likeness.data.sources import read_source
 from likeness.data.tables import write_private
 from likeness.params import Params
+from likeness.rows import SPLIT, card, split_parts
 from likeness.stage import run_stage
 
 
 def main(params: Params) -> None:
-    """Write the typed table with its split, and the keyed digest of its training rows."""
+    """Write the typed table with its split, and on its card the keyed digest of its training rows."""
     schema, ledger = load_schema(params), open_ledger(params)
     table, column = read_source(source_path(params), schema, params.ingest.split.column)
     parts = split_parts(params, schema, table, column)
-    write_private(table.assign(**{SPLIT: parts}), TABLE)
-    digest = typed_digest(table[parts == "train"], schema, ledger.key)
-    write_json(IDENTITY, identity_card(params, digest, num_records=int((parts == "train").sum())))
+    train = table[parts == "train"]
+    digest = typed_digest(train, schema, ledger.key)
+    write_private(table.assign(**{SPLIT: parts}), TABLE, card(params, digest, len(train)))
 
 
 if __name__ == "__main__":

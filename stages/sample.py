@@ -3,20 +3,18 @@
 Reads: data/models, data/schema. Writes: data/synthetic/synthetic.parquet and .csv. Spends: nothing, however many rows.
 """
 
-from likeness.artifacts import GENERATOR, SYNTHETIC, load_schema
+from likeness.artifacts import GENERATOR, load_schema
 from likeness.data.encoding import Encoder
 from likeness.generators.saved import SavedGenerator
 from likeness.params import Params
 from likeness.stage import run_stage
+from likeness.synthetic import write_synthetic
 
 
 def main(params: Params) -> None:
     """Draw rows and decode them to the original columns."""
     x, labels = SavedGenerator.load(GENERATOR).draw(params.sample.rows, params.sample.seed)
-    table = Encoder(load_schema(params)).decode(x, labels)
-    SYNTHETIC.parent.mkdir(parents=True, exist_ok=True)
-    table.to_parquet(SYNTHETIC.with_suffix(".parquet"), index=False)
-    table.to_csv(SYNTHETIC.with_suffix(".csv"), index=False)
+    write_synthetic(Encoder(load_schema(params)).decode(x, labels))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from typing import Any
 
 from likeness import __version__
 from likeness.artifacts import AUXILIARY, EMBEDDING
+from likeness.consistency import check_run
 from likeness.errors import ReleaseError
 from likeness.params import Params
 from likeness.privacy.accountant import Account, compose
@@ -14,6 +15,7 @@ from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
 from likeness.release.released import check_against, load_released
+from likeness.synthetic import check_synthetic
 
 # The guarantee may exceed the target by rounding only.
 _TOLERANCE = 1e-9
@@ -23,15 +25,17 @@ def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
     """Compose every receipt of the run; the content of ``reports/privacy.json``.
 
     Raises:
-        ReleaseError: a released file is missing, unknown to the ledger or not of this plan, or the total exceeds the
-            target.
+        ReleaseError: a released file is missing, unknown to the ledger or not of these settings, the generator was
+            trained on others, or the total exceeds the target.
+        ArtifactError: the synthetic table is missing or not of this generator.
     """
     paths = [*sorted(AUXILIARY.glob("*.safetensors")), EMBEDDING]
-    receipts = {path: load_released(path).receipt for path in paths}
+    released = {path: load_released(path) for path in paths}
+    receipts = {path: one.receipt for path, one in released.items()}
     commits, ledger_id = ledger.commits(), ledger.id
     for path, receipt in receipts.items():
         check_against(commits, path, receipt, ledger_id)
-    _check_complete(plan, list(receipts.values()))
+    check_run(params, plan, released)
     total = compose(list(receipts.values()), params.privacy.delta)
     if total.epsilon_rdp > params.privacy.epsilon * (1 + _TOLERANCE):
         raise ReleaseError(
@@ -39,17 +43,6 @@ def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
             f"{params.privacy.epsilon:g}. Do not publish: data/released does not belong to this params.yaml."
         )
     return _privacy_json(params, plan, receipts, total, ledger)
-
-
-def _check_complete(plan: Plan, receipts: list[Receipt]) -> None:
-    """Every planned query was answered once, under the plan's adjacency, for the plan's people."""
-    released = sorted(receipt.query for receipt in receipts)
-    planned = sorted(query.query for query in plan.queries)
-    if released != planned:
-        raise ReleaseError(f"data/released answers {released}, the plan asks {planned}. Run: dvc repro")
-    for receipt in receipts:
-        if (receipt.adjacency, receipt.identity) != (str(plan.adjacency), plan.identity):
-            raise ReleaseError(f"{receipt.query}: released under another adjacency or identity. Run: dvc repro")
 
 
 def _privacy_json(
@@ -97,6 +90,7 @@ def _privacy_json(
             "stages": {stage: [_finite(value) for value in curve] for stage, curve in total.stages.items()},
         },
         "queries": queries,
+        "outputs": check_synthetic(),
         "ledger": {
             "id": ledger.id,
             "lifetime": {
@@ -142,6 +136,7 @@ def statement(privacy: dict[str, Any]) -> str:
         f"- **Lifetime of these people in ledger `{privacy['ledger']['id']}`:** "
         f"ε = {_number(lifetime['spent_epsilon'])} spent of {_number(lifetime['cap_epsilon'])} at "
         f"δ = {lifetime['cap_delta']:g}.",
+        *_about(privacy),
         "",
         "## Every query",
         "",
@@ -174,6 +169,13 @@ def statement(privacy: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _about(privacy: dict[str, Any]) -> list[str]:
+    """Which files the statement is about; a digest of what was made without noise would tell of exact values."""
+    if not privacy["private"]:
+        return []
+    return ["- **About:** " + "; ".join(f"`{path}`, SHA-256 `{sha}`" for path, sha in privacy["outputs"].items()) + "."]
 
 
 def _number(value: float | str) -> str:

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from small_project import Project
 
+from likeness.data.tables import read_card, read_private, write_private
+
 RELEASED = ["data/released/auxiliary/class_counts.safetensors", "data/released/embedding.safetensors"]
 
 
@@ -77,8 +79,9 @@ def test_another_clone_gets_the_same_bytes_and_spends_nothing(finished: Project,
 def test_over_the_cap_is_refused_before_a_row_is_read(finished: Project, another: Project) -> None:
     another.set(privacy__epsilon=9.9)
     another.repro("preprocess")
-    # No private row can be read: the encoded table is replaced by nothing, and the refusal is about the budget.
-    (another.root / "data/private/encoded.parquet").write_bytes(b"")
+    # No row can be read, there is none under the card: the refusal is about the budget all the same.
+    path = another.root / "data/private/encoded.parquet"
+    write_private(read_private(path).head(0), path, read_card(path))
     another.run("stages.plan")
     rows = ledger_rows(finished)
     output = another.run("stages.auxiliary", ok=False)

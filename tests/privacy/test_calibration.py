@@ -20,6 +20,15 @@ def test_rho_is_the_largest_that_meets_the_target(epsilon: float, delta: float) 
     assert epsilon_of_rho(rho * (1 + 1e-6), delta) > epsilon
 
 
+@given(st.floats(1e-300, 1e300), st.floats(1e-300, 1 - 2**-53))
+def test_any_pair_is_solved_on_the_safe_side_or_refused(epsilon: float, delta: float) -> None:
+    try:
+        rho = rho_for(epsilon, delta)
+    except PlanError:
+        return
+    assert rho > 0 and epsilon_of_rho(rho, delta) <= epsilon
+
+
 @given(EPSILONS, DELTAS)
 def test_stated_epsilon_is_never_below_the_exact_gaussian(epsilon: float, delta: float) -> None:
     """The Balle-Wang δ of the calibrated Gaussian at the stated ε must not exceed the stated δ."""

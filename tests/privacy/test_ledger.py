@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.errors import BudgetError, LedgerError
+from likeness.errors import BudgetError, LedgerError, PlanError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.anchor import anchor_path
 from likeness.privacy.calibration import rho_for
@@ -24,8 +24,10 @@ CAP = rho_for(1.0, 1e-5)
 ADD = Adjacency.ADD_REMOVE_ONE
 
 
-def request(key: str, rho: float, plan: str = "p", plan_rho: float = 0.0, identity: str = "people") -> Reservation:
-    return Reservation(key, identity, ADD, rho, plan, plan_rho, "digest", {"query": "q"})
+def request(
+    key: str, rho: float, plan: str = "p", plan_rho: float = 0.0, identity: str = "people", slot: str = "1"
+) -> Reservation:
+    return Reservation(key, identity, ADD, rho, plan, plan_rho, "digest", slot, {"query": "q"})
 
 
 @pytest.fixture
@@ -66,6 +68,41 @@ def test_a_plan_that_cannot_finish_does_not_start(ledger: Ledger) -> None:
     ledger.reserve(request("other", 0.5 * CAP, plan="other", plan_rho=0.5 * CAP))
     with pytest.raises(BudgetError):
         ledger.reserve(request("first", 0.1 * CAP, plan="p", plan_rho=0.6 * CAP))
+
+
+def test_a_second_slot_is_a_plan_of_its_own(ledger: Ledger) -> None:
+    ledger.reserve(request("k1", 0.1 * CAP, plan_rho=0.6 * CAP))
+    ledger.reserve(request("k2", 0.5 * CAP, plan_rho=0.6 * CAP))  # the rest of the same plan
+    with pytest.raises(BudgetError, match="over budget"):
+        ledger.reserve(request("k3", 0.1 * CAP, plan_rho=0.6 * CAP, slot="2"))  # 0.1 fits, the plan does not
+
+
+@pytest.mark.parametrize("rho", [0.0, -1.0, math.nan])
+def test_nothing_is_free(ledger: Ledger, rho: float) -> None:
+    before = len(ledger.records())
+    with pytest.raises(LedgerError, match="more than 0"):
+        ledger.reserve(request("k", rho))
+    assert len(ledger.records()) == before
+
+
+@pytest.mark.parametrize("cap", [(0.0, 1e-5), (1.0, 0.0), (1.0, 1.0), (math.nan, 1e-5), (1e-12, 1e-9)])
+def test_a_cap_that_means_nothing_is_never_on_record(ledger: Ledger, cap: tuple[float, float]) -> None:
+    before = ledger.records()
+    with pytest.raises(PlanError):
+        ledger.declare_identity("others", ADD, *cap)
+    with pytest.raises(PlanError):
+        ledger.change_cap("people", *cap)
+    assert ledger.records() == before
+
+
+def test_a_backup_without_its_empty_folders_opens(ledger: Ledger) -> None:
+    home = locate()
+    for folder in (home.locks, home.staging, home.releases):
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()
+    Ledger.open(home).reserve(request("k", CAP / 2))
+    assert home.staging.stat().st_mode & 0o777 == 0o700
 
 
 def test_the_same_rows_under_another_name_are_refused(ledger: Ledger) -> None:
@@ -211,7 +248,7 @@ ledger = Ledger.open(locate())
 for step in range(int(sys.argv[2])):
     key = f"{sys.argv[1]}-{step}"
     try:
-        ledger.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, float(sys.argv[3]), key, 0.0, "d", {}))
+        ledger.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, float(sys.argv[3]), key, 0.0, "d", "1", {}))
         print("accepted", flush=True)
         ledger.commit(key, "00")
     except BudgetError:
@@ -240,7 +277,9 @@ def test_kill_at_any_moment_leaves_a_ledger_that_opens(ledger: Ledger) -> None:
         assert writer.stdout is not None
         told = 0
         while told <= 3 * attempt:
-            told += writer.stdout.readline().strip() == "accepted"
+            line = writer.stdout.readline()
+            assert line, "the writer ended by itself"
+            told += line.strip() == "accepted"
         os.kill(writer.pid, signal.SIGKILL)
         told += writer.communicate()[0].count("accepted")
         records = Ledger.open(locate()).records()

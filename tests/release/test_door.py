@@ -1,5 +1,7 @@
 """The door: same request, same bytes; crash at any point; nothing read over budget; noise at the stated scale."""
 
+import dataclasses
+import math
 import os
 import subprocess
 import sys
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from likeness.errors import BudgetError, DataError, LedgerError, ReleaseError
+from likeness.errors import BudgetError, DataError, LedgerError, PlanError, ReleaseError
 from likeness.features import CharacteristicFunction, Constant
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
@@ -127,6 +129,35 @@ def test_public_number_of_records_must_be_right() -> None:
     right = plan(adjacency=Adjacency.REPLACE_ONE, num_records=100)
     release(asked, right, DATASET, ledger, rows)  # the same noise: the reservation is resumed
     assert ledger.budget("people").spent_rho == pytest.approx(right.rho)
+
+
+def contradicting(epsilon: float, noise_multiplier: float) -> Plan:
+    made = plan()
+    queries = (dataclasses.replace(made.queries[0], noise_multiplier=noise_multiplier),)
+    return dataclasses.replace(made, epsilon=epsilon, queries=queries)
+
+
+@pytest.mark.parametrize("wrong", [contradicting(math.inf, 5.0), contradicting(1.0, 0.0), contradicting(1.0, -5.0)])
+def test_a_plan_whose_noise_contradicts_its_target_is_refused(ledger: Ledger, wrong: Plan) -> None:
+    before = ledger.records()
+    with pytest.raises(PlanError, match="contradicts itself"):
+        release(query(), wrong, DATASET, ledger, forbidden)
+    assert ledger.records() == before
+
+
+def test_a_plan_for_other_people_is_refused(ledger: Ledger) -> None:
+    with pytest.raises(PlanError, match="the plan is for 'people', the rows belong to 'others'"):
+        release(query(), plan(), Dataset("others", "digest"), ledger, forbidden)
+
+
+def test_what_a_killed_process_drew_is_deleted_by_the_next(ledger: Ledger) -> None:
+    key = from_bytes(release(query(), plan(), DATASET, ledger, rows), "here").receipt.key
+    other = Ledger.create(dataclasses.replace(locate(), path=locate().path / "o", anchor=locate().anchor / "o"))
+    other.declare_identity("people", ADD, 1.0, 1e-5)
+    for name in (key, f".{key}.123.tmp"):
+        (other.home.staging / name).write_bytes(b"drawn, never committed")
+    release(query(), plan(), DATASET, other, rows)
+    assert list(other.home.staging.iterdir()) == []
 
 
 def test_lost_and_altered_bytes_are_refused_not_redrawn(ledger: Ledger) -> None:

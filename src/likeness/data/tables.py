@@ -2,8 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -15,7 +16,8 @@ from likeness.rng import secret_bytes
 _ROW_GROUP = 65_536
 _SMALLEST_FILE = 1 << 16
 _SALT_BYTES = 32
-_CATEGORIES = b"likeness.categories"  # key in the metadata of a private file
+_CATEGORIES = b"likeness.categories"  # keys in the metadata of a private file
+_CARD = b"likeness.card"
 
 
 def make_private_folder(path: Path) -> None:
@@ -24,11 +26,15 @@ def make_private_folder(path: Path) -> None:
     path.chmod(0o700)
 
 
-def write_private(table: pd.DataFrame, path: Path) -> None:
+def write_private(table: pd.DataFrame, path: Path, card: Mapping[str, Any] | None = None) -> None:
     """Write a private table: random salt inside, size a power of two, folder for its owner only, atomically.
 
     DVC records hash and size of files in dvc.lock: the salt makes the hash say nothing about the rows, and the padding
     makes the size say nothing about their number but its order of magnitude.
+
+    Args:
+        card: JSON that says whose rows these are; see :func:`read_card`. It travels with them in one file, so that no
+            other rows can stand under it.
     """
     make_private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -37,7 +43,8 @@ def write_private(table: pd.DataFrame, path: Path) -> None:
         # Parquet keeps the categories that occur, not the type: an empty table would come back without any.
         categorical = table.select_dtypes("category")
         kept = json.dumps({name: list(column.cat.categories) for name, column in categorical.items()})
-        content = content.replace_schema_metadata({**content.schema.metadata, _CATEGORIES: kept.encode()})
+        own = {_CATEGORIES: kept.encode(), _CARD: json.dumps(dict(card or {})).encode()}
+        content = content.replace_schema_metadata({**content.schema.metadata, **own})
         pq.write_table(content, temporary, compression="zstd", row_group_size=_ROW_GROUP)
         _pad(temporary)
         temporary.chmod(0o600)
@@ -69,13 +76,30 @@ def read_private(path: Path, columns: Sequence[str] | None = None) -> pd.DataFra
     return _typed_as_written(_opened(path).read(columns=None if columns is None else list(columns)))
 
 
-def iter_private(path: Path, columns: Sequence[str] | None, chunk_rows: int) -> Iterator[pd.DataFrame]:
+def read_card(path: Path) -> dict[str, Any]:
+    """The card of a private table, without opening a row.
+
+    Raises:
+        ArtifactError: the file is missing or damaged.
+    """
+    return _card(_opened(path))
+
+
+def iter_private(
+    path: Path, columns: Sequence[str] | None, chunk_rows: int, card: Mapping[str, Any] | None = None
+) -> Iterator[pd.DataFrame]:
     """Read a private table in chunks of ``chunk_rows`` rows, the last one smaller; memory does not grow with the table.
 
     pyarrow cuts its batches at row groups too; they are joined again, so that chunks do not depend on the file.
+
+    Raises:
+        ArtifactError: the file is missing or damaged, or a card is given and the file has another one.
     """
     held: list[pa.RecordBatch] = []
-    for batch in _opened(path).iter_batches(chunk_rows, columns=None if columns is None else list(columns)):
+    file = _opened(path)
+    if card is not None and _card(file) != dict(card):
+        raise ArtifactError(f"{path} was replaced while it was in use. Run: dvc repro")
+    for batch in file.iter_batches(chunk_rows, columns=None if columns is None else list(columns)):
         held.append(batch)
         rows = pa.Table.from_batches(held)
         if len(rows) >= chunk_rows:
@@ -92,6 +116,11 @@ def _typed_as_written(content: pa.Table) -> pd.DataFrame:
             ordered = table[name].cat.ordered
             table[name] = table[name].astype(pd.CategoricalDtype(categories, ordered=ordered))
     return table
+
+
+def _card(file: pq.ParquetFile) -> dict[str, Any]:
+    card: dict[str, Any] = json.loads((file.schema_arrow.metadata or {}).get(_CARD, b"{}"))
+    return card
 
 
 def _opened(path: Path) -> pq.ParquetFile:

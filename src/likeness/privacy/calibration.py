@@ -40,17 +40,30 @@ def rho_for(epsilon: float, delta: float) -> float:
     """Largest ρ whose conversion (:func:`epsilon_of_rho`) stays at or below ``epsilon``.
 
     Raises:
-        PlanError: ε is not positive or δ does not lie strictly between 0 and 1.
+        PlanError: ε is not positive, δ does not lie strictly between 0 and 1, or the pair is beyond floating point.
     """
     _check_target(epsilon, delta)
     if math.isinf(epsilon):
         return math.inf
     from scipy.optimize import brentq
 
+    def excess(log_rho: float) -> float:
+        return epsilon_of_rho(math.exp(log_rho), delta) - epsilon
+
     # For tiny ρ the bound is flat at 0 because of the max(); ε is increasing where it is positive.
-    low, high = math.log(epsilon**2 / (8 * math.log(1 / delta) + 8 * epsilon)) - 6, math.log(epsilon)
-    root = brentq(lambda t: epsilon_of_rho(math.exp(t), delta) - epsilon, low, high, xtol=1e-14, rtol=1e-14)
-    return math.exp(root) * (1 - _SAFETY)
+    high = math.log(epsilon)
+    try:
+        low = 2 * high - math.log(8 * math.log(1 / delta) + 8 * epsilon) - 6
+        while excess(low) >= 0:
+            low -= 6
+        while excess(high) < 0:
+            high += 6
+        rho = math.exp(brentq(excess, low, high, xtol=1e-14, rtol=1e-14)) * (1 - _SAFETY)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        rho = math.nan
+    if not (rho > 0 and epsilon_of_rho(rho, delta) <= epsilon):
+        raise PlanError(f"epsilon {epsilon:g} at delta {delta:g} is beyond what can be computed; choose usual values")
+    return rho
 
 
 def mu_of_rho(rho: float) -> float:

@@ -72,9 +72,7 @@ class Chain:
         Raises:
             LedgerError: a ledger, or the anchor of a lost one, is already there.
         """
-        make_private_folder(home.path)
-        for folder in (home.releases, home.staging, home.locks):
-            make_private_folder(folder)
+        _make_folders(home)
         with _locked(home):
             if read_anchor(home.anchor, home.path) is not None:
                 raise LedgerError(
@@ -105,6 +103,7 @@ class Chain:
                     "Restore the folder from a backup: budget that was spent stays spent."
                 )
             raise LedgerError(f"there is no ledger at {home.path}. Run: likeness ledger init")
+        _make_folders(home)
         with _locked(home):
             chain = cls._connect(home)
             chain.check_anchor(chain.records())
@@ -212,6 +211,7 @@ class Chain:
         """
         if not home.database.exists():
             raise LedgerError(f"there is no ledger at {home.path}")
+        _make_folders(home)
         with _locked(home):
             if read_anchor(home.anchor, home.path) is not None:
                 raise LedgerError("there is an anchor already; nothing to do")
@@ -248,6 +248,12 @@ def _anchor_missing(home: Home) -> str:
         f"the anchor of the ledger at {home.path} is missing from {home.anchor}. Restore it; or, if a receipt or a "
         "tracking run tells you the ledger's newest head: likeness ledger reanchor HEAD"
     )
+
+
+def _make_folders(home: Home) -> None:
+    """The folders of a ledger; a backup may have left out the empty ones."""
+    for folder in (home.path, home.releases, home.staging, home.locks):
+        make_private_folder(folder)
 
 
 @contextlib.contextmanager

@@ -46,6 +46,7 @@ class Reservation:
 
     Attributes:
         key: name of the release. plan, digest: the plan and the typed rows it belongs to.
+        slot: a deliberate repetition has another slot.
         rho: its cost. plan_rho: the cost of the whole plan, so that a run that cannot finish does not start.
         details: what else an auditor wants to read, public facts only.
     """
@@ -57,6 +58,7 @@ class Reservation:
     plan: str
     plan_rho: float
     digest: str
+    slot: str
     details: dict[str, Any]
 
 
@@ -109,8 +111,10 @@ class Ledger:
         """Record the lifetime cap of an identity the first time it is seen; later the ledger's cap rules.
 
         Raises:
+            PlanError: the cap is no (ε, δ).
             BudgetError: the settings ask for another cap or adjacency than the one on record.
         """
+        rho_for(epsilon, delta)
         with self._chain.appending() as records:
             budget = _budget(records, identity)
             if budget is None:
@@ -129,8 +133,13 @@ class Ledger:
                 )
 
     def change_cap(self, identity: str, epsilon: float, delta: float) -> None:
-        """Record a new lifetime cap, a decision of a person that stays visible for ever."""
-        rho_for(epsilon, delta)  # refuses an impossible pair
+        """Record a new lifetime cap, a decision of a person that stays visible for ever.
+
+        Raises:
+            PlanError: the cap is no (ε, δ).
+            LedgerError: the identity is not on record.
+        """
+        rho_for(epsilon, delta)
         with self._chain.appending() as records:
             budget = _budget(records, identity)
             if budget is None:
@@ -171,13 +180,13 @@ class Ledger:
             for record in records:
                 if record.kind == "reserve" and record.body["key"] == request.key:
                     return record
+            if not request.rho > 0:
+                raise LedgerError("a reservation must cost more than 0")
             _check_owner(records, request)
             budget = _budget(records, request.identity)
             if budget is None or budget.adjacency is not request.adjacency:
                 raise LedgerError(f"identity '{request.identity}' was not declared under {request.adjacency}")
             _check_cap(records, budget, request)
-            if not request.rho > 0:
-                raise LedgerError("a reservation must cost more than 0")
             body = {
                 **request.details,
                 "key": request.key,
@@ -186,6 +195,7 @@ class Ledger:
                 "rho": request.rho,
                 "plan": request.plan,
                 "digest": request.digest,
+                "slot": request.slot,
             }
             return append(records, "reserve", body)
 
@@ -227,8 +237,8 @@ def _check_cap(records: list[Record], budget: Budget, request: Reservation) -> N
         float(record.body["rho"])
         for record in records
         if record.kind == "reserve"
-        and (record.body["identity"], record.body["plan"], record.body["digest"])
-        == (request.identity, request.plan, request.digest)
+        and (record.body["identity"], record.body["plan"], record.body["digest"], record.body["slot"])
+        == (request.identity, request.plan, request.digest, request.slot)
     )
     asked = max(request.rho, request.plan_rho - same_plan)
     if budget.spent_rho + asked <= cap * (1 + _RELATIVE_TOLERANCE):

@@ -102,11 +102,22 @@ def release(
         _, commit = ledger.find(key)
         if commit is not None:
             return _stored(ledger, key, str(commit.body["sha256"]))
+        _discard_uncommitted(ledger, key)
         rho = sensitivity_squared / (2 * scale**2) if scale else math.inf
         details = {**request, **(provenance or {}), "stage": query.stage, "method": plan.method}
         details.update({"dimension": query.dimension, "noise_multiplier": planned.noise_multiplier})
         reserved = ledger.reserve(
-            Reservation(key, dataset.identity, plan.adjacency, rho, plan.digest, plan.rho, dataset.digest, details)
+            Reservation(
+                key=key,
+                identity=dataset.identity,
+                adjacency=plan.adjacency,
+                rho=rho,
+                plan=plan.digest,
+                plan_rho=plan.rho,
+                digest=dataset.digest,
+                slot=dataset.slot,
+                details=details,
+            )
         )
         receipt = Receipt(
             query=query.name,
@@ -156,6 +167,12 @@ def _counted(records: Iterable[Records], plan: Plan) -> Iterable[Records]:
             f"privacy.num_records is {plan.num_records}, the training table has {count} rows. Under replace_one the "
             "number of records is public and must be right; correct params.yaml."
         )
+
+
+def _discard_uncommitted(ledger: Ledger, key: str) -> None:
+    """Delete what a killed process drew for this key: nobody saw it, and what is not committed is never used."""
+    for leftover in (ledger.home.staging / key, *ledger.home.staging.glob(f".{key}.*")):
+        leftover.unlink(missing_ok=True)
 
 
 def _publish(ledger: Ledger, key: str) -> bytes:

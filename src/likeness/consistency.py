@@ -1,0 +1,97 @@
+"""Whether what lies in the folder belongs together: settings, plan, releases, generator and table.
+
+A statement is about the table beside it only if the table was drawn from a generator that was trained on exactly the
+releases that the statement composes, and these are what the settings ask for. Stages that are run by hand, out of order
+or with changed settings break that; then nothing is stated.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from likeness.artifacts import EMBEDDING, GENERATOR, PLAN, context, method, plan_of, read_json
+from likeness.errors import ReleaseError
+from likeness.params import Params
+from likeness.privacy.plan import Plan
+from likeness.release.query import Query
+from likeness.release.released import Released
+
+# Two machines may solve for rho with a different last digit.
+_TOLERANCE = 1e-9
+
+
+def check_run(params: Params, plan: Plan, released: Mapping[Path, Released]) -> None:
+    """Refuse plan, releases or generator that are not of these settings.
+
+    Args:
+        released: every released file of the run.
+
+    Raises:
+        ReleaseError: saying which file contradicts which setting.
+    """
+    _check_plan(params, plan)
+    _check_receipts(params, plan, released)
+    _check_queries(params, released)
+    _check_generator(params, released)
+
+
+def _check_plan(params: Params, plan: Plan) -> None:
+    expected = plan_of(params)
+    same = [
+        (own.query, own.stage, own.share) == (other.query, other.stage, other.share)
+        and _close(own.noise_multiplier, other.noise_multiplier)
+        for own, other in zip(plan.queries, expected.queries, strict=False)
+    ]
+    public = ("method", "identity", "adjacency", "epsilon", "delta", "num_records")
+    if (
+        len(plan.queries) != len(expected.queries)
+        or not all(same)
+        or any(getattr(plan, name) != getattr(expected, name) for name in public)
+    ):
+        raise ReleaseError(f"{PLAN} is not the plan of params.yaml: settings were changed since. Run: dvc repro")
+
+
+def _check_receipts(params: Params, plan: Plan, released: Mapping[Path, Released]) -> None:
+    """Every planned query was answered once, at the planned noise, for the planned people, from the same rows."""
+    answered = sorted(one.receipt.query for one in released.values())
+    planned = sorted(query.query for query in plan.queries)
+    if answered != planned:
+        raise ReleaseError(f"data/released answers {answered}, the plan asks {planned}. Run: dvc repro")
+    for path, one in released.items():
+        receipt = one.receipt
+        if (receipt.adjacency, receipt.identity) != (str(plan.adjacency), plan.identity):
+            raise ReleaseError(f"{path}: released under another adjacency or identity. Run: dvc repro")
+        if receipt.slot != params.ledger.slot:
+            raise ReleaseError(f"{path}: released in another slot than ledger.slot. Run: dvc repro")
+        if receipt.private is not plan.private or not _close(
+            receipt.noise_multiplier, plan.query(receipt.query).noise_multiplier
+        ):
+            raise ReleaseError(f"{path}: released at another noise than the plan's. Run: dvc repro")
+    if len({one.receipt.digest for one in released.values()}) > 1:
+        raise ReleaseError("data/released mixes releases of different versions of the rows. Run: dvc repro")
+
+
+def _check_queries(params: Params, released: Mapping[Path, Released]) -> None:
+    """Each file answers the question that the method asks with these settings, feature map and classes included."""
+    recipe, facts = method(params), context(params)
+    auxiliary = {one.receipt.query: one for path, one in released.items() if path != EMBEDDING}
+    queries: list[Query] = [*recipe.auxiliary_queries(facts), recipe.embedding_query(facts, auxiliary)]
+    asked = {query.name: query for query in queries}
+    for path, one in released.items():
+        query = asked[one.receipt.query]
+        if (dict(one.receipt.feature), one.receipt.num_groups) != (query.spec(), query.num_groups):
+            raise ReleaseError(f"{path}: answers another question than params.yaml asks. Run: dvc repro")
+
+
+def _check_generator(params: Params, released: Mapping[Path, Released]) -> None:
+    provenance = read_json(GENERATOR / "spec.json").get("provenance", {})
+    keys = sorted(one.receipt.key for one in released.values())
+    if (provenance.get("method"), provenance.get("releases")) != (params.method, keys):
+        raise ReleaseError(
+            f"{GENERATOR} was trained on other releases than those in data/released: the statement would not be about "
+            "it. Run: dvc repro"
+        )
+
+
+def _close(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=_TOLERANCE)

@@ -1,0 +1,66 @@
+"""The synthetic table on disk: Parquet and CSV, each tied to the generator that made it."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likeness.artifacts import GENERATOR, SYNTHETIC
+from likeness.canonical import sha256_bytes
+from likeness.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
+
+
+def write_synthetic(table: "DataFrame") -> None:
+    """Write both forms; the Parquet file tells the SHA-256 of the CSV file and of the generator's files."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    SYNTHETIC.parent.mkdir(parents=True, exist_ok=True)
+    csv = SYNTHETIC.with_suffix(".csv")
+    table.to_csv(csv, index=False)
+    lineage = {**generator_digests(), str(csv): _digest(csv)}
+    content = pa.Table.from_pandas(table, preserve_index=False)
+    own = {_LINEAGE: json.dumps(lineage, sort_keys=True).encode()}
+    content = content.replace_schema_metadata({**content.schema.metadata, **own})
+    pq.write_table(content, SYNTHETIC.with_suffix(".parquet"))
+
+
+def check_synthetic() -> dict[str, str]:
+    """SHA-256 of the generator's files and of the table in both forms, by path.
+
+    Raises:
+        ArtifactError: the table is missing, or was not drawn from the generator beside it.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = SYNTHETIC.with_suffix(".parquet")
+    try:
+        metadata: dict[bytes, bytes] = pq.read_schema(path).metadata or {}
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} is missing. Run: dvc repro") from None
+    except (pa.ArrowException, OSError):
+        raise ArtifactError(f"{path} is damaged. Run: dvc repro") from None
+    lineage: dict[str, Any] = json.loads(metadata.get(_LINEAGE, b"{}"))
+    csv = SYNTHETIC.with_suffix(".csv")
+    digests = {**generator_digests(), str(csv): _digest(csv)}
+    for name, digest in digests.items():
+        if lineage.get(name) != digest:
+            raise ArtifactError(f"{path} does not belong to {name}: one of them was replaced. Run: dvc repro sample")
+    return {**digests, str(path): _digest(path)}
+
+
+def generator_digests() -> dict[str, str]:
+    """SHA-256 of the generator's files, by path."""
+    return {str(path): _digest(path) for path in (GENERATOR / "spec.json", GENERATOR / "weights.safetensors")}
+
+
+def _digest(path: Path) -> str:
+    try:
+        return sha256_bytes(path.read_bytes())
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} is missing. Run: dvc repro") from None

@@ -1,0 +1,176 @@
+"""What the account refuses: a statement must be about the table beside it."""
+
+import dataclasses
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_project import Project
+
+from likeness import statement
+from likeness.artifacts import EMBEDDING, PLAN, open_ledger, read_json, write_json
+from likeness.consistency import check_run
+from likeness.errors import ArtifactError, ReleaseError
+from likeness.params import load_params
+from likeness.privacy.accountant import compose
+from likeness.privacy.plan import Plan
+from likeness.release.released import load_released
+from likeness.statement import account
+
+COUNTS = Path("data/released/auxiliary/class_counts.safetensors")
+
+
+@pytest.fixture
+def copy(
+    tmp_path: Path,
+    finished: Project,
+    environment: Callable[[Path], dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Project:
+    """A finished run to spoil, as the working folder of this process."""
+    root = tmp_path / "copy"
+    shutil.copytree(finished.root, root, ignore=shutil.ignore_patterns(".dvc", ".git", "private"))
+    project = Project(root, environment(root))
+    monkeypatch.chdir(root)
+    for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
+        monkeypatch.setenv(name, project.environment[name])
+    return project
+
+
+def stated() -> dict[str, Any]:
+    params = load_params()
+    return account(params, Plan.from_dict(read_json(PLAN)), open_ledger(params))
+
+
+def test_a_whole_run_is_stated_with_the_digests_of_its_files(copy: Project) -> None:
+    outputs = stated()["outputs"]
+    assert sorted(Path(name).name for name in outputs) == [
+        "spec.json",
+        "synthetic.csv",
+        "synthetic.parquet",
+        "weights.safetensors",
+    ]
+    assert outputs["data/synthetic/synthetic.csv"] in copy.bytes("reports/PRIVACY_STATEMENT.md").decode()
+
+
+def plan_by_hand(copy: Project) -> None:
+    copy.run("stages.plan")
+
+
+CASES: dict[str, tuple[dict[str, Any], bool, str]] = {
+    "target": ({"privacy__epsilon": 0.5}, False, "is not the plan of params.yaml"),
+    "noise": ({"privacy__epsilon": 0.5}, True, "released at another noise"),
+    "people": ({"privacy__identity": "others"}, True, "another adjacency or identity"),
+    "adjacency": (
+        {"privacy__adjacency": "replace_one", "privacy__num_records": 1000},
+        True,
+        "another adjacency or identity",
+    ),
+    "slot": ({"ledger__slot": "2"}, False, "another slot"),
+    "method": ({"method": "merf"}, True, "the plan asks"),
+    "map": ({"pearl__privatize__num_frequencies": 99}, False, "answers another question"),
+    "frequencies": ({"pearl__privatize__seed": 1}, False, "answers another question"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_changed_settings_are_not_stated_over_old_files(copy: Project, name: str) -> None:
+    values, planned, message = CASES[name]
+    copy.set(**values)
+    if planned:
+        plan_by_hand(copy)
+    with pytest.raises(ReleaseError, match=message):
+        stated()
+
+
+def lose_the_embedding() -> None:
+    EMBEDDING.unlink()
+
+
+def lose_a_statistic() -> None:
+    COUNTS.unlink()
+
+
+def train_on_others() -> None:
+    path = Path("data/models/generator/spec.json")
+    spec = read_json(path)
+    spec["provenance"]["releases"][0] = "0" * 64
+    write_json(path, spec)
+
+
+def lose_the_generator() -> None:
+    Path("data/models/generator/weights.safetensors").unlink()
+
+
+def edit_the_csv() -> None:
+    path = Path("data/synthetic/synthetic.csv")
+    path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+
+
+def replace_the_weights() -> None:
+    path = Path("data/models/generator/weights.safetensors")
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+
+
+def replace_the_table() -> None:
+    import pandas as pd
+
+    pd.DataFrame({"x": [1]}).to_parquet("data/synthetic/synthetic.parquet")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lose_the_embedding, "embedding.safetensors is missing"),
+        (lose_a_statistic, "the plan asks"),
+        (train_on_others, "was trained on other releases"),
+        (lose_the_generator, "weights.safetensors is missing"),
+        (edit_the_csv, "does not belong to data/synthetic/synthetic.csv"),
+        (replace_the_weights, "does not belong to data/models/generator/weights.safetensors"),
+        (replace_the_table, "does not belong to"),
+    ],
+)
+def test_lost_and_replaced_files_are_not_stated(copy: Project, spoil: Callable[[], None], message: str) -> None:
+    spoil()
+    with pytest.raises((ReleaseError, ArtifactError), match=message):
+        stated()
+
+
+def test_releases_of_different_rows_are_not_stated_together(copy: Project) -> None:
+    params, plan = load_params(), Plan.from_dict(read_json(PLAN))
+    released = {path: load_released(path) for path in [*sorted(COUNTS.parent.iterdir()), EMBEDDING]}
+    check_run(params, plan, released)
+    receipt = dataclasses.replace(released[COUNTS].receipt, digest="other rows")
+    with pytest.raises(ReleaseError, match="different versions of the rows"):
+        check_run(params, plan, {**released, COUNTS: dataclasses.replace(released[COUNTS], receipt=receipt)})
+
+
+def test_more_than_the_target_is_not_stated(copy: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def more(receipts: Any, delta: float) -> Any:
+        total = compose(receipts, delta)
+        return dataclasses.replace(total, epsilon_rdp=total.epsilon_rdp * 1.01)
+
+    monkeypatch.setattr(statement, "compose", more)
+    with pytest.raises(ReleaseError, match=r"compose to epsilon 1\.0.* more than the target 1"):
+        stated()
+
+
+def test_a_refusal_leaves_no_statement_of_an_earlier_run(copy: Project) -> None:
+    copy.set(privacy__epsilon=0.5)
+    assert "is not the plan of params.yaml" in copy.run("stages.account", ok=False)
+    assert not (copy.root / "reports/privacy.json").exists()
+    assert not (copy.root / "reports/PRIVACY_STATEMENT.md").exists()
+
+
+def test_rows_of_other_people_never_go_through_the_door_under_this_name(finished: Project, another: Project) -> None:
+    """Encoded rows made under one name, settings changed to another, no stage in between."""
+    another.repro("preprocess")
+    another.set(privacy__identity="somebody else")
+    another.run("stages.plan")
+    assert "written under another identity" in another.run("stages.auxiliary", ok=False)
+    another.set(privacy__identity="uci-adult-1994", privacy__adjacency="replace_one", privacy__num_records=1000)
+    another.run("stages.plan")
+    output = another.run("stages.auxiliary", ok=False)
+    assert "written under another adjacency" in output or "is accounted under" in output
