@@ -34,7 +34,7 @@ from likeness.release.terms import Records
 
 RESULTS = Path("benchmarks/results/adult.csv")
 METRICS = ["roc_auc_hard", "roc_auc_score", "average_precision_hard", "average_precision_score", "f1", "accuracy"]
-VARIANTS = {"pearl": ("pearl", True), "pearl, no critic": ("pearl", False), "merf": ("merf", True)}
+VARIANTS = {"marginals": ("marginals", True), "pearl": ("pearl", True), "pearl, no critic": ("pearl", False), "merf": ("merf", True)}
 
 
 def main() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
-from likeness.data.layout import Layout
 from likeness.data.schema import Schema
 from likeness.errors import ArtifactError, DataError
 from likeness.methods import Context, Method, method_from
@@ -62,8 +61,7 @@ def load_schema(params: Params) -> Schema:
 
 def context(params: Params) -> Context:
     """Public facts for the method's recipe."""
-    layout = Layout.from_schema(load_schema(params))
-    return Context(layout, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
+    return Context(load_schema(params), params.privacy.adjacency, params.privacy.num_records, params.train.seed)
 
 
 def plan_of(params: Params) -> Plan:

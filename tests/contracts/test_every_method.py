@@ -53,16 +53,24 @@ def rows() -> Iterator[Records]:
     yield Records(x, labels)
 
 
+NETWORK = {"iterations": 300, "batch_size": 256, "hidden": [32, 32]}
+SMALL: dict[str, dict[str, dict[str, object]]] = {
+    "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}},
+    "merf": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
+    "pearl": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
+}
+
+
 def small(name: str) -> Method:
     """The shipped settings, cut down to a toy."""
     section = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text())[name]
-    section["privatize"]["num_frequencies"] = 200
-    section["train"].update({"iterations": 300, "batch_size": 256, "hidden": [32, 32]})
+    for part, values in SMALL[name].items():
+        section[part].update(values)
     return build(METHODS[name], section, name)
 
 
 def context(adjacency: Adjacency) -> Context:
-    return Context(LAYOUT, str(adjacency), ROWS if adjacency is Adjacency.REPLACE_ONE else None, seed=0)
+    return Context(SCHEMA, str(adjacency), ROWS if adjacency is Adjacency.REPLACE_ONE else None, seed=0)
 
 
 @pytest.fixture(params=sorted(METHODS))

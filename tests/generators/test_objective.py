@@ -5,8 +5,7 @@ import torch
 
 from likeness.features import CharacteristicFunction
 from likeness.generators.critic import FrequencyCritic
-from likeness.generators.objective import EmbeddingObjective, guarded_class_scale
-from likeness.generators.training import rows_per_class
+from likeness.generators.objective import EmbeddingObjective, guarded_class_scale, rows_per_class
 
 FEATURE = CharacteristicFunction(40, 3, 1.0, seed=0)
 CPU = torch.device("cpu")

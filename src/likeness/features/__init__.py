@@ -4,26 +4,30 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from likeness.errors import ReleaseError
-from likeness.features.base import FeatureMap, width
+from likeness.features.base import CellMap, FeatureMap, width
 from likeness.features.characteristic import CharacteristicFunction
 from likeness.features.constant import Constant
 from likeness.features.fourier import MixedFourierFeatures
 from likeness.features.pair_distance import PairDistance
+from likeness.features.pair_marginals import PairMarginals
 
 MAPS: dict[str, Callable[..., FeatureMap]] = {
     "characteristic": CharacteristicFunction,
     "constant": Constant,
     "mixed_fourier": MixedFourierFeatures,
     "pair_distance": PairDistance,
+    "pair_marginals": PairMarginals,
 }
 
 __all__ = [
     "MAPS",
+    "CellMap",
     "CharacteristicFunction",
     "Constant",
     "FeatureMap",
     "MixedFourierFeatures",
     "PairDistance",
+    "PairMarginals",
     "from_spec",
     "width",
 ]

@@ -1,10 +1,12 @@
 """What a feature map is: a bounded function of one record, fixed by public numbers before any record is read."""
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from likeness.bounds import Part
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
 
 
@@ -26,6 +28,15 @@ class FeatureMap(Protocol):
 
     def spec(self) -> dict[str, Any]:
         """Public specification as JSON, enough for :func:`likeness.features.from_spec` to build the map again."""
+        ...
+
+
+@runtime_checkable
+class CellMap(FeatureMap, Protocol):
+    """A map with one nonzero coordinate in each part: the door counts where it is, and never needs the whole vector."""
+
+    def places(self, x: "NDArray[np.float64]") -> "NDArray[np.int64]":
+        """Coordinate within each part, shape (n, parts), each within 0 ... width of the part - 1."""
         ...
 
 

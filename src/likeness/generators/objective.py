@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from likeness.rng import public_seed
 
 
 class Critic(Protocol):
@@ -90,3 +92,33 @@ def guarded_class_scale(class_weights: Tensor, weighting: str, floor: float) -> 
         return torch.ones_like(class_weights)
     scale = class_weights.clamp(min=floor).pow(-2)
     return scale / scale.mean()
+
+
+class LatentBatches:
+    """Rows that a generator makes of fresh latent noise, for an :class:`EmbeddingObjective`."""
+
+    def __init__(
+        self, objective: EmbeddingObjective, latent_dim: int, counts: list[int], seed: int, device: torch.device
+    ) -> None:
+        """Start the public stream of latent noise.
+
+        Args:
+            counts: rows of each class in a batch. seed: public.
+        """
+        self._objective = objective
+        self._counts = counts
+        self._labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts)).to(device)
+        self._shape = (sum(counts), latent_dim)
+        self._device = device
+        self._draws = torch.Generator(device=device).manual_seed(public_seed(seed, "train.latent"))
+
+    def loss(self, generator: nn.Module) -> Tensor:
+        """Loss of one batch."""
+        z = torch.randn(self._shape, generator=self._draws, device=self._device)
+        return self._objective.loss(generator(z, self._labels), self._counts)
+
+
+def rows_per_class(class_weights: Tensor, batch_size: int) -> list[int]:
+    """Rows of each class in a batch: by weight, but at least a quarter of an equal share, so that no mean is noise."""
+    least = max(2, batch_size // (4 * len(class_weights)))
+    return [max(least, round(float(weight) * batch_size)) for weight in class_weights]

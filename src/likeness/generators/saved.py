@@ -10,11 +10,16 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from likeness.errors import ArtifactError
+from likeness.generators.mixture import ProductMixture
+from likeness.generators.sampling import systematic
 from likeness.generators.tabular import TabularGenerator
 from likeness.rng import public_seed
 
-GENERATORS = {"tabular": TabularGenerator}
-_BLOCK = 10_000
+Generator = TabularGenerator | ProductMixture
+GENERATORS: dict[str, type[TabularGenerator] | type[ProductMixture]] = {
+    "product_mixture": ProductMixture,
+    "tabular": TabularGenerator,
+}
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class SavedGenerator:
         provenance: public facts: method, keys of the releases it was trained on.
     """
 
-    network: TabularGenerator
+    network: Generator
     class_weights: tuple[float, ...]
     provenance: dict[str, Any]
 
@@ -70,7 +75,6 @@ class SavedGenerator:
             x of shape (rows, width), float64, and classes of shape (rows,), int64.
         """
         generator = torch.Generator().manual_seed(public_seed(seed, "sample"))
-        weights = torch.tensor(self.class_weights, dtype=torch.float64)
-        labels = torch.multinomial(weights, rows, replacement=True, generator=generator)
-        x = torch.cat([self.network.draw(part, generator) for part in torch.split(labels, _BLOCK)])
-        return x.double().numpy(), labels.numpy()
+        weights = torch.tensor([self.class_weights], dtype=torch.float64)
+        labels = systematic(weights, torch.zeros(rows, dtype=torch.int64), generator)
+        return self.network.draw(labels, generator).double().numpy(), labels.numpy()

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from likeness.data.layout import Layout
 
+_ROWS = 10_000  # rows made at once
+
 
 class TabularGenerator(nn.Module):
     """fc → bn → relu → fc → bn → relu → fc → one head a column, conditioned on the class (Liew et al. 2022, App. H).
@@ -59,6 +61,9 @@ class TabularGenerator(nn.Module):
     @torch.no_grad()
     def draw(self, labels: Tensor, generator: torch.Generator) -> Tensor:
         """Rows with one category a block, shape (n, width), from public randomness."""
+        return torch.cat([self._draw(part, generator) for part in torch.split(labels, _ROWS)])
+
+    def _draw(self, labels: Tensor, generator: torch.Generator) -> Tensor:
         z = torch.randn(len(labels), self.latent_dim, generator=generator)
         x: Tensor = self(z, labels)
         for start, stop in self._onehot:

@@ -8,14 +8,13 @@ from torch import Tensor, nn
 
 from likeness.errors import ParamsError
 from likeness.generators.settings import TrainingSettings
-from likeness.rng import public_seed
 
 
 class Objective(Protocol):
     """What the loop minimizes."""
 
-    def loss(self, x: Tensor, counts: list[int]) -> Tensor:
-        """Loss of relaxed rows in order of class."""
+    def loss(self, generator: nn.Module) -> Tensor:
+        """Loss of the generator as it is, differentiable in its parameters."""
         ...
 
 
@@ -35,20 +34,11 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def rows_per_class(class_weights: Tensor, batch_size: int) -> list[int]:
-    """Rows of each class in a batch: by weight, but at least a quarter of an equal share, so that no mean is noise."""
-    least = max(2, batch_size // (4 * len(class_weights)))
-    return [max(least, round(float(weight) * batch_size)) for weight in class_weights]
-
-
 def train(
     generator: nn.Module,
-    latent_dim: int,
     objective: Objective,
-    counts: list[int],
     settings: TrainingSettings,
     device: torch.device,
-    seed: int,
     progress: Callable[[int, int, float], None],
 ) -> list[tuple[int, float]]:
     """Fit a generator.
@@ -56,23 +46,20 @@ def train(
     The loss stays on the device; it is read only every hundredth of the run, when progress is told.
 
     Args:
-        counts: rows of each class in a batch. progress: called with (iteration, iterations, loss).
+        progress: called with (iteration, iterations, loss).
 
     Returns:
         (iteration, loss) at the same moments.
     """
     generator.to(device).train()
-    draws = torch.Generator(device=device).manual_seed(public_seed(seed, "train.latent"))
     optimizer = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
     scheduler = None
     if settings.schedule == "cosine":
         scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.iterations)
-    labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts)).to(device)
     every = max(1, settings.iterations // 100)
     losses = []
     for iteration in range(1, settings.iterations + 1):
-        z = torch.randn(len(labels), latent_dim, generator=draws, device=device)
-        loss = objective.loss(generator(z, labels), counts)
+        loss = objective.loss(generator)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()

@@ -4,9 +4,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from likeness.data.layout import Layout
+from likeness.data.schema import Schema
 from likeness.features import Constant
 from likeness.generators.settings import TrainingSettings
 from likeness.privacy.plan import QueryShare
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from likeness.generators.objective import EmbeddingObjective
-    from likeness.generators.tabular import TabularGenerator
+    from likeness.generators.saved import Generator
+    from likeness.generators.training import Objective
 
 CLASS_COUNTS = "class_counts"
 EMBEDDING = "embedding"
@@ -29,14 +31,19 @@ class Context:
     """Public facts that every recipe may use.
 
     Attributes:
-        layout: columns of an encoded row. adjacency: as text. num_records: public under replace_one, else None.
+        schema: columns of the table. adjacency: as text. num_records: public under replace_one, else None.
         seed: public seed of the run.
     """
 
-    layout: Layout
+    schema: Schema
     adjacency: str
     num_records: int | None
     seed: int
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Columns of an encoded row."""
+        return Layout.from_schema(self.schema)
 
 
 class Method(ABC):
@@ -57,14 +64,20 @@ class Method(ABC):
         """The query of the privatize stage. May depend on released values, never on rows."""
 
     @abstractmethod
-    def build_generator(self, context: Context) -> "TabularGenerator":
+    def build_generator(self, context: Context) -> "Generator":
         """An untrained generator."""
 
     @abstractmethod
     def build_objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
-    ) -> "EmbeddingObjective":
+    ) -> "Objective":
         """What the generator is trained against."""
+
+    def start(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
+    ) -> None:
+        """Give the untrained generator a better start from released values. Nothing by default."""
+        return None
 
     @property
     @abstractmethod

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 
 from likeness.generators.saved import SavedGenerator
-from likeness.generators.training import choose_device, rows_per_class, train
+from likeness.generators.training import choose_device, train
 from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights
 from likeness.release.released import Released
 from likeness.rng import public_seed
@@ -30,13 +30,10 @@ def fit(
     torch.manual_seed(public_seed(context.seed, "train.weights"))
     chosen = choose_device(device)
     network = method.build_generator(context)
+    method.start(context, auxiliary, embedding, network)
     objective = method.build_objective(context, auxiliary, embedding, chosen)
     weights = class_weights(auxiliary[CLASS_COUNTS])
-    settings = method.training
-    counts = rows_per_class(weights, settings.batch_size)
-    losses = train(
-        network, network.latent_dim, objective, counts, settings, chosen, context.seed, _Progress(method.name)
-    )
+    losses = train(network, objective, method.training, chosen, _Progress(method.name))
     keys = sorted(released.receipt.key for released in [*auxiliary.values(), embedding])
     provenance = {"method": method.name, "releases": keys, "private": embedding.receipt.private}
     return SavedGenerator(network, tuple(weights.tolist()), provenance), losses

@@ -2,30 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from likeness.features import MixedFourierFeatures
-from likeness.generators.settings import TrainingSettings
-from likeness.methods.base import (
-    CLASS_COUNTS,
-    EMBEDDING,
-    Context,
-    Method,
-    class_counts_query,
-    class_weights,
-    number_of_records,
-)
+from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, class_counts_query
+from likeness.methods.embedding import EmbeddingMethod
 from likeness.methods.settings import NoSettings, TableTraining
 from likeness.params import require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
-
-if TYPE_CHECKING:
-    import torch
-
-    from likeness.generators.objective import EmbeddingObjective
-    from likeness.generators.tabular import TabularGenerator
 
 
 @dataclass(frozen=True)
@@ -58,7 +44,7 @@ class Privatize:
 
 
 @dataclass(frozen=True)
-class Merf(Method):
+class Merf(EmbeddingMethod):
     """Fourier features of the numeric columns beside scaled one-hot columns; class weights from noisy counts."""
 
     name: ClassVar[str] = "merf"
@@ -90,32 +76,3 @@ class Merf(Method):
             num_categorical=sum(block.kind == "onehot" for block in layout.blocks),
         )
         return Query(EMBEDDING, "privatize", feature, num_groups=layout.num_classes)
-
-    def build_generator(self, context: Context) -> "TabularGenerator":
-        """The same network as PEARL's, for fair comparison."""
-        from likeness.generators.tabular import TabularGenerator
-
-        return TabularGenerator(context.layout, self.train.latent_dim, self.train.hidden, self.train.sampling)
-
-    def build_objective(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
-    ) -> "EmbeddingObjective":
-        """Distance of mean embeddings; by class when ``class_weighting: per_class``."""
-        import torch
-
-        from likeness.generators.objective import EmbeddingObjective, guarded_class_scale
-
-        weights = class_weights(auxiliary[CLASS_COUNTS])
-        records = number_of_records(context, auxiliary[CLASS_COUNTS])
-        return EmbeddingObjective(
-            feature=self.embedding_query(context, auxiliary).feature,
-            target=torch.from_numpy(embedding.values) / records,
-            class_weights=weights,
-            class_scale=guarded_class_scale(weights, self.train.class_weighting, self.train.class_weight_floor),
-            noise_variance=(embedding.noise_std / records) ** 2,
-        ).to(device)
-
-    @property
-    def training(self) -> TrainingSettings:
-        """Section ``merf.train``."""
-        return self.train.loop

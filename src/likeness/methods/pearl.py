@@ -5,17 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from likeness.features import CharacteristicFunction, PairDistance
-from likeness.generators.settings import TrainingSettings
-from likeness.methods.base import (
-    CLASS_COUNTS,
-    EMBEDDING,
-    Context,
-    Method,
-    class_counts_query,
-    class_weights,
-    number_of_records,
-)
+from likeness.features import CharacteristicFunction, FeatureMap, PairDistance
+from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, class_counts_query
+from likeness.methods.embedding import EmbeddingMethod
 from likeness.methods.settings import TableTraining
 from likeness.params import require
 from likeness.privacy.plan import QueryShare
@@ -26,8 +18,7 @@ from likeness.release.terms import BucketPairs, PositionPairs
 if TYPE_CHECKING:
     import torch
 
-    from likeness.generators.objective import EmbeddingObjective
-    from likeness.generators.tabular import TabularGenerator
+    from likeness.generators.objective import Critic
 
 DISTANCE = "mean_pairwise_distance"
 
@@ -89,7 +80,7 @@ class TrainPearl(TableTraining):
 
 
 @dataclass(frozen=True)
-class Pearl(Method):
+class Pearl(EmbeddingMethod):
     """Characteristic function of the encoded row by class, at frequencies scaled to a private mean distance."""
 
     name: ClassVar[str] = "pearl"
@@ -122,42 +113,14 @@ class Pearl(Method):
         )
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
 
-    def build_generator(self, context: Context) -> "TabularGenerator":
-        """The paper's network for tables."""
-        from likeness.generators.tabular import TabularGenerator
-
-        return TabularGenerator(context.layout, self.train.latent_dim, self.train.hidden, self.train.sampling)
-
-    def build_objective(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
-    ) -> "EmbeddingObjective":
-        """Characteristic function distance, with or without the critic."""
-        import torch
-
+    def critic(self, feature: FeatureMap, device: "torch.device") -> "Critic | None":
+        """The paper's critic over the frequencies, unless ``critic: false``."""
         from likeness.generators.critic import FrequencyCritic
-        from likeness.generators.objective import EmbeddingObjective, guarded_class_scale
 
-        query = self.embedding_query(context, auxiliary)
-        feature = query.feature
+        if not self.train.critic:
+            return None
         assert isinstance(feature, CharacteristicFunction)
-        weights = class_weights(auxiliary[CLASS_COUNTS])
-        records = number_of_records(context, auxiliary[CLASS_COUNTS])
-        critic = None
-        if self.train.critic:
-            critic = FrequencyCritic(feature, self.train.critic_learning_rate, self.train.critic_max_factor, device)
-        return EmbeddingObjective(
-            feature=feature,
-            target=torch.from_numpy(embedding.values) / records,
-            class_weights=weights,
-            class_scale=guarded_class_scale(weights, self.train.class_weighting, self.train.class_weight_floor),
-            noise_variance=(embedding.noise_std / records) ** 2,
-            critic=critic,
-        ).to(device)
-
-    @property
-    def training(self) -> TrainingSettings:
-        """Section ``pearl.train``."""
-        return self.train.loop
+        return FrequencyCritic(feature, self.train.critic_learning_rate, self.train.critic_max_factor, device)
 
 
 def mean_distance(released: Released) -> float:

@@ -1,5 +1,6 @@
 """Exact integer sums of clipped features. What is summed here is private until the door has added noise."""
 
+import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -7,10 +8,12 @@ import torch
 
 from likeness.bounds import Part
 from likeness.errors import DataError, ReleaseError
+from likeness.features import CellMap
 from likeness.release.query import MAX_TERMS, Query
 from likeness.release.terms import Records
 
 _BLOCK = 1024  # rows evaluated at once: a fixed shape, so that chunking cannot change a bit of the result
+_CELLS_AT_ONCE = 1 << 21  # places held in memory at once
 _HUGE = 2.0**20
 _SHRINK = 1 - 2.0**-40  # relative step by which a vector that is still too long is shortened
 
@@ -26,16 +29,37 @@ def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
     Raises:
         DataError: more than 2**32 terms, where the sum might not fit 64 bits.
     """
+    if isinstance(query.feature, CellMap):
+        return _cell_sum(query, query.feature, records)
     total = np.zeros((query.num_groups, query.width), dtype=np.int64)
-    count = 0
-    for terms in _blocks(query.terms.stream(records)):
-        count += len(terms.x)
-        if count > MAX_TERMS:
-            raise DataError(f"{query.name}: more than {MAX_TERMS} terms do not fit a 64-bit sum; split the table")
+    for terms in _blocks(query, records, _BLOCK):
         lattice = to_lattice(_evaluate(query, terms.x), query.feature.parts, query.lattice_bits)
         for group in range(query.num_groups):
             total[group] += lattice[terms.labels == group].sum(axis=0)
     return total
+
+
+def _cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.ndarray:
+    """The sum of a map with one nonzero coordinate a part, by counting.
+
+    What a term adds to part p is one coordinate of ``isqrt(L_p)`` steps, L_p the part's bound on the lattice: the
+    largest integer whose square obeys it. The map only says where, and a place outside its part counts nothing, so the
+    fact that the sensitivity rests on holds whatever the map returns: no term exceeds L_p in any part.
+    """
+    parts = feature.parts
+    widths = np.array([part.width for part in parts], dtype=np.int64)
+    steps = np.array([math.isqrt(part.lattice_bound_squared(query.lattice_bits)) for part in parts], dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
+    counts = np.zeros(query.num_groups * query.width, dtype=np.int64)
+    for terms in _blocks(query, records, max(1, _CELLS_AT_ONCE // len(parts))):
+        places = np.asarray(feature.places(terms.x))
+        if places.shape != (len(terms.x), len(parts)) or places.dtype.kind not in "iu":
+            raise ReleaseError(f"{query.name}: the feature map does not return one place a part")
+        inside = (places >= 0) & (places < widths)
+        inside &= ((terms.labels >= 0) & (terms.labels < query.num_groups))[:, None]
+        found = terms.labels[:, None] * query.width + starts + places
+        counts += np.bincount(found[inside], minlength=len(counts))
+    return counts.reshape(query.num_groups, query.width) * np.repeat(steps, widths)
 
 
 def to_lattice(features: np.ndarray, parts: tuple[Part, ...], bits: int) -> np.ndarray:
@@ -87,8 +111,12 @@ def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:
     return features[: len(x)]
 
 
-def _blocks(stream: Iterable[Records]) -> Iterator[Records]:
-    """Cut a stream into blocks of at most ``_BLOCK`` rows."""
-    for records in stream:
-        for start in range(0, len(records.x), _BLOCK):
-            yield Records(records.x[start : start + _BLOCK], records.labels[start : start + _BLOCK])
+def _blocks(query: Query, records: Iterable[Records], rows: int) -> Iterator[Records]:
+    """Cut the terms into blocks of at most ``rows`` rows, and count them."""
+    count = 0
+    for terms in query.terms.stream(records):
+        count += len(terms.x)
+        if count > MAX_TERMS:
+            raise DataError(f"{query.name}: more than {MAX_TERMS} terms do not fit a 64-bit sum; split the table")
+        for start in range(0, len(terms.x), rows):
+            yield Records(terms.x[start : start + rows], terms.labels[start : start + rows])

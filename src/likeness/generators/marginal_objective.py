@@ -1,0 +1,100 @@
+"""Distance between released pair marginals and those of a mixture of products."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+Block = tuple[int, int, NDArray[np.float64]]
+_SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
+
+
+class MarginalObjective:
+    r"""Negative log-likelihood of the released blocks, and a price on the information that components carry.
+
+    .. math:: W \, L(\theta) = \sum_{y} \sum_{i<j} \frac{w_{ij}^2}{2 s^2}
+        \left\| \hat p_{y,ij} - \pi_y \sum_k \pi_{k \mid y}\, p_{ki}\, p_{kj}^\top \right\|^2
+        + \lambda \sum_y \pi_y \sum_k \pi_{k \mid y} \sum_i \mathrm{KL}(p_{ki} \,\|\, q_{yi})
+
+    with the released counts over n, :math:`\hat p`, whose noise has standard deviation :math:`s / w_{ij}`, the class
+    weights π_y, the released one-way marginals q, and W cells. The sum over components is one matrix product a class
+    for all pairs at once. The price is the information, in nats, that component and class give about the columns: it
+    keeps columns independent unless the release says otherwise, because a free mixture would explain the noise too.
+    """
+
+    def __init__(
+        self,
+        blocks: Iterable[Block],
+        sizes: list[int],
+        squared_weights: Iterable[int],
+        class_weights: Tensor,
+        records: float,
+        noise_std: float,
+        information_price: float,
+        device: torch.device,
+    ) -> None:
+        """Lay the blocks out as one matrix a class.
+
+        Args:
+            blocks: (i, j, noisy counts of shape (num_classes, cells of i, cells of j)). sizes: cells of each column.
+            squared_weights: of each block, in the same order. class_weights: shape (num_classes,), sum 1.
+            records: number of records. noise_std: of a count of weight 1; 0 if there is no noise.
+            information_price: λ.
+        """
+        blocks, squared_weights = list(blocks), list(squared_weights)
+        ends = np.cumsum(sizes)
+        total, starts = int(ends[-1]), ends - np.array(sizes)
+        target = np.zeros((len(class_weights), total, total))
+        precision = np.zeros((total, total))
+        for (i, j, counts), weight in zip(blocks, squared_weights, strict=True):
+            rows, columns = slice(starts[i], ends[i]), slice(starts[j], ends[j])
+            target[:, rows, columns] = counts / records
+            precision[rows, columns] = weight
+        # Without noise the scale is free; one record keeps the loss at a size that the optimizer is used to.
+        scale = max(noise_std, 1.0) / records
+        self._target = torch.from_numpy(target).to(device=device, dtype=torch.float32)
+        self._scale = torch.from_numpy(np.sqrt(precision / (2 * total)) / scale).to(device=device, dtype=torch.float32)
+        self._class_weights = class_weights.to(device=device, dtype=torch.float32)
+        self._price = information_price / total
+        expected = one_way_marginals(blocks, sizes, squared_weights)
+        self._log_expected = torch.log(expected + _SMALLEST).to(device=device, dtype=torch.float32)
+
+    def loss(self, generator: nn.Module) -> Tensor:
+        """Loss of a :class:`~likeness.generators.mixture.ProductMixture`."""
+        probabilities, weights = generator()
+        joint = torch.stack([(probabilities * own[:, None]).T @ probabilities for own in weights])
+        residuals = (self._target - self._class_weights[:, None, None] * joint) * self._scale
+        entropies = torch.xlogy(probabilities, probabilities).sum(dim=1)
+        information = weights * (entropies - self._log_expected @ probabilities.T)
+        price: Tensor = self._price * (self._class_weights @ information.sum(dim=1))
+        return residuals.square().sum() + price
+
+
+def one_way_marginals(blocks: Iterable[Block], sizes: list[int], squared_weights: Iterable[int]) -> Tensor:
+    """One-way marginals of all columns from the noisy pairs: shape (num_classes, W), sum 1 in each column.
+
+    Each pair gives one estimate, whose variance is the other column's number of cells over the squared weight; they
+    are averaged by inverse variance, and projected on the simplex. Post-processing.
+    """
+    sums: list[NDArray[np.float64] | float] = [0.0] * len(sizes)
+    for (i, j, counts), weight in zip(blocks, squared_weights, strict=True):
+        sums[i] = sums[i] + counts.sum(axis=2) * weight / sizes[j]
+        sums[j] = sums[j] + counts.sum(axis=1) * weight / sizes[i]
+    # A column's estimates add up to the number of records times the sum of their weights, which cancels.
+    return torch.from_numpy(np.concatenate([_on_simplex(np.asarray(own)) for own in sums], axis=1))
+
+
+def _on_simplex(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Nearest distribution of each row, in Euclidean distance, after scaling to sum 1; uniform where nothing is left.
+
+    Noise that is cut off at 0 is taken from the other cells alike, so that small cells do not grow (Held et al. 1974).
+    """
+    totals = counts.sum(axis=1, keepdims=True)
+    shares = np.where(totals > 0, counts / np.where(totals > 0, totals, 1), 1 / counts.shape[1])
+    descending = -np.sort(-shares, axis=1)
+    excess = (np.cumsum(descending, axis=1) - 1) / np.arange(1, shares.shape[1] + 1)
+    last = (descending > excess).sum(axis=1, keepdims=True) - 1
+    projected: NDArray[np.float64] = np.maximum(shares - np.take_along_axis(excess, last, axis=1), 0)
+    return projected

@@ -1,0 +1,65 @@
+"""What PEARL and DP-MERF share: one network, trained on batches against the mean embedding of a continuous map."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from likeness.features import FeatureMap
+from likeness.generators.settings import TrainingSettings
+from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights, number_of_records
+from likeness.methods.settings import TableTraining
+from likeness.release.released import Released
+
+if TYPE_CHECKING:
+    import torch
+
+    from likeness.generators.objective import Critic
+    from likeness.generators.saved import Generator
+    from likeness.generators.training import Objective
+
+
+class EmbeddingMethod(Method):
+    """A recipe that differs from the others in its queries, its map and its critic."""
+
+    train: TableTraining
+
+    def build_generator(self, context: Context) -> "Generator":
+        """The network of PEARL's paper for tables, the same for every method, for fair comparison."""
+        from likeness.generators.tabular import TabularGenerator
+
+        return TabularGenerator(context.layout, self.train.latent_dim, self.train.hidden, self.train.sampling)
+
+    def critic(self, feature: FeatureMap, device: "torch.device") -> "Critic | None":
+        """What weighs the coordinates; nothing by default."""
+        return None
+
+    def build_objective(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
+    ) -> "Objective":
+        """Distance of mean embeddings; by class when ``class_weighting: per_class``."""
+        import torch
+
+        from likeness.generators.objective import (
+            EmbeddingObjective,
+            LatentBatches,
+            guarded_class_scale,
+            rows_per_class,
+        )
+
+        feature = self.embedding_query(context, auxiliary).feature
+        weights = class_weights(auxiliary[CLASS_COUNTS])
+        records = number_of_records(context, auxiliary[CLASS_COUNTS])
+        objective = EmbeddingObjective(
+            feature=feature,
+            target=torch.from_numpy(embedding.values) / records,
+            class_weights=weights,
+            class_scale=guarded_class_scale(weights, self.train.class_weighting, self.train.class_weight_floor),
+            noise_variance=(embedding.noise_std / records) ** 2,
+            critic=self.critic(feature, device),
+        ).to(device)
+        counts = rows_per_class(weights, self.train.batch_size)
+        return LatentBatches(objective, self.train.latent_dim, counts, context.seed, device)
+
+    @property
+    def training(self) -> TrainingSettings:
+        """Section ``METHOD.train``."""
+        return self.train.loop

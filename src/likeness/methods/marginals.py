@@ -1,0 +1,184 @@
+"""Marginals: all pairs of columns by class as one mean embedding, and a mixture of products fitted to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from likeness.data.grid import Grid, grid_of
+from likeness.errors import PlanError
+from likeness.features.cells import Cells
+from likeness.features.pair_marginals import PairMarginals
+from likeness.generators.settings import TrainingSettings
+from likeness.methods.base import (
+    CLASS_COUNTS,
+    EMBEDDING,
+    Context,
+    Method,
+    class_counts_query,
+    class_weights,
+    number_of_records,
+)
+from likeness.methods.settings import NoSettings
+from likeness.params import allowed, require
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
+from likeness.release.released import Released
+
+if TYPE_CHECKING:
+    import torch
+
+    from likeness.generators.saved import Generator
+    from likeness.generators.training import Objective
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Section ``marginals.plan.shares``: parts of ρ, summing to 1."""
+
+    class_counts: float
+    embedding: float
+
+
+@dataclass(frozen=True)
+class PlanSettings:
+    """Section ``marginals.plan``."""
+
+    shares: Shares
+
+
+@dataclass(frozen=True)
+class Privatize:
+    """Section ``marginals.privatize``."""
+
+    bins: int = 32
+    max_coordinates: int = 20_000_000
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(self.bins >= 2, "marginals.privatize.bins", self.bins, "at least 2")
+        require(self.max_coordinates >= 1, "marginals.privatize.max_coordinates", self.max_coordinates, "at least 1")
+
+
+@dataclass(frozen=True)
+class TrainMixture:
+    """Section ``marginals.train``."""
+
+    iterations: int
+    learning_rate: float
+    num_components: int
+    information_price: float
+    schedule: str = "cosine"
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(self.iterations >= 1, "marginals.train.iterations", self.iterations, "at least 1")
+        require(self.learning_rate > 0, "marginals.train.learning_rate", self.learning_rate, "greater than 0")
+        require(self.num_components >= 1, "marginals.train.num_components", self.num_components, "at least 1")
+        require(self.information_price >= 0, "marginals.train.information_price", self.information_price, "at least 0")
+        allowed("marginals.train.schedule", self.schedule, ("constant", "cosine"))
+
+
+@dataclass(frozen=True)
+class Marginals(Method):
+    """Noisy counts of every pair of columns in every class, and the mixture of products that explains them."""
+
+    name: ClassVar[str] = "marginals"
+    plan: PlanSettings
+    train: TrainMixture
+    auxiliary: NoSettings = field(default_factory=NoSettings)
+    privatize: Privatize = field(default_factory=Privatize)
+
+    def shares(self) -> list[QueryShare]:
+        """Class counts and embedding."""
+        return [
+            QueryShare(CLASS_COUNTS, "auxiliary", self.plan.shares.class_counts),
+            QueryShare(EMBEDDING, "privatize", self.plan.shares.embedding),
+        ]
+
+    def auxiliary_queries(self, context: Context) -> list[Query]:
+        """Counts by class."""
+        return [class_counts_query(context)]
+
+    def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
+        """All pairs of feature columns, by class: with a label, these are three-way marginals."""
+        feature = PairMarginals(tuple(cells for cells, _ in self._columns(context)))
+        query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
+        if query.dimension > self.privatize.max_coordinates:
+            gigabytes = 32 * query.dimension / 1e9
+            raise PlanError(
+                f"marginals would release {query.dimension:,} coordinates (about {gigabytes:.1f} GB of memory), more "
+                f"than marginals.privatize.max_coordinates {self.privatize.max_coordinates:,}. Lower "
+                "marginals.privatize.bins, merge categories in the schema, or raise the limit."
+            )
+        return query
+
+    def build_generator(self, context: Context) -> "Generator":
+        """A mixture of products over the same cells."""
+        from likeness.generators.mixture import MixtureColumn, ProductMixture
+
+        columns = [
+            MixtureColumn(cells) if grid is None else MixtureColumn(cells, grid.edges, grid.lows, grid.highs)
+            for cells, grid in self._columns(context)
+        ]
+        layout = context.layout
+        return ProductMixture(columns, layout.num_classes, self.train.num_components, layout.width)
+
+    def start(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
+    ) -> None:
+        """Center the components on the released one-way marginals."""
+        from likeness.generators.marginal_objective import one_way_marginals
+        from likeness.generators.mixture import ProductMixture
+
+        assert isinstance(generator, ProductMixture)
+        feature = self._feature(context, auxiliary)
+        by_class = one_way_marginals(feature.blocks(embedding.values), generator.sizes, _weights(feature))
+        generator.start_from(class_weights(auxiliary[CLASS_COUNTS]) @ by_class)
+
+    def build_objective(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
+    ) -> "Objective":
+        """Squared residuals of all blocks, in units of their noise."""
+        from likeness.generators.marginal_objective import MarginalObjective
+
+        feature = self._feature(context, auxiliary)
+        return MarginalObjective(
+            blocks=feature.blocks(embedding.values),
+            sizes=[column.size for column in feature.columns],
+            squared_weights=_weights(feature),
+            class_weights=class_weights(auxiliary[CLASS_COUNTS]),
+            records=number_of_records(context, auxiliary[CLASS_COUNTS]),
+            noise_std=embedding.noise_std,
+            information_price=self.train.information_price,
+            device=device,
+        )
+
+    @property
+    def training(self) -> TrainingSettings:
+        """Section ``marginals.train``."""
+        return TrainingSettings(self.train.iterations, 1, self.train.learning_rate, self.train.schedule)
+
+    def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> PairMarginals:
+        feature = self.embedding_query(context, auxiliary).feature
+        assert isinstance(feature, PairMarginals)
+        return feature
+
+    def _columns(self, context: Context) -> list[tuple[Cells, Grid | None]]:
+        """Cells of each feature column, and the grid of a numeric one; from the public schema alone."""
+        starts: dict[str, int] = {}
+        for block in context.layout.blocks:
+            starts.setdefault(block.column, block.start)
+        found: list[tuple[Cells, Grid | None]] = []
+        for column in context.schema.feature_columns:
+            start = starts[column.name]
+            if column.is_categorical:
+                found.append((Cells(start, column.width), None))
+            else:
+                grid = grid_of(column, self.privatize.bins)
+                size = grid.size + int(column.nullable)
+                found.append((Cells(start, size, grid.inner, column.nullable), grid))
+        return found
+
+
+def _weights(feature: PairMarginals) -> tuple[int, ...]:
+    return feature.squared_weights or (1,) * len(feature.parts)

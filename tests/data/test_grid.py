@@ -1,0 +1,95 @@
+"""Bins on public edges: every value finds its bin, and a value drawn from a bin stays in it after rounding."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likeness.data.column import Column
+from likeness.data.encoding import Encoder
+from likeness.data.grid import Grid, grid_of
+from likeness.data.schema import Schema
+from likeness.features.cells import Cells
+
+
+def encoder_of(column: Column) -> Encoder:
+    return Encoder(Schema("t", "made up", "none", None, (column,)))
+
+
+def units(column: Column, values: np.ndarray) -> np.ndarray:
+    dtype = "int64" if column.kind == "integer" else "float64"
+    encoder = encoder_of(column)
+    return encoder.expand(encoder.encode(pd.DataFrame({"v": pd.Series(values, dtype=dtype)})))
+
+
+def bin_of(grid: Grid, x: np.ndarray) -> np.ndarray:
+    return Cells(0, grid.size, grid.inner).places(x)
+
+
+columns = st.builds(
+    lambda kind, lower, width, transform: Column("v", kind, float(lower), float(lower + width), transform=transform),
+    st.sampled_from(["integer", "numeric"]),
+    st.integers(-1000, 1000),
+    st.integers(1, 200_000),
+    st.sampled_from(["none", "log1p"]),
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(column=columns, bins=st.integers(2, 70))
+def test_edges_ascend_and_no_bin_is_empty(column: Column, bins: int) -> None:
+    grid = grid_of(column, bins)
+    assert 1 <= grid.size <= bins and len(grid.highs) == grid.size == len(grid.edges) - 1
+    assert all(np.diff(grid.edges) > 0)
+    assert all(0 <= low <= high <= 1 for low, high in zip(grid.lows, grid.highs, strict=True))
+    assert grid.lows[0] == 0 and grid.highs[-1] == 1
+
+
+@settings(deadline=None, max_examples=200)
+@given(column=columns, bins=st.integers(2, 70), share=st.floats(0, 1))
+def test_what_is_drawn_from_a_bin_is_encoded_into_that_bin(column: Column, bins: int, share: float) -> None:
+    grid = grid_of(column, bins)
+    low, high, edges = np.array(grid.lows), np.array(grid.highs), np.array(grid.edges)
+    drawn = np.clip(edges[:-1] + share * np.diff(edges) * (1 - 1e-9), low, high)[:, None]
+    encoder = encoder_of(column)
+    decoded = encoder.decode(drawn, np.zeros(len(drawn), dtype=np.int64))
+    again = encoder.expand(encoder.encode(decoded))
+    found = bin_of(grid, again)
+    if column.kind == "integer":
+        assert np.array_equal(found, np.arange(grid.size))
+    else:  # a decoded number may be off by a last bit
+        assert np.abs(found - np.arange(grid.size)).max() <= 1 and np.allclose(again, drawn, atol=1e-9)
+
+
+def test_few_integers_have_a_bin_each() -> None:
+    grid = grid_of(Column("v", "integer", 1.0, 16.0), 32)
+    assert grid.size == 16
+    assert np.array_equal(bin_of(grid, units(Column("v", "integer", 1.0, 16.0), np.arange(1, 17))), np.arange(16))
+
+
+def test_zero_of_an_amount_of_money_has_a_bin_of_its_own() -> None:
+    column = Column("v", "integer", 0.0, 99_999.0, transform="log1p")
+    found = bin_of(grid_of(column, 32), units(column, np.array([0, 1, 2, 99_999])))
+    assert found[0] == 0 and found[1] >= 1 and found[3] == grid_of(column, 32).size - 1
+
+
+def test_integers_of_a_bin_are_drawn_alike() -> None:
+    column = Column("v", "integer", 17.0, 90.0)
+    grid = grid_of(column, 10)
+    shares = np.linspace(0, 1, 20_001)[:-1]
+    for b in range(grid.size):
+        drawn = np.clip(grid.edges[b] + shares * (grid.edges[b + 1] - grid.edges[b]), grid.lows[b], grid.highs[b])
+        decoded = encoder_of(column).decode(drawn[:, None], np.zeros(len(drawn), dtype=np.int64))
+        counts = decoded["v"].value_counts()
+        assert counts.max() - counts.min() <= 2
+
+
+@pytest.mark.parametrize(
+    ("size", "edges", "missing"), [(0, None, False), (2, (0.5, 0.6), False), (3, (0.6, 0.5), False), (2, None, True)]
+)
+def test_cells_that_contradict_themselves_are_refused(
+    size: int, edges: tuple[float, ...] | None, missing: bool
+) -> None:
+    with pytest.raises(ValueError, match="cells"):
+        Cells(0, size, edges, missing)

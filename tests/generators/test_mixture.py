@@ -1,0 +1,172 @@
+"""The mixture of products: sampling is exact, marginals are what the objective thinks they are, and it learns them."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likeness.features.cells import Cells
+from likeness.features.pair_marginals import PairMarginals
+from likeness.generators.marginal_objective import MarginalObjective, one_way_marginals
+from likeness.generators.mixture import MixtureColumn, ProductMixture
+from likeness.generators.sampling import systematic
+from likeness.generators.settings import TrainingSettings
+from likeness.generators.training import train
+
+CPU = torch.device("cpu")
+COLUMNS = [
+    MixtureColumn(Cells(0, 3)),
+    MixtureColumn(Cells(3, 3, (0.5,), missing=True), (0.0, 0.5, 1.0), (0.0, 0.5), (0.5, 1.0)),
+    MixtureColumn(Cells(5, 2)),
+]
+FEATURE = PairMarginals(tuple(column.cells for column in COLUMNS))
+PAIRS = list(zip([(0, 1), (0, 2), (1, 2)], FEATURE.sizes, strict=True))
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 500), groups=st.integers(1, 5), categories=st.integers(1, 9))
+def test_each_group_holds_each_category_as_often_as_expected(seed: int, n: int, groups: int, categories: int) -> None:
+    probabilities = torch.softmax(2 * torch.randn(groups, categories, generator=seeded(seed)), dim=1)
+    own = torch.randint(groups, (n,), generator=seeded(seed + 1))
+    chosen = systematic(probabilities, own, seeded(seed + 2))
+    for group in range(groups):
+        count = int((own == group).sum())
+        found = torch.bincount(chosen[own == group], minlength=categories)
+        assert float((found - count * probabilities[group]).abs().max()) < 1 + 1e-3
+
+
+def test_a_category_of_probability_zero_is_never_drawn() -> None:
+    probabilities = torch.tensor([[0.0, 0.5, 0.0, 0.5, 0.0]])
+    assert set(systematic(probabilities, torch.zeros(10_001, dtype=torch.int64), seeded(0)).tolist()) == {1, 3}
+
+
+def test_rows_are_in_random_order_and_row_by_row_right() -> None:
+    """Over 2,000 seeds the first row's category has its probability (5 standard deviations: 6e-7 false alarms)."""
+    probabilities, own = torch.tensor([[0.2, 0.8]]), torch.zeros(10, dtype=torch.int64)
+    hits = sum(int(systematic(probabilities, own, seeded(seed))[0]) for seed in range(2_000))
+    assert abs(hits / 2_000 - 0.8) < 5 * np.sqrt(0.16 / 2_000)
+
+
+def mixture(seed: int = 0, components: int = 7) -> ProductMixture:
+    torch.manual_seed(seed)
+    return ProductMixture(COLUMNS, num_classes=2, num_components=components, width=7)
+
+
+def counts_of(x: np.ndarray, labels: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
+    """Exact pair counts by class."""
+    values = np.stack([FEATURE(torch.from_numpy(x[labels == c])).numpy().sum(axis=0) for c in range(2)])
+    return list(FEATURE.blocks(values))
+
+
+def test_drawn_rows_have_the_marginals_of_the_model() -> None:
+    model = mixture()
+    labels = torch.arange(200_000) % 2
+    x = model.draw(labels, seeded(1)).numpy()
+    probabilities, weights = (part.detach().double().numpy() for part in model())
+    for i, j, counts in counts_of(x, labels.numpy()):
+        a, b = (slice(sum(model.sizes[:c]), sum(model.sizes[: c + 1])) for c in (i, j))
+        for y in range(2):
+            expected = np.einsum("k,ka,kb->ab", weights[y], probabilities[:, a], probabilities[:, b])
+            # Standard deviation of a cell at most sqrt(.25 / 1e5) = .0016; 5 of them, 42 cells: 3e-5 false alarms.
+            assert np.abs(counts[y] / 100_000 - expected).max() < 0.008
+
+
+def test_drawn_rows_are_encoded_rows() -> None:
+    x = mixture().draw(torch.zeros(1000, dtype=torch.int64), seeded(2)).numpy()
+    assert np.array_equal(x[:, :3].sum(axis=1), np.ones(1000)) and np.array_equal(x[:, 5:].sum(axis=1), np.ones(1000))
+    assert set(np.unique(x[:, 4])) <= {0.0, 1.0} and x[:, 3].min() >= 0 and x[:, 3].max() <= 1
+
+
+def objective(blocks: list[tuple[int, int, np.ndarray]], n: int, share: float, price: float = 0.0) -> MarginalObjective:
+    return MarginalObjective(
+        blocks=blocks,
+        sizes=[column.cells.size for column in COLUMNS],
+        squared_weights=(1, 1, 1),
+        class_weights=torch.tensor([1 - share, share]),
+        records=float(n),
+        noise_std=0.0,
+        information_price=price,
+        device=CPU,
+    )
+
+
+def test_the_loss_is_zero_at_its_own_marginals_and_positive_elsewhere() -> None:
+    model = mixture()
+    probabilities, weights = (part.detach().double().numpy() for part in model())
+    blocks = []
+    for i, j in itertools.combinations(range(3), 2):
+        a, b = (slice(sum(model.sizes[:c]), sum(model.sizes[: c + 1])) for c in (i, j))
+        exact = np.einsum("yk,ka,kb->yab", weights, probabilities[:, a], probabilities[:, b])
+        blocks.append((i, j, exact * np.array([700, 300])[:, None, None]))
+    made = objective(blocks, 1000, 0.3)
+    assert made.loss(model).item() < 1e-6
+    assert made.loss(mixture(seed=1)).item() > 1
+    marginals = one_way_marginals(blocks, model.sizes, (1, 1, 1)).numpy()
+    assert marginals == pytest.approx(weights @ probabilities, abs=1e-6)
+
+
+def test_it_learns_a_dependence_that_no_product_has() -> None:
+    generator = np.random.default_rng(0)
+    labels = (generator.random(4_000) < 0.3).astype(np.int64)
+    first = generator.integers(0, 3, 4_000)
+    x = np.zeros((4_000, 7))
+    x[np.arange(4_000), first] = 1
+    x[:, 3] = np.where(labels == 1, 0.8, 0.2)
+    x[np.arange(4_000), 5 + (first == 2)] = 1
+    model = mixture(components=20)
+    settings_ = TrainingSettings(400, 1, 0.05, "cosine")
+    losses = train(model, objective(counts_of(x, labels), 4_000, labels.mean()), settings_, CPU, lambda *_: None)
+    assert losses[-1][1] < losses[0][1] / 100
+    drawn = model.draw(torch.from_numpy(labels), seeded(3)).numpy()
+    assert ((drawn[:, 2] == 1) == (drawn[:, 6] == 1)).mean() > 0.97
+    assert ((drawn[:, 3] > 0.5) == (labels == 1)).mean() > 0.97
+
+
+def test_marginals_that_noise_made_negative_still_give_a_start() -> None:
+    blocks = [
+        (i, j, -np.ones((2, a, b))) for (i, j), (a, b) in zip([(0, 1), (0, 2), (1, 2)], FEATURE.sizes, strict=True)
+    ]
+    marginals = one_way_marginals(blocks, [3, 3, 2], (1, 1, 1))
+    assert torch.allclose(marginals, torch.tensor([[1 / 3] * 6 + [1 / 2] * 2] * 2, dtype=torch.float64))
+
+
+@given(st.lists(st.floats(-5, 20), min_size=2, max_size=8).filter(lambda values: sum(values) > 0.1))
+def test_one_way_marginals_are_the_nearest_distribution(values: list[float]) -> None:
+    """Nearest to the scaled counts: no mixture with another distribution is nearer."""
+    counts = np.array(values)
+    block = np.stack([counts, np.zeros(len(counts))], axis=1)[None]
+    found = one_way_marginals([(0, 1, block)], [len(counts), 2], (1,)).numpy()[0, : len(counts)]
+    assert found.sum() == pytest.approx(1) and found.min() >= 0
+    scaled = counts / counts.sum()
+    for other in np.eye(len(counts)):
+        nearer = 0.999 * found + 0.001 * other
+        assert np.linalg.norm(nearer - scaled) >= np.linalg.norm(found - scaled) - 1e-9
+
+
+def test_a_price_on_information_makes_components_alike() -> None:
+    generator = np.random.default_rng(1)
+    noise = [(i, j, 50 + 5 * generator.standard_normal((2, a, b))) for (i, j), (a, b) in PAIRS]
+    spread = []
+    for price in (0.0, 1e4):
+        model = mixture(components=20)
+        made = objective(noise, 1000, 0.5, price)
+        train(model, made, TrainingSettings(200, 1, 0.1, "cosine"), CPU, lambda *_: None)
+        probabilities, weights = model()
+        mean = (weights @ probabilities)[:, None, :]
+        spread.append(float((weights[:, :, None] * (probabilities - mean).square()).sum().detach()))
+    assert spread[1] < spread[0] / 10
+
+
+def test_spec_rebuilds_the_mixture() -> None:
+    model = mixture()
+    again = ProductMixture.from_spec(model.spec())
+    again.load_state_dict(model.state_dict())
+    labels = torch.zeros(50, dtype=torch.int64)
+    assert torch.equal(again.draw(labels, seeded(1)), model.draw(labels, seeded(1)))

@@ -1,0 +1,131 @@
+"""The counting path of the door: the same sum as the dense path, the same bound, whatever the map returns."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likeness.bounds import Part
+from likeness.errors import ReleaseError
+from likeness.features import CellMap, PairMarginals
+from likeness.features.cells import Cells
+from likeness.privacy.adjacency import Adjacency
+from likeness.release.lattice_sum import lattice_sum, to_lattice
+from likeness.release.query import Query
+from likeness.release.terms import Records
+
+ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
+COLUMNS = (Cells(0, 3), Cells(3, 4, (0.25, 0.5, 0.75)), Cells(4, 3, (0.5,), missing=True))
+PLAIN, WEIGHTED = PairMarginals(COLUMNS), PairMarginals(COLUMNS, (1, 5, 2))
+
+
+def table(n: int, seed: int, classes: int = 2) -> Records:
+    generator = np.random.default_rng(seed)
+    x = np.zeros((n, 6))
+    x[np.arange(n), generator.integers(0, 3, n)] = 1
+    x[:, 3:5] = generator.random((n, 2)).round(2)
+    x[:, 5] = generator.random(n) < 0.3
+    return Records(x, generator.integers(0, classes, n))
+
+
+@pytest.mark.parametrize("feature", [PLAIN, WEIGHTED])
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000), n=st.integers(0, 60))
+def test_counting_gives_the_sum_of_the_dense_features(feature: PairMarginals, seed: int, n: int) -> None:
+    query, records = Query("q", "privatize", feature, num_groups=2), table(n, seed)
+    dense = to_lattice(feature(torch.from_numpy(records.x)).numpy(), feature.parts, query.lattice_bits)
+    expected = np.stack([dense[records.labels == group].sum(axis=0) for group in range(2)])
+    found = lattice_sum(query, [records])
+    # The dense path shortens a vector of irrational length in steps; here the length is the largest integer.
+    assert np.abs(found - expected).max(initial=0) <= max(1, n) * 2
+    if feature is PLAIN:
+        assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("feature", [PLAIN, WEIGHTED])
+@pytest.mark.parametrize("adjacency", [ADD, REPLACE])
+@settings(deadline=None, max_examples=50)
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 30), classes=st.integers(1, 3))
+def test_neighbors_are_no_farther_apart_than_stated(
+    feature: PairMarginals, adjacency: Adjacency, seed: int, n: int, classes: int
+) -> None:
+    query = Query("q", "privatize", feature, num_groups=classes)
+    one, other = table(n, seed, classes), table(n, seed + 1, classes)
+    if adjacency is ADD:
+        neighbor = Records(one.x[:-1], one.labels[:-1])
+    else:
+        neighbor = Records(np.r_[one.x[:-1], other.x[-1:]], np.r_[one.labels[:-1], other.labels[-1:]])
+    difference = lattice_sum(query, [one]) - lattice_sum(query, [neighbor])
+    assert int((difference.astype(object) ** 2).sum()) <= query.sensitivity_squared(adjacency)
+
+
+def test_the_stated_sensitivity_is_reached() -> None:
+    """No slack: all of the first row's cells differ from the second's, and so do the classes."""
+    for classes, adjacency in ((1, ADD), (1, REPLACE), (2, REPLACE)):
+        query = Query("q", "privatize", PLAIN, num_groups=classes)
+        x = np.array([[1, 0, 0, 0.1, 0.1, 0], [0, 1, 0, 0.9, 0.9, 0]], dtype=np.float64)
+        labels = np.array([0, classes - 1])
+        one = lattice_sum(query, [Records(x[:1], labels[:1])])
+        other = lattice_sum(query, [Records(x[1:], labels[1:])]) if adjacency is REPLACE else np.zeros_like(one)
+        distance = int(((one - other).astype(object) ** 2).sum())
+        assert distance == query.sensitivity_squared(adjacency)
+
+
+class Liar:
+    """A map that says places as it likes."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    parts = (Part(3, Fraction(1), nonnegative=True), Part(2, Fraction(4), nonnegative=True))
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("the dense path is not for cell maps")
+
+    def places(self, x: np.ndarray) -> Any:
+        return self.answer
+
+    def spec(self) -> dict[str, Any]:
+        return {"map": "liar"}
+
+
+@pytest.mark.parametrize("answer", [[[3, -1]], [[-(2**63), 2**63 - 1]], [[0, 5]], [[100, 100]]])
+@pytest.mark.parametrize("label", [0, 1, 2, -1])
+def test_a_place_outside_its_part_or_class_counts_nothing(answer: list[list[int]], label: int) -> None:
+    query = Query("q", "privatize", Liar(np.array(answer)), num_groups=2)
+    assert isinstance(query.feature, CellMap)
+    found = lattice_sum(query, [Records(np.zeros((1, 1)), np.array([label]))])
+    own = [0 <= place < part.width for place, part in zip(answer[0], Liar.parts, strict=True)]
+    expected = sum(int(part.norm_bound_squared) for part, inside in zip(Liar.parts, own, strict=True) if inside)
+    if not 0 <= label < 2:
+        expected = 0
+    assert int((found.astype(object) ** 2).sum()) == expected * 4**query.lattice_bits
+
+
+@pytest.mark.parametrize(
+    "answer", [np.array([[0.0, 1.0]]), np.array([[0]]), np.array([0, 1]), np.array([[0, 1], [0, 1]]), "places"]
+)
+def test_places_of_another_shape_or_kind_are_refused(answer: Any) -> None:
+    query = Query("q", "privatize", Liar(answer), num_groups=2)
+    with pytest.raises(ReleaseError, match="one place a part"):
+        lattice_sum(query, [Records(np.zeros((1, 1)), np.array([0]))])
+
+
+def test_chunks_and_order_do_not_change_the_sum() -> None:
+    query, records = Query("q", "privatize", WEIGHTED, num_groups=2), table(500, 3)
+    whole = lattice_sum(query, [records])
+    order = np.random.default_rng(0).permutation(500)
+    parts = [Records(records.x[block], records.labels[block]) for block in np.array_split(order, 7)]
+    assert np.array_equal(lattice_sum(query, parts), whole)
+
+
+def test_sums_of_version_1() -> None:
+    """See test_mechanism_version: another sum for these rows is another mechanism."""
+    query = Query("q", "privatize", PLAIN, num_groups=2)
+    counts = lattice_sum(query, [table(20, 0)]) >> query.lattice_bits
+    assert query.lattice_bits == 29
+    assert counts[:, :12].tolist() == [[1, 1, 1, 1, 1, 0, 1, 0, 2, 0, 1, 1], [0, 0, 1, 1, 0, 2, 3, 1, 0, 0, 1, 1]]
