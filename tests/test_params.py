@@ -42,7 +42,7 @@ def test_the_shipped_file_holds_every_method(tmp_path: Path, name: str) -> None:
         (("privacy", "delta"), 2, r"privacy\.delta must be between 0 and 1"),
         (("privacy", "adjacency"), "swap", r"privacy\.adjacency must be one of add_remove_one, replace_one"),
         (("privacy",), 3, r"privacy must be a section"),
-        (("method",), "magic", r"method must be one of merf, pearl"),
+        (("method",), "magic", r"method must be one of marginals, merf, pearl"),
         (("sample", "rows"), 0, r"sample\.rows must be at least 1"),
         (("sample", "rows"), 1.5, r"sample\.rows must be of type int"),
         (("sample", "rows"), True, r"sample\.rows must be of type int"),
@@ -50,10 +50,13 @@ def test_the_shipped_file_holds_every_method(tmp_path: Path, name: str) -> None:
         (("pearl", "train", "schedule"), "wild", r"train\.schedule must be one of constant, cosine"),
         (("pearl", "auxiliary", "num_pairs"), 1000, r"num_pairs must be a power of two"),
         (("pearll",), {}, r"pearll is not a section"),
+        (("marginals", "privatize", "bins"), 1, r"marginals\.privatize\.bins must be at least 2"),
+        (("marginals", "train", "information_price"), -1, r"information_price must be at least 0"),
+        (("marginals", "train", "schedule"), "wild", r"train\.schedule must be one of constant, cosine"),
     ],
 )
 def test_wrong_settings_are_refused_by_name(tmp_path: Path, keys: tuple[str, ...], value: Any, message: str) -> None:
-    content = shipped()
+    content = {**shipped(), "method": keys[0] if keys[0] in METHODS else "pearl"}
     place = content
     for key in keys[:-1]:
         place = place[key]

@@ -60,7 +60,7 @@ def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Pa
     run = fetch(track(load_params()))
     assert run.info.status == "FINISHED"
     assert run.data.metrics["epsilon"] == 1.0 and run.data.metrics["loss"] == 0.25
-    assert run.data.params["method"] == "pearl" and run.data.params["pearl.privatize.num_frequencies"] == "1000"
+    assert run.data.params["method"] == "marginals" and run.data.params["marginals.privatize.bins"] == "16"
     assert run.data.tags["released.embedding.sha256"] == "ab" * 32
     assert run.data.tags["ledger.head"] == Ledger.open(locate()).head().head
     stored = everything_stored(tmp_path / "store")

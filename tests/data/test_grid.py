@@ -27,27 +27,33 @@ def bin_of(grid: Grid, x: np.ndarray) -> np.ndarray:
     return Cells(0, grid.size, grid.inner).places(x)
 
 
-columns = st.builds(
-    lambda kind, lower, width, transform: Column("v", kind, float(lower), float(lower + width), transform=transform),
-    st.sampled_from(["integer", "numeric"]),
-    st.integers(-1000, 1000),
-    st.integers(1, 200_000),
-    st.sampled_from(["none", "log1p"]),
-)
+@st.composite
+def columns(draw: st.DrawFn) -> Column:
+    lower = draw(st.integers(-1000, 1000))
+    upper = lower + draw(st.integers(1, 200_000))
+    spikes = draw(st.lists(st.integers(lower, upper), max_size=3, unique=True))
+    return Column(
+        "v",
+        draw(st.sampled_from(["integer", "numeric"])),
+        float(lower),
+        float(upper),
+        transform=draw(st.sampled_from(["none", "log1p"])),
+        spikes=tuple(float(spike) for spike in sorted(spikes)),
+    )
 
 
 @settings(deadline=None, max_examples=200)
-@given(column=columns, bins=st.integers(2, 70))
+@given(column=columns(), bins=st.integers(2, 70))
 def test_edges_ascend_and_no_bin_is_empty(column: Column, bins: int) -> None:
     grid = grid_of(column, bins)
-    assert 1 <= grid.size <= bins and len(grid.highs) == grid.size == len(grid.edges) - 1
+    assert 1 <= grid.size <= bins + 2 + 2 * len(column.spikes) and len(grid.highs) == grid.size == len(grid.edges) - 1
     assert all(np.diff(grid.edges) > 0)
     assert all(0 <= low <= high <= 1 for low, high in zip(grid.lows, grid.highs, strict=True))
     assert grid.lows[0] == 0 and grid.highs[-1] == 1
 
 
 @settings(deadline=None, max_examples=200)
-@given(column=columns, bins=st.integers(2, 70), share=st.floats(0, 1))
+@given(column=columns(), bins=st.integers(2, 70), share=st.floats(0, 1))
 def test_what_is_drawn_from_a_bin_is_encoded_into_that_bin(column: Column, bins: int, share: float) -> None:
     grid = grid_of(column, bins)
     low, high, edges = np.array(grid.lows), np.array(grid.highs), np.array(grid.edges)
@@ -71,7 +77,20 @@ def test_few_integers_have_a_bin_each() -> None:
 def test_zero_of_an_amount_of_money_has_a_bin_of_its_own() -> None:
     column = Column("v", "integer", 0.0, 99_999.0, transform="log1p")
     found = bin_of(grid_of(column, 32), units(column, np.array([0, 1, 2, 99_999])))
-    assert found[0] == 0 and found[1] >= 1 and found[3] == grid_of(column, 32).size - 1
+    assert found[0] == 0 and found[1] == 1 and found[3] == grid_of(column, 32).size - 1
+
+
+@settings(deadline=None, max_examples=100)
+@given(column=columns(), bins=st.integers(2, 70))
+def test_a_spike_has_a_bin_of_its_own_and_comes_back_exactly(column: Column, bins: int) -> None:
+    grid = grid_of(column, bins)
+    x = units(column, np.array(column.spikes))
+    own = bin_of(grid, x) if len(x) else np.array([], dtype=int)
+    encoder = encoder_of(column)
+    for spike, place in zip(column.spikes, own, strict=True):
+        assert grid.lows[place] == grid.highs[place]
+        back = encoder.decode(np.array([[grid.lows[place]]]), np.zeros(1, dtype=np.int64))["v"][0]
+        assert back == pytest.approx(spike, rel=1e-9, abs=1e-9)
 
 
 def test_integers_of_a_bin_are_drawn_alike() -> None:

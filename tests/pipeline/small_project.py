@@ -13,6 +13,9 @@ import yaml
 ROOT = Path(__file__).parents[2]
 ROWS = 1_500
 SMALL = {
+    ("method",): "pearl",  # the method with the most releases
+    ("marginals", "train", "iterations"): 300,
+    ("marginals", "train", "num_components"): 50,
     ("pearl", "privatize", "num_frequencies"): 100,
     ("pearl", "auxiliary", "num_pairs"): 256,
     ("pearl", "train", "iterations"): 60,

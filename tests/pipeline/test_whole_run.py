@@ -176,6 +176,18 @@ def test_replace_one_and_merf(another: Project) -> None:
     assert "num_records is 999" in another.repro("account", ok=False)
 
 
+def test_marginals(another: Project) -> None:
+    another.set(method="marginals", privacy__epsilon=5.0)  # a thousand rows are few
+    another.repro("account")
+    privacy = json.loads(another.bytes("reports/privacy.json"))
+    assert (privacy["private"], privacy["method"]) == (True, "marginals")
+    # 14 feature columns: every record adds one count to each of their 91 pairs.
+    assert privacy["queries"][-1]["sensitivity"] == pytest.approx(91**0.5)
+    table = pd.read_parquet(another.root / "data/synthetic/synthetic.parquet")
+    assert len(table) == 700 and table["age"].between(17, 90).all()
+    assert (table["capital-gain"] == 0).mean() > 0.8  # the spike at zero has a cell of its own
+
+
 def test_the_summary_names_results_and_scores(finished: Project) -> None:
     output = finished.run("likeness", "summary")
     for text in ("data/synthetic/synthetic", "PRIVACY_STATEMENT", "reports/index.html", "epsilon", "roc auc hard"):

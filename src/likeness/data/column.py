@@ -13,7 +13,7 @@ TRANSFORMS = ("none", "log1p")
 SPLIT_COLUMN = "__split__"
 # Up to here encode and decode give every integer back exactly, under either transform (float64 has 53 bits).
 LARGEST_INTEGER = 10**12
-_NUMBER_KEYS = ("kind", "lower", "upper", "nullable", "transform", "missing_values")
+_NUMBER_KEYS = ("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values")
 _CATEGORY_KEYS = ("kind", "categories", "other", "nullable", "missing_values")
 
 
@@ -30,6 +30,8 @@ class Column:
         nullable: whether a value may be missing.
         transform: ``log1p`` spreads small values: log(1 + value - lower) is scaled instead of the value.
         missing_values: texts that mean missing, beside the empty cell.
+        spikes: values that are known to be frequent (no gain, a full working week), within the bounds; methods with
+            bins give each a bin of its own.
 
     Raises:
         SchemaError: naming column and rule.
@@ -44,6 +46,7 @@ class Column:
     nullable: bool = False
     transform: str = "none"
     missing_values: tuple[str, ...] = ()
+    spikes: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name or self.name == SPLIT_COLUMN:
@@ -97,6 +100,7 @@ class Column:
             nullable=nullable,
             transform=str(spec.get("transform", "none")),
             missing_values=_texts(name, spec, "missing_values"),
+            spikes=_numbers(name, spec, "spikes"),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,7 +108,7 @@ class Column:
         if self.is_categorical:
             own: dict[str, Any] = {"categories": list(self.categories), "other": self.other}
         else:
-            own = {"lower": self.lower, "upper": self.upper, "transform": self.transform}
+            own = {"lower": self.lower, "upper": self.upper, "transform": self.transform, "spikes": list(self.spikes)}
         return {"kind": self.kind, **own, "nullable": self.nullable, "missing_values": list(self.missing_values)}
 
     def _error(self, rest: str) -> SchemaError:
@@ -123,6 +127,9 @@ class Column:
             whole = self.lower.is_integer() and self.upper.is_integer()
             if not whole or max(abs(self.lower), abs(self.upper)) > LARGEST_INTEGER:
                 raise self._error("is integer, so its bounds must be whole numbers up to 10^12. Or use kind numeric.")
+        for spike in self.spikes:
+            if not self.lower <= spike <= self.upper or (self.kind == "integer" and not spike.is_integer()):
+                raise self._error(f"has a spike at {spike:g}. Spikes must lie within the bounds and be of the kind.")
 
     def _check_categories(self) -> None:
         if not self.categories:
@@ -144,6 +151,15 @@ def _number(name: str, spec: Mapping[str, Any], key: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise SchemaError(f"column '{name}': {key} must be a number.")
     return float(value)
+
+
+def _numbers(name: str, spec: Mapping[str, Any], key: str) -> tuple[float, ...]:
+    values = spec.get(key, ())
+    if not isinstance(values, list | tuple) or any(
+        isinstance(v, bool) or not isinstance(v, int | float) for v in values
+    ):
+        raise SchemaError(f"column '{name}': {key} must be a list of numbers.")
+    return tuple(sorted({float(value) for value in values}))
 
 
 def _texts(name: str, spec: Mapping[str, Any], key: str) -> tuple[str, ...]:

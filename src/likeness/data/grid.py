@@ -2,10 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from likeness.data.column import Column
+
+_NARROW = 1e-9  # half the width of a spike's bin, on the unit scale
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,7 @@ class Grid:
     that rounding gives each of them its share and none of another bin.
 
     Attributes:
-        edges: ascending, one more than there are bins; the outer ones of an integer column lie outside [0, 1].
+        edges: ascending, one more than there are bins; the outer ones may lie outside [0, 1].
         lows, highs: per bin, within [0, 1].
     """
 
@@ -37,20 +40,37 @@ class Grid:
 
 
 def grid_of(column: Column, bins: int) -> Grid:
-    """At most ``bins`` bins of equal width on the column's unit scale (after its public transform).
+    """Bins of equal width on the column's unit scale (after its public transform), and one for each declared spike.
 
     An integer column has at most one bin an integer, and no bin without one: narrow bins at the dense end of a
-    logarithm fall together. Zero, where it is the lower bound of a log1p column, has a bin of its own.
+    logarithm fall together. The lower bound of an integer log1p column (mostly the zero of an amount) is a spike
+    without being declared.
     """
-    if column.kind == "numeric":
-        edges = tuple(float(edge) for edge in np.linspace(0, 1, bins + 1))
-        return Grid(edges, edges[:-1], edges[1:])
+    return _integer_grid(column, bins) if column.kind == "integer" else _numeric_grid(column, bins)
+
+
+def _integer_grid(column: Column, bins: int) -> Grid:
     lower, upper = (round(bound) for bound in column.bounds)
-    firsts = sorted({first for first in _first_integers(column, bins) if lower < first <= upper} | {lower})
+    spikes = {round(spike) for spike in column.spikes} | ({lower} if column.transform == "log1p" else set())
+    starts = {lower, *_first_integers(column, bins), *spikes, *(spike + 1 for spike in spikes)}
+    firsts = sorted(first for first in starts if lower <= first <= upper)
     lasts = [first - 1 for first in firsts[1:]] + [upper]
     edges = tuple(_unit(column, first - 0.5) for first in [*firsts, upper + 1])
     lows = tuple(_unit(column, first) for first in firsts)
     return Grid(edges, lows, tuple(_unit(column, last) for last in lasts))
+
+
+def _numeric_grid(column: Column, bins: int) -> Grid:
+    spikes = [_unit(column, spike) for spike in column.spikes]
+    between = [
+        edge for edge in np.linspace(0, 1, bins + 1).tolist() if all(abs(edge - s) > 2 * _NARROW for s in spikes)
+    ]
+    edges = sorted([*between, *(s - _NARROW for s in spikes), *(s + _NARROW for s in spikes)])
+    middles = [(low + high) / 2 for low, high in pairwise(edges)]
+    at = [next((s for s in spikes if abs(s - middle) < _NARROW), None) for middle in middles]
+    lows = [max(0.0, low) if s is None else s for s, low in zip(at, edges[:-1], strict=True)]
+    highs = [min(1.0, high) if s is None else s for s, high in zip(at, edges[1:], strict=True)]
+    return Grid(tuple(edges), tuple(lows), tuple(highs))
 
 
 def _first_integers(column: Column, bins: int) -> list[int]:

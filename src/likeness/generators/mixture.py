@@ -77,24 +77,9 @@ class ProductMixture(nn.Module):
         """Dense encoded rows, shape (n, width), from public randomness."""
         probabilities, weights = self()
         components = systematic(weights, labels, generator)
-        x = torch.zeros(len(labels), self.width, dtype=torch.float64)
-        rows = torch.arange(len(labels))
-        for column, part in zip(self.columns, torch.split(probabilities, self.sizes, dim=1), strict=True):
-            chosen = systematic(part, components, generator)
-            start = column.cells.start
-            if column.cells.edges is None:
-                x[rows, start + chosen] = 1
-                continue
-            edges, lows, highs = (
-                torch.tensor(values, dtype=torch.float64) for values in (column.edges, column.lows, column.highs)
-            )
-            bins = chosen.clamp(max=len(lows) - 1)
-            share = torch.rand(len(labels), generator=generator, dtype=torch.float64)
-            value = edges[bins] + share * (edges[bins + 1] - edges[bins])
-            x[:, start] = torch.minimum(torch.maximum(value, lows[bins]), highs[bins])
-            if column.cells.missing:
-                x[:, start + 1] = (chosen == column.cells.size - 1).double()
-        return x
+        parts = torch.split(probabilities, self.sizes, dim=1)
+        chosen = torch.stack([systematic(part, components, generator) for part in parts], dim=1)
+        return rows_from_cells(self.columns, self.width, chosen, generator)
 
     def spec(self) -> dict[str, Any]:
         """Everything but the parameters, as JSON."""
@@ -111,3 +96,32 @@ class ProductMixture(nn.Module):
         """Inverse of :meth:`spec`."""
         columns = [MixtureColumn.from_dict(column) for column in spec["columns"]]
         return cls(columns, spec["num_classes"], spec["num_components"], spec["width"])
+
+
+def rows_from_cells(columns: Sequence[MixtureColumn], width: int, chosen: Tensor, generator: torch.Generator) -> Tensor:
+    """Dense encoded rows from the cell of each column; a number is drawn from its bin.
+
+    Args:
+        columns: in order. width: of the dense row. chosen: cells, shape (n, columns), int64.
+        generator: public randomness.
+
+    Returns:
+        shape (n, width), float64.
+    """
+    x = torch.zeros(len(chosen), width, dtype=torch.float64)
+    rows = torch.arange(len(chosen))
+    for column, own in zip(columns, chosen.T, strict=True):
+        start = column.cells.start
+        if column.cells.edges is None:
+            x[rows, start + own] = 1
+            continue
+        edges, lows, highs = (
+            torch.tensor(values, dtype=torch.float64) for values in (column.edges, column.lows, column.highs)
+        )
+        bins = own.clamp(max=len(lows) - 1)
+        share = torch.rand(len(chosen), generator=generator, dtype=torch.float64)
+        value = edges[bins] + share * (edges[bins + 1] - edges[bins])
+        x[:, start] = torch.minimum(torch.maximum(value, lows[bins]), highs[bins])
+        if column.cells.missing:
+            x[:, start + 1] = (own == column.cells.size - 1).double()
+    return x

@@ -27,6 +27,7 @@ from likeness.release.released import Released
 if TYPE_CHECKING:
     import torch
 
+    from likeness.generators.mixture import MixtureColumn
     from likeness.generators.saved import Generator
     from likeness.generators.training import Objective
 
@@ -50,7 +51,7 @@ class PlanSettings:
 class Privatize:
     """Section ``marginals.privatize``."""
 
-    bins: int = 32
+    bins: int = 16
     max_coordinates: int = 20_000_000
 
     def __post_init__(self) -> None:
@@ -114,14 +115,19 @@ class Marginals(Method):
 
     def build_generator(self, context: Context) -> "Generator":
         """A mixture of products over the same cells."""
-        from likeness.generators.mixture import MixtureColumn, ProductMixture
+        from likeness.generators.mixture import ProductMixture
 
-        columns = [
+        layout = context.layout
+        return ProductMixture(self.columns(context), layout.num_classes, self.train.num_components, layout.width)
+
+    def columns(self, context: Context) -> "list[MixtureColumn]":
+        """Cells of each feature column, and how a number is drawn from its bin."""
+        from likeness.generators.mixture import MixtureColumn
+
+        return [
             MixtureColumn(cells) if grid is None else MixtureColumn(cells, grid.edges, grid.lows, grid.highs)
             for cells, grid in self._columns(context)
         ]
-        layout = context.layout
-        return ProductMixture(columns, layout.num_classes, self.train.num_components, layout.width)
 
     def start(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"

@@ -1,0 +1,139 @@
+"""What the benchmarks share: public tables, one run of a method in memory, scores, results in a CSV file."""
+
+import dataclasses
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from likeness.artifacts import context, load_schema, plan_of
+from likeness.data.digests import typed_digest
+from likeness.data.encoding import Encoder
+from likeness.data.schema import Schema
+from likeness.data.sources import read_source
+from likeness.evaluation.marginals import marginal_table
+from likeness.evaluation.utility import train_on_synthetic_test_on_real
+from likeness.methods import method_from
+from likeness.methods.fit import fit
+from likeness.params import Params, load_params
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.release.door import Dataset, release
+from likeness.release.released import from_bytes
+from likeness.release.terms import Records
+from likeness.rng import public
+from likeness.rows import split_parts
+
+SHARED = Path("../shared/data")
+METRICS = ["roc_auc_hard", "roc_auc_score", "average_precision_hard", "average_precision_score", "f1", "accuracy"]
+_MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A public table, split."""
+
+    params: Params
+    schema: Schema
+    train: pd.DataFrame
+    test: pd.DataFrame
+
+
+def load(name: str) -> Table:
+    """``adult`` (bundled), or ``census`` or ``covtype`` from the shared folder.
+
+    Raises:
+        SystemExit: the file is not there, with the way to get it.
+    """
+    params = load_params()
+    if name != "adult":
+        source = SHARED / f"{name}.parquet"
+        if not source.exists():
+            raise SystemExit(
+                f"{source} is missing. It is the UCI table as Parquet: columns as in data/schema/{name}.yaml"
+            )
+        column = "split" if name == "census" else None
+        split = dataclasses.replace(params.ingest.split, column=column)
+        ingest = dataclasses.replace(params.ingest, source=str(source), schema=f"data/schema/{name}.yaml", split=split)
+        params = dataclasses.replace(
+            params, ingest=ingest, privacy=dataclasses.replace(params.privacy, identity=f"uci-{name}")
+        )
+    schema = load_schema(params)
+    table, column_values = read_source(Path(params.ingest.source), schema, params.ingest.split.column)
+    parts = split_parts(params, schema, table, column_values)
+    return Table(params, schema, table[parts == "train"], table[parts == "test"])
+
+
+def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
+    """One noise draw: release, train, sample, in a ledger of its own. As many rows as params ask."""
+    schema, own, method, plan = load_schema(params), context(params), method_from(params), plan_of(params)
+    encoder = Encoder(schema)
+    codes = encoder.encode(train)
+
+    def rows() -> Iterator[Records]:
+        for start in range(0, len(codes), 8192):
+            chunk = codes.iloc[start : start + 8192]
+            yield Records(encoder.expand(chunk), encoder.labels(chunk))
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
+        ledger = Ledger.create(locate())
+        ledger.declare_identity(plan.identity, Adjacency(plan.adjacency), plan.epsilon, plan.delta)
+        dataset = Dataset(plan.identity, typed_digest(train, schema, ledger.key), str(draw))
+        auxiliary = {
+            query.name: from_bytes(release(query, plan, dataset, ledger, rows), query.name)
+            for query in method.auxiliary_queries(own)
+        }
+        query = method.embedding_query(own, auxiliary)
+        embedding = from_bytes(release(query, plan, dataset, ledger, rows), query.name)
+    saved, _ = fit(method, own, auxiliary, embedding, params.train.device, params.train.threads)
+    return encoder.decode(*saved.draw(params.sample.rows, params.sample.seed))
+
+
+def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
+    """Mean of the 12 classifiers on the test rows; mean total variation by order, against training and test rows."""
+    schema, settings = table.schema, table.params.evaluate
+    scores = train_on_synthetic_test_on_real(
+        _at_most(synthetic, settings.seed), _at_most(table.test, settings.seed), schema, settings.seed, max_workers=2
+    )
+    found = {metric: float(scores[metric].mean()) for metric in METRICS}
+    for name, real in (("train", table.train), ("test", table.test)):
+        rows = marginal_table(real, synthetic, schema, (1, 2, 3), settings.bins, settings.max_tuples, settings.seed)
+        means = rows.groupby("order")["total_variation"].mean()
+        found.update({f"tv_{order}_{name}": float(value) for order, value in means.items()})
+    return found
+
+
+def _at_most(table: pd.DataFrame, seed: int) -> pd.DataFrame:
+    if len(table) <= _MOST_ROWS:
+        return table
+    return table.iloc[sorted(public(seed, "benchmarks.rows").choice(len(table), _MOST_ROWS, replace=False))]
+
+
+def read_results(path: Path, keys: list[str]) -> pd.DataFrame:
+    """Rows so far."""
+    return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=keys)
+
+
+def keep(path: Path, row: dict[str, object], keys: list[str]) -> None:
+    """Add a row to the CSV file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pd.concat([read_results(path, keys), pd.DataFrame([row])]).to_csv(path, index=False, float_format="%.6g")
+    print(row, flush=True)
+
+
+def markdown(results: pd.DataFrame, keys: list[str], columns: list[str]) -> str:
+    """Mean ± standard deviation over draws, one line for each combination of keys."""
+    header = [*keys, "draws", *columns]
+    lines = [
+        "| " + " | ".join(header) + " |",
+        "| " + " | ".join(["---"] * len(keys) + ["---:"] * (1 + len(columns))) + " |",
+    ]
+    for names, rows in results.groupby(keys, sort=False, dropna=False):
+        cells = [f"{rows[c].mean():.3f}" + (f" ± {rows[c].std():.3f}" if len(rows) > 1 else "") for c in columns]
+        draws = str(len(rows)) if rows["draw"].max() > 0 else "-"
+        lines.append("| " + " | ".join([*(str(name) for name in names), draws, *cells]) + " |")
+    return "\n".join(lines)
