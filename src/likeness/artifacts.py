@@ -65,11 +65,13 @@ def context(params: Params) -> Context:
 
 
 def plan_of(params: Params) -> Plan:
-    """The plan, from public settings alone."""
+    """The plan, from public settings alone; refused where a later stage could not answer it."""
+    recipe = method_from(params)
+    recipe.check(context(params))
     return make_plan(
         method=params.method,
         identity=params.privacy.identity,
-        shares=method_from(params).shares(),
+        shares=recipe.shares(),
         epsilon=params.privacy.epsilon,
         delta=params.privacy.delta,
         adjacency=Adjacency(params.privacy.adjacency),

@@ -1,5 +1,6 @@
 """Contract of every registered method, on a toy table: plan, both adjacencies, the door, training, sampling."""
 
+import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import yaml
 
 from likeness.data.layout import Layout
 from likeness.data.schema import Schema
+from likeness.errors import PlanError
 from likeness.generators.saved import SavedGenerator
 from likeness.methods import METHODS, Context, Method
 from likeness.methods.base import class_weights
@@ -61,9 +63,13 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
 }
 
 
+SHIPPED = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text())
+SECTION = SHIPPED["marginals"]
+
+
 def small(name: str) -> Method:
     """The shipped settings, cut down to a toy."""
-    section = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text())[name]
+    section = copy.deepcopy(SHIPPED[name])
     for part, values in SMALL[name].items():
         section[part].update(values)
     return build(METHODS[name], section, name)
@@ -134,3 +140,14 @@ def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(
     assert x[labels == 1, 0].mean() - x[labels == 0, 0].mean() > 0.2
     assert x[labels == 1, -1].mean() - x[labels == 0, -1].mean() > 0.5
     assert labels.mean() == pytest.approx(1 / 3, abs=0.06)
+
+
+def test_what_cannot_be_released_is_refused_before_anything_is_spent() -> None:
+    method = build(METHODS["marginals"], {**SECTION, "privatize": {"bins": 16, "max_coordinates": 50}}, "marginals")
+    with pytest.raises(PlanError, match=r"would release \d+ coordinates .* Lower marginals.privatize.bins"):
+        method.check(context(Adjacency.ADD_REMOVE_ONE))
+    lonely = Schema("t", "made up", "none", None, (SCHEMA.column("a"),))
+    with pytest.raises(PlanError, match="there is no pair"):
+        small("marginals").check(Context(lonely, "add_remove_one", None, 0))
+    for name in METHODS:
+        small(name).check(context(Adjacency.ADD_REMOVE_ONE))

@@ -55,6 +55,14 @@ class Method(ABC):
     def shares(self) -> list[QueryShare]:
         """The queries and their shares of ρ, in the order in which they are released."""
 
+    def check(self, context: Context) -> None:
+        """Refuse, before anything is spent, what could not be released later. Nothing by default.
+
+        Raises:
+            PlanError: saying why.
+        """
+        return None
+
     @abstractmethod
     def auxiliary_queries(self, context: Context) -> list[Query]:
         """Queries of the auxiliary stage."""

@@ -96,6 +96,12 @@ class Marginals(Method):
             QueryShare(EMBEDDING, "privatize", self.plan.shares.embedding),
         ]
 
+    def check(self, context: Context) -> None:
+        """Two feature columns at least, and no more coordinates than allowed."""
+        if len(context.schema.feature_columns) < 2:
+            raise PlanError("marginals needs two feature columns at least: there is no pair. Use method pearl or merf.")
+        self.embedding_query(context, {})
+
     def auxiliary_queries(self, context: Context) -> list[Query]:
         """Counts by class."""
         return [class_counts_query(context)]
