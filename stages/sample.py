@@ -8,13 +8,15 @@ from likeness.data.encoding import Encoder
 from likeness.generators.saved import SavedGenerator
 from likeness.params import Params
 from likeness.stage import run_stage
-from likeness.synthetic import write_synthetic
+from likeness.synthetic import conditions, write_synthetic
 
 
 def main(params: Params) -> None:
     """Draw rows and decode them to the original columns."""
-    x, labels = SavedGenerator.load(GENERATOR).draw(params.sample.rows, params.sample.seed)
-    write_synthetic(Encoder(load_schema(params)).decode(x, labels))
+    schema, sample = load_schema(params), params.sample
+    label, cells = conditions(sample.where, schema)
+    x, labels = SavedGenerator.load(GENERATOR).draw(sample.rows, sample.seed, label, cells)
+    write_synthetic(Encoder(schema).decode(x, labels))
 
 
 if __name__ == "__main__":

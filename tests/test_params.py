@@ -45,6 +45,7 @@ def test_the_shipped_file_holds_every_method(tmp_path: Path, name: str) -> None:
         (("method",), "magic", r"method must be one of marginals, merf, pearl"),
         (("sample", "rows"), 0, r"sample\.rows must be at least 1"),
         (("sample", "rows"), 1.5, r"sample\.rows must be of type int"),
+        (("sample", "where"), "income", r"sample\.where must be a mapping"),
         (("sample", "rows"), True, r"sample\.rows must be of type int"),
         (("pearl", "train", "hidden"), 128, r"pearl\.train\.hidden must be a list"),
         (("pearl", "train", "schedule"), "wild", r"train\.schedule must be one of constant, cosine"),

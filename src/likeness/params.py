@@ -99,6 +99,7 @@ class Sample:
 
     rows: int
     seed: int = 0
+    where: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -217,6 +218,8 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
             raise ParamsError(f"{where} must be a list, got {value!r}")
         return tuple(_convert(item, arguments[0], f"{where}[{place}]") for place, item in enumerate(value))
     if origin is not None and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping):
+            raise ParamsError(f"{where} must be a mapping from names to values, got {value!r}")
         return value
     if hint is float and not isinstance(value, bool):
         try:

@@ -1,17 +1,49 @@
 """The synthetic table on disk: Parquet and CSV, each tied to the generator that made it."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.artifacts import GENERATOR, SYNTHETIC
 from likeness.canonical import sha256_bytes
-from likeness.errors import ArtifactError
+from likeness.data.schema import Schema
+from likeness.errors import ArtifactError, ParamsError
+from likeness.params import allowed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 _LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
+
+
+def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, dict[int, int]]:
+    """What ``sample.where`` gives: the class, and the category of feature columns by their place.
+
+    Args:
+        where: from the name of a categorical column to one of its categories; null for missing.
+
+    Raises:
+        ParamsError: naming the key, the value and what is allowed.
+    """
+    label, cells = None, {}
+    names = [column.name for column in schema.feature_columns]
+    for name, value in where.items():
+        key = f"sample.where.{name}"
+        allowed(key, name, schema.names)
+        column = schema.column(name)
+        if not column.is_categorical:
+            raise ParamsError(f"{key}: only categorical and ordinal columns can be given, '{name}' is {column.kind}")
+        if value is None and column.nullable:
+            cells[names.index(name)] = len(column.categories)
+            continue
+        allowed(key, str(value), column.categories)
+        place = column.categories.index(str(value))
+        if name in names:
+            cells[names.index(name)] = place
+        else:
+            label = place
+    return label, cells
 
 
 def write_synthetic(table: "DataFrame") -> None:

@@ -73,12 +73,44 @@ class ProductMixture(nn.Module):
         return torch.cat(parts, dim=1), torch.softmax(self.weights, dim=1)
 
     @torch.no_grad()
-    def draw(self, labels: Tensor, generator: torch.Generator) -> Tensor:
-        """Dense encoded rows, shape (n, width), from public randomness."""
+    def likelihood(self, cells: Mapping[int, int]) -> Tensor:
+        """Probability of given cells in each component, shape (K,), float64.
+
+        Args:
+            cells: from the place of a column to its cell.
+        """
+        probabilities, _ = self()
+        parts = torch.split(probabilities.double(), self.sizes, dim=1)
+        result = torch.ones(len(self.logits), dtype=torch.float64)
+        for place, cell in cells.items():
+            result = result * parts[place][:, cell]
+        return result
+
+    @torch.no_grad()
+    def class_likelihood(self, cells: Mapping[int, int]) -> Tensor:
+        """Probability of given cells in each class, shape (num_classes,), float64."""
+        _, weights = self()
+        result: Tensor = weights.double() @ self.likelihood(cells)
+        return result
+
+    @torch.no_grad()
+    def draw(self, labels: Tensor, generator: torch.Generator, cells: Mapping[int, int] | None = None) -> Tensor:
+        """Dense encoded rows, shape (n, width), from public randomness.
+
+        Args:
+            labels: classes, shape (n,). generator: public randomness.
+            cells: what is given, from the place of a column to its cell. Within a component columns are independent, so
+                the rows come from the model's exact conditional distribution, by Bayes' rule on the components.
+        """
+        given = dict(cells or {})
         probabilities, weights = self()
-        components = systematic(weights, labels, generator)
+        posterior = weights.double() * self.likelihood(given)
+        posterior = posterior / posterior.sum(dim=1, keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)
+        components = systematic(posterior, labels, generator)
         parts = torch.split(probabilities, self.sizes, dim=1)
         chosen = torch.stack([systematic(part, components, generator) for part in parts], dim=1)
+        for place, cell in given.items():
+            chosen[:, place] = cell
         return rows_from_cells(self.columns, self.width, chosen, generator)
 
     def spec(self) -> dict[str, Any]:

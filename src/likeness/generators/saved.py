@@ -1,6 +1,7 @@
 """A trained generator on disk: weights as safetensors, everything else as JSON. No pickle."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from likeness.errors import ArtifactError
+from likeness.errors import ArtifactError, ParamsError
 from likeness.generators.mixture import ProductMixture
 from likeness.generators.sampling import systematic
 from likeness.generators.tabular import TabularGenerator
@@ -65,16 +66,27 @@ class SavedGenerator:
         network.eval()
         return cls(network, tuple(spec["class_weights"]), spec["provenance"])
 
-    def draw(self, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    def draw(
+        self, rows: int, seed: int, label: int | None = None, cells: Mapping[int, int] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Draw encoded rows; more rows cost no privacy.
 
         Args:
             rows: how many. seed: public; the same seed gives the same rows.
+            label: the class that all rows shall have; None: as in the data.
+            cells: what else is given, from the place of a feature column to its category.
 
         Returns:
             x of shape (rows, width), float64, and classes of shape (rows,), int64.
+
+        Raises:
+            ParamsError: the generator cannot be conditioned so, or what is given never happens in the model.
         """
         generator = torch.Generator().manual_seed(public_seed(seed, "sample"))
-        weights = torch.tensor([self.class_weights], dtype=torch.float64)
-        labels = systematic(weights, torch.zeros(rows, dtype=torch.int64), generator)
-        return self.network.draw(labels, generator).double().numpy(), labels.numpy()
+        weights = torch.tensor(self.class_weights, dtype=torch.float64) * self.network.class_likelihood(cells or {})
+        if label is not None:
+            weights = weights * (torch.arange(len(weights)) == label)
+        if not float(weights.sum()) > 0:
+            raise ParamsError("sample.where: no such row can come from the model. Ask for something less rare.")
+        labels = systematic(weights[None] / weights.sum(), torch.zeros(rows, dtype=torch.int64), generator)
+        return self.network.draw(labels, generator, cells).double().numpy(), labels.numpy()

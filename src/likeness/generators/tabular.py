@@ -1,6 +1,6 @@
 """A conditional generator of encoded rows: one head a column."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from likeness.data.layout import Layout
+from likeness.errors import ParamsError
 
 _ROWS = 10_000  # rows made at once
 
@@ -58,9 +59,22 @@ class TabularGenerator(nn.Module):
         outputs.append(torch.sigmoid(raw[:, position:]))
         return torch.cat(outputs, dim=1)
 
+    def class_likelihood(self, cells: Mapping[int, int]) -> Tensor:
+        """1 for every class where nothing is given.
+
+        Raises:
+            ParamsError: a column beside the label is given; the network only knows how to condition on the class.
+        """
+        if cells:
+            raise ParamsError(
+                "sample.where: this generator can be asked for a class only; method marginals for any category"
+            )
+        return torch.ones(self.layout.num_classes, dtype=torch.float64)
+
     @torch.no_grad()
-    def draw(self, labels: Tensor, generator: torch.Generator) -> Tensor:
-        """Rows with one category a block, shape (n, width), from public randomness."""
+    def draw(self, labels: Tensor, generator: torch.Generator, cells: Mapping[int, int] | None = None) -> Tensor:
+        """Rows with one category a block, shape (n, width), from public randomness; ``cells`` must be empty."""
+        self.class_likelihood(cells or {})
         return torch.cat([self._draw(part, generator) for part in torch.split(labels, _ROWS)])
 
     def _draw(self, labels: Tensor, generator: torch.Generator) -> Tensor:
