@@ -1,5 +1,6 @@
-"""The command line: ``likeness ledger ...`` and ``likeness summary``."""
+"""The command line: ``likeness ledger ...``, ``summary``, ``bundle``, ``verify`` and ``sample``."""
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -114,6 +115,70 @@ def summary() -> None:
     from likeness.summary import summary_text
 
     typer.echo(summary_text(Path()))
+
+
+@app.command("bundle")
+def bundle_(
+    target: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .zip.")] = Path("bundle"),
+) -> None:
+    """Put all that may be published about the last run in one place, and nothing else."""
+    from likeness.bundle import write_bundle
+    from likeness.params import load_params
+
+    names = write_bundle(load_params(), target)
+    typer.echo(f"{target}: {len(names)} files. Verify it anywhere: likeness verify {target}")
+
+
+@app.command()
+def verify(
+    path: Annotated[Path, typer.Argument(help="A bundle: a folder or a zip file.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
+) -> None:
+    """Recompute everything that a bundle claims. Exit code 0: all right; 1: something is wrong."""
+    from likeness.verifier import verify as checks_of
+
+    checks = checks_of(path)
+    if as_json:
+        typer.echo(json.dumps([vars(check) for check in checks], indent=1))
+    else:
+        words = {True: "ok", False: "WRONG", None: "not tested"}
+        for check in checks:
+            typer.echo(f"{words[check.passed]:<11}{check.name:<16}{check.text}")
+    wrong = [check.name for check in checks if check.passed is False]
+    if wrong:
+        typer.echo(f"verdict: WRONG ({', '.join(wrong)}). Do not trust this bundle.", err=True)
+        raise typer.Exit(1)
+    typer.echo("verdict: everything that could be tested is right", err=as_json)
+
+
+@app.command()
+def sample(
+    path: Annotated[Path, typer.Argument(help="A bundle: a folder or a zip file.")],
+    rows: Annotated[int, typer.Option(min=1, help="How many rows. They cost no privacy.")],
+    out: Annotated[Path, typer.Option(help="A .csv or .parquet file.")],
+    seed: Annotated[int, typer.Option(help="Public; the same seed gives the same rows.")] = 0,
+    where: Annotated[list[str] | None, typer.Option(help="COLUMN=CATEGORY; may be given several times.")] = None,
+) -> None:
+    """Draw more rows from a bundle, on any machine."""
+    from likeness.verifier import draw, opened
+
+    if out.suffix not in (".csv", ".parquet"):
+        raise LikenessError(f"--out {out} must end in .csv or .parquet")
+    given = dict(_pair(text) for text in where or [])
+    with opened(path) as folder:
+        table = draw(folder, rows, seed, given)
+    if out.suffix == ".csv":
+        table.to_csv(out, index=False)
+    else:
+        table.to_parquet(out, index=False)
+    typer.echo(f"{out}: {rows:,} rows")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise LikenessError(f"--where {text}: write COLUMN=CATEGORY")
+    return name, value
 
 
 def _home() -> "Home":

@@ -90,6 +90,7 @@ def _privacy_json(
             "stages": {stage: [_finite(value) for value in curve] for stage, curve in total.stages.items()},
         },
         "queries": queries,
+        "sample": {"rows": params.sample.rows, "seed": params.sample.seed, "where": dict(params.sample.where)},
         "outputs": check_synthetic(),
         "ledger": {
             "id": ledger.id,

@@ -77,6 +77,16 @@ def test_a_second_slot_is_a_plan_of_its_own(ledger: Ledger) -> None:
         ledger.reserve(request("k3", 0.1 * CAP, plan_rho=0.6 * CAP, slot="2"))  # 0.1 fits, the plan does not
 
 
+def test_two_plans_at_once_never_exceed_the_cap(ledger: Ledger) -> None:
+    """Both may start, one may not finish: PRIVACY.md says so."""
+    ledger.reserve(request("a1", 0.1 * CAP, plan="a", plan_rho=0.6 * CAP))
+    ledger.reserve(request("b1", 0.1 * CAP, plan="b", plan_rho=0.6 * CAP))
+    ledger.reserve(request("a2", 0.5 * CAP, plan="a", plan_rho=0.6 * CAP))
+    with pytest.raises(BudgetError, match="over budget"):
+        ledger.reserve(request("b2", 0.5 * CAP, plan="b", plan_rho=0.6 * CAP))
+    assert ledger.budget("people").spent_rho == pytest.approx(0.7 * CAP)
+
+
 @pytest.mark.parametrize("rho", [0.0, -1.0, math.nan])
 def test_nothing_is_free(ledger: Ledger, rho: float) -> None:
     before = len(ledger.records())

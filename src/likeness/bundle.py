@@ -1,0 +1,158 @@
+"""The release bundle: everything that may be published about a run, in one folder or zip file, and nothing else."""
+
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from likeness.artifacts import AUXILIARY, EMBEDDING, GENERATOR, PLAN, SYNTHETIC, open_ledger, read_json, write_json
+from likeness.canonical import sha256_bytes
+from likeness.data.schema import Schema
+from likeness.errors import ArtifactError, ReleaseError
+from likeness.params import Params
+from likeness.privacy.chain import Record
+from likeness.privacy.plan import Plan
+from likeness.statement import account, statement
+
+PRIVACY, STATEMENT, CARD, SCHEMA = "privacy.json", "PRIVACY_STATEMENT.md", "README.md", "schema.yaml"
+PLAN_FILE, LEDGER, CHECKSUMS = "plan.json", "ledger.jsonl", "SHA256SUMS"
+TABLE, TABLE_CSV = "synthetic.parquet", "synthetic.csv"
+SPEC, WEIGHTS = "generator/spec.json", "generator/weights.safetensors"
+RELEASED = "released"
+ALWAYS = (PRIVACY, STATEMENT, CARD, SCHEMA, PLAN_FILE, LEDGER, CHECKSUMS, TABLE, TABLE_CSV, SPEC, WEIGHTS)
+"""Every name that a bundle has, beside ``released/QUERY.safetensors``."""
+
+
+def allowed_name(name: str) -> bool:
+    """Whether a bundle may hold a file of that name."""
+    path = Path(name)
+    return name in ALWAYS or (
+        path.parent == Path(RELEASED) and path.suffix == ".safetensors" and path.stem.isidentifier()
+    )
+
+
+def write_bundle(params: Params, target: Path) -> list[str]:
+    """Write the bundle of the run in the working folder; a target that ends in .zip becomes a zip file.
+
+    The account is made anew, so that nothing is bundled that does not belong together or that the ledger does not know.
+
+    Returns:
+        names of the files in it.
+
+    Raises:
+        ReleaseError: the run is not private, or its files do not belong together.
+        ArtifactError: the target exists, or a file is missing.
+    """
+    if target.exists():
+        raise ArtifactError(f"{target} exists. Delete it, or give another name.")
+    ledger = open_ledger(params)
+    plan = Plan.from_dict(read_json(PLAN))
+    privacy = account(params, plan, ledger)
+    if not privacy["private"]:
+        raise ReleaseError("epsilon is inf: the run is NOT PRIVATE, there is nothing that may be published.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bundle") as temporary:
+        folder = Path(temporary) / "bundle"
+        _copy(params, folder)
+        write_json(folder / PRIVACY, privacy)
+        (folder / STATEMENT).write_text(statement(privacy))
+        (folder / CARD).write_text(_card(privacy, Schema.load(params.ingest.schema)))
+        extract = chain_extract(ledger.records(), params.privacy.identity)
+        (folder / LEDGER).write_text("".join(json.dumps(record, sort_keys=True) + "\n" for record in extract))
+        names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+        stray = [name for name in names if not allowed_name(name)]
+        if stray:
+            raise ReleaseError(f"{stray[0]} may not be in a bundle")
+        sums = "".join(f"{sha256_bytes((folder / name).read_bytes())}  {name}\n" for name in names)
+        (folder / CHECKSUMS).write_text(sums)
+        names = sorted([*names, CHECKSUMS])
+        if target.suffix == ".zip":
+            packed = Path(temporary) / "bundle.zip"
+            _zip(folder, names, packed)
+            packed.replace(target)
+        else:
+            folder.replace(target)
+    return names
+
+
+def chain_extract(records: Sequence[Record], identity: str) -> list[dict[str, Any]]:
+    """The chain for a verifier: records about these people whole, of all others only their links.
+
+    The digests prove that nothing was left out between them, without telling what else the ledger holds.
+    """
+    own = {str(r.body["key"]) for r in records if r.kind == "reserve" and r.body["identity"] == identity}
+    found = []
+    for record in records:
+        body = record.body
+        ours = record.kind == "genesis" or body.get("identity") == identity or body.get("key") in own
+        whole = {"time": record.time, "kind": record.kind, "body": body} if ours else {}
+        found.append({"seq": record.seq, "previous": record.previous, "digest": record.digest, **whole})
+    return found
+
+
+def _copy(params: Params, folder: Path) -> None:
+    """Copy the artifacts that may be published."""
+    sources = {
+        TABLE: SYNTHETIC.with_suffix(".parquet"),
+        TABLE_CSV: SYNTHETIC.with_suffix(".csv"),
+        SPEC: GENERATOR / "spec.json",
+        WEIGHTS: GENERATOR / "weights.safetensors",
+        SCHEMA: Path(params.ingest.schema),
+        PLAN_FILE: PLAN,
+        f"{RELEASED}/{EMBEDDING.name}": EMBEDDING,
+        **{f"{RELEASED}/{path.name}": path for path in sorted(AUXILIARY.glob("*.safetensors"))},
+    }
+    for name, source in sources.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, folder / name)
+        (folder / name).chmod(0o644)  # the ledger's store is read-only, and so would be its copy
+
+
+def _zip(folder: Path, names: Sequence[str], target: Path) -> None:
+    """The same files give the same zip file: no times, fixed order."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(zipfile.ZipInfo(name), (folder / name).read_bytes(), zipfile.ZIP_DEFLATED)
+
+
+def _card(privacy: dict[str, Any], schema: Schema) -> str:
+    """A data card in the conventions of Hugging Face: YAML front matter, then Markdown."""
+    rows = privacy["sample"]["rows"]
+    sizes = [(10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M")]
+    size = next((name for most, name in sizes if rows < most), "n>10M")
+    total = privacy["total"]
+    lines = [
+        "---",
+        f"pretty_name: {json.dumps(f'{schema.name} (synthetic, differentially private)')}",
+        "tags: [synthetic, tabular, differential-privacy]",
+        f"size_categories: [{json.dumps(size)}]",
+        "configs:",
+        "- config_name: default",
+        f"  data_files: {TABLE}",
+        "---",
+        "",
+        f"# {schema.name}: synthetic rows",
+        "",
+        f"{rows:,} synthetic rows; none of them is a person. Made by the method `{privacy['method']}` of Likeness from "
+        f"{len(privacy['queries'])} noisy statistics, ε = {total['epsilon_rdp']:.6g} at δ = {total['delta']:g} "
+        f"({privacy['adjacency']}, unit: {privacy['unit']}). [{STATEMENT}]({STATEMENT}) says what that promises and "
+        "what it does not.",
+        "",
+        f"Source of the public schema: {schema.source}",
+        "",
+        "| file | what |",
+        "| --- | --- |",
+        f"| `{TABLE}`, `{TABLE_CSV}` | the table |",
+        "| `generator/` | the generator: `likeness sample` draws more rows, at no cost of privacy |",
+        "| `released/` | the noisy statistics, each with its receipt |",
+        f"| `{PRIVACY}`, `{PLAN_FILE}` | the account and the plan, for machines |",
+        f"| `{LEDGER}` | the ledger's chain: entries about these people (who asked, when); of others the links |",
+        f"| `{CHECKSUMS}` | `sha256sum --check {CHECKSUMS}` |",
+        "",
+        "Trust nothing of this: `likeness verify` recomputes it.",
+        "",
+    ]
+    return "\n".join(lines)
