@@ -39,4 +39,5 @@ def test_figures_from_real_rows_carry_fresh_random_text(scores: pd.DataFrame) ->
     first, second = (score_chart(scores, ["f1"]) for _ in range(2))
     salts = [open_png(data).info["Salt"] for data in (first, second)]
     assert salts[0] != salts[1] and all(len(salt) >= 64 for salt in salts)
+    assert len(first) == len(second) == 1 << (len(first).bit_length() - 1) >= 1 << 16
     assert open_png(first).tobytes() == open_png(second).tobytes()  # only the text differs

@@ -128,6 +128,22 @@ def test_the_public_page_holds_nothing_internal(project: Path) -> None:
     assert public.encode() == without  # not even whether there are internal results
 
 
+def test_only_the_internal_page_is_padded(project: Path) -> None:
+    plant(project)
+    written = []
+    for _ in range(2):
+        write_report(project)
+        written.append([(project / f"reports/{name}").read_bytes() for name in ("index.html", "internal/index.html")])
+    (public, inside), (public_again, inside_again) = written
+    assert public == public_again and b"<!-- salt" not in public
+    assert inside != inside_again
+    assert len(inside) == len(inside_again) == 1 << (len(inside).bit_length() - 1) >= 1 << 16
+    page = inside.decode()
+    Page(page)
+    assert page.split("<!-- salt")[0] == inside_again.decode().split("<!-- salt")[0]
+    assert not page.split("<!-- salt")[0].rpartition("</html>")[2].strip()  # behind everything that is shown
+
+
 def test_both_pages_parse_and_are_accessible(pages: tuple[str, str]) -> None:
     for text in pages:
         page = Page(text)

@@ -1,10 +1,11 @@
-from likeness.evaluation.style import cut, label, salt
+from likeness.evaluation.style import cut, draw, label
 
 
-def test_salts_differ_in_content_and_length() -> None:
-    salts = [salt() for _ in range(64)]
-    assert len(set(salts)) == 64 and min(map(len, salts)) >= 64
-    assert len({len(text) for text in salts}) > 8  # one of 256 lengths each: fewer than 9 has chance below 1e-50
+def test_only_secret_figures_are_padded() -> None:
+    public = [draw(1, 1, lambda figure: None, secret=False) for _ in range(2)]
+    secret = [draw(1, 1, lambda figure: None, secret=True) for _ in range(2)]
+    assert public[0] == public[1] and len(public[0]) < 1 << 16 and b"Salt" not in public[0]
+    assert secret[0] != secret[1] and len(secret[0]) == len(secret[1]) == 1 << 16
 
 
 def test_names_for_people() -> None:

@@ -4,15 +4,30 @@ If one of these numbers changes, raise ``MECHANISM_VERSION`` in ``release/door.p
 a stored release would be returned for a request that now means something else.
 """
 
+from collections.abc import Callable
+from itertools import count
+
 import numpy as np
 import pytest
 
-from likeness.features import CharacteristicFunction, FeatureMap, MixedFourierFeatures
+from likeness.features import (
+    CharacteristicFunction,
+    Constant,
+    FeatureMap,
+    MixedFourierFeatures,
+    PairDistance,
+    PairMarginals,
+)
+from likeness.features.cells import Cells
 from likeness.release.door import MECHANISM_VERSION
 from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.terms import Records
+from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Records, Terms
 
+CHANGED = (
+    "The same query on the same rows gives another sum than in earlier releases. If that is meant, raise "
+    "MECHANISM_VERSION in src/likeness/release/door.py and put the new numbers here."
+)
 X = np.arange(24, dtype=np.float64).reshape(6, 4) / 23
 LABELS = np.array([0, 1, 0, 1, 1, 0])
 VERSION_1: dict[str, tuple[FeatureMap, list[int]]] = {
@@ -33,4 +48,129 @@ def test_sums_of_version_1(name: str) -> None:
     query = Query("q", "privatize", feature, num_groups=2)
     assert MECHANISM_VERSION == 1 and query.lattice_bits == 29
     # A last bit of a cosine may differ between machines; a lattice step or two is not another mechanism.
-    assert lattice_sum(query, [Records(X, LABELS)]).ravel() == pytest.approx(np.array(expected), abs=6)
+    assert lattice_sum(query, [Records(X, LABELS)]).ravel() == pytest.approx(np.array(expected), abs=6), CHANGED
+
+
+def table(rows: int, columns: int, places: int = 0) -> Records:
+    """Rows of a real table's size, by integer arithmetic: the same on every machine, without a random stream.
+
+    The last ``places`` coordinates are one-hot blocks of four.
+    """
+    row, column = np.arange(rows)[:, None], np.arange(columns)[None, :]
+    mixed = (row * row * 7_919 + row * (column + 1) * 104_729 + column * column * 1_299_709) % 2_003
+    x = mixed / 2_002
+    for start in range(columns - places, columns, 4):
+        x[:, start : start + 4] = np.arange(4) == mixed[:, start : start + 1] % 4
+    return Records(x, (mixed[:, 0] % 3 == 0).astype(np.int64))
+
+
+def bucket_pairs() -> BucketPairs:
+    """Pairs with public dice in place of the secret ones: multiples of an odd number, all different."""
+    thrown = count(1)
+
+    def dice(many: int) -> np.ndarray:
+        return np.array([next(thrown) for _ in range(many)], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+    return BucketPairs(1_024, dice)
+
+
+ROWS = 3_000
+# Cells of three pairs of columns by class, and the lattice steps of one record: √1, √2 and √3 at 28 bits, rounded down.
+PAIRS = (
+    [
+        *(136, 123, 227, 376, 363, 713),
+        *(110, 126, 128, 122, 363, 387, 362, 340),
+        *(134, 133, 137, 108, 107, 126, 124, 129, 232, 254, 229, 225),
+    ],
+    [
+        *(69, 50, 148, 191, 201, 403),
+        *(66, 68, 66, 67, 191, 187, 215, 202),
+        *(78, 61, 69, 52, 49, 63, 73, 66, 130, 131, 139, 151),
+    ],
+)
+STEPS = [268435456] * 6 + [379625062] * 8 + [464943848] * 12
+# Feature, terms, classes, lattice bits, sums, and by how many steps they may differ.
+SMALL_1: dict[str, tuple[FeatureMap, Callable[[], Terms], int, int, list[int], int]] = {
+    # Counts are exact on every machine.
+    "constant": (Constant(), EachRecord, 2, 30, [1938 << 30, 1062 << 30], 0),
+    "pair_marginals": (
+        PairMarginals((Cells(0, 2, (0.25,)), Cells(1, 3, (0.5,), missing=True), Cells(96, 4)), (1, 2, 3)),
+        EachRecord,
+        2,
+        28,
+        [cells * step for counts in PAIRS for cells, step in zip(counts, STEPS, strict=True)],
+        0,
+    ),
+    # The sum of squares under a root may differ by its last bit, so that a distance may lie a lattice step off.
+    "pair_distance by position": (
+        PairDistance(100),
+        lambda: PositionPairs(256, seed=0),
+        1,
+        29,
+        [314477834680, 1438 << 29],
+        6,
+    ),
+    "pair_distance by bucket": (PairDistance(100), bucket_pairs, 1, 29, [225062501819, 1_024 << 29], 6),
+}
+
+
+@pytest.mark.parametrize("name", SMALL_1)
+def test_counts_and_distances_of_version_1(name: str) -> None:
+    feature, terms, classes, bits, expected, steps = SMALL_1[name]
+    query = Query("q", "auxiliary", feature, classes, terms())
+    records = table(ROWS, 100)
+    chunks = [Records(records.x[at : at + 700], records.labels[at : at + 700]) for at in range(0, ROWS, 700)]
+    assert MECHANISM_VERSION == 1 and query.lattice_bits == bits, CHANGED
+    assert lattice_sum(query, chunks).ravel() == pytest.approx(np.array(expected), abs=steps), CHANGED
+
+
+# Feature, one-hot coordinates of the table, lattice bits, sums by class at some coordinates, and the sums by class of
+# all coordinates, each times its number counted from 1.
+LARGE_1: dict[str, tuple[FeatureMap, int, int, dict[int, list[int]], list[int]]] = {
+    "characteristic": (
+        CharacteristicFunction(1_000, 100, 0.25, seed=0),
+        0,
+        25,
+        {
+            0: [6728244954, 5049658400],
+            499: [47133532243, 25740028343],
+            999: [45951547931, 24655665655],
+            1_000: [-47053796406, -25672683900],
+            1_500: [-52257686534, -28323562401],
+            1_999: [-21091160528, -11206519588],
+        },
+        [10311864324919470, 5736983392005564],
+    ),
+    "mixed_fourier": (
+        MixedFourierFeatures(1_000, 2.0, 0, tuple(range(60)), tuple(range(60, 100)), 10),
+        40,
+        29,
+        {
+            0: [19049638660, 9675869690],
+            499: [19366262910, 10861396141],
+            999: [14168650175, 8096169226],
+            1_000: [-1461098689, -536075036],
+            1_500: [5894509188, 3299063960],
+            2_039: [38114148056, 22070553440],
+        },
+        [5264302201066324, 2873335959808334],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE_1)
+def test_sums_of_a_real_size_of_version_1(name: str) -> None:
+    """Matrix products of this size take other paths through the linear algebra than those of six rows.
+
+    A product of 100 terms may differ by 1e-14 between machines, which moves about one of 10^7 truncated features by a
+    step: 6 steps at a coordinate, and 50 in all at the last one, are far from chance and from any other mechanism.
+    """
+    feature, places, bits, at, weighted = LARGE_1[name]
+    query = Query("q", "privatize", feature, num_groups=2)
+    assert MECHANISM_VERSION == 1 and query.lattice_bits == bits, CHANGED
+    found = lattice_sum(query, [table(ROWS, 100, places)])
+    assert found.shape == (2, query.width)
+    for place, expected in at.items():
+        assert found[:, place] == pytest.approx(np.array(expected), abs=6), f"coordinate {place}: {CHANGED}"
+    total = found @ np.arange(1, query.width + 1)
+    assert total == pytest.approx(np.array(weighted), abs=50 * query.width), CHANGED

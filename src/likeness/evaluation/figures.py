@@ -1,6 +1,6 @@
 """Figures that real rows went into: associations and scores. NOT private, for ``reports/internal`` only.
 
-Every function returns PNG bytes with a random salt inside (:func:`likeness.evaluation.style.draw`).
+Every function returns PNG bytes padded with random text (:func:`likeness.evaluation.padding.pad_png`).
 """
 
 import math

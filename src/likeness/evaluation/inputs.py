@@ -1,6 +1,7 @@
 """The files that a report is made from, read with errors that name the file and the stage that writes it."""
 
 import csv
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -77,4 +78,4 @@ def read_json(path: Path, name: str, stage: str) -> dict[str, Any]:
 
 def read_rows(path: Path, name: str, stage: str) -> list[dict[str, str]]:
     """The rows of a CSV file with a header, values as text."""
-    return list(csv.DictReader(read_text(path, name, stage).splitlines()))
+    return list(csv.DictReader(io.StringIO(read_text(path, name, stage), newline="")))

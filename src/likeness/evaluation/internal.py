@@ -1,10 +1,9 @@
 """The comparison with real rows: synthetic table, ceiling and floor, scored alike, written to ``reports/internal``.
 
-NOT private: nothing of it may be published. Each file holds random text of random length, so that neither the hash nor
-the size that a pipeline stores of it says anything about the rows.
+NOT private: nothing of it may be published. Each file is padded with random text, so that the hash that a pipeline
+stores of it says nothing about the rows, and the size nothing but its order of magnitude.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from likeness.evaluation import figures
 from likeness.evaluation.controls import shuffle_columns
 from likeness.evaluation.histograms import histograms
 from likeness.evaluation.marginals import marginal_table
-from likeness.evaluation.style import salt
+from likeness.evaluation.padding import padded_csv, padded_json
 from likeness.evaluation.utility import metrics_of, train_on_synthetic_test_on_real
 from likeness.params import Evaluate
 
@@ -88,18 +87,17 @@ def evaluate(
 
     out = Path(out_dir)
     out.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _write_csv(score_table, out / "scores.csv")
-    _write_csv(marginal_rows, out / "marginals.csv")
+    (out / "scores.csv").write_bytes(padded_csv(score_table))
+    (out / "marginals.csv").write_bytes(padded_csv(marginal_rows))
     (out / "histograms.png").write_bytes(histograms(real_train, synthetic, schema))
     (out / "correlations.png").write_bytes(figures.correlations(real_train, synthetic, schema, settings.bins))
     (out / "scores.png").write_bytes(figures.score_chart(score_table, CHARTED.get(schema.task, ())))
     summary = {
         "not_private": True,
-        "salt": salt(),
         "reference": "held-out real rows",
         **_summary(score_table, marginal_rows, metrics),
     }
-    (out / "metrics.json").write_text(json.dumps(summary, indent=1) + "\n")
+    (out / "metrics.json").write_bytes(padded_json(summary))
 
 
 def _summary(scores: pd.DataFrame, marginals: pd.DataFrame, metrics: Sequence[str]) -> dict[str, Any]:
@@ -120,8 +118,3 @@ def _at_most(table: pd.DataFrame, max_rows: int | None, seed: int, purpose: str)
         return table
     chosen = rng.public(seed, f"evaluation.rows.{purpose}").choice(len(table), max_rows, replace=False)
     return table.iloc[sorted(chosen)]
-
-
-def _write_csv(table: pd.DataFrame, path: Path) -> None:
-    """CSV with a last column ``salt`` that holds random text in its first row."""
-    table.assign(salt=[salt(), *[""] * (len(table) - 1)][: len(table)]).to_csv(path, index=False, lineterminator="\n")

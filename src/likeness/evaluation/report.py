@@ -27,6 +27,7 @@ from likeness.evaluation.inputs import (
     read_text,
 )
 from likeness.evaluation.markup import to_html
+from likeness.evaluation.padding import padded_html
 from likeness.evaluation.sections import internal_view
 
 PUBLIC_PAGE = "reports/index.html"
@@ -79,6 +80,8 @@ def render(
 def write_report(root: Path | str) -> None:
     """Read the artifacts below ``root``, write ``reports/index.html`` and, if there are results, the internal page.
 
+    The internal page is padded, see :mod:`likeness.evaluation.padding`; equal files give equal public pages only.
+
     Raises:
         ArtifactError: a file that an earlier stage writes is missing or malformed.
     """
@@ -91,7 +94,7 @@ def write_report(root: Path | str) -> None:
     public.write_text(render(privacy, statement, losses, None), encoding="utf-8")
     folder = root / INTERNAL_FOLDER
     if (folder / "metrics.json").exists():
-        (folder / "index.html").write_text(render(privacy, statement, losses, read_internal(folder)), encoding="utf-8")
+        (folder / "index.html").write_bytes(padded_html(render(privacy, statement, losses, read_internal(folder))))
 
 
 def _without_title(statement: str) -> str:

@@ -12,7 +12,7 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from likeness import rng
+from likeness.evaluation.padding import pad_png
 
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676"
 REAL, SYNTHETIC = BLUE, ORANGE
@@ -67,25 +67,17 @@ def draw(width: float, height: float, paint: Callable[[Figure], object], *, secr
         width: in inches.
         height: in inches.
         paint: draws on the empty figure.
-        secret: True where real rows went in. The PNG then carries a random text chunk of random length, so that neither
-            its hash nor its size, which pipelines store, says anything about them. Public figures have the same bytes
-            every time (on one version of matplotlib), without a date.
+        secret: True where real rows went in. The PNG is then padded with random text, see
+            :mod:`likeness.evaluation.padding`. Public figures have the same bytes every time (on one version of
+            matplotlib), without a date, and are not padded.
     """
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
         paint(figure)
-        metadata: dict[str, Any] = {"Software": None}
-        if secret:
-            metadata["Salt"] = salt()
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", metadata=metadata)
-    return buffer.getvalue()
-
-
-def salt() -> str:
-    """Random hexadecimal text of random length (64 to 574 digits), for files that derive from real rows."""
-    return rng.secret_bytes(32 + rng.secret_bytes(1)[0]).hex()
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+    return pad_png(buffer.getvalue()) if secret else buffer.getvalue()
 
 
 def label(name: str) -> str:
