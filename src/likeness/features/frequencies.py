@@ -1,6 +1,7 @@
-"""Public Gaussian frequencies, rebuilt from a seed and checked against a digest."""
+"""Public Gaussian frequencies, rebuilt from a seed, exact in products, and checked against a digest."""
 
 import hashlib
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,11 +13,33 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+INPUT_BITS = 24
+"""The door rounds inputs, which lie in the unit cube, to multiples of ``2**-INPUT_BITS``."""
+
+_MOST_BITS = 20
+_FLOAT_BITS = 53
+
+
 def draw_frequencies(count: int, dimension: int, scale: float, seed: int, purpose: str) -> "Tensor":
-    """Draw ``t_j ~ N(0, scale² I)``, shape (count, dimension), float64, from public randomness."""
+    """Draw ``t_j ~ N(0, scale² I)`` from public randomness, rounded so that products with inputs are exact.
+
+    Matrix products add in an order that depends on the processor's instructions, the number of threads and the place of
+    a row in its block, and may give one row other last bits at another place. A record that is added shifts all rows
+    behind it: then their features would move too, and the sensitivity would not hold exactly. So the frequencies are
+    multiples of ``2**-q`` with q so small that for inputs in the unit cube, which the door rounds to multiples of
+    ``2**-24``, every partial sum is a multiple of ``2**-(q + 24)`` below ``2**(53 - q - 24)``: such numbers are
+    float64, no addition rounds, and all orders give the same angle.
+
+    Returns:
+        shape (count, dimension), float64.
+    """
     import torch
 
-    return torch.from_numpy(public(seed, purpose).standard_normal((count, dimension)) * scale)
+    drawn = public(seed, purpose).standard_normal((count, dimension)) * scale
+    # No partial sum exceeds the sum of absolute frequencies, rounding (half a step each) counted.
+    largest = max(1.0, float(np.abs(drawn).sum(axis=1).max(initial=0)) + dimension * 2.0**-_MOST_BITS)
+    bits = min(_MOST_BITS, _FLOAT_BITS - INPUT_BITS - math.ceil(math.log2(largest)))
+    return torch.from_numpy(np.rint(drawn * 2.0**bits) * 2.0**-bits)
 
 
 def frequencies_digest(frequencies: "Tensor") -> str:

@@ -30,7 +30,7 @@ from likeness.release.released import Released, to_bytes
 from likeness.release.terms import Records
 
 # Part of every key. Raise it when the same query on the same rows would no longer give the same sum.
-MECHANISM_VERSION = 1
+MECHANISM_VERSION = 2
 _ROUND_UP = 1 + 2.0**-48  # the scale is never rounded below what the plan asks
 
 

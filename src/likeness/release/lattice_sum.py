@@ -9,6 +9,7 @@ import torch
 from likeness.bounds import Part
 from likeness.errors import DataError, ReleaseError
 from likeness.features import CellMap
+from likeness.features.frequencies import INPUT_BITS
 from likeness.release.query import MAX_TERMS, Query
 from likeness.release.terms import Records
 
@@ -101,9 +102,12 @@ def _clip(scaled: np.ndarray, bound_squared: int) -> np.ndarray:
 
 
 def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:
-    """Features of one block, padded to the fixed shape."""
+    """Features of one block, padded to the fixed shape, from inputs in the unit cube rounded to its grid.
+
+    See :func:`likeness.features.frequencies.draw_frequencies` for what the rounding is for.
+    """
     padded = torch.zeros(_BLOCK, x.shape[1], dtype=torch.float64)
-    padded[: len(x)] = torch.from_numpy(x)
+    padded[: len(x)] = torch.from_numpy(np.rint(np.clip(x, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS)
     with torch.no_grad():
         features: np.ndarray = query.feature(padded).numpy()
     if features.shape != (_BLOCK, query.width):
