@@ -43,10 +43,14 @@ def ledger_init(
 @ledger_app.command("show")
 def ledger_show() -> None:
     """Print every record, oldest first."""
-    for record in _open().records():
+    ledger = _open()
+    committed = ledger.commits()
+    for record in ledger.records():
         body = record.body
         if record.kind == "reserve":
             text = f"{body['identity']}  {body['query']}  rho {float(body['rho']):.6g}  key {body['key'][:12]}"
+            if body["key"] not in committed:
+                text += "  never committed: counts as spent"
         elif record.kind == "commit":
             text = f"entry {body['reserve_seq']}  sha256 {body['sha256'][:12]}  key {body['key'][:12]}"
         elif record.kind == "cap":
@@ -54,6 +58,13 @@ def ledger_show() -> None:
         else:
             text = f"ledger {body['ledger_id']}"
         typer.echo(f"{record.seq:>5}  {record.time}  {record.kind:<8} {text}")
+
+
+@ledger_app.command("export")
+def ledger_export() -> None:
+    """Print every record as JSON, one a line: who asked, from which commit, what, at what cost."""
+    for record in _open().records():
+        typer.echo(json.dumps(vars(record), sort_keys=True))
 
 
 @ledger_app.command("verify")
