@@ -21,8 +21,9 @@ from likeness.params import Params, load_params
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
-from likeness.release.door import Dataset, release
+from likeness.release.door import release
 from likeness.release.released import from_bytes
+from likeness.release.request import Dataset
 from likeness.release.terms import Records
 from likeness.rng import public
 from likeness.rows import split_parts

@@ -5,7 +5,7 @@ Writes: reports/privacy.json, reports/PRIVACY_STATEMENT.md. Spends: nothing.
 Runs every time, because the ledger is not a file that DVC may know.
 """
 
-from likeness.artifacts import PLAN, PRIVACY, STATEMENT, open_ledger, read_json, write_json
+from likeness.artifacts import PLAN, PRIVACY, REPORT, STATEMENT, open_ledger, read_json, write_json
 from likeness.params import Params
 from likeness.privacy.plan import Plan
 from likeness.stage import run_stage
@@ -14,8 +14,8 @@ from likeness.statement import account, statement
 
 def main(params: Params) -> None:
     """Fail if the total exceeds the target, or ledger, releases, generator and table do not belong together."""
-    for path in (PRIVACY, STATEMENT):
-        path.unlink(missing_ok=True)  # a refusal must not leave the statement of an earlier run
+    for path in (PRIVACY, STATEMENT, REPORT):
+        path.unlink(missing_ok=True)  # a refusal must not leave what an earlier run stated
     privacy = account(params, Plan.from_dict(read_json(PLAN)), open_ledger(params))
     write_json(PRIVACY, privacy)
     STATEMENT.write_text(statement(privacy))

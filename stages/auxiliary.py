@@ -14,7 +14,7 @@ from likeness.stage import run_stage
 def main(params: Params) -> None:
     """Ask the door for each auxiliary query."""
     plan, ledger = Plan.from_dict(read_json(PLAN)), open_ledger_to_spend(params)
-    dataset, read = private_rows(params)
+    dataset, read = private_rows(params, ledger.id)
     AUXILIARY.mkdir(parents=True, exist_ok=True)
     for query in method(params).auxiliary_queries(context(params)):
         data = release(query, plan, dataset, ledger, read, provenance())

@@ -19,7 +19,7 @@ def main(params: Params) -> None:
     parts = split_parts(params, schema, table, column)
     train = table[parts == "train"]
     digest = typed_digest(train, schema, ledger.key)
-    write_private(table.assign(**{SPLIT: parts}), TABLE, card(params, digest, len(train)))
+    write_private(table.assign(**{SPLIT: parts}), TABLE, card(params, ledger.id, digest, len(train)))
 
 
 if __name__ == "__main__":

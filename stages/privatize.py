@@ -18,7 +18,7 @@ def main(params: Params) -> None:
     check_known(sorted(AUXILIARY.glob("*.safetensors")), params.ledger.home)
     query = method(params).embedding_query(context(params), load_folder(AUXILIARY))
     plan, ledger = Plan.from_dict(read_json(PLAN)), open_ledger_to_spend(params)
-    dataset, read = private_rows(params)
+    dataset, read = private_rows(params, ledger.id)
     EMBEDDING.write_bytes(release(query, plan, dataset, ledger, read, provenance()))
 
 

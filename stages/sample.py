@@ -16,7 +16,7 @@ def main(params: Params) -> None:
     schema, sample = load_schema(params), params.sample
     label, cells = conditions(sample.where, schema)
     x, labels = SavedGenerator.load(GENERATOR).draw(sample.rows, sample.seed, label, cells)
-    write_synthetic(Encoder(schema).decode(x, labels))
+    write_synthetic(Encoder(schema).decode(x, labels), sample)
 
 
 if __name__ == "__main__":

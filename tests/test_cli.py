@@ -20,7 +20,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.declare_identity("people", Adjacency.ADD_REMOVE_ONE, 1.0, 1e-5)
     for key in ("a" * 64, "b" * 64):
         details = {"query": "embedding", "asked_by": "somebody"}
-        made.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, 0.01, key, 0.01, "digest", "1", details))
+        made.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, 0.01, key, {}, "digest", "1", "e", details))
     made.commit("a" * 64, "0" * 64)
     return made
 

@@ -10,11 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from likeness.artifacts import EMBEDDING, GENERATOR, PLAN, context, method, plan_of, read_json
+from likeness.canonical import sha256_json
+from likeness.data.layout import encoding_digest
 from likeness.errors import ReleaseError
+from likeness.generators.weights import check_weights
 from likeness.params import Params
 from likeness.privacy.plan import Plan
 from likeness.release.query import Query
 from likeness.release.released import Released
+from likeness.release.request import Dataset, request_of
 
 # Two machines may solve for rho with a different last digit.
 _TOLERANCE = 1e-9
@@ -72,15 +76,20 @@ def _check_receipts(params: Params, plan: Plan, released: Mapping[Path, Released
 
 
 def _check_queries(params: Params, released: Mapping[Path, Released]) -> None:
-    """Each file answers the question that the method asks with these settings, feature map and classes included."""
+    """Each file answers the question that the method asks with these settings: map, classes, schema."""
     recipe, facts = method(params), context(params)
     auxiliary = {one.receipt.query: one for path, one in released.items() if path != EMBEDDING}
     queries: list[Query] = [*recipe.auxiliary_queries(facts), recipe.embedding_query(facts, auxiliary)]
     asked = {query.name: query for query in queries}
+    encoding = encoding_digest(facts.schema)
     for path, one in released.items():
-        query = asked[one.receipt.query]
-        if (dict(one.receipt.feature), one.receipt.num_groups) != (query.spec(), query.num_groups):
+        receipt, query = one.receipt, asked[one.receipt.query]
+        if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
             raise ReleaseError(f"{path}: answers another question than params.yaml asks. Run: dvc repro")
+        # The key holds what the receipt does not: the schema's bounds and categories, and the mechanism's version.
+        dataset = Dataset(receipt.identity, receipt.digest, receipt.slot, encoding)
+        if sha256_json(request_of(query, receipt.adjacency, receipt.noise_scale, dataset)) != receipt.key:
+            raise ReleaseError(f"{path}: released for another schema, or by another version. Run: dvc repro")
 
 
 def _check_generator(params: Params, released: Mapping[Path, Released]) -> None:
@@ -91,6 +100,7 @@ def _check_generator(params: Params, released: Mapping[Path, Released]) -> None:
             f"{GENERATOR} was trained on other releases than those in data/released: the statement would not be about "
             "it. Run: dvc repro"
         )
+    check_weights(GENERATOR)
 
 
 def _close(a: float, b: float) -> bool:

@@ -15,7 +15,7 @@ from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
 from likeness.release.released import check_against, load_released
-from likeness.synthetic import check_synthetic
+from likeness.synthetic import check_synthetic, sample_request
 
 # The guarantee may exceed the target by rounding only.
 _TOLERANCE = 1e-9
@@ -48,6 +48,7 @@ def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
 def _privacy_json(
     params: Params, plan: Plan, receipts: dict[Path, Receipt], total: Account, ledger: Ledger
 ) -> dict[str, Any]:
+    outputs = check_synthetic(params.sample)
     budget = ledger.budget(params.privacy.identity)
     assert budget is not None  # the releases checked above were reserved under it
     commits = ledger.commits()
@@ -90,8 +91,9 @@ def _privacy_json(
             "stages": {stage: [_finite(value) for value in curve] for stage, curve in total.stages.items()},
         },
         "queries": queries,
-        "sample": {"rows": params.sample.rows, "seed": params.sample.seed, "where": dict(params.sample.where)},
-        "outputs": check_synthetic(),
+        "sample": sample_request(params.sample),
+        # Without noise, a digest would tell of exact values.
+        "outputs": outputs if plan.private else {},
         "ledger": {
             "id": ledger.id,
             "lifetime": {
@@ -173,10 +175,13 @@ def statement(privacy: dict[str, Any]) -> str:
 
 
 def _about(privacy: dict[str, Any]) -> list[str]:
-    """Which files the statement is about; a digest of what was made without noise would tell of exact values."""
-    if not privacy["private"]:
-        return []
-    return ["- **About:** " + "; ".join(f"`{path}`, SHA-256 `{sha}`" for path, sha in privacy["outputs"].items()) + "."]
+    """Which files the statement is about, and whether they hold chosen rows only."""
+    files = "; ".join(f"`{path}`, SHA-256 `{sha}`" for path, sha in privacy["outputs"].items())
+    lines = [f"- **About:** {files}."] if files else []
+    if privacy["sample"]["where"]:
+        given = ", ".join(f"{name} = {value}" for name, value in privacy["sample"]["where"].items())
+        lines.append(f"- **Only rows with:** {given}. The table is not like the whole population.")
+    return lines
 
 
 def _number(value: float | str) -> str:

@@ -9,7 +9,7 @@ from likeness.artifacts import GENERATOR, SYNTHETIC
 from likeness.canonical import sha256_bytes
 from likeness.data.schema import Schema
 from likeness.errors import ArtifactError, ParamsError
-from likeness.params import allowed
+from likeness.params import Sample, allowed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -46,27 +46,40 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, di
     return label, cells
 
 
-def write_synthetic(table: "DataFrame") -> None:
-    """Write both forms; the Parquet file tells the SHA-256 of the CSV file and of the generator's files."""
+def write_synthetic(table: "DataFrame", sample: Sample) -> None:
+    """Write both forms; the Parquet file tells what was asked, and the SHA-256 of the CSV and of the generator's files.
+
+    Args:
+        sample: how the table was asked for.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     SYNTHETIC.parent.mkdir(parents=True, exist_ok=True)
     csv = SYNTHETIC.with_suffix(".csv")
     table.to_csv(csv, index=False)
-    lineage = {**generator_digests(), str(csv): _digest(csv)}
+    files = {**generator_digests(), str(csv): _digest(csv)}
     content = pa.Table.from_pandas(table, preserve_index=False)
+    lineage = {"files": files, "sample": sample_request(sample)}
     own = {_LINEAGE: json.dumps(lineage, sort_keys=True).encode()}
     content = content.replace_schema_metadata({**content.schema.metadata, **own})
     pq.write_table(content, SYNTHETIC.with_suffix(".parquet"))
 
 
-def check_synthetic() -> dict[str, str]:
+def sample_request(sample: Sample) -> dict[str, Any]:
+    """How a table was asked for, as JSON."""
+    given = {str(name): None if value is None else str(value) for name, value in sample.where.items()}
+    return {"rows": sample.rows, "seed": sample.seed, "where": given}
+
+
+def check_synthetic(sample: Sample) -> dict[str, str]:
     """SHA-256 of the generator's files and of the table in both forms, by path.
 
     Raises:
-        ArtifactError: the table is missing, or was not drawn from the generator beside it.
+        ArtifactError: the table is missing, was not drawn from the generator beside it or as ``sample`` asks, or its
+            two forms do not hold the same rows.
     """
+    import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -78,11 +91,15 @@ def check_synthetic() -> dict[str, str]:
     except (pa.ArrowException, OSError):
         raise ArtifactError(f"{path} is damaged. Run: dvc repro") from None
     lineage: dict[str, Any] = json.loads(metadata.get(_LINEAGE, b"{}"))
+    if lineage.get("sample") != sample_request(sample):
+        raise ArtifactError(f"{path} was not drawn as sample in params.yaml asks. Run: dvc repro sample")
     csv = SYNTHETIC.with_suffix(".csv")
     digests = {**generator_digests(), str(csv): _digest(csv)}
     for name, digest in digests.items():
-        if lineage.get(name) != digest:
+        if lineage["files"].get(name) != digest:
             raise ArtifactError(f"{path} does not belong to {name}: one of them was replaced. Run: dvc repro sample")
+    if sha256_bytes(pd.read_parquet(path).to_csv(index=False).encode()) != digests[str(csv)]:
+        raise ArtifactError(f"{path} and {csv} do not hold the same rows. Run: dvc repro sample")
     return {**digests, str(path): _digest(path)}
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from likeness import bundle
 from likeness.canonical import sha256_bytes, sha256_json
+from likeness.data.layout import encoding_digest
 from likeness.data.schema import Schema
 from likeness.errors import ArtifactError, LikenessError
 from likeness.features import PairMarginals, from_spec
@@ -26,6 +27,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.receipt import MECHANISM, Receipt
 from likeness.release.query import Query
 from likeness.release.released import Released, load_released
+from likeness.release.request import REQUEST_KEYS
 from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Terms
 
 _EXACT = 1e-9
@@ -248,6 +250,7 @@ class _Verifier:
         privacy = self._json(bundle.PRIVACY)
         reserved = {r["body"]["key"]: r for r in records if r["kind"] == "reserve"}
         committed = {r["body"]["key"]: r for r in records if r["kind"] == "commit"}
+        encoding = encoding_digest(Schema.load(self.folder / bundle.SCHEMA))
         for name, one in self._released().items():
             receipt = one.receipt
             _require(receipt.key in reserved and receipt.key in committed, f"{name}: no entry in the ledger")
@@ -258,12 +261,14 @@ class _Verifier:
             )
             _require(math.isclose(entry["body"]["rho"], receipt.rho, rel_tol=_EXACT), f"{name}: another cost")
             _require(
-                sha256_json({key: entry["body"][key] for key in _REQUEST}) == receipt.key, f"{name}: another request"
+                sha256_json({key: entry["body"][key] for key in REQUEST_KEYS}) == receipt.key,
+                f"{name}: another request",
             )
             same = all(
                 entry["body"][key] == getattr(receipt, key) for key in ("identity", "digest", "slot", "adjacency")
             )
             _require(same and entry["body"]["feature"] == dict(receipt.feature), f"{name}: reserved for something else")
+            _require(entry["body"]["encoding"] == encoding, f"{name}: released for another schema than {bundle.SCHEMA}")
         spent = math.fsum(
             float(r["body"]["rho"]) for r in reserved.values() if r["body"]["identity"] == privacy["identity"]
         )
@@ -351,23 +356,6 @@ class _Verifier:
         paths = sorted((self.folder / bundle.RELEASED).glob("*.safetensors"))
         _require(bool(paths), "nothing is released")
         return {f"{bundle.RELEASED}/{path.name}": load_released(path) for path in paths}
-
-
-# What the door hashes into a release's key.
-_REQUEST = (
-    "mechanism",
-    "mechanism_version",
-    "identity",
-    "digest",
-    "slot",
-    "encoding",
-    "query",
-    "feature",
-    "num_groups",
-    "adjacency",
-    "lattice_bits",
-    "noise_scale",
-)
 
 
 def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> Any:

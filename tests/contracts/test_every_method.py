@@ -20,8 +20,9 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import make_plan
-from likeness.release.door import Dataset, release
+from likeness.release.door import release
 from likeness.release.released import Released, from_bytes
+from likeness.release.request import Dataset
 from likeness.release.terms import Records
 
 ROWS = 3_000

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from table_strategies import schemas_and_tables
 
 from likeness.data.column import Column
-from likeness.data.encoding import ENCODER_VERSION, Encoder
+from likeness.data.encoding import Encoder
+from likeness.data.layout import ENCODER_VERSION
 from likeness.data.schema import Schema
 from likeness.errors import DataError
 

@@ -10,6 +10,7 @@ from likeness.data.column import Column
 from likeness.data.encoding import Encoder
 from likeness.data.grid import Grid, grid_of
 from likeness.data.schema import Schema
+from likeness.errors import SchemaError
 from likeness.features.cells import Cells
 
 
@@ -112,3 +113,34 @@ def test_cells_that_contradict_themselves_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match="cells"):
         Cells(0, size, edges, missing)
+
+
+@pytest.mark.parametrize(
+    ("upper", "spikes"), [(1e10, (0.0, 1.0, 5.0)), (1e10, (1e10 - 3, 1e10)), (100.0, (0.00000015, 50.0))]
+)
+def test_spikes_of_a_wide_column_stay_apart(upper: float, spikes: tuple[float, ...]) -> None:
+    column = Column("v", "numeric", 0.0, upper, spikes=spikes)
+    grid = grid_of(column, 16)
+    assert len(set(bin_of(grid, units(column, np.array(spikes))).tolist())) == len(spikes)
+    values = np.array([0.0, upper, *spikes, *(spike + upper * 1e-11 for spike in spikes if spike < upper)])
+    found = bin_of(grid, units(column, values))
+    lows, highs = np.array(grid.lows)[found], np.array(grid.highs)[found]
+    x = units(column, values)[:, 0]
+    assert ((lows - 1e-9 <= x) & (x <= highs + 1e-9)).all()
+
+
+@pytest.mark.parametrize("spikes", [(0.0, 1e-300), (0.5, 0.5 + 1e-15)])
+def test_spikes_that_cannot_be_told_apart_are_refused(spikes: tuple[float, ...]) -> None:
+    with pytest.raises(SchemaError, match="spikes too close"):
+        grid_of(Column("v", "numeric", 0.0, 1.0, spikes=spikes), 16)
+
+
+def test_a_number_too_large_is_refused() -> None:
+    with pytest.raises(SchemaError, match="too large"):
+        Column.from_dict("v", {"kind": "numeric", "lower": 0, "upper": 1, "spikes": [10**400]})
+
+
+def test_edges_have_few_digits() -> None:
+    """They are part of a release's key: a logarithm that differs in its last digit must not give another one."""
+    grid = grid_of(Column("v", "integer", 1.0, 2_000_000.0, transform="log1p"), 16)
+    assert all(edge == round(edge, 14) for edge in grid.edges)

@@ -6,18 +6,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from small_project import Project
 
 from likeness import statement
-from likeness.artifacts import EMBEDDING, PLAN, open_ledger, read_json, write_json
+from likeness.artifacts import EMBEDDING, ENCODED, PLAN, TABLE, load_schema, open_ledger, read_json, write_json
 from likeness.consistency import check_run
-from likeness.errors import ArtifactError, ReleaseError
+from likeness.data import layout
+from likeness.data.encoding import Encoder
+from likeness.data.layout import encoding_digest
+from likeness.data.schema import Schema
+from likeness.data.tables import iter_private, read_card, read_private, write_private
+from likeness.errors import ArtifactError, DataError, ReleaseError
+from likeness.generators.saved import SavedGenerator
 from likeness.params import load_params
 from likeness.privacy.accountant import compose
 from likeness.privacy.plan import Plan
 from likeness.release.released import load_released
+from likeness.rows import card, encoded_card, private_rows
 from likeness.statement import account
+from stages import preprocess
 
 COUNTS = Path("data/released/auxiliary/class_counts.safetensors")
 
@@ -71,6 +81,8 @@ CASES: dict[str, tuple[dict[str, Any], bool, str]] = {
     "slot": ({"ledger__slot": "2"}, False, "another slot"),
     "method": ({"method": "merf"}, True, "the plan asks"),
     "map": ({"pearl__privatize__num_frequencies": 99}, False, "answers another question"),
+    "rows": ({"sample__rows": 500}, False, "was not drawn as sample in params.yaml asks"),
+    "conditions": ({"sample__where": {"sex": "Male"}}, False, "was not drawn as sample in params.yaml asks"),
     "frequencies": ({"pearl__privatize__seed": 1}, False, "answers another question"),
 }
 
@@ -81,7 +93,14 @@ def test_changed_settings_are_not_stated_over_old_files(copy: Project, name: str
     copy.set(**values)
     if planned:
         plan_by_hand(copy)
-    with pytest.raises(ReleaseError, match=message):
+    with pytest.raises((ReleaseError, ArtifactError), match=message):
+        stated()
+
+
+def test_another_order_of_categories_is_another_schema(copy: Project) -> None:
+    path = copy.root / "data/schema/adult.yaml"
+    path.write_text(path.read_text().replace("[Female, Male]", "[Male, Female]"))
+    with pytest.raises(ReleaseError, match="another schema"):
         stated()
 
 
@@ -114,9 +133,25 @@ def replace_the_weights() -> None:
     path.write_bytes(path.read_bytes()[:-1] + b"?")
 
 
-def replace_the_table() -> None:
-    import pandas as pd
+def weights_of_another_run() -> None:
+    """As an interrupted training leaves them; then the table is drawn again, so that it belongs to them."""
+    folder, other = Path("data/models/generator"), Path("other")
+    shutil.copytree(folder, other)
+    spec = read_json(other / "spec.json")
+    spec["provenance"]["private"] = False
+    write_json(other / "spec.json", spec)
+    SavedGenerator(SavedGenerator.load(folder).network, tuple(spec["class_weights"]), spec["provenance"]).save(other)
+    shutil.copy(other / "weights.safetensors", folder / "weights.safetensors")
 
+
+def edit_the_parquet() -> None:
+    """Rows changed, metadata kept."""
+    path = "data/synthetic/synthetic.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.slice(0, 10), path)
+
+
+def replace_the_table() -> None:
     pd.DataFrame({"x": [1]}).to_parquet("data/synthetic/synthetic.parquet")
 
 
@@ -129,7 +164,9 @@ def replace_the_table() -> None:
         (lose_the_generator, "weights.safetensors is missing"),
         (edit_the_csv, "does not belong to data/synthetic/synthetic.csv"),
         (replace_the_weights, "does not belong to data/models/generator/weights.safetensors"),
-        (replace_the_table, "does not belong to"),
+        (weights_of_another_run, "was not saved with spec.json"),
+        (edit_the_parquet, "do not hold the same rows"),
+        (replace_the_table, "was not drawn as sample in params.yaml asks"),
     ],
 )
 def test_lost_and_replaced_files_are_not_stated(copy: Project, spoil: Callable[[], None], message: str) -> None:
@@ -174,3 +211,62 @@ def test_rows_of_other_people_never_go_through_the_door_under_this_name(finished
     another.run("stages.plan")
     output = another.run("stages.auxiliary", ok=False)
     assert "written under another adjacency" in output or "is accounted under" in output
+
+
+def test_rows_and_card_come_from_one_file(another: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other people's rows ingested while these are encoded: the encoded file must not carry their card."""
+    another.repro("ingest")
+    monkeypatch.chdir(another.root)
+    ours, theirs = read_card(TABLE), {**read_card(TABLE), "identity": "others"}
+    encode = Encoder.encode
+
+    def slow(self: Encoder, table: Any) -> Any:
+        codes = encode(self, table)
+        write_private(read_private(TABLE).head(10), TABLE, theirs)
+        return codes
+
+    monkeypatch.setattr(Encoder, "encode", slow)
+    preprocess.main(load_params())
+    assert {key: read_card(ENCODED)[key] for key in ours} == ours
+    with pytest.raises(ArtifactError, match="was replaced while it was in use"):
+        list(iter_private(ENCODED, None, 100, card={**read_card(ENCODED), "identity": "others"}))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"identity": "others"}, "another identity"),
+        ({"adjacency": "replace_one"}, "another adjacency"),
+        ({"encoding": "0"}, "another encoding"),
+        ({"ledger": "0"}, "the key of another ledger"),
+        ({"num_records": 3}, "num_records is None"),
+    ],
+)
+def test_a_card_that_does_not_fit_is_refused(
+    another: Project, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], message: str
+) -> None:
+    monkeypatch.chdir(another.root)
+    params = load_params()
+    schema = load_schema(params)
+    right = encoded_card(card(params, "ledger", "digest", 5), schema)
+    assert right["num_records"] is None  # private under add_remove_one
+    (another.root / ENCODED).parent.mkdir(parents=True)
+    write_private(pd.DataFrame({"x": [1]}), ENCODED, right)
+    private_rows(params, "ledger")
+    write_private(pd.DataFrame({"x": [1]}), ENCODED, {**right, **change})
+    with pytest.raises((ArtifactError, DataError), match=message):
+        private_rows(params, "ledger")
+
+
+def test_the_encoding_names_everything_that_shapes_a_row(finished: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = Schema.load(finished.root / "data/schema/adult.yaml")
+    columns = schema.columns
+    changed = [
+        dataclasses.replace(schema, columns=(dataclasses.replace(columns[0], upper=91.0), *columns[1:])),
+        dataclasses.replace(schema, columns=(dataclasses.replace(columns[0], spikes=(20.0,)), *columns[1:])),
+        dataclasses.replace(schema, columns=columns[1:]),
+        dataclasses.replace(schema, label="sex"),
+    ]
+    digests = {encoding_digest(one) for one in [schema, *changed]}
+    monkeypatch.setattr(layout, "ENCODER_VERSION", 99)
+    assert len(digests | {encoding_digest(schema)}) == 6

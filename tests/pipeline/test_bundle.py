@@ -203,6 +203,15 @@ def another_generator(folder: Path) -> None:
     edit_json(folder / "generator/spec.json", lambda v: v["provenance"].update(releases=["0" * 64]))
 
 
+def another_schema(folder: Path) -> None:
+    path = folder / "schema.yaml"
+    path.write_text(path.read_text().replace("[Female, Male]", "[Male, Female]"))
+
+
+def weights_of_another_run(folder: Path) -> None:
+    edit_json(folder / "generator/spec.json", lambda v: v["provenance"].update(private=False))
+
+
 def broken_json(folder: Path) -> None:
     (folder / "privacy.json").write_text("{")
 
@@ -227,6 +236,8 @@ FAULTS: list[tuple[Callable[[Path], None], str]] = [
     (forget_what_was_spent, "ledger entries"),
     (rebuild_the_chain_without_a_commit, "ledger entries"),
     (another_generator, "generator"),
+    (another_schema, "ledger entries"),
+    (weights_of_another_run, "generator"),
     (broken_json, "account"),
 ]
 

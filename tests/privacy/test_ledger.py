@@ -25,9 +25,15 @@ ADD = Adjacency.ADD_REMOVE_ONE
 
 
 def request(
-    key: str, rho: float, plan: str = "p", plan_rho: float = 0.0, identity: str = "people", slot: str = "1"
+    key: str,
+    rho: float,
+    others: dict[str, float] | None = None,
+    identity: str = "people",
+    slot: str = "1",
+    encoding: str = "e",
 ) -> Reservation:
-    return Reservation(key, identity, ADD, rho, plan, plan_rho, "digest", slot, {"query": "q"})
+    """A query named after its key."""
+    return Reservation(key, identity, ADD, rho, "plan", others or {}, "digest", slot, encoding, {"query": key})
 
 
 @pytest.fixture
@@ -65,25 +71,29 @@ def test_over_the_cap_is_refused_with_spent_asked_and_cap(ledger: Ledger) -> Non
 
 
 def test_a_plan_that_cannot_finish_does_not_start(ledger: Ledger) -> None:
-    ledger.reserve(request("other", 0.5 * CAP, plan="other", plan_rho=0.5 * CAP))
-    with pytest.raises(BudgetError):
-        ledger.reserve(request("first", 0.1 * CAP, plan="p", plan_rho=0.6 * CAP))
-
-
-def test_a_second_slot_is_a_plan_of_its_own(ledger: Ledger) -> None:
-    ledger.reserve(request("k1", 0.1 * CAP, plan_rho=0.6 * CAP))
-    ledger.reserve(request("k2", 0.5 * CAP, plan_rho=0.6 * CAP))  # the rest of the same plan
+    ledger.reserve(request("other", 0.5 * CAP))
     with pytest.raises(BudgetError, match="over budget"):
-        ledger.reserve(request("k3", 0.1 * CAP, plan_rho=0.6 * CAP, slot="2"))  # 0.1 fits, the plan does not
+        ledger.reserve(request("first", 0.1 * CAP, {"second": 0.5 * CAP}))
+    ledger.reserve(request("first", 0.1 * CAP, {"second": 0.4 * CAP}))
+    ledger.reserve(request("second", 0.4 * CAP, {"first": 0.1 * CAP}))  # the other one is paid
+
+
+@pytest.mark.parametrize("other", [{"slot": "2"}, {"encoding": "f"}])
+def test_what_was_paid_for_another_slot_or_encoding_is_not_paid(ledger: Ledger, other: dict[str, str]) -> None:
+    ledger.reserve(request("counts", 0.1 * CAP, {"embedding": 0.5 * CAP}))
+    ledger.reserve(request("embedding", 0.5 * CAP, {"counts": 0.1 * CAP}))
+    with pytest.raises(BudgetError, match="over budget"):
+        ledger.reserve(request("more", 0.35 * CAP, {"counts": 0.1 * CAP}, **other))  # .35 fits, the plan does not
+    ledger.reserve(request("more", 0.35 * CAP, {"counts": 0.1 * CAP}))  # here the counts are shared
 
 
 def test_two_plans_at_once_never_exceed_the_cap(ledger: Ledger) -> None:
     """Both may start, one may not finish: PRIVACY.md says so."""
-    ledger.reserve(request("a1", 0.1 * CAP, plan="a", plan_rho=0.6 * CAP))
-    ledger.reserve(request("b1", 0.1 * CAP, plan="b", plan_rho=0.6 * CAP))
-    ledger.reserve(request("a2", 0.5 * CAP, plan="a", plan_rho=0.6 * CAP))
+    ledger.reserve(request("a1", 0.1 * CAP, {"a2": 0.5 * CAP}))
+    ledger.reserve(request("b1", 0.1 * CAP, {"b2": 0.5 * CAP}))
+    ledger.reserve(request("a2", 0.5 * CAP, {"a1": 0.1 * CAP}))
     with pytest.raises(BudgetError, match="over budget"):
-        ledger.reserve(request("b2", 0.5 * CAP, plan="b", plan_rho=0.6 * CAP))
+        ledger.reserve(request("b2", 0.5 * CAP, {"b1": 0.1 * CAP}))
     assert ledger.budget("people").spent_rho == pytest.approx(0.7 * CAP)
 
 
@@ -258,7 +268,8 @@ ledger = Ledger.open(locate())
 for step in range(int(sys.argv[2])):
     key = f"{sys.argv[1]}-{step}"
     try:
-        ledger.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, float(sys.argv[3]), key, 0.0, "d", "1", {}))
+        cost = float(sys.argv[3])
+        ledger.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, cost, key, {}, "d", "1", "e", {}))
         print("accepted", flush=True)
         ledger.commit(key, "00")
     except BudgetError:

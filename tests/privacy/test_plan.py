@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from likeness.errors import PlanError
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.calibration import delta_of_mu
+from likeness.privacy.calibration import delta_of_mu, rho_for
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 
 
@@ -66,3 +66,13 @@ def test_number_of_records_must_fit_the_adjacency(adjacency: Adjacency, num_reco
             adjacency=adjacency,
             num_records=num_records,
         )
+
+
+@given(st.floats(0.01, 50), st.floats(1e-12, 1e-3))
+def test_noise_has_twelve_digits_and_is_never_too_small(epsilon: float, delta: float) -> None:
+    """Another solver's last digit must not make another key; rounding goes up."""
+    made = plan([0.05, 0.95], epsilon, delta)
+    for query in made.queries:
+        assert float(f"{query.noise_multiplier:.11e}") == query.noise_multiplier
+        assert query.rho == 1 / (2 * query.noise_multiplier**2)
+    assert made.rho <= rho_for(epsilon, delta)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from likeness.bounds import Part
 from likeness.errors import ReleaseError
-from likeness.features import CellMap, PairMarginals
+from likeness.features import CellMap, Constant, FeatureMap, PairMarginals
 from likeness.features.cells import Cells
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.lattice_sum import lattice_sum, to_lattice
@@ -107,12 +107,32 @@ def test_a_place_outside_its_part_or_class_counts_nothing(answer: list[list[int]
 
 
 @pytest.mark.parametrize(
-    "answer", [np.array([[0.0, 1.0]]), np.array([[0]]), np.array([0, 1]), np.array([[0, 1], [0, 1]]), "places"]
+    "answer",
+    [
+        np.array([[0.0, 1.0]]),
+        np.array([[0]]),
+        np.array([0, 1]),
+        np.array([[0, 1], [0, 1]]),
+        np.array([[0, 1]], dtype=np.int8),
+        np.array([[0, 1]], dtype=np.uint64),
+        "places",
+    ],
 )
 def test_places_of_another_shape_or_kind_are_refused(answer: Any) -> None:
     query = Query("q", "privatize", Liar(answer), num_groups=2)
     with pytest.raises(ReleaseError, match="one place a part"):
         lattice_sum(query, [Records(np.zeros((1, 1)), np.array([0]))])
+
+
+@pytest.mark.parametrize("feature", [PLAIN, Constant()])
+@pytest.mark.parametrize(
+    "labels",
+    [np.zeros(9, np.int8), np.zeros(9), np.zeros(9, np.uint64), np.zeros(8, np.int64), np.zeros((9, 1), np.int64)],
+)
+def test_labels_that_could_overflow_are_refused(feature: FeatureMap, labels: np.ndarray) -> None:
+    """A narrow type would wrap where class and width are multiplied, and put a record where its bound does not hold."""
+    with pytest.raises(ReleaseError, match="one int64 a term"):
+        lattice_sum(Query("q", "privatize", feature, num_groups=4), [Records(table(9, 0).x, labels)])
 
 
 def test_chunks_and_order_do_not_change_the_sum() -> None:

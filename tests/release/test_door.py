@@ -12,16 +12,18 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from likeness.canonical import sha256_json
 from likeness.errors import BudgetError, DataError, LedgerError, PlanError, ReleaseError
 from likeness.features import CharacteristicFunction, Constant
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import Plan, QueryShare, make_plan
-from likeness.release.door import Dataset, release
+from likeness.release.door import release
 from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.released import check_known, from_bytes
+from likeness.release.request import MECHANISM_VERSION, REQUEST_KEYS, Dataset, request_of
 from likeness.release.terms import Records
 
 ADD = Adjacency.ADD_REMOVE_ONE
@@ -67,7 +69,8 @@ def test_the_same_request_gives_the_same_bytes_and_costs_nothing(ledger: Ledger)
     assert ledger.records() == records
     receipt = from_bytes(first, "first").receipt
     assert (receipt.ledger_seq, receipt.adjacency, receipt.private) == (3, "add_remove_one", True)
-    assert receipt.rho == pytest.approx(plan().rho, rel=1e-9) and receipt.rho <= plan().rho * (1 + 1e-15)
+    assert receipt.rho == pytest.approx(plan().rho, rel=1e-9) and receipt.rho <= plan().rho
+    assert receipt.key == sha256_json(request_of(query(), "add_remove_one", receipt.noise_scale, DATASET))
 
 
 @pytest.mark.parametrize(
@@ -84,6 +87,30 @@ def test_another_request_is_another_release(ledger: Ledger, other: Dataset) -> N
     first = release(query(), plan(), DATASET, ledger, rows)
     assert release(query(), plan(), other, ledger, rows) != first
     assert ledger.budget("people").spent_rho == pytest.approx(2 * plan().rho)
+
+
+def test_the_key_holds_everything_that_shapes_a_release() -> None:
+    """Each field by itself makes another key; the fields are those that a verifier hashes again."""
+    base = request_of(query(), "add_remove_one", 5.0, DATASET)
+    assert tuple(base) == REQUEST_KEYS
+    grouped = dataclasses.replace(query(), num_groups=3)
+    other = {
+        "mechanism": request_of(query(), "add_remove_one", 0.0, DATASET),
+        "identity": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, identity="x")),
+        "digest": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, digest="x")),
+        "slot": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, slot="x")),
+        "encoding": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, encoding="x")),
+        "query": request_of(dataclasses.replace(query(), name="x"), "add_remove_one", 5.0, DATASET),
+        "feature": request_of(query(49), "add_remove_one", 5.0, DATASET),
+        "num_groups": request_of(grouped, "add_remove_one", 5.0, DATASET),
+        "adjacency": request_of(query(), "replace_one", 5.0, DATASET),
+        "lattice_bits": request_of(query(5000), "add_remove_one", 5.0, DATASET),
+        "noise_scale": request_of(query(), "add_remove_one", 5.1, DATASET),
+    }
+    for name, request in other.items():
+        assert request[name] != base[name], name
+    assert base["mechanism_version"] == MECHANISM_VERSION
+    assert base["lattice_bits"] == query().lattice_bits
 
 
 def test_over_budget_nothing_is_read(ledger: Ledger) -> None:

@@ -19,9 +19,9 @@ from likeness.features import (
     PairMarginals,
 )
 from likeness.features.cells import Cells
-from likeness.release.door import MECHANISM_VERSION
 from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
+from likeness.release.request import MECHANISM_VERSION
 from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Records, Terms
 
 CHANGED = (

@@ -108,7 +108,8 @@ class Column:
         if self.is_categorical:
             own: dict[str, Any] = {"categories": list(self.categories), "other": self.other}
         else:
-            own = {"lower": self.lower, "upper": self.upper, "transform": self.transform, "spikes": list(self.spikes)}
+            own = {"lower": self.lower, "upper": self.upper, "transform": self.transform}
+            own |= {"spikes": list(self.spikes)} if self.spikes else {}
         return {"kind": self.kind, **own, "nullable": self.nullable, "missing_values": list(self.missing_values)}
 
     def _error(self, rest: str) -> SchemaError:
@@ -150,7 +151,7 @@ def _number(name: str, spec: Mapping[str, Any], key: str) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise SchemaError(f"column '{name}': {key} must be a number.")
-    return float(value)
+    return _float(name, key, value)
 
 
 def _numbers(name: str, spec: Mapping[str, Any], key: str) -> tuple[float, ...]:
@@ -159,7 +160,14 @@ def _numbers(name: str, spec: Mapping[str, Any], key: str) -> tuple[float, ...]:
         isinstance(v, bool) or not isinstance(v, int | float) for v in values
     ):
         raise SchemaError(f"column '{name}': {key} must be a list of numbers.")
-    return tuple(sorted({float(value) for value in values}))
+    return tuple(sorted({_float(name, key, value) for value in values}))
+
+
+def _float(name: str, key: str, value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise SchemaError(f"column '{name}': {key} holds a number that is too large.") from None
 
 
 def _texts(name: str, spec: Mapping[str, Any], key: str) -> tuple[str, ...]:

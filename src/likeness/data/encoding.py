@@ -18,7 +18,6 @@ from likeness.errors import DataError
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-ENCODER_VERSION = 1  # raise it when the same schema and rows would give other vectors: it is part of every release key
 _MISSING_UNIT = 0.5  # where a missing number stands in the dense form; its indicator says that it is missing
 
 

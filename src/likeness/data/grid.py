@@ -7,8 +7,10 @@ from itertools import pairwise
 import numpy as np
 
 from likeness.data.column import Column
+from likeness.errors import SchemaError
 
-_NARROW = 1e-9  # half the width of a spike's bin, on the unit scale
+_NARROW = 1e-9  # half the width of a spike's bin, on the unit scale, where nothing else is so near
+_DIGITS = 14
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,14 @@ def _integer_grid(column: Column, bins: int) -> Grid:
 
 def _numeric_grid(column: Column, bins: int) -> Grid:
     spikes = [_unit(column, spike) for spike in column.spikes]
-    between = [
-        edge for edge in np.linspace(0, 1, bins + 1).tolist() if all(abs(edge - s) > 2 * _NARROW for s in spikes)
-    ]
-    edges = sorted([*between, *(s - _NARROW for s in spikes), *(s + _NARROW for s in spikes)])
+    points = sorted({0.0, 1.0, *spikes})
+    narrow = min([_NARROW, *((high - low) / 4 for low, high in pairwise(points))])
+    if narrow < 10.0**-_DIGITS or len(set(spikes)) < len(spikes):
+        raise SchemaError(f"column '{column.name}' has spikes too close to each other or to a bound for its range.")
+    between = [edge for edge in np.linspace(0, 1, bins + 1).tolist() if all(abs(edge - s) > 2 * narrow for s in spikes)]
+    edges = sorted([*between, *(s - narrow for s in spikes), *(s + narrow for s in spikes)])
     middles = [(low + high) / 2 for low, high in pairwise(edges)]
-    at = [next((s for s in spikes if abs(s - middle) < _NARROW), None) for middle in middles]
+    at = [next((s for s in spikes if abs(s - middle) < narrow), None) for middle in middles]
     lows = [max(0.0, low) if s is None else s for s, low in zip(at, edges[:-1], strict=True)]
     highs = [min(1.0, high) if s is None else s for s, high in zip(at, edges[1:], strict=True)]
     return Grid(tuple(edges), tuple(lows), tuple(highs))
@@ -78,14 +82,17 @@ def _first_integers(column: Column, bins: int) -> list[int]:
     lower, upper = column.bounds
     fractions = np.arange(1, bins) / bins
     if column.transform == "log1p":
-        return [math.ceil(lower + math.expm1(f * math.log1p(upper - lower))) for f in fractions]
+        return [math.ceil(round(lower + math.expm1(f * math.log1p(upper - lower)), 6)) for f in fractions]
     # From half a step below the first integer to half a step above the last: every integer has the same width.
-    return [math.ceil(lower - 0.5 + f * (upper - lower + 1)) for f in fractions]
+    return [math.ceil(round(lower - 0.5 + f * (upper - lower + 1), 6)) for f in fractions]
 
 
 def _unit(column: Column, value: float) -> float:
-    """A value on the column's unit scale; beyond the bounds, beyond [0, 1]."""
+    """A value on the column's unit scale; beyond the bounds, beyond [0, 1].
+
+    Rounded, because edges are part of a release's key, and logarithms differ between machines in their last digit.
+    """
     lower, upper = column.bounds
     if column.transform == "log1p":
-        return math.log1p(value - lower) / math.log1p(upper - lower)
-    return (value - lower) / (upper - lower)
+        return round(math.log1p(value - lower) / math.log1p(upper - lower), _DIGITS)
+    return round((value - lower) / (upper - lower), _DIGITS)

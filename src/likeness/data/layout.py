@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likeness.canonical import sha256_json
 from likeness.data.schema import Schema
 from likeness.errors import SchemaError
 
+ENCODER_VERSION = 1  # raise it when the same schema and rows would give other vectors: it is part of every release key
 BLOCK_KINDS = ("unit", "indicator", "onehot")
 
 
@@ -115,3 +117,10 @@ class Layout:
             return cls(blocks, int(mapping["num_classes"]))
         except (KeyError, TypeError, ValueError):
             raise SchemaError("layout: needs blocks (column, kind, start, stop) and num_classes.") from None
+
+
+def encoding_digest(schema: Schema) -> str:
+    """Digest of all that shapes encoded rows: change a bound or the label, and it is another release."""
+    columns = [{"name": column.name, **column.to_dict()} for column in schema.columns]
+    label = schema.label if schema.task == "classification" else None
+    return sha256_json({"version": ENCODER_VERSION, "columns": columns, "label": label})

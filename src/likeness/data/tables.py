@@ -76,6 +76,16 @@ def read_private(path: Path, columns: Sequence[str] | None = None) -> pd.DataFra
     return _typed_as_written(_opened(path).read(columns=None if columns is None else list(columns)))
 
 
+def read_with_card(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A private table and its card, from one opened file: another file may take its place in between.
+
+    Raises:
+        ArtifactError: it is missing or damaged.
+    """
+    file = _opened(path)
+    return _typed_as_written(file.read()), _card(file)
+
+
 def read_card(path: Path) -> dict[str, Any]:
     """The card of a private table, without opening a row.
 

@@ -43,7 +43,6 @@ class EmbeddingObjective:
         target: S̃/n, shape (num_classes, width).
         class_weights: π, shape (num_classes,), sums to 1.
         class_scale: v, shape (num_classes,).
-        noise_variance: variance of the privacy noise in one coordinate of the target.
         critic: optional.
     """
 
@@ -51,7 +50,6 @@ class EmbeddingObjective:
     target: Tensor
     class_weights: Tensor
     class_scale: Tensor
-    noise_variance: float = 0.0
     critic: Critic | None = None
 
     def to(self, device: torch.device) -> "EmbeddingObjective":
@@ -73,9 +71,9 @@ class EmbeddingObjective:
         if self.critic is None:
             return squares.sum()
         loss = (self.critic.weights().detach() * squares).sum()
-        # What the squares would be if generator and data agreed: privacy noise and the batch's own scatter, both known.
-        # Without subtracting them the critic would look where noise is loud, not where rows differ.
-        chance = self.noise_variance + self.class_weights[:, None].square() * self.critic.scatter(means, counts)
+        # What the batch's own scatter adds to the squares is known; without subtracting it the critic would look where
+        # rows scatter, not where they differ. (Privacy noise adds the same everywhere, which weights of mean 1 ignore.)
+        chance = self.class_weights[:, None].square() * self.critic.scatter(means, counts)
         self.critic.step((squares - (self.class_scale[:, None] * chance).sum(dim=0)).detach())
         return loss
 

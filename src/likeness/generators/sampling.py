@@ -25,7 +25,7 @@ def systematic(probabilities: Tensor, groups: Tensor, generator: torch.Generator
     own = groups[order]
     place = torch.arange(len(groups)) - starts[own]
     offset = torch.rand(len(probabilities), generator=generator, dtype=torch.float64)
-    points = (place + offset[own]) / counts[own]
+    points = ((place + offset[own]) / counts[own]).clamp(max=_BELOW_ONE)
     ends = probabilities.double().cumsum(dim=1)
     ends = ends / ends[:, -1:]
     chosen = torch.empty(len(groups), dtype=torch.int64)
@@ -37,3 +37,4 @@ def systematic(probabilities: Tensor, groups: Tensor, generator: torch.Generator
 
 
 _ROWS = 8192  # rows compared at once
+_BELOW_ONE = 1 - 2.0**-53  # a point that rounds to 1 would fall behind the last category of positive probability

@@ -10,10 +10,12 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
+from likeness.canonical import sha256_bytes
 from likeness.errors import ArtifactError, ParamsError
 from likeness.generators.mixture import ProductMixture
 from likeness.generators.sampling import systematic
 from likeness.generators.tabular import TabularGenerator
+from likeness.generators.weights import SPEC_DIGEST, check_weights
 from likeness.rng import public_seed
 
 Generator = TabularGenerator | ProductMixture
@@ -37,16 +39,18 @@ class SavedGenerator:
     provenance: dict[str, Any]
 
     def save(self, folder: Path) -> None:
-        """Write weights.safetensors and spec.json."""
+        """Write spec.json and weights.safetensors, which holds the digest of the former: neither goes with another."""
         folder.mkdir(parents=True, exist_ok=True)
-        save_file(self.network.state_dict(), folder / "weights.safetensors")
         spec = {
             "format": 1,
             **self.network.spec(),
             "class_weights": list(self.class_weights),
             "provenance": self.provenance,
         }
-        (folder / "spec.json").write_text(json.dumps(spec, indent=1, sort_keys=True) + "\n")
+        text = json.dumps(spec, indent=1, sort_keys=True) + "\n"
+        (folder / "spec.json").write_text(text)
+        digest = sha256_bytes(text.encode())
+        save_file(self.network.state_dict(), folder / "weights.safetensors", metadata={SPEC_DIGEST: digest})
 
     @classmethod
     def load(cls, folder: Path) -> "SavedGenerator":
@@ -56,6 +60,7 @@ class SavedGenerator:
             ArtifactError: files are missing or not ours.
         """
         try:
+            check_weights(folder)
             spec = json.loads((folder / "spec.json").read_text())
             network = GENERATORS[spec["generator"]].from_spec(spec)
             network.load_state_dict(load_file(folder / "weights.safetensors"))

@@ -1,5 +1,6 @@
 """The training loop. It may run for ever: everything it sees is released or public."""
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
@@ -67,6 +68,8 @@ def train(
             scheduler.step()
         if iteration % every == 0 or iteration == settings.iterations:
             losses.append((iteration, float(loss.detach())))
+            if not math.isfinite(losses[-1][1]):
+                raise ParamsError(f"the training diverged at step {iteration}: lower train.learning_rate of the method")
             progress(iteration, settings.iterations, losses[-1][1])
     generator.to("cpu").eval()
     return losses

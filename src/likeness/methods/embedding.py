@@ -53,7 +53,6 @@ class EmbeddingMethod(Method):
             target=torch.from_numpy(embedding.values) / records,
             class_weights=weights,
             class_scale=guarded_class_scale(weights, self.train.class_weighting, self.train.class_weight_floor),
-            noise_variance=(embedding.noise_std / records) ** 2,
             critic=self.critic(feature, device),
         ).to(device)
         counts = rows_per_class(weights, self.train.batch_size)

@@ -111,7 +111,7 @@ class Marginals(Method):
         feature = PairMarginals(tuple(cells for cells, _ in self._columns(context)))
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
         if query.dimension > self.privatize.max_coordinates:
-            gigabytes = 32 * query.dimension / 1e9
+            gigabytes = _BYTES * query.dimension / 1e9
             raise PlanError(
                 f"marginals would release {query.dimension:,} coordinates (about {gigabytes:.1f} GB of memory), more "
                 f"than marginals.privatize.max_coordinates {self.privatize.max_coordinates:,}. Lower "
@@ -190,6 +190,9 @@ class Marginals(Method):
                 size = grid.size + int(column.nullable)
                 found.append((Cells(start, size, grid.inner, column.nullable), grid))
         return found
+
+
+_BYTES = 130  # of memory a coordinate, measured in the noise and in the objective
 
 
 def _weights(feature: PairMarginals) -> tuple[int, ...]:

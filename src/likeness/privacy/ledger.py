@@ -5,6 +5,8 @@ digest of the released file. Costs are ρ of zero-concentrated differential priv
 methods, versions of the data, clones and branches. Storage is :mod:`likeness.privacy.chain`.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,7 @@ from likeness.privacy.anchor import Anchor
 from likeness.privacy.calibration import epsilon_of_rho, rho_for
 from likeness.privacy.chain import Chain, Record, append
 from likeness.privacy.home import Home
+from likeness.rng import secret_bytes
 
 _RELATIVE_TOLERANCE = 1e-9  # of ρ, for a plan that asks for exactly what is left
 
@@ -46,8 +49,9 @@ class Reservation:
 
     Attributes:
         key: name of the release. plan, digest: the plan and the typed rows it belongs to.
-        slot: a deliberate repetition has another slot.
-        rho: its cost. plan_rho: the cost of the whole plan, so that a run that cannot finish does not start.
+        slot: a deliberate repetition has another slot. encoding: of the rows, as in the key.
+        rho: its cost. others: names and costs of the plan's other queries: what of them is not yet on record must fit
+            as well, so that a run that cannot finish does not start.
         details: what else an auditor wants to read, public facts only.
     """
 
@@ -56,9 +60,10 @@ class Reservation:
     adjacency: Adjacency
     rho: float
     plan: str
-    plan_rho: float
+    others: Mapping[str, float]
     digest: str
     slot: str
+    encoding: str
     details: dict[str, Any]
 
 
@@ -196,6 +201,7 @@ class Ledger:
                 "plan": request.plan,
                 "digest": request.digest,
                 "slot": request.slot,
+                "encoding": request.encoding,
             }
             return append(records, "reserve", body)
 
@@ -233,14 +239,23 @@ def _check_owner(records: list[Record], request: Reservation) -> None:
 
 def _check_cap(records: list[Record], budget: Budget, request: Reservation) -> None:
     cap = rho_for(budget.cap_epsilon, budget.cap_delta)
-    same_plan = sum(
-        float(record.body["rho"])
-        for record in records
-        if record.kind == "reserve"
-        and (record.body["identity"], record.body["plan"], record.body["digest"], record.body["slot"])
-        == (request.identity, request.plan, request.digest, request.slot)
-    )
-    asked = max(request.rho, request.plan_rho - same_plan)
+    paid: dict[str, list[float]] = {}
+    for record in records:
+        body = record.body
+        if record.kind == "reserve" and (body["identity"], body["digest"], body["slot"], body["encoding"]) == (
+            request.identity,
+            request.digest,
+            request.slot,
+            request.encoding,
+        ):
+            paid.setdefault(str(body.get("query")), []).append(float(body["rho"]))
+    # A query of the plan is paid if these rows answered one of its name at its cost: another method may have asked it.
+    open_ = [
+        rho
+        for name, rho in request.others.items()
+        if not any(math.isclose(rho, cost, rel_tol=_RELATIVE_TOLERANCE) for cost in paid.get(name, []))
+    ]
+    asked = request.rho + math.fsum(open_)
     if budget.spent_rho + asked <= cap * (1 + _RELATIVE_TOLERANCE):
         return
     total = epsilon_of_rho(budget.spent_rho + asked, budget.cap_delta)
@@ -269,4 +284,6 @@ def _budget(records: list[Record], identity: str) -> Budget | None:
 
 
 def _cap_body(identity: str, adjacency: Adjacency, epsilon: float, delta: float) -> dict[str, Any]:
-    return {"identity": identity, "adjacency": str(adjacency), "epsilon": epsilon, "delta": delta}
+    # The nonce: a bundle shows the digests of other people's records, and names can be guessed.
+    nonce = secret_bytes(16).hex()
+    return {"identity": identity, "adjacency": str(adjacency), "epsilon": epsilon, "delta": delta, "nonce": nonce}

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 from likeness.canonical import sha256_json
@@ -135,13 +136,19 @@ def make_plan(
     queries = []
     for share in shares:
         rho = share.share / total_share * total if math.isfinite(total) else math.inf
-        multiplier = 1 / math.sqrt(2 * rho) if math.isfinite(rho) else 0.0
-        queries.append(PlannedQuery(share.query, share.stage, share.share, rho, multiplier))
+        multiplier = _rounded_up(1 / math.sqrt(2 * rho)) if math.isfinite(rho) else 0.0
+        cost = 1 / (2 * multiplier**2) if multiplier else math.inf
+        queries.append(PlannedQuery(share.query, share.stage, share.share, cost, multiplier))
     plan = Plan(method, identity, adjacency, epsilon, delta, num_records, tuple(queries))
     reached = epsilon_of_rho(plan.rho, delta)
     if plan.private and reached > epsilon:
         raise PlanError(f"the plan reaches epsilon {reached:.9g} at delta {delta:g}, more than the target {epsilon:g}")
     return plan
+
+
+def _rounded_up(multiplier: float) -> float:
+    """To 12 significant digits: the noise is part of a release's key, and another solver must not give another key."""
+    return float(Context(prec=12, rounding=ROUND_CEILING).create_decimal_from_float(multiplier))
 
 
 def _text(value: Any) -> Any:

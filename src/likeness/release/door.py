@@ -11,7 +11,6 @@ A request that was answered before is answered with the same bytes and costs not
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +22,14 @@ from likeness.privacy.chain import file_lock
 from likeness.privacy.ledger import Ledger, Reservation
 from likeness.privacy.noise import add_discrete_gaussian, sampler_name
 from likeness.privacy.plan import Plan
-from likeness.privacy.receipt import MECHANISM, Receipt
+from likeness.privacy.receipt import Receipt
 from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.released import Released, to_bytes
+from likeness.release.request import Dataset, request_of
 from likeness.release.terms import Records
 
-# Part of every key. Raise it when the same query on the same rows would no longer give the same sum.
-MECHANISM_VERSION = 2
 _ROUND_UP = 1 + 2.0**-48  # the scale is never rounded below what the plan asks
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """Whose rows, and which version of them, without a row.
-
-    Attributes:
-        identity: name of the people. digest: keyed hash of the typed training rows.
-        slot: a deliberate second release of the same request has another slot.
-        encoding: digest of the public rules that turn typed rows into the vectors that feature maps see.
-    """
-
-    identity: str
-    digest: str
-    slot: str = "1"
-    encoding: str = ""
 
 
 def release(
@@ -83,20 +65,7 @@ def release(
     scale = math.sqrt(sensitivity_squared) * planned.noise_multiplier * _ROUND_UP
     if plan.private is not (scale > 0):
         raise PlanError("plan.json contradicts itself: noise and target do not agree. Run: dvc repro plan")
-    request = {
-        "mechanism": MECHANISM if plan.private else "none",
-        "mechanism_version": MECHANISM_VERSION,
-        "identity": dataset.identity,
-        "digest": dataset.digest,
-        "slot": dataset.slot,
-        "encoding": dataset.encoding,
-        "query": query.name,
-        "feature": query.spec(),
-        "num_groups": query.num_groups,
-        "adjacency": str(plan.adjacency),
-        "lattice_bits": query.lattice_bits,
-        "noise_scale": scale,
-    }
+    request = request_of(query, str(plan.adjacency), scale, dataset)
     key = sha256_json(request)
     with file_lock(ledger.home.locks / f"{key}.lock"):
         _, commit = ledger.find(key)
@@ -113,9 +82,10 @@ def release(
                 adjacency=plan.adjacency,
                 rho=rho,
                 plan=plan.digest,
-                plan_rho=plan.rho,
+                others={own.query: own.rho for own in plan.queries if own.query != query.name},
                 digest=dataset.digest,
                 slot=dataset.slot,
+                encoding=dataset.encoding,
                 details=details,
             )
         )

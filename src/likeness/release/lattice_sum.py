@@ -34,7 +34,7 @@ def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
         return _cell_sum(query, query.feature, records)
     total = np.zeros((query.num_groups, query.width), dtype=np.int64)
     for terms in _blocks(query, records, _BLOCK):
-        lattice = to_lattice(_evaluate(query, terms.x), query.feature.parts, query.lattice_bits)
+        lattice = to_lattice(_evaluate(query, terms.x), query.parts, query.lattice_bits)
         for group in range(query.num_groups):
             total[group] += lattice[terms.labels == group].sum(axis=0)
     return total
@@ -47,14 +47,15 @@ def _cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.
     largest integer whose square obeys it. The map only says where, and a place outside its part counts nothing, so the
     fact that the sensitivity rests on holds whatever the map returns: no term exceeds L_p in any part.
     """
-    parts = feature.parts
+    parts = query.parts
     widths = np.array([part.width for part in parts], dtype=np.int64)
     steps = np.array([math.isqrt(part.lattice_bound_squared(query.lattice_bits)) for part in parts], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
     counts = np.zeros(query.num_groups * query.width, dtype=np.int64)
-    for terms in _blocks(query, records, max(1, _CELLS_AT_ONCE // len(parts))):
+    # Counting costs the whole width a block, so a block has at least as many places.
+    for terms in _blocks(query, records, max(1, max(_CELLS_AT_ONCE, len(counts)) // len(parts))):
         places = np.asarray(feature.places(terms.x))
-        if places.shape != (len(terms.x), len(parts)) or places.dtype.kind not in "iu":
+        if places.shape != (len(terms.x), len(parts)) or places.dtype != np.int64:
             raise ReleaseError(f"{query.name}: the feature map does not return one place a part")
         inside = (places >= 0) & (places < widths)
         inside &= ((terms.labels >= 0) & (terms.labels < query.num_groups))[:, None]
@@ -120,6 +121,8 @@ def _blocks(query: Query, records: Iterable[Records], rows: int) -> Iterator[Rec
     count = 0
     for terms in query.terms.stream(records):
         count += len(terms.x)
+        if terms.labels.shape != (len(terms.x),) or terms.labels.dtype != np.int64:
+            raise ReleaseError(f"{query.name}: labels must be one int64 a term; a narrower type could overflow")
         if count > MAX_TERMS:
             raise DataError(f"{query.name}: more than {MAX_TERMS} terms do not fit a 64-bit sum; split the table")
         for start in range(0, len(terms.x), rows):

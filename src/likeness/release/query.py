@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from likeness.features import FeatureMap, width
+from likeness.bounds import Part
+from likeness.features import FeatureMap
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.release.terms import EachRecord, Terms
 
@@ -30,10 +32,15 @@ class Query:
     num_groups: int = 1
     terms: Terms = field(default_factory=EachRecord)
 
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Bounds of the feature, read once: the sensitivity and the sum use the same."""
+        return tuple(self.feature.parts)
+
     @property
     def width(self) -> int:
         """Coordinates of one feature vector."""
-        return width(self.feature)
+        return sum(part.width for part in self.parts)
 
     @property
     def dimension(self) -> int:
@@ -43,13 +50,13 @@ class Query:
     @property
     def lattice_bits(self) -> int:
         """One unit of the feature is ``2**lattice_bits`` lattice steps."""
-        norm_squared = sum(part.norm_bound_squared for part in self.feature.parts)
+        norm_squared = sum(part.norm_bound_squared for part in self.parts)
         return _NORM_BITS - max(0, math.ceil(math.log2(norm_squared) / 2))
 
     def sensitivity_squared(self, adjacency: Adjacency) -> int:
         """Squared L2 sensitivity of the integer sum, exact; see :func:`lattice_sensitivity_squared`."""
         change = self.terms.change(adjacency)
-        return lattice_sensitivity_squared(self.feature.parts, self.lattice_bits, change, self.num_groups)
+        return lattice_sensitivity_squared(self.parts, self.lattice_bits, change, self.num_groups)
 
     def spec(self) -> dict[str, Any]:
         """Public specification of feature and terms."""
