@@ -6,6 +6,7 @@ Runs every time, because the ledger is not a file that DVC may know.
 """
 
 from likeness.artifacts import PLAN, PRIVACY, REPORT, STATEMENT, open_ledger, read_json, write_json
+from likeness.errors import LikenessError
 from likeness.params import Params
 from likeness.privacy.plan import Plan
 from likeness.stage import run_stage
@@ -14,9 +15,12 @@ from likeness.statement import account, statement
 
 def main(params: Params) -> None:
     """Fail if the total exceeds the target, or ledger, releases, generator and table do not belong together."""
-    for path in (PRIVACY, STATEMENT, REPORT):
-        path.unlink(missing_ok=True)  # a refusal must not leave what an earlier run stated
-    privacy = account(params, Plan.from_dict(read_json(PLAN)), open_ledger(params))
+    try:
+        privacy = account(params, Plan.from_dict(read_json(PLAN)), open_ledger(params))
+    except LikenessError:
+        for path in (PRIVACY, STATEMENT, REPORT):
+            path.unlink(missing_ok=True)  # a refusal must not leave what an earlier run stated
+        raise
     write_json(PRIVACY, privacy)
     STATEMENT.write_text(statement(privacy))
 

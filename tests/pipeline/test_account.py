@@ -198,6 +198,7 @@ def test_a_refusal_leaves_no_statement_of_an_earlier_run(copy: Project) -> None:
     copy.set(privacy__epsilon=0.5)
     assert "is not the plan of params.yaml" in copy.run("stages.account", ok=False)
     assert not (copy.root / "reports/privacy.json").exists()
+    assert not (copy.root / "reports/index.html").exists()
     assert not (copy.root / "reports/PRIVACY_STATEMENT.md").exists()
 
 
