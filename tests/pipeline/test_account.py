@@ -119,6 +119,13 @@ def train_on_others() -> None:
     write_json(path, spec)
 
 
+def train_by_another_method() -> None:
+    path = Path("data/models/generator/spec.json")
+    spec = read_json(path)
+    spec["provenance"]["method"] = "merf"
+    write_json(path, spec)
+
+
 def lose_the_generator() -> None:
     Path("data/models/generator/weights.safetensors").unlink()
 
@@ -161,6 +168,7 @@ def replace_the_table() -> None:
         (lose_the_embedding, "embedding.safetensors is missing"),
         (lose_a_statistic, "the plan asks"),
         (train_on_others, "was trained on other releases"),
+        (train_by_another_method, "was trained on other releases"),
         (lose_the_generator, "weights.safetensors is missing"),
         (edit_the_csv, "does not belong to data/synthetic/synthetic.csv"),
         (replace_the_weights, "does not belong to data/models/generator/weights.safetensors"),
@@ -233,6 +241,18 @@ def test_rows_and_card_come_from_one_file(another: Project, monkeypatch: pytest.
         list(iter_private(ENCODED, None, 100, card={**read_card(ENCODED), "identity": "others"}))
 
 
+def test_the_digest_is_of_the_training_rows_only(another: Project) -> None:
+    another.run("stages.ingest")
+    path, before = another.root / "table.csv", read_card(another.root / TABLE)
+    lines = path.read_text().splitlines()
+    for kind, same in (("test", True), ("train", False)):
+        place = max(place for place, line in enumerate(lines) if line.endswith(kind))
+        del lines[place]
+        path.write_text("\n".join(lines) + "\n")
+        another.run("stages.ingest")
+        assert (read_card(another.root / TABLE)["digest"] == before["digest"]) is same
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -253,8 +273,10 @@ def test_a_card_that_does_not_fit_is_refused(
     assert right["num_records"] is None  # private under add_remove_one
     (another.root / ENCODED).parent.mkdir(parents=True)
     write_private(pd.DataFrame({"x": [1]}), ENCODED, right)
-    private_rows(params, "ledger")
+    _, read = private_rows(params, "ledger")
     write_private(pd.DataFrame({"x": [1]}), ENCODED, {**right, **change})
+    with pytest.raises(ArtifactError, match="was replaced while it was in use"):
+        next(read())
     with pytest.raises((ArtifactError, DataError), match=message):
         private_rows(params, "ledger")
 
