@@ -15,8 +15,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], di
     shared = tmp_path_factory.mktemp("shared")
 
     def make(root: Path) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         return {
-            **os.environ,
+            **inherited,  # compiled modules are written, as on any machine
             "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)]),
             # dvc runs `python`: the one that runs the tests.
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),

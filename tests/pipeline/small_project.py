@@ -95,3 +95,4 @@ def copy_project(target: Path) -> None:
     (target / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
     for command in (["git", "init", "-q"], [sys.executable, "-m", "dvc", "init", "-q"]):
         subprocess.run(command, cwd=target, check=True, capture_output=True)
+    shutil.copy(ROOT / ".dvcignore", target)
