@@ -11,6 +11,7 @@ from likeness.data.layout import Layout
 from likeness.data.schema import Schema
 from likeness.features import Constant
 from likeness.generators.settings import TrainingSettings
+from likeness.methods.settings import TwoQueryShares
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -91,6 +92,14 @@ class Method(ABC):
     @abstractmethod
     def training(self) -> TrainingSettings:
         """How it is trained."""
+
+
+def class_counts_and_embedding(shares: TwoQueryShares) -> list[QueryShare]:
+    """Shares of a method that asks for these two."""
+    return [
+        QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
+        QueryShare(EMBEDDING, "privatize", shares.embedding),
+    ]
 
 
 def class_counts_query(context: Context) -> Query:

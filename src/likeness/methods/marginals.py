@@ -14,11 +14,12 @@ from likeness.methods.base import (
     EMBEDDING,
     Context,
     Method,
+    class_counts_and_embedding,
     class_counts_query,
     class_weights,
     number_of_records,
 )
-from likeness.methods.settings import NoSettings
+from likeness.methods.settings import NoSettings, TwoQueryPlan
 from likeness.params import allowed, require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -30,21 +31,6 @@ if TYPE_CHECKING:
     from likeness.generators.mixture import MixtureColumn
     from likeness.generators.saved import Generator
     from likeness.generators.training import Objective
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Section ``marginals.plan.shares``: parts of ρ, summing to 1."""
-
-    class_counts: float
-    embedding: float
-
-
-@dataclass(frozen=True)
-class PlanSettings:
-    """Section ``marginals.plan``."""
-
-    shares: Shares
 
 
 @dataclass(frozen=True)
@@ -84,17 +70,14 @@ class Marginals(Method):
     """Noisy counts of every pair of columns in every class, and the mixture of products that explains them."""
 
     name: ClassVar[str] = "marginals"
-    plan: PlanSettings
+    plan: TwoQueryPlan
     train: TrainMixture
     auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
 
     def shares(self) -> list[QueryShare]:
         """Class counts and embedding."""
-        return [
-            QueryShare(CLASS_COUNTS, "auxiliary", self.plan.shares.class_counts),
-            QueryShare(EMBEDDING, "privatize", self.plan.shares.embedding),
-        ]
+        return class_counts_and_embedding(self.plan.shares)
 
     def check(self, context: Context) -> None:
         """Two feature columns at least, and no more coordinates than allowed."""

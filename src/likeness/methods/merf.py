@@ -5,28 +5,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from likeness.features import MixedFourierFeatures
-from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, class_counts_query
+from likeness.methods.base import EMBEDDING, Context, class_counts_and_embedding, class_counts_query
 from likeness.methods.embedding import EmbeddingMethod
-from likeness.methods.settings import NoSettings, TableTraining
+from likeness.methods.settings import NoSettings, TableTraining, TwoQueryPlan
 from likeness.params import require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Section ``merf.plan.shares``: parts of ρ, summing to 1."""
-
-    class_counts: float
-    embedding: float
-
-
-@dataclass(frozen=True)
-class PlanSettings:
-    """Section ``merf.plan``."""
-
-    shares: Shares
 
 
 @dataclass(frozen=True)
@@ -48,17 +33,14 @@ class Merf(EmbeddingMethod):
     """Fourier features of the numeric columns beside scaled one-hot columns; class weights from noisy counts."""
 
     name: ClassVar[str] = "merf"
-    plan: PlanSettings
+    plan: TwoQueryPlan
     train: TableTraining
     auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
 
     def shares(self) -> list[QueryShare]:
         """Class counts and embedding."""
-        return [
-            QueryShare(CLASS_COUNTS, "auxiliary", self.plan.shares.class_counts),
-            QueryShare(EMBEDDING, "privatize", self.plan.shares.embedding),
-        ]
+        return class_counts_and_embedding(self.plan.shares)
 
     def auxiliary_queries(self, context: Context) -> list[Query]:
         """Counts by class."""

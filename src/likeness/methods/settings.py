@@ -12,6 +12,21 @@ class NoSettings:
 
 
 @dataclass(frozen=True)
+class TwoQueryShares:
+    """Sections ``METHOD.plan.shares`` of methods that release class counts and an embedding; they sum to 1."""
+
+    class_counts: float
+    embedding: float
+
+
+@dataclass(frozen=True)
+class TwoQueryPlan:
+    """Sections ``METHOD.plan`` of such methods."""
+
+    shares: TwoQueryShares
+
+
+@dataclass(frozen=True)
 class TableTraining:
     """Sections ``METHOD.train``: network, loss and optimizer for tables."""
 
