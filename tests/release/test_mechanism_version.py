@@ -1,6 +1,6 @@
 """The same query on the same rows must give the sum that earlier releases were made of.
 
-If one of these numbers changes, raise ``MECHANISM_VERSION`` in ``release/door.py`` (and put the new numbers here): else
+If one of these numbers changes, raise ``MECHANISM_VERSION`` in ``release/request.py`` (and put the new numbers here): else
 a stored release would be returned for a request that now means something else.
 """
 
@@ -26,7 +26,7 @@ from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Recor
 
 CHANGED = (
     "The same query on the same rows gives another sum than in earlier releases. If that is meant, raise "
-    "MECHANISM_VERSION in src/likeness/release/door.py and put the new numbers here."
+    "MECHANISM_VERSION in src/likeness/release/request.py and put the new numbers here."
 )
 X = np.arange(24, dtype=np.float64).reshape(6, 4) / 23
 LABELS = np.array([0, 1, 0, 1, 1, 0])
