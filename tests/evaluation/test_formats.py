@@ -31,6 +31,7 @@ def test_shares_scores_maps_and_images() -> None:
     assert (percent(0.0512), percent(None)) == ("5.1 %", "–")
     assert (three("0.12345"), three(-0.5), three(None), three("")) == ("0.123", "−0.500", "–", "–")
     assert spec({"seed": 7, "map": "x", "parts": [1, 2]}) == "map=x, seed=7, parts=[1, 2]"
+    assert spec({"map": "x", "edges": "a" * 500}) == f"map=x, edges={'a' * 120}… (500 characters)"
     assert embed(b"abc") == "data:image/png;base64,YWJj"
 
 

@@ -1,7 +1,7 @@
 """The same query on the same rows must give the sum that earlier releases were made of.
 
-If one of these numbers changes, raise ``MECHANISM_VERSION`` in ``release/request.py`` (and put the new numbers here): else
-a stored release would be returned for a request that now means something else.
+If one of these numbers changes, raise ``MECHANISM_VERSION`` in ``release/request.py`` (and put the new numbers here):
+else a stored release would be returned for a request that now means something else.
 """
 
 from collections.abc import Callable

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+_LONGEST = 120  # characters of one value of a specification; privacy.json has all of them
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -37,9 +38,13 @@ def percent(value: Any) -> str:
 
 
 def spec(value: Mapping[str, Any]) -> str:
-    """A public map's specification in one line of ``key=value``, the name of the map first."""
+    """A public map's specification in one line of ``key=value``, the name of the map first; long values cut."""
     items = sorted(value.items(), key=lambda pair: pair[0] != "map")
-    return ", ".join(f"{key}={item if isinstance(item, str) else json.dumps(item)}" for key, item in items)
+    return ", ".join(f"{key}={_cut(item if isinstance(item, str) else json.dumps(item))}" for key, item in items)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
 
 
 def three(value: Any) -> str:
