@@ -59,7 +59,7 @@ def write_bundle(params: Params, target: Path) -> list[str]:
         _copy(params, folder)
         write_json(folder / PRIVACY, privacy)
         (folder / STATEMENT).write_text(statement(privacy))
-        (folder / CARD).write_text(_card(privacy, Schema.load(params.ingest.schema)))
+        (folder / CARD).write_text(data_card(privacy, Schema.load(params.ingest.schema)))
         extract = chain_extract(ledger.records(), params.privacy.identity)
         (folder / LEDGER).write_text("".join(json.dumps(record, sort_keys=True) + "\n" for record in extract))
         names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
@@ -118,7 +118,7 @@ def _zip(folder: Path, names: Sequence[str], target: Path) -> None:
             archive.writestr(zipfile.ZipInfo(name), (folder / name).read_bytes(), zipfile.ZIP_DEFLATED)
 
 
-def _card(privacy: dict[str, Any], schema: Schema) -> str:
+def data_card(privacy: dict[str, Any], schema: Schema) -> str:
     """A data card in the conventions of Hugging Face: YAML front matter, then Markdown."""
     rows = privacy["sample"]["rows"]
     sizes = [(10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M")]

@@ -24,11 +24,13 @@ from likeness.data.schema import Schema
 from likeness.errors import ArtifactError, LikenessError
 from likeness.features import PairMarginals, from_spec
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.calibration import epsilon_of_rho
 from likeness.privacy.receipt import MECHANISM, Receipt
 from likeness.release.query import Query
 from likeness.release.released import Released, load_released
 from likeness.release.request import REQUEST_KEYS
 from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Terms
+from likeness.statement import statement
 
 _EXACT = 1e-9
 _CLOSE = 1e-3  # dp-accounting searches a grid of orders
@@ -104,6 +106,7 @@ class _Verifier:
             ("sensitivity", self.sensitivity),
             ("epsilon", self.epsilon),
             ("account", self.account),
+            ("statement", self.statement),
             ("ledger chain", self.chain),
             ("ledger entries", self.entries),
             ("noise", self.noise),
@@ -230,6 +233,16 @@ class _Verifier:
             _require(math.isclose(told_noise, one.receipt.noise_multiplier, rel_tol=_EXACT), "the plan has other noise")
         return f"{len(queries)} queries as in their receipts, total rho {rho:.6g}"
 
+    def statement(self) -> str:
+        """The texts for people say what the account for machines says, to the letter."""
+        privacy = self._json(bundle.PRIVACY)
+        _require(
+            self._text(bundle.STATEMENT) == statement(privacy), f"{bundle.STATEMENT} is not that of {bundle.PRIVACY}"
+        )
+        expected = bundle.data_card(privacy, Schema.load(self.folder / bundle.SCHEMA))
+        _require(self._text(bundle.CARD) == expected, f"{bundle.CARD} is not that of {bundle.PRIVACY}")
+        return "statement and data card as written from the account"
+
     def chain(self) -> str:
         """Links and digests of the ledger's extract."""
         records = self._chain()
@@ -274,6 +287,12 @@ class _Verifier:
         )
         told = float(privacy["ledger"]["lifetime"]["spent_rho"])
         _require(math.isclose(spent, told, rel_tol=_EXACT), f"lifetime rho is {spent:.6g}, the account says {told:.6g}")
+        lifetime = privacy["ledger"]["lifetime"]
+        cap = [r["body"] for r in records if r["kind"] == "cap" and r["body"]["identity"] == privacy["identity"]][-1]
+        told_cap = {"epsilon": float(lifetime["cap_epsilon"]), "delta": float(lifetime["cap_delta"])}
+        _require(all(float(cap[key]) == told_cap[key] for key in told_cap), "another lifetime cap than the ledger's")
+        epsilon = epsilon_of_rho(spent, told_cap["delta"])
+        _require(math.isclose(epsilon, float(lifetime["spent_epsilon"]), rel_tol=_CLOSE), "another lifetime epsilon")
         return f"{len(self._released())} releases entered; lifetime rho of these people {spent:.6g}"
 
     def noise(self) -> str:

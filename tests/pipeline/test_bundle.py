@@ -203,6 +203,24 @@ def another_generator(folder: Path) -> None:
     edit_json(folder / "generator/spec.json", lambda v: v["provenance"].update(releases=["0" * 64]))
 
 
+def another_statement(folder: Path) -> None:
+    path = folder / "PRIVACY_STATEMENT.md"
+    path.write_text(path.read_text().replace("ε = 1 ", "ε = 0.1 "))
+
+
+def another_card(folder: Path) -> None:
+    path = folder / "README.md"
+    path.write_text(path.read_text().replace("ε = 1 ", "ε = 0.1 "))
+
+
+def a_larger_cap(folder: Path) -> None:
+    edit_json(folder / "privacy.json", lambda v: v["ledger"]["lifetime"].update(cap_epsilon=99.0))
+
+
+def a_smaller_lifetime(folder: Path) -> None:
+    edit_json(folder / "privacy.json", lambda v: v["ledger"]["lifetime"].update(spent_epsilon=0.1))
+
+
 def another_schema(folder: Path) -> None:
     path = folder / "schema.yaml"
     path.write_text(path.read_text().replace("[Female, Male]", "[Male, Female]"))
@@ -236,6 +254,10 @@ FAULTS: list[tuple[Callable[[Path], None], str]] = [
     (forget_what_was_spent, "ledger entries"),
     (rebuild_the_chain_without_a_commit, "ledger entries"),
     (another_generator, "generator"),
+    (another_statement, "statement"),
+    (another_card, "statement"),
+    (a_larger_cap, "ledger entries"),
+    (a_smaller_lifetime, "ledger entries"),
     (another_schema, "ledger entries"),
     (weights_of_another_run, "generator"),
     (broken_json, "account"),
