@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from likeness.release.terms import Records
 
 SPLIT = SPLIT_COLUMN
-_CHUNK_ROWS = 65_536
+_MOST_ROWS, _MOST_CELLS = 65_536, 1 << 24  # of a chunk
 
 
 def split_parts(params: Params, schema: Schema, table: "DataFrame", column: "Series[str] | None") -> "NDArray[str_]":
@@ -89,7 +89,8 @@ def private_rows(params: Params, ledger_id: str) -> "tuple[Dataset, Callable[[],
 
     def read() -> Iterator["Records"]:
         encoder = Encoder(schema)
-        for chunk in iter_private(ENCODED, None, _CHUNK_ROWS, card=found):
+        rows = max(1, min(_MOST_ROWS, _MOST_CELLS // encoder.layout.width))
+        for chunk in iter_private(ENCODED, None, rows, card=found):
             codes = chunk[(chunk[SPLIT] == "train").to_numpy()]
             yield Records(encoder.expand(codes), encoder.labels(codes))
 

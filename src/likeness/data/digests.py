@@ -28,13 +28,11 @@ def typed_digest(df: pd.DataFrame, schema: Schema, key: bytes) -> str:
     return digest.hexdigest()
 
 
+_ROWS = 16_384  # hashed at once
+
+
 def row_hashes(df: pd.DataFrame, schema: Schema, seed: int) -> NDArray[np.uint64]:
     """64 bits a row from SHA-256 of the public seed and the row's own content, shape (n,)."""
-    parts = []
-    for column in schema.columns:
-        words, missing = _words(column, df[column.name])
-        parts += [words.astype("<f8"), missing.astype("<f8")]
-    rows = np.ascontiguousarray(np.stack(parts, axis=1))
     start = hashlib.sha256(f"likeness row {seed}".encode())
 
     def one(row: bytes) -> bytes:
@@ -42,10 +40,14 @@ def row_hashes(df: pd.DataFrame, schema: Schema, seed: int) -> NDArray[np.uint64
         own.update(row)
         return own.digest()[:8]
 
-    width = rows.shape[1] * 8
-    data = rows.tobytes()
-    joined = b"".join(one(data[place : place + width]) for place in range(0, len(data), width))
-    return np.frombuffer(joined, dtype="<u8")
+    hashes = []
+    for place in range(0, len(df), _ROWS):
+        parts = []
+        for column in schema.columns:
+            words, missing = _words(column, df[column.name].iloc[place : place + _ROWS])
+            parts += [words.astype("<f8"), missing.astype("<f8")]
+        hashes += [one(row.tobytes()) for row in np.ascontiguousarray(np.stack(parts, axis=1))]
+    return np.frombuffer(b"".join(hashes), dtype="<u8")
 
 
 def _words(column: Column, values: "pd.Series[Any]") -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -5,6 +5,7 @@ Needs yaml only: no table library.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +14,13 @@ from typing import Any
 import yaml
 
 from likeness.data.column import KINDS, SPLIT_COLUMN, TRANSFORMS, Column
+from likeness.data.image import image_shape, pixel_columns
 from likeness.errors import SchemaError
 
 __all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
 
 TASKS = ("classification", "regression", "none")
-_KEYS = ("name", "source", "task", "label", "columns")
+_KEYS = ("name", "source", "task", "label", "image", "columns")
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Schema:
             one of the numeric features) or ``none``.
         label: name of the label column; None for task ``none``.
         columns: in table order.
+        image: height and width where each record is a gray image; its pixels are then the first columns.
     """
 
     name: str
@@ -39,11 +42,12 @@ class Schema:
     task: str
     label: str | None
     columns: tuple[Column, ...]
+    image: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
             raise SchemaError(f"task '{self.task}' is not known. Tasks: {', '.join(TASKS)}.")
-        twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        twice = sorted(name for name, count in Counter(self.names).items() if count > 1)
         if twice:
             raise SchemaError(f"column '{twice[0]}' is listed twice. Keep one.")
         if self.task == "none":
@@ -51,6 +55,10 @@ class Schema:
                 raise SchemaError("task none has no label. Drop label, or set task to classification or regression.")
         else:
             self._check_label()
+        if self.image is not None:
+            pixels = pixel_columns(self.image)
+            if self.columns[: len(pixels)] != pixels:
+                raise SchemaError("image: the first columns are not its pixels. List the other columns only.")
         if not self.feature_columns:
             raise SchemaError("columns lists no feature. Give at least one column beside the label.")
 
@@ -95,25 +103,30 @@ class Schema:
             unknown = [str(key) for key in mapping if key not in _KEYS]
             if unknown:
                 raise SchemaError(f"{unknown[0]} is not a key of a schema. Keys: {', '.join(_KEYS)}.")
-            label = mapping.get("label")
+            label, image = mapping.get("label"), image_shape(mapping.get("image"))
+            pixels = () if image is None else pixel_columns(image)
+            listed = tuple(Column.from_dict(name, spec) for name, spec in _entries(mapping.get("columns"), image))
             return cls(
                 name=_text(mapping, "name"),
                 source=_text(mapping, "source"),
                 task=_text(mapping, "task"),
                 label=None if label is None else str(label),
-                columns=tuple(Column.from_dict(name, spec) for name, spec in _entries(mapping.get("columns"))),
+                columns=pixels + listed,
+                image=image,
             )
         except SchemaError as error:
             raise SchemaError(f"{where}: {error}") from None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form. Columns are a list, so that sorting keys keeps their order; :meth:`from_dict` reads it back."""
+        listed = self.columns if self.image is None else self.columns[self.image[0] * self.image[1] :]
         return {
             "name": self.name,
             "source": self.source,
             "task": self.task,
             "label": self.label,
-            "columns": [{"name": column.name, **column.to_dict()} for column in self.columns],
+            **({} if self.image is None else {"image": {"shape": list(self.image)}}),
+            "columns": [{"name": column.name, **column.to_dict()} for column in listed],
         }
 
     def column(self, name: str) -> Column:
@@ -154,7 +167,9 @@ def _text(mapping: Mapping[str, Any], key: str) -> str:
     return str(value)
 
 
-def _entries(columns: Any) -> Iterable[tuple[str, Any]]:
+def _entries(columns: Any, image: tuple[int, int] | None) -> Iterable[tuple[str, Any]]:
+    if columns is None and image is not None:
+        return []
     if isinstance(columns, Mapping):
         return [(str(name), spec) for name, spec in columns.items()]
     if isinstance(columns, list | tuple) and all(isinstance(item, Mapping) and "name" in item for item in columns):

@@ -12,14 +12,16 @@ from safetensors.torch import load_file, save_file
 
 from likeness.canonical import sha256_bytes
 from likeness.errors import ArtifactError, ParamsError
+from likeness.generators.images import ImageGenerator
 from likeness.generators.mixture import ProductMixture
 from likeness.generators.sampling import systematic
 from likeness.generators.tabular import TabularGenerator
 from likeness.generators.weights import SPEC_DIGEST, check_weights
 from likeness.rng import public_seed
 
-Generator = TabularGenerator | ProductMixture
-GENERATORS: dict[str, type[TabularGenerator] | type[ProductMixture]] = {
+Generator = TabularGenerator | ImageGenerator | ProductMixture
+GENERATORS: dict[str, type[TabularGenerator] | type[ImageGenerator] | type[ProductMixture]] = {
+    "image": ImageGenerator,
     "product_mixture": ProductMixture,
     "tabular": TabularGenerator,
 }

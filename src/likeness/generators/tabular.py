@@ -1,6 +1,6 @@
 """A conditional generator of encoded rows: one head a column."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -8,12 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from likeness.data.layout import Layout
-from likeness.errors import ParamsError
-
-_ROWS = 10_000  # rows made at once
+from likeness.generators.latent import LatentGenerator
 
 
-class TabularGenerator(nn.Module):
+class TabularGenerator(LatentGenerator):
     """fc → bn → relu → fc → bn → relu → fc → one head a column, conditioned on the class (Liew et al. 2022, App. H).
 
     Unit and indicator columns pass a logistic sigmoid, the paper's tanh rescaled to [0, 1]; one-hot blocks a softmax.
@@ -28,9 +26,8 @@ class TabularGenerator(nn.Module):
             hidden: widths of the hidden layers.
             sampling: how a category is chosen from a softmax when rows are written: argmax (the paper) or categorical.
         """
-        super().__init__()
+        super().__init__(latent_dim, layout.num_classes)
         self.layout = layout
-        self.latent_dim = latent_dim
         self.hidden = tuple(hidden)
         self.sampling = sampling
         widths = [latent_dim + layout.num_classes, *hidden]
@@ -49,8 +46,7 @@ class TabularGenerator(nn.Module):
         Returns:
             shape (n, width).
         """
-        classes = nn.functional.one_hot(labels, self.layout.num_classes).to(z)
-        raw = self.body(torch.cat([z, classes], dim=1))
+        raw = self.body(self.inputs(z, labels))
         outputs = []
         position = 0
         for start, stop in self._onehot:
@@ -59,27 +55,8 @@ class TabularGenerator(nn.Module):
         outputs.append(torch.sigmoid(raw[:, position:]))
         return torch.cat(outputs, dim=1)
 
-    def class_likelihood(self, cells: Mapping[int, int]) -> Tensor:
-        """1 for every class where nothing is given.
-
-        Raises:
-            ParamsError: a column beside the label is given; the network only knows how to condition on the class.
-        """
-        if cells:
-            raise ParamsError(
-                "sample.where: this generator can be asked for a class only; method marginals for any category"
-            )
-        return torch.ones(self.layout.num_classes, dtype=torch.float64)
-
-    @torch.no_grad()
-    def draw(self, labels: Tensor, generator: torch.Generator, cells: Mapping[int, int] | None = None) -> Tensor:
-        """Rows with one category a block, shape (n, width), from public randomness; ``cells`` must be empty."""
-        self.class_likelihood(cells or {})
-        return torch.cat([self._draw(part, generator) for part in torch.split(labels, _ROWS)])
-
-    def _draw(self, labels: Tensor, generator: torch.Generator) -> Tensor:
-        z = torch.randn(len(labels), self.latent_dim, generator=generator)
-        x: Tensor = self(z, labels)
+    def settle(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """One category a block, shape (n, width), from public randomness."""
         for start, stop in self._onehot:
             block = x[:, start:stop]
             if self.sampling == "categorical":

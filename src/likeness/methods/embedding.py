@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from likeness.errors import PlanError
 from likeness.features import FeatureMap
 from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights, number_of_records
-from likeness.methods.settings import TableTraining
+from likeness.methods.settings import NetworkTraining
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
@@ -20,13 +21,34 @@ if TYPE_CHECKING:
 class EmbeddingMethod(Method):
     """A recipe that differs from the others in its queries, its map and its critic."""
 
-    train: TableTraining
+    train: NetworkTraining
+
+    def check(self, context: Context) -> None:
+        """A convolutional network makes images, and nothing but images."""
+        image, network = context.schema.image, self.train.network
+        if network == "convolutional" and image is None:
+            raise PlanError(f"{self.name}.train.network is convolutional, but the schema has no image. Use auto.")
+        others = [] if image is None else context.schema.feature_columns[image[0] * image[1] :]
+        if others and network != "fully_connected":
+            raise PlanError(
+                f"column '{others[0].name}' stands beside an image: {self.name}.train.network must be fully_connected, "
+                "or the schema without that column."
+            )
+        if image is not None and network != "fully_connected" and len(self.train.hidden) != 1:
+            raise PlanError(
+                f"{self.name}.train.hidden has {len(self.train.hidden)} widths, a convolutional network has one. "
+                "Give one, or network: fully_connected."
+            )
 
     def build_generator(self, context: Context) -> "Generator":
-        """The network of PEARL's paper for tables, the same for every method, for fair comparison."""
+        """The papers' networks, the same for every method, for fair comparison."""
+        from likeness.generators.images import ImageGenerator
         from likeness.generators.tabular import TabularGenerator
 
-        return TabularGenerator(context.layout, self.train.latent_dim, self.train.hidden, self.train.sampling)
+        train, image = self.train, context.schema.image
+        if image is None or train.network == "fully_connected":
+            return TabularGenerator(context.layout, train.latent_dim, train.hidden, train.sampling)
+        return ImageGenerator(image, context.layout.num_classes, train.latent_dim, train.hidden[0], train.channels)
 
     def critic(self, feature: FeatureMap, device: "torch.device") -> "Critic | None":
         """What weighs the coordinates; nothing by default."""

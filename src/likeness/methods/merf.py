@@ -7,7 +7,7 @@ from typing import ClassVar
 from likeness.features import MixedFourierFeatures
 from likeness.methods.base import EMBEDDING, Context, class_counts_and_embedding, class_counts_query
 from likeness.methods.embedding import EmbeddingMethod
-from likeness.methods.settings import NoSettings, TableTraining, TwoQueryPlan
+from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan
 from likeness.params import require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -34,7 +34,7 @@ class Merf(EmbeddingMethod):
 
     name: ClassVar[str] = "merf"
     plan: TwoQueryPlan
-    train: TableTraining
+    train: NetworkTraining
     auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from likeness.features import CharacteristicFunction, FeatureMap, PairDistance
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, class_counts_query
 from likeness.methods.embedding import EmbeddingMethod
-from likeness.methods.settings import TableTraining
+from likeness.methods.settings import NetworkTraining
 from likeness.params import require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -65,7 +65,7 @@ class Privatize:
 
 
 @dataclass(frozen=True)
-class TrainPearl(TableTraining):
+class TrainPearl(NetworkTraining):
     """Section ``pearl.train``."""
 
     critic: bool = True

@@ -27,8 +27,14 @@ class TwoQueryPlan:
 
 
 @dataclass(frozen=True)
-class TableTraining:
-    """Sections ``METHOD.train``: network, loss and optimizer for tables."""
+class NetworkTraining:
+    """Sections ``METHOD.train``: network, loss and optimizer.
+
+    Attributes:
+        network: ``auto`` (convolutional for images), ``fully_connected`` or ``convolutional``.
+        hidden: widths of the hidden layers; a convolutional network has one.
+        channels: of a convolutional network's two smaller resolutions.
+    """
 
     iterations: int
     batch_size: int
@@ -39,6 +45,8 @@ class TableTraining:
     class_weighting: str = "joint"
     class_weight_floor: float = 0.05
     sampling: str = "argmax"
+    network: str = "auto"
+    channels: tuple[int, ...] = (16, 8)
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -50,6 +58,9 @@ class TableTraining:
         allowed("train.schedule", self.schedule, ("constant", "cosine"))
         allowed("train.class_weighting", self.class_weighting, ("joint", "per_class"))
         allowed("train.sampling", self.sampling, ("argmax", "categorical"))
+        allowed("train.network", self.network, ("auto", "fully_connected", "convolutional"))
+        sizes = len(self.channels) == 2 and min(self.channels) >= 1
+        require(sizes, "train.channels", list(self.channels), "two numbers, at least 1")
 
     @property
     def loop(self) -> TrainingSettings:

@@ -1,0 +1,54 @@
+"""What the generators of latent noise share: they know how to condition on the class, and draw rows in pieces."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from likeness.errors import ParamsError
+
+_ROWS = 10_000  # rows made at once
+
+
+class LatentGenerator(nn.Module):
+    """A network from z ~ N(0, I) and a class to a relaxed encoded row.
+
+    Attributes:
+        latent_dim: dimension of z. num_classes: 1 for a table without a class label.
+    """
+
+    def __init__(self, latent_dim: int, num_classes: int) -> None:
+        """Remember the sizes of the input."""
+        super().__init__()
+        self.latent_dim = latent_dim
+        self.num_classes = num_classes
+
+    def inputs(self, z: Tensor, labels: Tensor) -> Tensor:
+        """z beside the one-hot class, shape (n, latent_dim + num_classes)."""
+        return torch.cat([z, nn.functional.one_hot(labels, self.num_classes).to(z)], dim=1)
+
+    def settle(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """Exact rows from relaxed ones, shape (n, width); nothing to do where no column is categorical."""
+        return x
+
+    def class_likelihood(self, cells: Mapping[int, int]) -> Tensor:
+        """1 for every class where nothing is given.
+
+        Raises:
+            ParamsError: a column beside the label is given; the network only knows how to condition on the class.
+        """
+        if cells:
+            raise ParamsError(
+                "sample.where: this generator can be asked for a class only; method marginals for any category"
+            )
+        return torch.ones(self.num_classes, dtype=torch.float64)
+
+    @torch.no_grad()
+    def draw(self, labels: Tensor, generator: torch.Generator, cells: Mapping[int, int] | None = None) -> Tensor:
+        """Exact rows, shape (n, width), from public randomness; ``cells`` must be empty."""
+        self.class_likelihood(cells or {})
+        return torch.cat([self._draw(part, generator) for part in torch.split(labels, _ROWS)])
+
+    def _draw(self, labels: Tensor, generator: torch.Generator) -> Tensor:
+        z = torch.randn(len(labels), self.latent_dim, generator=generator)
+        return self.settle(self(z, labels), generator)

@@ -1,0 +1,134 @@
+"""Images as tables: the schema's pixels, .npz files, what is refused and in which words."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likeness.data.encoding import Encoder
+from likeness.data.layout import Layout
+from likeness.data.schema import Schema
+from likeness.data.sources import read_source
+from likeness.errors import DataError, SchemaError
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared" / "data"
+CLASSES = {"kind": "categorical", "categories": ["cat", "dog", "eel"]}
+
+
+def schema(**changes: Any) -> Schema:
+    base = {"name": "t", "source": "made up", "task": "classification", "label": "animal"}
+    return Schema.from_dict({**base, "image": {"shape": [2, 3]}, "columns": {"animal": CLASSES}, **changes}, "t")
+
+
+def arrays(**changes: Any) -> dict[str, Any]:
+    generator = np.random.default_rng(0)
+    x = generator.integers(0, 256, (9, 2, 3), dtype=np.uint8)
+    y = generator.integers(0, 3, 9, dtype=np.uint8)
+    return {"x_train": x[:6], "y_train": y[:6], "x_test": x[6:], "y_test": y[6:], **changes}
+
+
+def test_pixels_come_first_and_the_json_form_reads_back() -> None:
+    own = schema()
+    assert own.names == (*(f"pixel_{place}" for place in range(1, 7)), "animal")
+    assert own.image == (2, 3) and Layout.from_schema(own).width == 6
+    assert Schema.from_dict(own.to_dict(), "t") == own
+    assert [column["name"] for column in own.to_dict()["columns"]] == ["animal"]
+    alone = schema(task="none", label=None, columns=None)
+    assert len(alone.feature_columns) == 6 and Schema.from_dict(alone.to_dict(), "t") == alone
+
+
+@pytest.mark.parametrize(
+    "image",
+    [[28, 28], {"shape": 28}, {"shape": [28, 28, 3]}, {"shape": [0, 2]}, {"shape": [2, True]}, {"size": [2, 2]}],
+)
+def test_other_shapes_are_refused(image: Any) -> None:
+    with pytest.raises(SchemaError, match=r"image must be \{shape: \[height, width\]\}"):
+        schema(image=image)
+
+
+def test_huge_images_and_columns_named_like_a_pixel_are_refused() -> None:
+    with pytest.raises(SchemaError, match="1,000,000 pixels"):
+        schema(image={"shape": [1000, 1000]})
+    with pytest.raises(SchemaError, match="'pixel_2' is listed twice"):
+        schema(columns={"animal": CLASSES, "pixel_2": {"kind": "integer", "lower": 0, "upper": 1}})
+
+
+def test_an_npz_file_becomes_rows_in_order(tmp_path: Path) -> None:
+    made = arrays()
+    np.savez(tmp_path / "t.npz", **made)
+    table, split = read_source(tmp_path / "t.npz", schema(), "part")
+    assert split is not None and split.tolist() == ["train"] * 6 + ["test"] * 3
+    x, y = np.concatenate([made["x_train"], made["x_test"]]), np.concatenate([made["y_train"], made["y_test"]])
+    assert (table.iloc[:, :6].to_numpy() == x.reshape(9, 6)).all()
+    assert table["animal"].tolist() == [CLASSES["categories"][place] for place in y]
+    encoder = Encoder(schema())
+    codes = encoder.encode(table)
+    assert np.array_equal(encoder.expand(codes), x.reshape(9, 6) / 255)
+    decoded = encoder.decode(encoder.expand(codes), encoder.labels(codes))
+    assert (decoded.iloc[:, :6].to_numpy() == x.reshape(9, 6)).all()  # every gray level comes back
+
+
+def test_the_same_images_from_text_are_the_same_table(tmp_path: Path) -> None:
+    """The shortcut for whole numbers and the way over text give one table."""
+    np.savez(tmp_path / "t.npz", **arrays())
+    table, _ = read_source(tmp_path / "t.npz", schema(), None)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    again, _ = read_source(tmp_path / "t.csv", schema(), None)
+    pd.testing.assert_frame_equal(again, table)
+
+
+def test_whole_numbers_beyond_the_bounds_are_clipped(tmp_path: Path) -> None:
+    table = pd.DataFrame({f"pixel_{place}": [-5, 300] for place in range(1, 7)} | {"animal": ["cat", "dog"]})
+    table.to_parquet(tmp_path / "t.parquet")
+    typed, _ = read_source(tmp_path / "t.parquet", schema(), None)
+    assert (typed.iloc[:, :6].to_numpy() == [[0], [255]]).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"x_train": np.zeros((6, 3, 2), np.uint8)}, r"x_train: must hold whole numbers of shape \(n, 2, 3\)"),
+        ({"x_test": np.zeros((3, 2, 3))}, r"x_test: must hold whole numbers"),
+        ({"y_train": np.full(6, 3, np.uint8)}, "y_train: has a number that is no class. Classes: 0 to 2"),
+        ({"y_train": np.full(6, -1, np.int8)}, "y_train: has a number that is no class"),
+        ({"y_test": np.zeros(2, np.uint8)}, "y_test: must hold one class number for each image"),
+        ({"x_train": np.array([{}], dtype=object)}, "cannot be read as images"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    np.savez(tmp_path / "t.npz", **arrays(**changes))
+    with pytest.raises(DataError, match=words):
+        read_source(tmp_path / "t.npz", schema(), "part")
+
+
+def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.npz").write_bytes(b"PK no zip file")
+    with pytest.raises(DataError, match="cannot be read as images"):
+        read_source(tmp_path / "t.npz", schema(), None)
+    with pytest.raises(DataError, match="no such file"):
+        read_source(tmp_path / "absent.npz", schema(), None)
+    np.savez(tmp_path / "t.npz", **arrays())
+    with pytest.raises(DataError, match="schema t has no image"):
+        read_source(tmp_path / "t.npz", schema(image=None, columns={"animal": CLASSES, "b": CLASSES}), None)
+    age = {"kind": "integer", "lower": 0, "upper": 9}
+    with pytest.raises(DataError, match="has no column 'age'"):
+        read_source(tmp_path / "t.npz", schema(columns={"animal": CLASSES, "age": age}), None)
+
+
+def test_the_shipped_digits_fit_their_schema() -> None:
+    table, split = read_source(ROOT / "data/raw/digits.npz", Schema.load(ROOT / "data/schema/digits.yaml"), "split")
+    assert split is not None and split.value_counts().to_dict() == {"train": 1437, "test": 360}
+    assert table["digit"].nunique() == 10 and table["pixel_28"].max() == 255
+
+
+@pytest.mark.parametrize(("name", "first"), [("mnist", "5"), ("fashion_mnist", "Ankle boot")])
+def test_the_public_image_sets_fit_their_schemas(name: str, first: str) -> None:
+    path = SHARED / f"{name}.npz"
+    if not path.exists():
+        pytest.skip(f"{name}.npz does not lie in ../shared/data")
+    table, split = read_source(path, Schema.load(ROOT / f"data/schema/{name}.yaml"), "split")
+    assert split is not None and split.value_counts().to_dict() == {"train": 60_000, "test": 10_000}
+    assert table.shape == (70_000, 785) and str(table[table.columns[-1]].iloc[0]) == first
