@@ -13,6 +13,8 @@ from likeness.data.digests import typed_digest
 from likeness.data.encoding import Encoder
 from likeness.data.schema import Schema
 from likeness.data.sources import read_source
+from likeness.evaluation.distances import image_distances
+from likeness.evaluation.images import image_shape
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
 from likeness.methods import method_from
@@ -30,6 +32,9 @@ from likeness.rows import split_parts
 
 SHARED = Path("../shared/data")
 METRICS = ["roc_auc_hard", "roc_auc_score", "average_precision_hard", "average_precision_score", "f1", "accuracy"]
+UCI = ("census", "covtype")
+EXAMPLES = {name: Path("examples") / name / "params.yaml" for name in ("digits", "mnist", "fashion_mnist")}
+NAMES = ("adult", *UCI, *EXAMPLES)
 _MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
 
 
@@ -44,28 +49,39 @@ class Table:
 
 
 def load(name: str) -> Table:
-    """``adult`` (bundled), or ``census`` or ``covtype`` from the shared folder.
+    """One of :data:`NAMES`. Adult and the digits are bundled, the mixture is made, others lie in the shared folder.
 
     Raises:
         SystemExit: the file is not there, with the way to get it.
     """
-    params = load_params()
-    if name != "adult":
-        source = SHARED / f"{name}.parquet"
-        if not source.exists():
-            raise SystemExit(
-                f"{source} is missing. It is the UCI table as Parquet: columns as in data/schema/{name}.yaml"
-            )
-        column = "split" if name == "census" else None
-        split = dataclasses.replace(params.ingest.split, column=column)
-        ingest = dataclasses.replace(params.ingest, source=str(source), schema=f"data/schema/{name}.yaml", split=split)
-        params = dataclasses.replace(
-            params, ingest=ingest, privacy=dataclasses.replace(params.privacy, identity=f"uci-{name}")
+    params = load_params(EXAMPLES[name] if name in EXAMPLES else "params.yaml")
+    if name in UCI:
+        split = dataclasses.replace(params.ingest.split, column="split" if name == "census" else None)
+        ingest = dataclasses.replace(
+            params.ingest, source=f"data/raw/{name}.parquet", schema=f"data/schema/{name}.yaml", split=split
+        )
+        privacy = dataclasses.replace(params.privacy, identity=f"uci-{name}")
+        params = dataclasses.replace(params, ingest=ingest, privacy=privacy)
+    source = Path(params.ingest.source)
+    if not source.exists() and (SHARED / source.name).exists():
+        source = SHARED / source.name
+    if not source.exists():
+        raise SystemExit(
+            f"{source} is missing. Put it there: images as scripts/build_images.py writes them, a table as Parquet with "
+            f"the columns of {params.ingest.schema}."
         )
     schema = load_schema(params)
-    table, column_values = read_source(Path(params.ingest.source), schema, params.ingest.split.column)
+    table, column_values = read_source(source, schema, params.ingest.split.column)
     parts = split_parts(params, schema, table, column_values)
     return Table(params, schema, table[parts == "train"], table[parts == "test"])
+
+
+def adjacent(params: Params, adjacency: str, rows: int) -> Params:
+    """The same settings under an adjacency; these tables are public, so their number of rows may be."""
+    own = rows if adjacency == Adjacency.REPLACE_ONE else None
+    return dataclasses.replace(
+        params, privacy=dataclasses.replace(params.privacy, adjacency=adjacency, num_records=own)
+    )
 
 
 def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
@@ -95,11 +111,22 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
 
 
 def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
-    """Mean of the 12 classifiers on the test rows; mean total variation by order, against training and test rows."""
-    schema, settings = table.schema, table.params.evaluate
+    """Tables: mean of the 12 classifiers on the test rows; mean total variation by order, against training and test rows.
+
+    Images: accuracy of each usual classifier on the test images; FID and KID against them.
+    """
+    schema, settings, shape = table.schema, table.params.evaluate, image_shape(table.schema)
     scores = train_on_synthetic_test_on_real(
-        _at_most(synthetic, settings.seed), _at_most(table.test, settings.seed), schema, settings.seed, max_workers=2
+        _at_most(synthetic, settings.seed),
+        _at_most(table.test, settings.seed),
+        schema,
+        settings.seed,
+        max_workers=2,
+        shape=shape,
     )
+    if shape is not None:
+        accuracy = dict(zip(scores["classifier"], scores["accuracy"].astype(float), strict=True))
+        return {**accuracy, **image_distances(table.test, {"own": synthetic}, schema, shape, settings.seed)["own"]}
     found = {metric: float(scores[metric].mean()) for metric in METRICS}
     for name, real in (("train", table.train), ("test", table.test)):
         rows = marginal_table(real, synthetic, schema, (1, 2, 3), settings.bins, settings.max_tuples, settings.seed)
