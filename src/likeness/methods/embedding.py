@@ -11,6 +11,7 @@ from likeness.release.released import Released
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
     from likeness.generators.objective import Critic
     from likeness.generators.saved import Generator
@@ -30,6 +31,10 @@ class EmbeddingMethod(Method):
 
     def critic(self, feature: FeatureMap, device: "torch.device") -> "Critic | None":
         """What weighs the coordinates; nothing by default."""
+        return None
+
+    def coordinate_weights(self, feature: FeatureMap) -> "Tensor | None":
+        """Fixed weights of the coordinates, shape (width,); all 1 by default."""
         return None
 
     def build_objective(
@@ -54,6 +59,7 @@ class EmbeddingMethod(Method):
             class_weights=weights,
             class_scale=guarded_class_scale(weights, self.train.class_weighting, self.train.class_weight_floor),
             critic=self.critic(feature, device),
+            coordinate_weights=self.coordinate_weights(feature),
         ).to(device)
         counts = rows_per_class(weights, self.train.batch_size)
         return LatentBatches(objective, self.train.latent_dim, counts, context.seed, device)
