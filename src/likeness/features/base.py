@@ -42,7 +42,7 @@ class CellMap(FeatureMap, Protocol):
 
 @runtime_checkable
 class MeanMap(FeatureMap, Protocol):
-    """A map that knows a faster way to its mean over generated rows. The door never uses it: it needs every row's own."""
+    """A map that knows a faster way to its mean over generated rows. The door needs each row's own."""
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
         """Mean features of consecutive groups of rows, shape (groups, width), with gradients.

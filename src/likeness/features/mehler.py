@@ -89,7 +89,7 @@ def squared_norm_bound(rho: float, order: int, reach: float) -> float:
 
 
 def least_norm(rho: float, order: int, reach: float) -> float:
-    """The smallest S(x) on a grid of ``|x| <= reach``: what a truncated series keeps of the kernel where it is worst."""
+    """The smallest S(x) on a grid of ``|x| <= reach``: what a finite order keeps of the kernel where it is worst."""
     grid = torch.linspace(0, reach, 257, dtype=torch.float64)[:, None]
     values = hermite_functions(grid, torch.tensor([rho], dtype=torch.float64), order).square().sum(dim=1)
     return float(values.min())

@@ -46,7 +46,9 @@ class Privatize:
             require(0 <= getattr(self, name) <= 200, f"{_WHERE}.{name}", getattr(self, name), "from 0 to 200")
         own = self.lengthscale if isinstance(self.lengthscale, tuple) else (self.lengthscale,)
         good = bool(own) and all(0.01 <= value <= 100 for value in own)
-        require(good, f"{_WHERE}.lengthscale", self.lengthscale, "from 0.01 to 100, one for all numbers or one for each")
+        require(
+            good, f"{_WHERE}.lengthscale", self.lengthscale, "from 0.01 to 100, one for all numbers or one for each"
+        )
         good = self.input_scale is None or 0 < self.input_scale <= 16
         require(good, f"{_WHERE}.input_scale", self.input_scale, "above 0 and at most 16, or null")
         require(self.product_dimension >= 1, f"{_WHERE}.product_dimension", self.product_dimension, "at least 1")
@@ -123,8 +125,8 @@ class Hp(EmbeddingMethod):
         if query.dimension > own.max_coordinates:
             raise PlanError(
                 f"hp would release {query.dimension:,} coordinates, more than {_WHERE}.max_coordinates "
-                f"{own.max_coordinates:,}. Lower {_WHERE}.order, product_order, product_dimension or num_subsets, merge "
-                "categories in the schema, or raise the limit."
+                f"{own.max_coordinates:,}. Lower {_WHERE}.order, product_order, product_dimension or num_subsets, "
+                "merge categories in the schema, or raise the limit."
             )
         return query
 
@@ -138,15 +140,15 @@ class Hp(EmbeddingMethod):
         own = self.privatize
         if own.product_dimension > columns:
             raise PlanError(
-                f"{_WHERE}.product_dimension is {own.product_dimension}, the table has {columns} feature columns. Lower "
-                f"it, or set {_WHERE}.kernel to sum."
+                f"{_WHERE}.product_dimension is {own.product_dimension}, the table has {columns} feature columns. "
+                f"Lower it, or set {_WHERE}.kernel to sum."
             )
         total = math.comb(columns, own.product_dimension)
         wanted = total if own.num_subsets is None else min(own.num_subsets, total)
         if wanted > own.max_coordinates:
             raise PlanError(
-                f"hp would release {wanted:,} products, more than {_WHERE}.max_coordinates {own.max_coordinates:,}. Set "
-                f"{_WHERE}.num_subsets."
+                f"hp would release {wanted:,} products, more than {_WHERE}.max_coordinates {own.max_coordinates:,}. "
+                f"Set {_WHERE}.num_subsets."
             )
         if wanted == total:
             return tuple(combinations(range(columns), own.product_dimension))

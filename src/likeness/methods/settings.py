@@ -66,5 +66,7 @@ def one_each(values: float | tuple[float, ...], count: int, key: str, what: str)
     """
     own = values if isinstance(values, tuple) else (values,) * count
     if len(own) != count:
-        raise PlanError(f"{key} has {len(own)} numbers, the table has {count} {what}. Give one number, or one for each.")
+        raise PlanError(
+            f"{key} has {len(own)} numbers, the table has {count} {what}. Give one number, or one for each."
+        )
     return own
