@@ -138,8 +138,8 @@ class HermiteFeatures:
         if self.product_share < 1:
             found.append(torch.stack([own.mean(dim=0) for own in torch.split(self._sum(x, numbers), counts)]))
         if self.subsets:
-            columns = [torch.split(column, counts) for column in self._columns(x, numbers)]
-            groups = [[column[group] for column in columns] for group in range(len(counts))]
+            columns = {d: torch.split(column, counts) for d, column in self._columns(x, numbers).items()}
+            groups = [{d: column[group] for d, column in columns.items()} for group in range(len(counts))]
             products = torch.stack([self._mean_products(group) for group in groups])
             found.append(math.sqrt(self.product_share / len(self.subsets)) * products)
         return torch.cat(found, dim=1)
@@ -214,52 +214,58 @@ class HermiteFeatures:
         found += [x[:, start:stop] for start, stop in self.categorical]
         return math.sqrt((1 - self.product_share) / self.columns) * torch.cat(found, dim=1)
 
-    def _columns(self, x: "Tensor", numbers: "Tensor") -> "list[Tensor]":
-        """u_d of every column at the order of the products, each of shape (n, its size)."""
+    @cached_property
+    def _used(self) -> tuple[int, ...]:
+        """Columns that stand in a product."""
+        return tuple(sorted({d for own in self.subsets for d in own}))
+
+    def _columns(self, x: "Tensor", numbers: "Tensor") -> "dict[int, Tensor]":
+        """u_d of every column of a product at the order of the products, each of shape (n, its size)."""
         import torch
 
-        values = (numbers[:, : self.product_order + 1] / x.new_tensor(self._divisors[1])).transpose(1, 2).contiguous()
-        found = []
-        for place, start in enumerate(self.numeric):
-            own = values[:, place]
-            found.append(torch.cat([own, x[:, start + 1, None]], dim=1) if start in self.nullable else own)
-        return found + [x[:, start:stop] for start, stop in self.categorical]
+        places = [d for d in self._used if d < len(self.numeric)]
+        divisors = x.new_tensor([self._divisors[1][place] for place in places])
+        values = (numbers[:, : self.product_order + 1, places] / divisors).transpose(1, 2).contiguous()
+        found = {}
+        for own, place in zip(values.unbind(dim=1), places, strict=True):
+            start = self.numeric[place]
+            found[place] = torch.cat([own, x[:, start + 1, None]], dim=1) if start in self.nullable else own
+        blocks = enumerate(self.categorical, start=len(self.numeric))
+        return found | {place: x[:, start:stop] for place, (start, stop) in blocks if place in self._used}
 
-    def _mean_products(self, columns: "list[Tensor]") -> "Tensor":
+    def _mean_products(self, columns: "dict[int, Tensor]") -> "Tensor":
         """Mean outer products of all subsets within one group of rows, one after another."""
         import torch
 
-        count = max(1, len(columns[0]))
-        if all(len(own) == 2 for own in self.subsets):
-            # All pairs at once: blocks of one matrix.
-            joint = torch.cat(columns, dim=1)
+        count = max(1, len(next(iter(columns.values()))))
+        if self._pair_places is not None:
+            joint = torch.cat(list(columns.values()), dim=1)
             matrix = joint.T @ joint
             return matrix.flatten()[self._pair_places.to(matrix.device)] / count
-        halves = [(own[: len(own) // 2], own[len(own) // 2 :]) for own in self.subsets]
         found = []
-        for first, second in halves:
-            right = _outer([columns[d] for d in second])
-            left = _outer([columns[d] for d in first]) if first else right.new_ones(len(right), 1)
+        for own in self.subsets:
+            right = _outer([columns[d] for d in own[len(own) // 2 :]])
+            left = _outer([columns[d] for d in own[: len(own) // 2]]) if len(own) > 1 else right.new_ones(len(right), 1)
             found.append((left.T @ right).flatten())
         return torch.cat(found) / count
 
     @cached_property
-    def _pair_places(self) -> "Tensor":
-        """Where the blocks of all pairs stand in the flat matrix of all columns."""
+    def _pair_places(self) -> "Tensor | None":
+        """Where the blocks of pairs stand in the flat matrix of all used columns; None where most of it were unused."""
         import torch
 
-        total, starts = sum(self.product_sizes), [0]
-        for size in self.product_sizes:
-            starts.append(starts[-1] + size)
-        return torch.cat(
-            [
-                (
-                    torch.arange(starts[i], starts[i + 1])[:, None] * total
-                    + torch.arange(starts[j], starts[j + 1])[None, :]
-                ).flatten()
-                for i, j in self.subsets
-            ]
-        )
+        total, starts = 0, {}
+        for place in self._used:
+            starts[place] = total
+            total += self.product_sizes[place]
+        blocks = [[self.product_sizes[d] for d in own] for own in self.subsets]
+        if any(len(block) != 2 for block in blocks) or total**2 > 4 * sum(a * b for a, b in blocks):
+            return None
+        found = []
+        for (i, j), (rows, width) in zip(self.subsets, blocks, strict=True):
+            places = (starts[i] + torch.arange(rows))[:, None] * total + starts[j] + torch.arange(width)
+            found.append(places.flatten())
+        return torch.cat(found)
 
 
 _LARGEST_SCALE = 16.0  # beyond, the first functions underflow in single precision at the ends of the interval
