@@ -141,3 +141,22 @@ def test_gamma_weighs_kernels_whatever_their_shares() -> None:
 def test_contradictions_are_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ReleaseError, match=message):
         from_spec({**MIXED.spec(), **changes})
+
+
+@pytest.mark.parametrize(
+    ("subsets", "as_one_matrix"),
+    [
+        (((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)), True),
+        (((1, 3),), False),
+        (((1,), (3,), (0, 1, 2, 3)), False),
+        (((0, 2), (0, 1, 3)), False),
+    ],
+)
+def test_means_of_products_are_found_without_the_products(
+    subsets: tuple[tuple[int, ...], ...], as_one_matrix: bool
+) -> None:
+    spec = {**MIXED.spec(), "subsets": [list(own) for own in subsets], "order": 2, "product_order": 3}
+    feature, x = from_spec(spec), rows(30, 5)
+    assert isinstance(feature, HermiteFeatures) and (feature._pair_places is not None) is as_one_matrix
+    expected = torch.stack([feature(x)[:13].mean(dim=0), feature(x)[13:].mean(dim=0)])
+    torch.testing.assert_close(feature.means(x, [13, 17]), expected, rtol=0, atol=1e-14)
