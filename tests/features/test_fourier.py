@@ -30,14 +30,14 @@ def test_tables_of_one_kind_only() -> None:
     assert categorical(torch.zeros(2, 2)).shape == (2, 2) and categorical.parts[0].nonnegative
 
 
-SEVERAL = MixedFourierFeatures(9_001, (0.1, 0.5, 3.0), 0, (0, 1), (2, 3), 1, lengthscale_weights=(1.0, 2.0, 1.0))
+SEVERAL = MixedFourierFeatures(9_001, (0.1, 0.5, 3.0), 0, (0, 1), (2, 3), 1, lengthscale_weights=(1.0, 2.0, 5.0))
 
 
 def test_several_length_scales_are_the_weighted_sum_of_their_kernels() -> None:
     x = torch.rand(12, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     x[:, 2:] = torch.nn.functional.one_hot((x[:, 2] < 0.5).long(), 2)
     squares = torch.cdist(x[:, :2], x[:, :2]).square()
-    weighted = zip((0.1, 0.5, 3.0), (0.25, 0.5, 0.25), strict=True)
+    weighted = zip((0.1, 0.5, 3.0), (0.125, 0.25, 0.625), strict=True)
     gaussian = sum(weight * torch.exp(-squares / (2 * own**2)) for own, weight in weighted)
     linear = x[:, 2:] @ x[:, 2:].T / 2
     # 6 standard errors of 3,000 frequencies of each.

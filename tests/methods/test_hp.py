@@ -1,5 +1,6 @@
 """DP-HP's recipe on tables of every kind: what is asked, and what is refused before anything is spent."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -83,6 +84,15 @@ def test_kernels_and_orders_go_where_they_belong() -> None:
     assert (products.product_order, products.product_share, products.sum_width) == (3, 1.0, 0)
     both = feature(hp(lengthscale=[0.1, 0.4], input_scale=2.0, product_share=0.25), own)
     assert both.scale == (2.0, 2.0) and both.rho[0] > both.rho[1] and both.product_share == 0.25
+
+
+def test_the_loss_weighs_products_by_gamma() -> None:
+    own = context(MIXED)
+    for gamma, expected in ((None, 1.0), (0.1, 0.1 / 0.8 * 0.2)):
+        method = hp()
+        method = dataclasses.replace(method, train=dataclasses.replace(method.train, gamma=gamma))
+        weights = method.coordinate_weights(feature(method, own))
+        assert weights is not None and float(weights[-1] / weights[0]) == pytest.approx(expected)
 
 
 def test_subsets_are_drawn_once_from_public_randomness() -> None:

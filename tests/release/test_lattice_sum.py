@@ -177,3 +177,19 @@ def test_a_wide_map_is_summed_in_smaller_blocks_to_the_same_sum() -> None:
     assert np.array_equal(lattice_sum(query, chunks(records, 100)), expected)
     one_by_one = sum(lattice_sum(query, [part]) for part in chunks(Records(records.x[:40], records.labels[:40]), 1))
     assert np.array_equal(one_by_one, lattice_sum(query, chunks(Records(records.x[:40], records.labels[:40]), 40)))
+
+
+def test_the_map_always_sees_a_block_of_the_same_size() -> None:
+    """However many rows are left: kernels of another shape could round otherwise."""
+    seen: list[int] = []
+
+    class Spy(Liar):
+        def __call__(self, x: Tensor) -> Tensor:
+            seen.append(len(x))
+            return super().__call__(x)
+
+    for width, expected in ((3, _BLOCK), (80_000, 16)):
+        seen.clear()
+        query = Query("q", "privatize", Spy(torch.zeros(1, width)), num_groups=2)
+        lattice_sum(query, chunks(table(70, seed=5), 33))
+        assert set(seen) == {expected}
