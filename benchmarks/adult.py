@@ -18,11 +18,15 @@ KEYS = ["table", "draw"]
 COLUMNS = [
     "roc_auc_hard", "roc_auc_score", "average_precision_score", "f1", "tv_1_test", "tv_2_test", "tv_3_test", "seconds"
 ]  # fmt: skip
-VARIANTS = {
-    "marginals": ("marginals", True),
-    "pearl": ("pearl", True),
-    "pearl, no critic": ("pearl", False),
-    "merf": ("merf", True),
+# Method, and what differs from params.yaml: section and settings.
+VARIANTS: dict[str, tuple[str, str, dict[str, object]]] = {
+    "marginals": ("marginals", "train", {}),
+    "pearl": ("pearl", "train", {}),
+    "pearl, no critic": ("pearl", "train", {"critic": False}),
+    "merf": ("merf", "train", {}),
+    "hp": ("hp", "privatize", {}),
+    "hp, sum kernel": ("hp", "privatize", {"kernel": "sum"}),
+    "hp, product kernel": ("hp", "privatize", {"kernel": "product"}),
 }
 
 
@@ -48,10 +52,10 @@ def main() -> None:
 
 
 def variant(params: Params, name: str) -> Params:
-    """Settings of one row: as shipped, but for the method and the critic."""
-    method, critic = VARIANTS[name]
+    """Settings of one row: as shipped, but for the method and what its line above says."""
+    method, section, changes = VARIANTS[name]
     sections = {**params.sections}
-    sections["pearl"] = {**sections["pearl"], "train": {**sections["pearl"]["train"], "critic": critic}}
+    sections[method] = {**sections[method], section: {**sections[method][section], **changes}}
     return dataclasses.replace(params, method=method, sections=sections)
 
 

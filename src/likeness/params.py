@@ -212,7 +212,7 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
         return build(hint, value, where)  # type: ignore[arg-type]
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is types.UnionType:
-        return None if value is None else _convert(value, arguments[0], where)
+        return None if value is None and type(None) in arguments else _convert(value, _chosen(value, arguments), where)
     if origin is tuple:
         if not isinstance(value, list):
             raise ParamsError(f"{where} must be a list, got {value!r}")
@@ -234,6 +234,14 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         raise ParamsError(f"{where} must be of type {hint.__name__}, got {value!r}")
     return value
+
+
+def _chosen(value: Any, hints: tuple[Any, ...]) -> Any:
+    """The one of several types that a value is checked against: a list's if it is a list, else the first other one."""
+    lists = [hint for hint in hints if typing.get_origin(hint) is tuple]
+    if lists and isinstance(value, list):
+        return lists[0]
+    return next((hint for hint in hints if hint is not type(None) and hint not in lists), hints[0])
 
 
 def require(condition: bool, key: str, value: Any, rule: str) -> None:

@@ -17,6 +17,8 @@ from likeness.features import (
     CharacteristicFunction,
     Constant,
     FeatureMap,
+    HermiteFeatures,
+    MeanMap,
     MixedFourierFeatures,
     PairDistance,
     PairMarginals,
@@ -24,13 +26,17 @@ from likeness.features import (
     width,
 )
 from likeness.features.cells import Cells
-from likeness.release.lattice_sum import _BLOCK, _evaluate
+from likeness.release.lattice_sum import _evaluate, block_rows
 from likeness.release.query import Query
 
 # One example a registered map, with the number of inputs that it takes. A new map needs a line here.
 EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
     "characteristic": (CharacteristicFunction(30, 5, 0.4, seed=1), 5),
     "constant": (Constant(), 5),
+    "hermite": (
+        HermiteFeatures((0, 1), (1,), ((3, 6),), (0.7, 0.99), (6.0, 1.0), 12, 4, ((0, 1), (1, 2), (0, 1, 2)), 0.6),
+        6,
+    ),
     "mixed_fourier": (MixedFourierFeatures(20, 0.5, 1, numeric=(0, 1), categorical=(2, 3, 4), num_categorical=1), 5),
     "pair_distance": (PairDistance(4), 8),
     "pair_marginals": (
@@ -44,6 +50,20 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
 LARGE: dict[str, tuple[FeatureMap, int]] = {
     "characteristic": (CharacteristicFunction(1_000, 100, 0.4, seed=1), 100),
     "constant": (Constant(), 100),
+    "hermite": (
+        HermiteFeatures(
+            tuple(range(60)),
+            (59,),
+            ((61, 81), (81, 100)),
+            (0.7,) * 60,
+            (6.0,) * 60,
+            100,
+            20,
+            ((0, 1), (3, 60), (60, 61)),
+            0.5,
+        ),
+        100,
+    ),
     "mixed_fourier": (MixedFourierFeatures(1_000, 0.5, 1, tuple(range(60)), tuple(range(60, 100)), 10), 100),
     "pair_distance": (PairDistance(100), 200),
     "pair_marginals": (PairMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
@@ -56,10 +76,10 @@ BOTH = pytest.mark.parametrize(
 
 
 def records(count: int, inputs: int, seed: int, name: str) -> torch.Tensor:
-    """Encoded rows: units anywhere in the cube; for the mixed map the last three columns are one-hot."""
+    """Encoded rows: units anywhere in the cube; for maps of mixed tables the last three columns are one-hot."""
     x = torch.rand(count, inputs, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).round(decimals=1)
-    if name == "mixed_fourier":
-        x[:, 2:] = torch.nn.functional.one_hot((x[:, 2] * 2.9).long(), 3).to(x)
+    if name in ("hermite", "mixed_fourier"):
+        x[:, -3:] = torch.nn.functional.one_hot((x[:, -3] * 2.9).long(), 3).to(x)
     return x
 
 
@@ -151,16 +171,34 @@ def test_in_the_block_of_the_door_a_row_does_not_depend_on_the_others_by_a_bit(
     feature: FeatureMap, inputs: int
 ) -> None:
     query = Query("q", "privatize", feature)
-    x, others = cube(37, inputs, 6).numpy(), cube(_BLOCK, inputs, 7).numpy()
+    rows = block_rows(query)
+    assert rows >= 37
+    x, others = cube(37, inputs, 6).numpy(), cube(rows, inputs, 7).numpy()
     together = _evaluate(query, x)
     order = np.random.default_rng(8).permutation(37)
-    places = np.random.default_rng(9).permutation(_BLOCK)[:37]
+    places = np.random.default_rng(9).permutation(rows)[:37]
     others[places] = x
     assert np.array_equal(np.concatenate([_evaluate(query, row[None]) for row in x]), together), BIT  # alone
     assert np.array_equal(_evaluate(query, x[order]), together[order]), BIT  # in another order
     assert np.array_equal(_evaluate(query, others)[places], together), BIT  # in a full block of others
-    same = _evaluate(query, np.tile(x[-1], (_BLOCK, 1)))
+    same = _evaluate(query, np.tile(x[-1], (rows, 1)))
     assert np.array_equal(same, np.broadcast_to(together[-1], same.shape)), BIT  # at every place of the block
+
+
+@pytest.mark.parametrize("name", sorted(name for name in MAPS if isinstance(EXAMPLES[name][0], MeanMap)))
+def test_means_are_those_of_the_features(name: str) -> None:
+    """A map's own way to its mean is its mean, group by group, and has the same gradient."""
+    feature, inputs = EXAMPLES[name]
+    assert isinstance(feature, MeanMap)
+    x = records(37, inputs, 6, name).requires_grad_()
+    counts = [20, 17]
+    found = feature.means(x, counts)
+    features = feature(x)
+    expected = torch.stack([features[:20].mean(dim=0), features[20:].mean(dim=0)])
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-13)
+    some = torch.rand(found.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    own = torch.autograd.grad((some * found).sum(), x)[0]
+    torch.testing.assert_close(own, torch.autograd.grad((some * expected).sum(), x)[0], rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", sorted(name for name in MAPS if isinstance(EXAMPLES[name][0], CellMap)))

@@ -1,8 +1,17 @@
 """DP-MERF's map against the kernels that it stands for."""
 
+import math
+
+import numpy as np
+import pytest
 import torch
 
-from likeness.features import MixedFourierFeatures
+from likeness.errors import ReleaseError
+from likeness.features import MixedFourierFeatures, from_spec
+from likeness.privacy.adjacency import Adjacency
+from likeness.release.lattice_sum import lattice_sum
+from likeness.release.query import Query
+from likeness.release.terms import Records
 
 
 def test_inner_product_is_the_sum_of_two_kernels() -> None:
@@ -19,3 +28,66 @@ def test_tables_of_one_kind_only() -> None:
     assert numeric(torch.zeros(2, 1)).shape == (2, 20) and len(numeric.parts) == 1
     categorical = MixedFourierFeatures(10, 0.5, 0, numeric=(), categorical=(0, 1), num_categorical=1)
     assert categorical(torch.zeros(2, 2)).shape == (2, 2) and categorical.parts[0].nonnegative
+
+
+SEVERAL = MixedFourierFeatures(9_001, (0.1, 0.5, 3.0), 0, (0, 1), (2, 3), 1, lengthscale_weights=(1.0, 2.0, 5.0))
+
+
+def test_several_length_scales_are_the_weighted_sum_of_their_kernels() -> None:
+    x = torch.rand(12, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x[:, 2:] = torch.nn.functional.one_hot((x[:, 2] < 0.5).long(), 2)
+    squares = torch.cdist(x[:, :2], x[:, :2]).square()
+    weighted = zip((0.1, 0.5, 3.0), (0.125, 0.25, 0.625), strict=True)
+    gaussian = sum(weight * torch.exp(-squares / (2 * own**2)) for own, weight in weighted)
+    linear = x[:, 2:] @ x[:, 2:].T / 2
+    # 6 standard errors of 3,000 frequencies of each.
+    assert float((SEVERAL(x) @ SEVERAL(x).T - gaussian - linear).abs().max()) < 6 / 3_000**0.5
+    norms = SEVERAL(x)[:, : 2 * 9_001].norm(dim=1)
+    assert float((norms - 1).abs().max()) < 1e-12  # one bound for all of them, and it is reached
+    equal = MixedFourierFeatures(10, (0.1, 0.5), 0, (0, 1), (), 0)
+    assert torch.equal(equal(x), MixedFourierFeatures(10, (0.1, 0.5), 0, (0, 1), (), 0, "", (3.0, 3.0))(x))
+
+
+def test_several_length_scales_are_rebuilt_and_one_is_written_as_it_always_was() -> None:
+    x = torch.rand(5, 4, dtype=torch.float64)
+    rebuilt = from_spec(SEVERAL.spec())
+    assert torch.equal(rebuilt(x), SEVERAL(x)) and rebuilt.spec() == SEVERAL.spec()
+    assert "lengthscale_weights" not in MixedFourierFeatures(5, 0.5, 0, (0, 1), (2, 3), 1).spec()
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_neighboring_tables_stay_within_the_sensitivity_of_several_length_scales(adjacency: Adjacency) -> None:
+    feature = MixedFourierFeatures(20, (0.05, 0.5, 3.0), 0, (0, 1), (2, 3), 1, lengthscale_weights=(1.0, 2.0, 3.0))
+    query = Query("q", "privatize", feature, num_groups=2)
+    x = torch.rand(40, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64).numpy()
+    x[:, 2:] = np.eye(2)[(x[:, 2] < 0.5).astype(int)]
+    labels = np.arange(40) % 2
+    exact, farthest = lattice_sum(query, [Records(x, labels)]), 0
+    for place in range(40):
+        if adjacency is Adjacency.REPLACE_ONE:
+            other_x, other = x.copy(), labels.copy()
+            other_x[place], other[place] = x[(place + 7) % 40], 1 - labels[place]
+        else:
+            other_x, other = np.delete(x, place, axis=0), np.delete(labels, place)
+        moved = (exact - lattice_sum(query, [Records(other_x, other)])).ravel().astype(object)
+        farthest = max(farthest, int((moved * moved).sum()))
+    bound = query.sensitivity_squared(adjacency)
+    assert farthest <= bound
+    assert math.sqrt(farthest / bound) > (0.999 if adjacency is Adjacency.ADD_REMOVE_ONE else 0.7)
+
+
+@pytest.mark.parametrize(
+    ("lengthscale", "weights", "message"),
+    [
+        ((0.1,) * 6, (), "a frequency at least for each"),
+        ((), (), "a frequency at least for each"),
+        ((0.1, 0.2), (1.0,), "a positive weight for each"),
+        ((0.1, 0.2), (1.0, 0.0), "a positive weight for each"),
+        (0.1, (1.0,), "belong to several"),
+    ],
+)
+def test_length_scales_that_do_not_fit_are_refused(
+    lengthscale: float | tuple[float, ...], weights: tuple[float, ...], message: str
+) -> None:
+    with pytest.raises(ReleaseError, match=message):
+        MixedFourierFeatures(5, lengthscale, 0, (0, 1), (), 0, lengthscale_weights=weights)

@@ -12,9 +12,16 @@ from torch import Tensor
 
 from likeness.bounds import Part
 from likeness.errors import ReleaseError
-from likeness.features import CharacteristicFunction, Constant, FeatureMap, MixedFourierFeatures, PairDistance
+from likeness.features import (
+    CharacteristicFunction,
+    Constant,
+    FeatureMap,
+    HermiteFeatures,
+    MixedFourierFeatures,
+    PairDistance,
+)
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.lattice_sum import lattice_sum, to_lattice
+from likeness.release.lattice_sum import _BLOCK, block_rows, lattice_sum, to_lattice
 from likeness.release.query import Query
 from likeness.release.terms import BucketPairs, PositionPairs, Records
 
@@ -157,3 +164,32 @@ def test_a_map_of_another_width_is_refused() -> None:
 
     with pytest.raises(ReleaseError, match="width"):
         lattice_sum(Query("q", "privatize", Narrow(LIES[0])), [table(1, 0)])
+
+
+def test_a_wide_map_is_summed_in_smaller_blocks_to_the_same_sum() -> None:
+    """A block's rows depend on the width alone, and the sum on neither chunks nor blocks, to the last bit."""
+    wide = HermiteFeatures(tuple(range(4)), (), (), (0.7,) * 4, (6.0,) * 4, 20, 12, ((0, 1, 2), (1, 2, 3)), 0.5)
+    query = Query("q", "privatize", wide, num_groups=2)
+    assert block_rows(query) == 256 and block_rows(Query("q", "privatize", Constant())) == _BLOCK
+    assert block_rows(Query("q", "privatize", Liar(torch.zeros(1, 80_000)))) == 16
+    records = table(600, seed=4)
+    expected = lattice_sum(query, [records])
+    assert np.array_equal(lattice_sum(query, chunks(records, 100)), expected)
+    one_by_one = sum(lattice_sum(query, [part]) for part in chunks(Records(records.x[:40], records.labels[:40]), 1))
+    assert np.array_equal(one_by_one, lattice_sum(query, chunks(Records(records.x[:40], records.labels[:40]), 40)))
+
+
+def test_the_map_always_sees_a_block_of_the_same_size() -> None:
+    """However many rows are left: kernels of another shape could round otherwise."""
+    seen: list[int] = []
+
+    class Spy(Liar):
+        def __call__(self, x: Tensor) -> Tensor:
+            seen.append(len(x))
+            return super().__call__(x)
+
+    for width, expected in ((3, _BLOCK), (80_000, 16)):
+        seen.clear()
+        query = Query("q", "privatize", Spy(torch.zeros(1, width)), num_groups=2)
+        lattice_sum(query, chunks(table(70, seed=5), 33))
+        assert set(seen) == {expected}

@@ -14,6 +14,7 @@ from likeness.features import (
     CharacteristicFunction,
     Constant,
     FeatureMap,
+    HermiteFeatures,
     MixedFourierFeatures,
     PairDistance,
     PairMarginals,
@@ -35,6 +36,44 @@ VERSION_2: dict[str, tuple[FeatureMap, list[int]]] = {
         CharacteristicFunction(2, 4, 1.0, seed=0),
         [163862497, 597609992, 139932694, -989459024, -573234740, 538421546, 709664674, -1329785804],
     ),
+    "hermite": (
+        HermiteFeatures((0,), (), ((2, 4),), (0.7,), (6.0,), 1, 1, ((0, 1),), 0.5),
+        [
+            437812589,
+            -256410335,
+            651203894,
+            714756398,
+            312342156,
+            339262173,
+            -6741417,
+            -22507459,
+            893112219,
+            233620081,
+            836074354,
+            903271581,
+            775770327,
+            830012072,
+            401196810,
+            414625964,
+        ],
+    ),
+    "mixed_fourier_scales": (
+        MixedFourierFeatures(2, (0.5, 2.0), 0, (0, 1), (2, 3), 1, "", (1.0, 3.0)),
+        [
+            193788241,
+            1329095125,
+            418146876,
+            -323518477,
+            460470688,
+            505409095,
+            132591524,
+            1334284468,
+            654626474,
+            -370914341,
+            591193845,
+            638709459,
+        ],
+    ),
     "mixed_fourier": (
         MixedFourierFeatures(1, 0.5, 0, (0, 1), (2, 3), 1),
         [387576483, 836293752, 460470688, 505409095, 265183049, 1309252949, 591193845, 638709459],
@@ -46,7 +85,7 @@ VERSION_2: dict[str, tuple[FeatureMap, list[int]]] = {
 def test_sums_of_version_2(name: str) -> None:
     feature, expected = VERSION_2[name]
     query = Query("q", "privatize", feature, num_groups=2)
-    assert MECHANISM_VERSION == 2 and query.lattice_bits == 29
+    assert MECHANISM_VERSION == 2 and query.lattice_bits == (30 if name == "hermite" else 29)
     # A last bit of a cosine may differ between machines; a lattice step or two is not another mechanism.
     assert lattice_sum(query, [Records(X, LABELS)]).ravel() == pytest.approx(np.array(expected), abs=6), CHANGED
 
@@ -140,6 +179,49 @@ LARGE_2: dict[str, tuple[FeatureMap, int, int, dict[int, list[int]], list[int]]]
             1_999: [-21091178111, -11206529153],
         },
         [10311863433224597, 5736983084866701],
+    ),
+    "hermite": (
+        HermiteFeatures(
+            tuple(range(60)),
+            (),
+            tuple((s, s + 4) for s in range(60, 100, 4)),
+            (0.7,) * 60,
+            (6.0,) * 60,
+            100,
+            9,
+            ((0, 1), (2, 69), (62, 63)),
+            0.5,
+        ),
+        40,
+        30,
+        {
+            0: [69452673074, 37899295864],
+            59: [69012154118, 38487893615],
+            60: [3341044084, -1796180591],
+            3_000: [526363, 424473],
+            6_059: [0, 0],
+            6_060: [43831161801, 22505441256],
+            6_100: [133214127597, 76444693601],
+            6_199: [-27916735, -33839213],
+            6_200: [86771594609, 41209488942],
+            6_239: [3108466789, -118756448],
+            6_240: [56109217792, 31123081744],
+        },
+        [23786226606020077, 13130920653983010],
+    ),
+    "mixed_fourier_scales": (
+        MixedFourierFeatures(1_000, (0.5, 2.0, 8.0), 0, tuple(range(60)), tuple(range(60, 100)), 10),
+        40,
+        29,
+        {
+            0: [-851633207, -1323053330],
+            333: [26134838, 32830764],
+            334: [11114299161, 7005576946],
+            999: [31254647608, 17164945520],
+            1_000: [455336856, 361113775],
+            2_039: [38114148056, 22070553440],
+        },
+        [11700838080403053, 6418136152635358],
     ),
     "mixed_fourier": (
         MixedFourierFeatures(1_000, 2.0, 0, tuple(range(60)), tuple(range(60, 100)), 10),

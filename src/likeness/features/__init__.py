@@ -4,16 +4,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from likeness.errors import ReleaseError
-from likeness.features.base import CellMap, FeatureMap, width
+from likeness.features.base import CellMap, FeatureMap, MeanMap, width
 from likeness.features.characteristic import CharacteristicFunction
 from likeness.features.constant import Constant
 from likeness.features.fourier import MixedFourierFeatures
+from likeness.features.hermite import HermiteFeatures
 from likeness.features.pair_distance import PairDistance
 from likeness.features.pair_marginals import PairMarginals
 
 MAPS: dict[str, Callable[..., FeatureMap]] = {
     "characteristic": CharacteristicFunction,
     "constant": Constant,
+    "hermite": HermiteFeatures,
     "mixed_fourier": MixedFourierFeatures,
     "pair_distance": PairDistance,
     "pair_marginals": PairMarginals,
@@ -25,6 +27,8 @@ __all__ = [
     "CharacteristicFunction",
     "Constant",
     "FeatureMap",
+    "HermiteFeatures",
+    "MeanMap",
     "MixedFourierFeatures",
     "PairDistance",
     "PairMarginals",

@@ -40,6 +40,19 @@ class CellMap(FeatureMap, Protocol):
         ...
 
 
+@runtime_checkable
+class MeanMap(FeatureMap, Protocol):
+    """A map that knows a faster way to its mean over generated rows. The door needs each row's own."""
+
+    def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
+        """Mean features of consecutive groups of rows, shape (groups, width), with gradients.
+
+        Args:
+            x: rows in order of group, shape (n, d). counts: rows of each group.
+        """
+        ...
+
+
 def width(feature: FeatureMap) -> int:
     """Number of coordinates of a feature."""
     return sum(part.width for part in feature.parts)

@@ -5,6 +5,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likeness.errors import ReleaseError
 from likeness.rng import public
@@ -20,8 +21,11 @@ _MOST_BITS = 20
 _FLOAT_BITS = 53
 
 
-def draw_frequencies(count: int, dimension: int, scale: float, seed: int, purpose: str) -> "Tensor":
-    """Draw ``t_j ~ N(0, scale² I)`` from public randomness, rounded so that products with inputs are exact.
+def draw_frequencies(
+    count: int, dimension: int, scale: "float | NDArray[np.float64]", seed: int, purpose: str
+) -> "Tensor":
+    """Draw ``t_j ~ N(0, scale² I)``, or ``N(0, scale_j² I)`` where scale has shape (count, 1), from public
+    randomness, rounded so that products with inputs are exact.
 
     Matrix products add in an order that depends on the processor's instructions, the number of threads and the place of
     a row in its block, and may give one row other last bits at another place. A record that is added shifts all rows

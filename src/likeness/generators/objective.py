@@ -7,6 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from likeness.features import MeanMap
 from likeness.rng import public_seed
 
 
@@ -44,6 +45,7 @@ class EmbeddingObjective:
         class_weights: π, shape (num_classes,), sums to 1.
         class_scale: v, shape (num_classes,).
         critic: optional.
+        coordinate_weights: w without a critic, shape (width,); None: 1.
     """
 
     feature: Callable[[Tensor], Tensor]
@@ -51,11 +53,14 @@ class EmbeddingObjective:
     class_weights: Tensor
     class_scale: Tensor
     critic: Critic | None = None
+    coordinate_weights: Tensor | None = None
 
     def to(self, device: torch.device) -> "EmbeddingObjective":
         """Move all tensors to a device, in single precision."""
         for name in ("target", "class_weights", "class_scale"):
             setattr(self, name, getattr(self, name).to(device=device, dtype=torch.float32))
+        if self.coordinate_weights is not None:
+            self.coordinate_weights = self.coordinate_weights.to(device=device, dtype=torch.float32)
         return self
 
     def loss(self, x: Tensor, counts: list[int]) -> Tensor:
@@ -64,10 +69,11 @@ class EmbeddingObjective:
         Args:
             x: relaxed rows in order of class, shape (n, d). counts: rows of each class.
         """
-        features = self.feature(x)
-        means = torch.stack([part.mean(dim=0) for part in torch.split(features, counts)])
+        means = mean_features(self.feature, x, counts)
         residuals = self.target - self.class_weights[:, None] * means
         squares = (self.class_scale[:, None] * residuals.square()).sum(dim=0)
+        if self.coordinate_weights is not None:
+            squares = self.coordinate_weights * squares
         if self.critic is None:
             return squares.sum()
         loss = (self.critic.weights().detach() * squares).sum()
@@ -76,6 +82,13 @@ class EmbeddingObjective:
         chance = self.class_weights[:, None].square() * self.critic.scatter(means, counts)
         self.critic.step((squares - (self.class_scale[:, None] * chance).sum(dim=0)).detach())
         return loss
+
+
+def mean_features(feature: Callable[[Tensor], Tensor], x: Tensor, counts: list[int]) -> Tensor:
+    """Mean features of consecutive groups of rows, shape (groups, width), by the map's own way if it has one."""
+    if isinstance(feature, MeanMap):
+        return feature.means(x, counts)
+    return torch.stack([part.mean(dim=0) for part in torch.split(feature(x), counts)])
 
 
 def guarded_class_scale(class_weights: Tensor, weighting: str, floor: float) -> Tensor:

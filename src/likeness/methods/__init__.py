@@ -2,12 +2,13 @@
 
 from likeness.errors import ParamsError
 from likeness.methods.base import Context, Method
+from likeness.methods.hp import Hp
 from likeness.methods.marginals import Marginals
 from likeness.methods.merf import Merf
 from likeness.methods.pearl import Pearl
 from likeness.params import Params, allowed, build
 
-METHODS: dict[str, type[Method]] = {"marginals": Marginals, "merf": Merf, "pearl": Pearl}
+METHODS: dict[str, type[Method]] = {"hp": Hp, "marginals": Marginals, "merf": Merf, "pearl": Pearl}
 
 __all__ = ["METHODS", "Context", "Method", "method_from"]
 

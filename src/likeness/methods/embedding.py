@@ -12,6 +12,7 @@ from likeness.release.released import Released
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
     from likeness.generators.objective import Critic
     from likeness.generators.saved import Generator
@@ -54,6 +55,10 @@ class EmbeddingMethod(Method):
         """What weighs the coordinates; nothing by default."""
         return None
 
+    def coordinate_weights(self, feature: FeatureMap) -> "Tensor | None":
+        """Fixed weights of the coordinates, shape (width,); all 1 by default."""
+        return None
+
     def build_objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
     ) -> "Objective":
@@ -76,6 +81,7 @@ class EmbeddingMethod(Method):
             class_weights=weights,
             class_scale=guarded_class_scale(weights, self.train.class_weighting, self.train.class_weight_floor),
             critic=self.critic(feature, device),
+            coordinate_weights=self.coordinate_weights(feature),
         ).to(device)
         counts = rows_per_class(weights, self.train.batch_size)
         return LatentBatches(objective, self.train.latent_dim, counts, context.seed, device)

@@ -1,5 +1,6 @@
 """DP-MERF: random Fourier features of mixed tables, by class (Harder, Adamczewski and Park 2021)."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -19,13 +20,23 @@ class Privatize:
     """Section ``merf.privatize``."""
 
     num_frequencies: int = 500
-    lengthscale: float = 0.5
+    lengthscale: float | tuple[float, ...] = 0.5
+    lengthscale_weights: tuple[float, ...] | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Check ranges."""
         require(self.num_frequencies >= 1, "merf.privatize.num_frequencies", self.num_frequencies, "at least 1")
-        require(self.lengthscale > 0, "merf.privatize.lengthscale", self.lengthscale, "greater than 0")
+        own = self.lengthscale if isinstance(self.lengthscale, tuple) else (self.lengthscale,)
+        good = bool(own) and all(0 < value < math.inf for value in own)
+        require(good, "merf.privatize.lengthscale", self.lengthscale, "greater than 0, one or a list")
+        rule = f"at least one for each of {len(own)} length scales"
+        require(self.num_frequencies >= len(own), "merf.privatize.num_frequencies", self.num_frequencies, rule)
+        if self.lengthscale_weights is not None:
+            good = isinstance(self.lengthscale, tuple) and len(self.lengthscale_weights) == len(own)
+            good = good and all(0 < value < math.inf for value in self.lengthscale_weights)
+            rule = "a list of numbers greater than 0, one for each of a list of length scales"
+            require(good, "merf.privatize.lengthscale_weights", self.lengthscale_weights, rule)
 
 
 @dataclass(frozen=True)
@@ -56,5 +67,6 @@ class Merf(EmbeddingMethod):
             numeric=tuple(int(column) for column in layout.numeric_columns),
             categorical=tuple(int(column) for column in layout.onehot_columns),
             num_categorical=sum(block.kind == "onehot" for block in layout.blocks),
+            lengthscale_weights=self.privatize.lengthscale_weights or (),
         )
         return Query(EMBEDDING, "privatize", feature, num_groups=layout.num_classes)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from likeness.errors import PlanError
 from likeness.generators.settings import TrainingSettings
 from likeness.params import allowed, require
 
@@ -66,3 +67,17 @@ class NetworkTraining:
     def loop(self) -> TrainingSettings:
         """The part that the training loop needs."""
         return TrainingSettings(self.iterations, self.batch_size, self.learning_rate, self.schedule)
+
+
+def one_each(values: float | tuple[float, ...], count: int, key: str, what: str) -> tuple[float, ...]:
+    """A setting that is one number for all, or one for each of ``count``.
+
+    Raises:
+        PlanError: a list of another length.
+    """
+    own = values if isinstance(values, tuple) else (values,) * count
+    if len(own) != count:
+        raise PlanError(
+            f"{key} has {len(own)} numbers, the table has {count} {what}. Give one number, or one for each."
+        )
+    return own

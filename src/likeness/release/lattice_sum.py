@@ -14,6 +14,7 @@ from likeness.release.query import MAX_TERMS, Query
 from likeness.release.terms import Records
 
 _BLOCK = 1024  # rows evaluated at once: a fixed shape, so that chunking cannot change a bit of the result
+_WIDE = 1 << 21  # coordinates evaluated at once: a wide map has a smaller block, fixed by its width alone
 _CELLS_AT_ONCE = 1 << 21  # places held in memory at once
 _HUGE = 2.0**20
 _SHRINK = 1 - 2.0**-40  # relative step by which a vector that is still too long is shortened
@@ -33,11 +34,16 @@ def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
     if isinstance(query.feature, CellMap):
         return _cell_sum(query, query.feature, records)
     total = np.zeros((query.num_groups, query.width), dtype=np.int64)
-    for terms in _blocks(query, records, _BLOCK):
+    for terms in _blocks(query, records, block_rows(query)):
         lattice = to_lattice(_evaluate(query, terms.x), query.parts, query.lattice_bits)
         for group in range(query.num_groups):
             total[group] += lattice[terms.labels == group].sum(axis=0)
     return total
+
+
+def block_rows(query: Query) -> int:
+    """Rows evaluated at once: a power of two, fixed by public facts, so that wide maps fit in memory."""
+    return min(_BLOCK, 1 << max(3, (_WIDE // query.width).bit_length() - 1))
 
 
 def _cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.ndarray:
@@ -107,11 +113,12 @@ def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:
 
     See :func:`likeness.features.frequencies.draw_frequencies` for what the rounding is for.
     """
-    padded = torch.zeros(_BLOCK, x.shape[1], dtype=torch.float64)
+    rows = block_rows(query)
+    padded = torch.zeros(rows, x.shape[1], dtype=torch.float64)
     padded[: len(x)] = torch.from_numpy(np.rint(np.clip(x, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS)
     with torch.no_grad():
         features: np.ndarray = query.feature(padded).numpy()
-    if features.shape != (_BLOCK, query.width):
+    if features.shape != (rows, query.width):
         raise ReleaseError(f"{query.name}: the feature map does not return the width that it declares")
     return features[: len(x)]
 

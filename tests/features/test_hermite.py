@@ -1,0 +1,162 @@
+"""DP-HP's map against the kernels that it stands for, and its bounds on neighboring tables."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from likeness.errors import ReleaseError
+from likeness.features import HermiteFeatures, from_spec
+from likeness.features.mehler import rho_of
+from likeness.privacy.adjacency import Adjacency
+from likeness.release.lattice_sum import lattice_sum
+from likeness.release.query import Query
+from likeness.release.terms import Records
+
+SCALE, LENGTHSCALE = 6.0, 0.1
+RHO = rho_of(SCALE * LENGTHSCALE)
+# Columns: number 0; number 1 with its indicator 2; categories 3-5 and 6-7. Products of all kinds of columns.
+MIXED = HermiteFeatures(
+    numeric=(0, 1),
+    nullable=(1,),
+    categorical=((3, 6), (6, 8)),
+    rho=(RHO, RHO),
+    scale=(SCALE, SCALE),
+    order=25,
+    product_order=25,
+    subsets=((0, 1), (0, 2), (2, 3), (0, 1, 3)),
+    product_share=0.75,
+)
+
+
+def rows(count: int, seed: int) -> torch.Tensor:
+    """Valid encoded rows: a missing number stands at 0.5, blocks are one-hot."""
+    draws = torch.Generator().manual_seed(seed)
+    x = torch.rand(count, 8, generator=draws, dtype=torch.float64)
+    x[:, 2] = (x[:, 2] < 0.3).double()
+    x[x[:, 2] == 1, 1] = 0.5
+    for start, stop in ((3, 6), (6, 8)):
+        chosen = torch.randint(0, stop - start, (count,), generator=draws)
+        x[:, start:stop] = torch.nn.functional.one_hot(chosen, stop - start)
+    return x
+
+
+def kernels(x: torch.Tensor) -> list[torch.Tensor]:
+    """The four columns' own kernels between all rows."""
+    gaussians = [torch.exp(-torch.cdist(x[:, d, None], x[:, d, None]).square() / (2 * LENGTHSCALE**2)) for d in (0, 1)]
+    missing = x[:, 2]
+    second = torch.outer(1 - missing, 1 - missing) * gaussians[1] + torch.outer(missing, missing)
+    return [gaussians[0], second, x[:, 3:6] @ x[:, 3:6].T, x[:, 6:8] @ x[:, 6:8].T]
+
+
+def test_inner_products_are_the_sum_and_the_products_of_kernels() -> None:
+    x = rows(40, 0)
+    first, second, third, fourth = kernels(x)
+    total = (first + second + third + fourth) / 4
+    products = (first * second + first * third + third * fourth + first * second * fourth) / 4
+    features = MIXED(x)
+    # What order 25 leaves out of a number's kernel is below 1e-3, and so is what its norm is divided by.
+    assert float((features @ features.T - 0.25 * total - 0.75 * products).abs().max()) < 3e-3
+
+
+@pytest.mark.parametrize(
+    ("changes", "kept"),
+    [({"subsets": (), "product_share": 0.0}, "sum"), ({"product_share": 1.0}, "products")],
+)
+def test_one_kernel_alone(changes: dict[str, object], kept: str) -> None:
+    spec = {**MIXED.spec(), **{key: list(v) if isinstance(v, tuple) else v for key, v in changes.items()}}
+    alone, x = from_spec(spec), rows(20, 1)
+    start = MIXED.sum_width
+    expected = MIXED(x)[:, :start] / 0.25**0.5 if kept == "sum" else MIXED(x)[:, start:] / 0.75**0.5
+    torch.testing.assert_close(alone(x), expected, rtol=0, atol=1e-12)
+    assert sum(part.norm_bound_squared for part in alone.parts) == 1
+
+
+def test_bounds_are_exact_and_know_which_parts_are_not_negative() -> None:
+    bounds = [part.norm_bound_squared for part in MIXED.parts]
+    assert bounds == [Fraction(1, 8), Fraction(1, 8), *[Fraction(3, 16)] * 4]
+    assert [part.nonnegative for part in MIXED.parts] == [False, True, False, False, True, False]
+    assert [part.width for part in MIXED.parts] == [26 * 2 + 1, 5, 26 * 27, 26 * 3, 6, 26 * 27 * 2]
+
+
+@pytest.mark.parametrize("order", [0, 2, 5])
+def test_low_orders_use_the_whole_bound(order: int) -> None:
+    """The paper's scaling leaves a fraction of the norm; the map is normalized, so that the noise fits the signal."""
+    x = torch.linspace(0, 1, 501, dtype=torch.float64)[:, None]
+    low = HermiteFeatures((0,), (), (), (rho_of(0.07),), (1.0,), order)
+    assert 0.97 < float(low(x).norm(dim=1).max()) <= 1
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("share", [0.0, 0.75, 1.0])
+def test_neighboring_tables_stay_within_the_sensitivity(adjacency: Adjacency, share: float) -> None:
+    spec = {**MIXED.spec(), "product_share": share, "subsets": MIXED.spec()["subsets"] if share else []}
+    query = Query("q", "privatize", from_spec(spec), num_groups=2)
+    x, labels = rows(60, 2).numpy(), np.arange(60) % 2
+    exact = lattice_sum(query, [Records(x, labels)])
+    bound, farthest = query.sensitivity_squared(adjacency), 0
+    for place in range(60):
+        others = np.delete(x, place, axis=0), np.delete(labels, place)
+        if adjacency is Adjacency.REPLACE_ONE:
+            new = np.concatenate([others[0], x[[(place + 7) % 60]]]), np.append(others[1], 1 - labels[place])
+        else:
+            new = others
+        moved = (exact - lattice_sum(query, [Records(*new)])).ravel().astype(object)
+        farthest = max(farthest, int((moved * moved).sum()))
+    assert farthest <= bound
+    # Not far below: adding reaches the whole bound, and replacing by another class half of a signed part's.
+    assert farthest > (0.95 if adjacency is Adjacency.ADD_REMOVE_ONE else 0.45) * bound
+
+
+def test_gamma_weighs_kernels_whatever_their_shares() -> None:
+    weights = MIXED.coordinate_weights(0.1)
+    x = rows(40, 3)
+    difference = MIXED(x[:20]).mean(dim=0) - MIXED(x[20:]).mean(dim=0)
+    alone = {}
+    for name, changes in (("sum", {"subsets": [], "product_share": 0.0}), ("products", {"product_share": 1.0})):
+        own = from_spec({**MIXED.spec(), **changes})
+        alone[name] = float((own(x[:20]).mean(dim=0) - own(x[20:]).mean(dim=0)).square().sum())
+    assert float(weights @ difference.square()) == pytest.approx(alone["sum"] + 0.1 * alone["products"], rel=1e-9)
+    assert torch.equal(MIXED.coordinate_weights(None), torch.ones(len(weights), dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rho": [0.5]}, "one rho and one scale"),
+        ({"rho": [0.5, 1.0]}, "rho must be between 0 and 1"),
+        ({"scale": [1.0, 17.0]}, "at most 16"),
+        ({"order": -1}, "orders must be at least 0"),
+        ({"nullable": [2]}, "nullable columns must be among the numbers"),
+        ({"subsets": [[0, 0]]}, "different columns"),
+        ({"subsets": [[0, 4]]}, "different columns"),
+        ({"subsets": [[]]}, "different columns"),
+        ({"subsets": [3]}, "lists of columns"),
+        ({"subsets": []}, "product_share"),
+        ({"product_share": 1.5}, "product_share"),
+        ({"product_share": 0.0}, "product_share"),
+    ],
+)
+def test_contradictions_are_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ReleaseError, match=message):
+        from_spec({**MIXED.spec(), **changes})
+
+
+@pytest.mark.parametrize(
+    ("subsets", "as_one_matrix"),
+    [
+        (((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)), True),
+        (((1, 3),), False),
+        (((1,), (3,), (0, 1, 2, 3)), False),
+        (((0, 2), (0, 1, 3)), False),
+    ],
+)
+def test_means_of_products_are_found_without_the_products(
+    subsets: tuple[tuple[int, ...], ...], as_one_matrix: bool
+) -> None:
+    spec = {**MIXED.spec(), "subsets": [list(own) for own in subsets], "order": 2, "product_order": 3}
+    feature, x = from_spec(spec), rows(30, 5)
+    assert isinstance(feature, HermiteFeatures) and (feature._pair_places is not None) is as_one_matrix
+    expected = torch.stack([feature(x)[:13].mean(dim=0), feature(x)[13:].mean(dim=0)])
+    torch.testing.assert_close(feature.means(x, [13, 17]), expected, rtol=0, atol=1e-14)
