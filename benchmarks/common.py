@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
+from likeness.evaluation.distances import image_distances
+from likeness.evaluation.images import image_shape
 
 from likeness.artifacts import context, load_schema, plan_of
 from likeness.data.digests import typed_digest
 from likeness.data.encoding import Encoder
 from likeness.data.schema import Schema
 from likeness.data.sources import read_source
-from likeness.evaluation.distances import image_distances
-from likeness.evaluation.images import image_shape
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
 from likeness.methods import method_from
@@ -54,7 +54,7 @@ def load(name: str) -> Table:
     Raises:
         SystemExit: the file is not there, with the way to get it.
     """
-    params = load_params(EXAMPLES[name] if name in EXAMPLES else "params.yaml")
+    params = load_params(EXAMPLES.get(name, "params.yaml"))
     if name in UCI:
         split = dataclasses.replace(params.ingest.split, column="split" if name == "census" else None)
         ingest = dataclasses.replace(
@@ -67,8 +67,8 @@ def load(name: str) -> Table:
         source = SHARED / source.name
     if not source.exists():
         raise SystemExit(
-            f"{source} is missing. Put it there: images as scripts/build_images.py writes them, a table as Parquet with "
-            f"the columns of {params.ingest.schema}."
+            f"{source} is missing. Put it there: images as scripts/build_images.py writes them, a table as Parquet "
+            f"with the columns of {params.ingest.schema}."
         )
     schema = load_schema(params)
     table, column_values = read_source(source, schema, params.ingest.split.column)
@@ -111,7 +111,7 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
 
 
 def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
-    """Tables: mean of the 12 classifiers on the test rows; mean total variation by order, against training and test rows.
+    """Tables: mean of the 12 classifiers on the test rows; mean total variation by order, against train and test rows.
 
     Images: accuracy of each usual classifier on the test images; FID and KID against them.
     """

@@ -10,7 +10,7 @@ from likeness.errors import PlanError
 from likeness.features import FeatureMap, HermiteFeatures
 from likeness.methods.base import EMBEDDING, Context, class_counts_and_embedding, class_counts_query
 from likeness.methods.embedding import EmbeddingMethod
-from likeness.methods.settings import NoSettings, TableTraining, TwoQueryPlan, one_each
+from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, one_each
 from likeness.params import allowed, require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -59,7 +59,7 @@ class Privatize:
 
 
 @dataclass(frozen=True)
-class TrainHp(TableTraining):
+class TrainHp(NetworkTraining):
     """Section ``hp.train``."""
 
     gamma: float | None = None
@@ -87,6 +87,7 @@ class Hp(EmbeddingMethod):
 
     def check(self, context: Context) -> None:
         """As many length scales as numbers, enough columns for a subset, no more coordinates than allowed."""
+        super().check(context)
         self.embedding_query(context, {})
 
     def auxiliary_queries(self, context: Context) -> list[Query]:
