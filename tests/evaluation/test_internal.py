@@ -9,6 +9,7 @@ import pytest
 
 from likeness import evaluation
 from likeness.data.schema import Schema
+from likeness.evaluation.distances import at_most
 from likeness.evaluation.internal import FILES
 from likeness.evaluation.utility import CLASSIFICATION_METRICS
 from likeness.params import Evaluate
@@ -36,7 +37,7 @@ def test_all_files_are_there_and_marked(written: Path) -> None:
     assert metrics["not_private"] is True and len(metrics["salt"][0]) >= 64
     for table in ("synthetic", "real", "shuffled"):
         assert set(metrics["scores"][table]) == set(CLASSIFICATION_METRICS)
-        assert set(metrics["marginals"][table]) == {"1", "2", "3"}
+        assert set(metrics["marginals"][table]) == {"1", "2", "3", "4"}
 
 
 def test_sizes_tell_their_order_of_magnitude_only(written: Path) -> None:
@@ -66,8 +67,8 @@ def test_means_are_those_of_the_rows(written: Path) -> None:
 def test_equal_results_have_different_bytes_and_progress_tells_no_number(
     tmp_path: Path, schema: Schema, table_of: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("histograms", "figures.correlations", "figures.score_chart"):  # test_figures sees to those
-        monkeypatch.setattr(f"likeness.evaluation.internal.{name}", lambda *_: b"")
+    for name in ("views.histograms", "figures.correlations", "figures.query_chart", "figures.score_chart"):
+        monkeypatch.setattr(f"likeness.evaluation.{name}", lambda *_: b"")  # test_figures sees to those
     told: list[str] = []
     digests = []
     for name in ("a", "b"):
@@ -106,9 +107,7 @@ def test_other_tasks(tmp_path: Path, schema_of: Callable[[str], Schema], table_o
 
 
 def test_at_most_rows_are_a_public_sample(schema: Schema, table_of: Tables) -> None:
-    from likeness.evaluation.internal import _at_most
-
     table = table_of(100, 1)
-    assert len(_at_most(table, 30, 0, "real")) == 30 and _at_most(table, None, 0, "real") is table
-    assert _at_most(table, 30, 0, "real").equals(_at_most(table, 30, 0, "real"))
-    assert not _at_most(table, 30, 0, "real").index.equals(_at_most(table, 30, 1, "real").index)
+    assert len(at_most(table, 30, 0, "real")) == 30 and at_most(table, None, 0, "real") is table
+    assert at_most(table, 30, 0, "real").equals(at_most(table, 30, 0, "real"))
+    assert not at_most(table, 30, 0, "real").index.equals(at_most(table, 30, 1, "real").index)

@@ -104,6 +104,7 @@ def plant(project: Path) -> None:
         "salt": SECRET_TEXT,
         "scores": {t: {"roc_auc_hard": SECRET_SCORE} for t in tables},
         "marginals": {t: {"1": SECRET_SCORE} for t in tables},
+        "distances": {t: {"mmd_biased": SECRET_SCORE} for t in tables},
     }
     (folder / "metrics.json").write_text(json.dumps(metrics))
     rows = "".join(f"{t},{SECRET_TEXT},{SECRET_SCORE}\n" for t in tables)
@@ -111,7 +112,10 @@ def plant(project: Path) -> None:
     (folder / "marginals.csv").write_text(
         f"table,order,columns,total_variation\nsynthetic,1,{SECRET_TEXT},{SECRET_SCORE}\n"
     )
-    (folder / "scores.png").write_bytes(SECRET_PNG)
+    metrics_by_rows = f"rows,repeat,classifier,roc_auc_hard\n60,0,{SECRET_TEXT},{SECRET_SCORE}\n"
+    (folder / "row_counts.csv").write_text(metrics_by_rows)
+    for name in ("scores", "comparison"):
+        (folder / f"{name}.png").write_bytes(SECRET_PNG)
 
 
 def test_the_public_page_holds_nothing_internal(project: Path) -> None:
