@@ -54,6 +54,16 @@ def test_a_faithful_table_lies_at_the_ceiling_and_far_from_the_floor(written: Pa
     assert abs(pairs["synthetic"] - pairs["real"]) < 0.02 < pairs["shuffled"] - pairs["real"]
 
 
+def test_distances_rank_the_tables(written: Path) -> None:
+    distances = json.loads((written / "metrics.json").read_text())["distances"]
+    for name in ("range_queries", "pairs_l1", "mmd_unbiased", "mmd_biased"):
+        values = {table: distances[table][name] for table in ("synthetic", "real", "shuffled")}
+        assert abs(values["synthetic"] - values["real"]) < 0.5 * (values["shuffled"] - values["real"]), (name, values)
+    metrics = json.loads((written / "metrics.json").read_text())
+    assert distances["real"]["pairs_l1"] == pytest.approx(2 * metrics["marginals"]["real"]["2"])
+    assert metrics["image"] == []
+
+
 def test_means_are_those_of_the_rows(written: Path) -> None:
     metrics = json.loads((written / "metrics.json").read_text())
     scores = [float(row["f1"]) for row in rows_of(written / "scores.csv") if row["table"] == "synthetic"]

@@ -28,6 +28,9 @@ EYE = ((6, 16), (120, 84))
 JUDGE = ((16, 32), (128,))
 """Channels and units of the classifier."""
 
+STEPS = 600
+"""Batches that a network learns from: four passes over 10,000 images."""
+
 _BATCH = 64
 _AT_ONCE = 1024  # images in one pass without gradient
 _KERNEL = 5
@@ -45,7 +48,7 @@ class ConvNet:
         shape: Shape,
         seed: int,
         sizes: tuple[tuple[int, ...], tuple[int, ...]] = JUDGE,
-        steps: int = 1500,
+        steps: int | None = None,
         learning_rate: float = 1e-3,
     ) -> None:
         """Nothing is drawn before :meth:`fit`.
@@ -54,11 +57,12 @@ class ConvNet:
             shape: height and width of an image, at least 4 pixels each.
             seed: public seed of weights and batches.
             sizes: channels of the convolutions and units of the dense layers, see :data:`EYE`.
-            steps: batches of 64 images; 0 leaves the network as drawn.
+            steps: batches of 64 images; None means :data:`STEPS`, 0 leaves the network as drawn.
             learning_rate: of Adam, falling to zero along a cosine.
         """
         self.shape, self.seed, self.sizes = shape, seed, sizes
-        self.steps, self.learning_rate = steps, learning_rate
+        self.steps = STEPS if steps is None else steps
+        self.learning_rate = learning_rate
         self._weights: list[Tensor] = []
 
     def fit(self, x: Array, y: Array) -> "ConvNet":
@@ -139,7 +143,7 @@ class ConvNet:
         return hidden, linear(hidden, *pairs[-1])
 
 
-def eye(images: Array, labels: Array | None, shape: Shape, seed: int, steps: int = 1500) -> ConvNet:
+def eye(images: Array, labels: Array | None, shape: Shape, seed: int, steps: int | None = None) -> ConvNet:
     """The network whose features FID and KID compare, trained on some images; untrained where they have no labels.
 
     Random features of a network still tell distributions apart, if less well: they are public, and drawn by the seed.

@@ -6,6 +6,7 @@ sampling alone leaves.
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
 from likeness import rng
@@ -31,7 +32,7 @@ def table_mmd(real: pd.DataFrame, other: pd.DataFrame, schema: Schema, most_rows
 
 
 def image_distances(
-    real: pd.DataFrame, tables: Mapping[str, pd.DataFrame], schema: Schema, shape: Shape, seed: int, steps: int = 1500
+    real: pd.DataFrame, tables: Mapping[str, pd.DataFrame], schema: Schema, shape: Shape, seed: int
 ) -> dict[str, Measures]:
     """FID and KID of every table, with their spread, against held-out images.
 
@@ -39,6 +40,9 @@ def image_distances(
     of every table are compared with those of the other half, which it never saw. Otherwise the reference would have
     the features of images learned by heart, and every table, real ones too, would look worse than it is. All tables
     enter with equally many images, since FID falls with their number.
+
+    Features are divided by their root mean square on the half that was learned, so that the numbers do not grow with
+    the time that the network was trained; they are no numbers of another network all the same.
 
     The network has seen real rows: like everything here its numbers are internal.
 
@@ -48,7 +52,6 @@ def image_distances(
         schema: public schema of all.
         shape: height and width.
         seed: public seed of halves, network, samples and subsets.
-        steps: batches that the network learns from.
 
     Returns:
         ``fid``, ``fid_deviation`` (10 bootstrap resamplings), ``kid`` and ``kid_deviation`` (100 subsets of 100) by
@@ -60,12 +63,14 @@ def image_distances(
     if min(size, len(learn)) < _FEWEST:
         return {name: {} for name in tables}
     classes = labels[learn] if schema.task == "classification" else None
-    network = eye(images[learn], classes, shape, rng.public_seed(seed, "evaluation.eye"), steps)
-    reference = network.features(images[compare])[:size]
+    network = eye(images[learn], classes, shape, rng.public_seed(seed, "evaluation.eye"))
+    # One factor for all features: the cube in KID's kernel makes it all noise where a network's features are large.
+    unit = float(np.sqrt((network.features(images[learn]) ** 2).mean())) or 1.0
+    reference = network.features(images[compare])[:size] / unit
     found = {}
     for name, table in tables.items():
         chosen = at_most(table, size, seed, "fid")
-        features = network.features(pixels(chosen, schema)[0])
+        features = network.features(pixels(chosen, schema)[0]) / unit
         mean, deviation = kid(reference, features, seed=seed)
         found[name] = {
             "fid": fid(reference, features),
