@@ -22,6 +22,7 @@ from likeness.evaluation.images import check_shape, halves, image_shape, mean_im
 from likeness.evaluation.internal import FILES
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.row_counts import scores_by_rows
+from likeness.evaluation.utility import CLASSIFICATION_METRICS
 from likeness.params import Evaluate
 
 SHAPE = (8, 8)
@@ -214,7 +215,7 @@ def test_a_shape_that_does_not_fit_is_refused(schema: Schema) -> None:
         check_shape(schema, (7, 8))
 
 
-def test_more_rows_contain_the_fewer(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
+def test_scores_by_rows(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
     rows = scores_by_rows(
         parts[2], parts[1], schema, 0, (300, 60, 60), ("decision_tree",), repeats=2, max_workers=1, shape=SHAPE
     )
@@ -226,8 +227,24 @@ def test_more_rows_contain_the_fewer(schema: Schema, parts: tuple[pd.DataFrame, 
 
 
 def test_pictures_show_both_sides(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
-    pairs = [pixels(part, schema) for part in (parts[1], parts[2])]
+    a, b = (pixels(part[:300], schema) for part in (parts[1], parts[2]))
     for figure in (image_figures.sample_grids, image_figures.means_and_values, image_figures.class_association):
-        one, other = (Image.open(io.BytesIO(figure(*sides, SHAPE, CLASSES))) for sides in (pairs, pairs[::-1]))
-        assert one.size == other.size and one.width > 500
-        assert one.tobytes() != other.tobytes()
+        drawn = [Image.open(io.BytesIO(figure(*sides, SHAPE, CLASSES))) for sides in ((a, a), (a, b), (b, a))]
+        assert len({picture.size for picture in drawn}) == 1 and drawn[0].width > 500
+        assert len({picture.tobytes() for picture in drawn}) == 3  # each side alone changes the picture
+
+
+def test_the_rows_are_the_first_of_a_public_order(
+    schema: Schema, parts: tuple[pd.DataFrame, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[int]] = []
+
+    def spy(table: pd.DataFrame, *_: object) -> pd.DataFrame:
+        seen.append(list(table.index))
+        return pd.DataFrame([{"classifier": "x", **dict.fromkeys(CLASSIFICATION_METRICS, 0.5)}])
+
+    monkeypatch.setattr("likeness.evaluation.row_counts.train_on_synthetic_test_on_real", spy)
+    scores_by_rows(parts[2], parts[1], schema, 0, (60, 20), repeats=2)
+    assert [len(rows) for rows in seen] == [20, 60, 20, 60]
+    assert seen[1][:20] == seen[0] and seen[3][:20] == seen[2]  # more rows contain the fewer
+    assert len({tuple(sorted(rows)) for rows in seen}) == 4 and sorted(seen[1]) != list(range(60))
