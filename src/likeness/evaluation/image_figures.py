@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
 from likeness.evaluation.association import cramers_v
@@ -90,6 +91,9 @@ def means_and_values(real: Labelled, synthetic: Labelled, shape: Shape, classes:
         panel.stairs(shares[0], edges, fill=True, color=REAL, alpha=0.45, label="real (held-out rows)")
         panel.stairs(shares[1], edges, color=SYNTHETIC, linewidth=1.4, label="synthetic")
         panel.set_yscale("log")
+        panel.set_ylim(1e-4, 1)
+        panel.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+        panel.yaxis.set_minor_formatter(NullFormatter())
         panel.set_xlabel("pixel value, 0 least to 1 most of the public range")
         panel.set_ylabel("share of pixels")
         panel.legend(loc="upper center", ncols=2)
