@@ -41,6 +41,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "reports/PRIVACY_STATEMENT.md").write_text("# statement")
     (root / "reports/index.html").write_text("<html></html>")
     metrics = {"scores": {"synthetic": {"accuracy": MARKER}}, "marginals": {"real": {"1": MARKER}}}
+    metrics["distances"] = {"real": {"fid": MARKER}}
     (root / "reports/internal/metrics.json").write_text(json.dumps(metrics))
     (root / "data/models/loss.csv").write_text("iteration,loss\n1,0.5\n2,0.25\n")
     monkeypatch.chdir(root)
@@ -75,6 +76,7 @@ def test_scores_on_real_rows_only_when_asked(project: Path) -> None:
     (project / "params.yaml").write_text(yaml.safe_dump(content))
     run = fetch(track(load_params()))
     assert run.data.metrics["internal.scores.synthetic.accuracy"] == MARKER
+    assert run.data.metrics["internal.distances.real.fid"] == MARKER
     assert run.data.tags["not_private"] == "true"
 
 

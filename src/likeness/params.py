@@ -116,9 +116,21 @@ class Evaluate:
     workers: int = 2
     classifiers: tuple[str, ...] | None = None
     max_rows: int | None = None
+    range_queries: int = 1000
+    mmd_rows: int = 5000
+    row_counts: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check ranges."""
+        require(self.range_queries >= 1, "evaluate.range_queries", self.range_queries, "at least 1")
+        require(self.mmd_rows >= 2, "evaluate.mmd_rows", self.mmd_rows, "at least 2")
+        counts = self.row_counts
+        require(
+            counts is None or (len(counts) > 0 and min(counts) >= 1),
+            "evaluate.row_counts",
+            counts,
+            "null or a list of numbers of rows, each at least 1",
+        )
         require(self.bins >= 2, "evaluate.bins", self.bins, "at least 2")
         require(self.max_tuples >= 1, "evaluate.max_tuples", self.max_tuples, "at least 1")
         require(self.workers >= 1, "evaluate.workers", self.workers, "at least 1")

@@ -27,6 +27,10 @@ def summary_text(root: Path) -> str:
     for order in metrics["marginals"]["synthetic"]:
         values = "".join(f"{metrics['marginals'][table][order]:>10.3f}" for table in ("synthetic", "real", "shuffled"))
         lines.append(f"{order + '-way total variation':<26}{values}")
+    distances = metrics.get("distances", {})
+    for name in distances.get("synthetic", {}):
+        values = "".join(f"{distances[table][name]:>10.2g}" for table in ("synthetic", "real", "shuffled"))
+        lines.append(f"{name.replace('_', ' '):<26}{values}")
     if not privacy["private"]:
         lines.insert(0, "\nNOT PRIVATE: epsilon is inf, no noise was added. Do not publish.")
     return "\n".join(lines)

@@ -102,8 +102,8 @@ def public_metrics(privacy: dict[str, Any], endings: Mapping[str, str]) -> dict[
 def internal_metrics(metrics: dict[str, Any]) -> dict[str, float]:
     """Scores computed on real rows, flattened; NOT private."""
     found = {}
-    for kind in ("scores", "marginals"):
-        for table, values in metrics[kind].items():
+    for kind in ("scores", "marginals", "distances"):
+        for table, values in metrics.get(kind, {}).items():
             found.update({f"internal.{kind}.{table}.{name}": float(value) for name, value in values.items()})
     return found
 

@@ -1,12 +1,13 @@
 import io
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
 from likeness.data.schema import Schema
-from likeness.evaluation.figures import correlations, score_chart
+from likeness.evaluation.figures import correlations, query_chart, score_chart
 
 Tables = Callable[..., pd.DataFrame]
 
@@ -41,3 +42,11 @@ def test_figures_from_real_rows_carry_fresh_random_text(scores: pd.DataFrame) ->
     assert salts[0] != salts[1] and all(len(salt) >= 64 for salt in salts)
     assert len(first) == len(second) == 1 << (len(first).bit_length() - 1) >= 1 << 16
     assert open_png(first).tobytes() == open_png(second).tobytes()  # only the text differs
+
+
+def test_answers_to_queries_are_drawn() -> None:
+    draw = np.random.default_rng(0)
+    real = draw.uniform(size=50)
+    tables = {name: real + draw.normal(0, 0.02, 50) for name in ("synthetic", "real", "shuffled")}
+    assert open_png(query_chart(real, tables)).width > 1000
+    assert open_png(query_chart(np.zeros(3), {name: np.zeros(3) for name in tables}))  # nothing is ever counted

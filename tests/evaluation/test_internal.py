@@ -9,6 +9,7 @@ import pytest
 
 from likeness import evaluation
 from likeness.data.schema import Schema
+from likeness.evaluation.distances import at_most
 from likeness.evaluation.internal import FILES
 from likeness.evaluation.utility import CLASSIFICATION_METRICS
 from likeness.params import Evaluate
@@ -36,7 +37,7 @@ def test_all_files_are_there_and_marked(written: Path) -> None:
     assert metrics["not_private"] is True and len(metrics["salt"][0]) >= 64
     for table in ("synthetic", "real", "shuffled"):
         assert set(metrics["scores"][table]) == set(CLASSIFICATION_METRICS)
-        assert set(metrics["marginals"][table]) == {"1", "2", "3"}
+        assert set(metrics["marginals"][table]) == {"1", "2", "3", "4"}
 
 
 def test_sizes_tell_their_order_of_magnitude_only(written: Path) -> None:
@@ -53,6 +54,16 @@ def test_a_faithful_table_lies_at_the_ceiling_and_far_from_the_floor(written: Pa
     assert abs(pairs["synthetic"] - pairs["real"]) < 0.02 < pairs["shuffled"] - pairs["real"]
 
 
+def test_distances_rank_the_tables(written: Path) -> None:
+    distances = json.loads((written / "metrics.json").read_text())["distances"]
+    for name in ("range_queries", "pairs_l1", "mmd_unbiased", "mmd_biased"):
+        values = {table: distances[table][name] for table in ("synthetic", "real", "shuffled")}
+        assert abs(values["synthetic"] - values["real"]) < 0.5 * (values["shuffled"] - values["real"]), (name, values)
+    metrics = json.loads((written / "metrics.json").read_text())
+    assert distances["real"]["pairs_l1"] == pytest.approx(2 * metrics["marginals"]["real"]["2"])
+    assert metrics["image"] == []
+
+
 def test_means_are_those_of_the_rows(written: Path) -> None:
     metrics = json.loads((written / "metrics.json").read_text())
     scores = [float(row["f1"]) for row in rows_of(written / "scores.csv") if row["table"] == "synthetic"]
@@ -66,8 +77,8 @@ def test_means_are_those_of_the_rows(written: Path) -> None:
 def test_equal_results_have_different_bytes_and_progress_tells_no_number(
     tmp_path: Path, schema: Schema, table_of: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("histograms", "figures.correlations", "figures.score_chart"):  # test_figures sees to those
-        monkeypatch.setattr(f"likeness.evaluation.internal.{name}", lambda *_: b"")
+    for name in ("views.histograms", "figures.correlations", "figures.query_chart", "figures.score_chart"):
+        monkeypatch.setattr(f"likeness.evaluation.{name}", lambda *_: b"")  # test_figures sees to those
     told: list[str] = []
     digests = []
     for name in ("a", "b"):
@@ -106,9 +117,7 @@ def test_other_tasks(tmp_path: Path, schema_of: Callable[[str], Schema], table_o
 
 
 def test_at_most_rows_are_a_public_sample(schema: Schema, table_of: Tables) -> None:
-    from likeness.evaluation.internal import _at_most
-
     table = table_of(100, 1)
-    assert len(_at_most(table, 30, 0, "real")) == 30 and _at_most(table, None, 0, "real") is table
-    assert _at_most(table, 30, 0, "real").equals(_at_most(table, 30, 0, "real"))
-    assert not _at_most(table, 30, 0, "real").index.equals(_at_most(table, 30, 1, "real").index)
+    assert len(at_most(table, 30, 0, "real")) == 30 and at_most(table, None, 0, "real") is table
+    assert at_most(table, 30, 0, "real").equals(at_most(table, 30, 0, "real"))
+    assert not at_most(table, 30, 0, "real").index.equals(at_most(table, 30, 1, "real").index)

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from likeness.evaluation.inputs import Internal
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 SECRET_SCORE, SECRET_TEXT, SECRET_PNG = 0.7131313, "planted-marker", b"\x89PNG planted picture"
+SECRET_DISTANCE, SECRET_BY_ROWS, SECRET_GRID = 0.000246813, 0.8642864, b"\x89PNG planted grid"
 
 
 class Page(HTMLParser):
@@ -81,10 +83,13 @@ def internal() -> Internal:
             "not_private": True,
             "scores": {t: {"roc_auc_hard": SECRET_SCORE} for t in ("synthetic", "real", "shuffled")},
             "marginals": {"synthetic": {"1": 0.2}, "real": {"1": 0.1}, "shuffled": {"1": 0.5}},
+            "distances": {t: {"fid": 3.5, "kid": 0.07} for t in ("synthetic", "real", "shuffled")},
+            "image": [28, 28],
         },
         scores=scores,
         marginals=[{"table": "synthetic", "order": "2", "columns": SECRET_TEXT, "total_variation": str(SECRET_SCORE)}],
-        figures={"scores": SECRET_PNG, "histograms": SECRET_PNG, "correlations": SECRET_PNG},
+        figures={name: SECRET_PNG for name in ("scores", "histograms", "correlations", "comparison")},
+        row_counts=[{"rows": "6000", "repeat": "0", "classifier": "lda", "roc_auc_hard": "0.6"}],
     )
 
 
@@ -104,6 +109,7 @@ def plant(project: Path) -> None:
         "salt": SECRET_TEXT,
         "scores": {t: {"roc_auc_hard": SECRET_SCORE} for t in tables},
         "marginals": {t: {"1": SECRET_SCORE} for t in tables},
+        "distances": {t: {"mmd_biased": SECRET_DISTANCE} for t in tables},
     }
     (folder / "metrics.json").write_text(json.dumps(metrics))
     rows = "".join(f"{t},{SECRET_TEXT},{SECRET_SCORE}\n" for t in tables)
@@ -111,7 +117,10 @@ def plant(project: Path) -> None:
     (folder / "marginals.csv").write_text(
         f"table,order,columns,total_variation\nsynthetic,1,{SECRET_TEXT},{SECRET_SCORE}\n"
     )
+    metrics_by_rows = f"rows,repeat,classifier,roc_auc_hard\n60,0,lda,{SECRET_BY_ROWS}\n"
+    (folder / "row_counts.csv").write_text(metrics_by_rows)
     (folder / "scores.png").write_bytes(SECRET_PNG)
+    (folder / "comparison.png").write_bytes(SECRET_GRID)
 
 
 def test_the_public_page_holds_nothing_internal(project: Path) -> None:
@@ -122,7 +131,8 @@ def test_the_public_page_holds_nothing_internal(project: Path) -> None:
     write_report(project)
     public = (project / "reports/index.html").read_text()
     inside = (project / "reports/internal/index.html").read_text()
-    for marker in ("0.713", SECRET_TEXT, base64.b64encode(SECRET_PNG).decode()):
+    pictures = [base64.b64encode(png).decode() for png in (SECRET_PNG, SECRET_GRID)]
+    for marker in ("0.713", SECRET_TEXT, "0.000247", "0.864", "MMD², biased", *pictures):
         assert marker in inside  # power: the marker would be seen
         assert marker not in public
     assert public.encode() == without  # not even whether there are internal results
@@ -203,6 +213,18 @@ def test_the_internal_section_is_clearly_apart(pages: tuple[str, str]) -> None:
     assert 'class="internal"' in inside and "INTERNAL – NOT PRIVATE" in inside and "<title>INTERNAL" in inside
     assert 'class="internal"' not in public and "INTERNAL" not in public
     assert '<td class="n">75 %</td>' in inside  # 0.2 on the way from 0.5 (floor) to 0.1 (ceiling)
+
+
+def test_images_are_told_apart_from_tables(
+    privacy: dict[str, Any], losses: dict[str, list[float]], pages: tuple[str, str], internal: Internal
+) -> None:
+    table = render(privacy, "", losses, replace(internal, metrics={**internal.metrics, "image": []}))
+    Page(table)
+    for words in ("LeNet", "Mean images", "one row a class", "Pixels and the class"):
+        assert words in pages[1] and words not in table, words
+    for words in ("Answers to the range queries", "Pairs of columns"):
+        assert words in table and words not in pages[1], words
+    assert "6,000" in table and "FID" in table
 
 
 def test_adjacency_changes_the_promise(privacy: dict[str, Any]) -> None:

@@ -163,7 +163,7 @@ def test_an_error_of_a_library_is_told_without_its_text(
         def fit(self, x: object, y: object) -> None:
             raise ValueError("row 7 holds 4711")
 
-    monkeypatch.setattr(utility, "select", lambda task, names: {"failing": lambda seed: Failing()})
+    monkeypatch.setattr(utility, "select", lambda *_: {"failing": lambda seed: Failing()})
     with pytest.raises(DataError, match=r"failing failed.*ValueError") as caught:
         train_on_synthetic_test_on_real(table_of(50, 1), table_of(50, 2), schema, 0)
     assert "4711" not in str(caught.value) and caught.value.__cause__ is None

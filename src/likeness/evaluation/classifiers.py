@@ -1,5 +1,7 @@
 """The judges of utility: the papers' twelve classifiers, and six regressors, as name -> factory(seed).
 
+Images have a thirteenth, ``cnn`` (:mod:`likeness.evaluation.convnet`): it needs to know which pixels are neighbors.
+
 Settings are those of table 10 in Vinaroz et al. (DP-HP, ICML 2022), written for scikit-learn 0.24 and images.
 Departures, each because it had to be or because a table is no image (times: Adult, 32,561 x 108, one thread):
 
@@ -36,6 +38,7 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier, XGBRegressor
 
 from likeness.errors import ParamsError
+from likeness.evaluation.convnet import ConvNet
 
 Factory = Callable[[int], Any]
 """From a public seed below 2^32 to an unfitted scikit-learn estimator."""
@@ -70,28 +73,36 @@ REGRESSORS: Mapping[str, Factory] = {
 }
 """For a numeric label. The papers have none of these; settings are ordinary ones."""
 
-SLOWEST_FIRST = ("random_forest", "mlp", "adaboost", "gradient_boosting", "bagging", "xgboost")
+IMAGE_DEFAULT = ("logistic_regression", "mlp", "cnn")
+"""What images are judged by unless a list is given: the papers' two, and a network that knows what a neighbor is."""
+
+SLOWEST_FIRST = ("cnn", "random_forest", "mlp", "adaboost", "gradient_boosting", "bagging", "xgboost")
 """Started first, so that no long fit is left alone at the end."""
 
 
-def select(task: str, names: Iterable[str] | None = None) -> dict[str, Factory]:
+def select(task: str, names: Iterable[str] | None = None, shape: tuple[int, int] | None = None) -> dict[str, Factory]:
     """The registry of a task, or the part of it that is asked for, in registry order.
 
     Args:
         task: ``classification`` or ``regression``, from the schema.
-        names: wanted names; None means all.
+        names: wanted names; None means all of a table's, and :data:`IMAGE_DEFAULT` of images.
+        shape: height and width if the rows are images: ``cnn`` is then in the registry too.
 
     Raises:
         ParamsError: a name is not in the registry, or the list is empty.
     """
-    registry = CLASSIFIERS if task == "classification" else REGRESSORS
+    registry = dict(CLASSIFIERS if task == "classification" else REGRESSORS)
+    if shape is not None and task == "classification":
+        registry["cnn"] = lambda seed: ConvNet(shape, seed)
+        names = IMAGE_DEFAULT if names is None else names
     if names is None:
-        return dict(registry)
+        return registry
     wanted = list(names)
     unknown = [name for name in wanted if name not in registry]
     if unknown or not wanted:
         what = f"{unknown[0]!r} is not a known estimator" if unknown else "the list is empty"
         raise ParamsError(
-            f"params.yaml: evaluate.classifiers: {what}. For {task} choose from: {', '.join(registry)}; null means all."
+            f"params.yaml: evaluate.classifiers: {what}. For {task} choose from: {', '.join(registry)}; null means "
+            f"{'all' if shape is None else ', '.join(IMAGE_DEFAULT)}."
         )
     return {name: factory for name, factory in registry.items() if name in wanted}

@@ -1,19 +1,20 @@
-"""Figures that real rows went into: associations and scores. NOT private, for ``reports/internal`` only.
+"""Figures that real rows went into: associations, scores and answers. NOT private, for ``reports/internal`` only.
 
 Every function returns PNG bytes padded with random text (:func:`likeness.evaluation.padding.pad_png`).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from likeness.data.schema import Schema
 from likeness.evaluation.association import cramers_v
 from likeness.evaluation.marginals import cells
-from likeness.evaluation.style import MOST_COLUMNS, REAL, SYNTHETIC, cut, draw, label, note_cut
+from likeness.evaluation.style import GREY, MOST_COLUMNS, REAL, SYNTHETIC, cut, draw, label, note_cut
 
 NOTHING_TO_SCORE = "The schema names no label: there is nothing to learn, and nothing to score."
 
@@ -96,3 +97,26 @@ def score_chart(scores: pd.DataFrame, metrics: Sequence[str]) -> bytes:
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
 
     return draw(5.6 * across, (0.27 * len(names) + 0.8) * down + 0.5, paint, secret=True)
+
+
+def query_chart(real: NDArray[np.float64], tables: Mapping[str, NDArray[np.float64]]) -> bytes:
+    """Answers of the range queries: held-out rows across, each table upwards; on the diagonal they agree.
+
+    Args:
+        real: share of the held-out rows that each query counts, (queries,).
+        tables: the same of ``synthetic``, ``real`` and ``shuffled``.
+    """
+    shown = {"synthetic": SYNTHETIC, "real": REAL, "shuffled": "black"}
+    titles = {"synthetic": "synthetic", "real": "ceiling: real training rows", "shuffled": "floor: columns shuffled"}
+    most = max(float(values.max(initial=0.0)) for values in (real, *tables.values())) or 1.0
+
+    def paint(figure: Figure) -> None:
+        panels = figure.subplots(1, len(shown), sharey=True)
+        for panel, (name, color) in zip(panels, shown.items(), strict=True):
+            panel.plot([0, most], [0, most], color=GREY, linewidth=1, linestyle="--")
+            panel.scatter(real, tables[name], s=7, color=color, alpha=0.5, linewidths=0)
+            panel.set_title(titles[name])
+            panel.set_xlabel("share of held-out rows")
+        panels[0].set_ylabel("share of the table's rows")
+
+    return draw(11, 3.9, paint, secret=True)

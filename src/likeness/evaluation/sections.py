@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from likeness.errors import ArtifactError
-from likeness.evaluation.formats import embed, three
+from likeness.evaluation.formats import embed, number, three
 from likeness.evaluation.inputs import INTERNAL_FOLDER, Internal
 from likeness.evaluation.style import label
 
@@ -32,6 +32,7 @@ def internal_view(internal: Internal) -> dict[str, Any]:
             f"{INTERNAL_FOLDER}/metrics.json: scores or marginals are missing. Run `dvc repro evaluate` to write it."
         )
     summary = [_row(label(metric), metrics["scores"], metric) for metric in _common(metrics["scores"])]
+    distances = metrics.get("distances", {})
     marginals = [_row(f"{order}-way", metrics["marginals"], order) for order in _common(metrics["marginals"])]
     present = set(internal.scores[0]) if internal.scores else set()
     groups = []
@@ -56,6 +57,9 @@ def internal_view(internal: Internal) -> dict[str, Any]:
         "worst": [(row["columns"], f"{float(row['total_variation']):.3f}") for row in worst[:10]],
         "figures": {name: embed(png) for name, png in internal.figures.items()},
         "tables": list(TABLES.values()),
+        "distances": [_distance(name, distances) for name in _common(distances)],
+        "row_counts": _by_rows(internal.row_counts),
+        "image": bool(metrics.get("image")),
     }
 
 
@@ -71,6 +75,22 @@ def _row(name: str, by_table: Mapping[str, Mapping[str, float]], key: str) -> tu
     if synthetic is not None and ceiling is not None and floor is not None and abs(ceiling - floor) > 1e-9:
         place = f"{100 * (synthetic - floor) / (ceiling - floor):.0f} %".replace("-", "−")
     return name, [three(value) for value in values], place
+
+
+def _distance(name: str, by_table: Mapping[str, Mapping[str, float]]) -> tuple[str, list[str]]:
+    """Name and the value of each table; some are far below a thousandth."""
+    return label(name), [number(by_table.get(table, {}).get(name), 3) for table in TABLES]
+
+
+def _by_rows(rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Scores by number of synthetic rows: names of the metrics, and a line for each estimator and number."""
+    metrics = [name for _, names in SCORE_GROUPS for name in names if rows and name in rows[0]]
+    return {
+        "metrics": [label(name) for name in metrics],
+        "rows": [
+            (label(row["classifier"]), number(int(row["rows"])), [three(row[name]) for name in metrics]) for row in rows
+        ],
+    }
 
 
 def _by_classifier(rows: Sequence[Mapping[str, str]], metrics: Sequence[str]) -> list[tuple[str, list[str]]]:

@@ -32,6 +32,7 @@ from likeness.data.encoding import Encoder
 from likeness.data.schema import Schema
 from likeness.errors import DataError
 from likeness.evaluation.classifiers import SLOWEST_FIRST, Factory, select
+from likeness.evaluation.images import Shape, image_shape
 
 Array = NDArray[Any]
 
@@ -158,6 +159,7 @@ def train_on_synthetic_test_on_real(
     classifiers: Sequence[str] | None = None,
     max_workers: int = 2,
     progress: Callable[[str], None] | None = None,
+    shape: Shape | None = None,
 ) -> pd.DataFrame:
     """One row per estimator: ``classifier``, the scores of the task, ``seconds`` (fit and predict, wall clock).
 
@@ -166,9 +168,10 @@ def train_on_synthetic_test_on_real(
         test_df: typed real rows that nothing was fitted on.
         schema: public schema of both.
         seed: public seed of the estimators.
-        classifiers: names from the registry of the task; None means all.
+        classifiers: names from the registry of the task; None means all, of images the usual ones.
         max_workers: estimators at a time.
         progress: called with the name of each estimator as it ends. It is told no score.
+        shape: height and width if rows are images; None asks the schema.
 
     Raises:
         DataError: the schema has no label, a table has no rows, or an estimator failed.
@@ -195,7 +198,7 @@ def train_on_synthetic_test_on_real(
             progress(name)
         return {"classifier": name, **scores, "seconds": seconds}
 
-    chosen = select(schema.task, classifiers)
+    chosen = select(schema.task, classifiers, shape or image_shape(schema))
     order = sorted(chosen, key=lambda name: SLOWEST_FIRST.index(name) if name in SLOWEST_FIRST else len(SLOWEST_FIRST))
     with threadpool_limits(1), warnings.catch_warnings():
         # Unconverged fits and empty classes are expected of bad synthetic tables, and the texts may hold values.
