@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
-from likeness.evaluation.distances import image_distances
-from likeness.evaluation.images import image_shape
 
 from likeness.artifacts import context, load_schema, plan_of
 from likeness.data.digests import typed_digest
 from likeness.data.encoding import Encoder
 from likeness.data.schema import Schema
 from likeness.data.sources import read_source
+from likeness.evaluation.distances import image_distances
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
 from likeness.methods import method_from
@@ -115,7 +114,7 @@ def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
 
     Images: accuracy of each usual classifier on the test images; FID and KID against them.
     """
-    schema, settings, shape = table.schema, table.params.evaluate, image_shape(table.schema)
+    schema, settings, shape = table.schema, table.params.evaluate, table.schema.image
     scores = train_on_synthetic_test_on_real(
         _at_most(synthetic, settings.seed),
         _at_most(table.test, settings.seed),

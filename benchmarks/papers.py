@@ -37,8 +37,8 @@ SHOWN = {
 }
 COSTS = ("seconds", "peak_mb")
 ADJACENCIES = ("add_remove_one", "replace_one")
-# At (1, 1e-5) and replace_one, as the papers print them. Tables: hard ROC AUC, Covertype weighted F1; images: accuracy of
-# logistic regression / MLP. The notes say what a number rests on that this project does not do.
+# At (1, 1e-5) and replace_one, as the papers print them. Tables: hard ROC AUC, Covertype weighted F1; images: accuracy
+# of logistic regression / MLP. The notes say what a number rests on that this project does not do.
 PAPERS = {
     ("adult", "merf"): "ROC .642 (integer codes: 99.9 % of records exceed the bound its noise is scaled to)",
     ("adult", "hp"): "ROC .688 (length scale from the private rows; best of several settings on the test rows)",

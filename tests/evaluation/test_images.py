@@ -18,7 +18,7 @@ from likeness.evaluation import image_figures
 from likeness.evaluation.classifiers import CLASSIFIERS, IMAGE_DEFAULT, select
 from likeness.evaluation.convnet import ConvNet, eye
 from likeness.evaluation.distances import image_distances
-from likeness.evaluation.images import check_shape, halves, image_shape, mean_images, pixel_marginals, pixels
+from likeness.evaluation.images import check_shape, halves, mean_images, pixel_marginals, pixels
 from likeness.evaluation.internal import FILES
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.row_counts import scores_by_rows
@@ -106,7 +106,7 @@ def test_images_have_three_judges_by_default_and_all_by_name(schema: Schema) -> 
     assert list(select("classification", [*CLASSIFIERS, "cnn"], SHAPE)) == [*CLASSIFIERS, "cnn"]
     with pytest.raises(ParamsError, match="'cnn' is not a known estimator"):
         select("classification", ["cnn"])  # a table has no neighbors
-    assert image_shape(schema) is None
+    assert schema.image is None
 
 
 def test_the_network_learns_the_digits_in_seconds(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:

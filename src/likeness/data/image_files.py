@@ -37,9 +37,6 @@ def read_images(path: Path, schema: Schema, split_column: str | None = None) -> 
             f"{path.name}: cannot be read as images. Give an .npz file with arrays x_train, y_train, x_test and y_test."
         )
     pixels = [column.name for column in schema.columns[: schema.image[0] * schema.image[1]]]
-    others = [name for name in schema.names if name not in (*pixels, schema.label)]
-    if others:
-        raise DataError(f"{path.name}: has no column '{others[0]}'. An .npz file holds images and labels only.")
     tables = []
     for part in [part for part in _PARTS if f"x_{part}" in arrays]:
         x = _images(arrays[f"x_{part}"], schema.image, f"{path.name}: x_{part}")
@@ -69,8 +66,7 @@ def _images(x: NDArray[Any], shape: tuple[int, int], where: str) -> NDArray[np.u
 
 def _labels(y: NDArray[Any] | None, schema: Schema, count: int, where: str) -> list[str]:
     label = schema.label_column
-    if label is None or not label.is_categorical:
-        raise DataError(f"{where}: the label of images in an .npz file is a class. Use task classification or none.")
+    assert label is not None  # of a class: a schema with an image has no other
     if y is None or y.shape != (count,) or y.dtype.kind not in "iu":
         raise DataError(f"{where}: must hold one class number for each image.")
     if len(y) and not (y.min() >= 0 and y.max() < len(label.categories)):

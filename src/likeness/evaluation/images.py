@@ -28,12 +28,6 @@ _CHUNK = 4096
 _CELLS = 16
 
 
-def image_shape(schema: Schema) -> Shape | None:
-    """Height and width if the rows of the schema are images, else None."""
-    shape = getattr(schema, "image", None)
-    return None if shape is None else (int(shape[0]), int(shape[1]))
-
-
 def check_shape(schema: Schema, shape: Shape) -> None:
     """Refuse a shape that the feature columns do not fill.
 

@@ -17,7 +17,7 @@ from likeness.data.schema import Schema
 from likeness.evaluation import figures
 from likeness.evaluation.controls import shuffle_columns
 from likeness.evaluation.distances import at_most
-from likeness.evaluation.images import MOST_ROWS, Shape, check_shape, image_shape
+from likeness.evaluation.images import MOST_ROWS, Shape, check_shape
 from likeness.evaluation.padding import padded_csv, padded_json
 from likeness.evaluation.row_counts import QUICK, scores_by_rows
 from likeness.evaluation.utility import metrics_of, train_on_synthetic_test_on_real
@@ -80,7 +80,7 @@ def evaluate(
     Raises:
         DataError: a table has no rows, or the shape does not fit the schema.
     """
-    shape = shape or image_shape(schema)
+    shape = shape or schema.image
     seed = settings.seed
     if shape is not None:
         check_shape(schema, shape)

@@ -32,7 +32,7 @@ from likeness.data.encoding import Encoder
 from likeness.data.schema import Schema
 from likeness.errors import DataError
 from likeness.evaluation.classifiers import SLOWEST_FIRST, Factory, select
-from likeness.evaluation.images import Shape, image_shape
+from likeness.evaluation.images import Shape
 
 Array = NDArray[Any]
 
@@ -198,7 +198,7 @@ def train_on_synthetic_test_on_real(
             progress(name)
         return {"classifier": name, **scores, "seconds": seconds}
 
-    chosen = select(schema.task, classifiers, shape or image_shape(schema))
+    chosen = select(schema.task, classifiers, shape or schema.image)
     order = sorted(chosen, key=lambda name: SLOWEST_FIRST.index(name) if name in SLOWEST_FIRST else len(SLOWEST_FIRST))
     with threadpool_limits(1), warnings.catch_warnings():
         # Unconverged fits and empty classes are expected of bad synthetic tables, and the texts may hold values.

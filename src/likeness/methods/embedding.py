@@ -25,16 +25,10 @@ class EmbeddingMethod(Method):
     train: NetworkTraining
 
     def check(self, context: Context) -> None:
-        """A convolutional network makes images, and nothing but images."""
+        """A convolutional network makes images, and has one hidden layer."""
         image, network = context.schema.image, self.train.network
         if network == "convolutional" and image is None:
             raise PlanError(f"{self.name}.train.network is convolutional, but the schema has no image. Use auto.")
-        others = [] if image is None else context.schema.feature_columns[image[0] * image[1] :]
-        if others and network != "fully_connected":
-            raise PlanError(
-                f"column '{others[0].name}' stands beside an image: {self.name}.train.network must be fully_connected, "
-                "or the schema without that column."
-            )
         if image is not None and network != "fully_connected" and len(self.train.hidden) != 1:
             raise PlanError(
                 f"{self.name}.train.hidden has {len(self.train.hidden)} widths, a convolutional network has one. "

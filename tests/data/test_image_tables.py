@@ -56,6 +56,17 @@ def test_huge_images_and_columns_named_like_a_pixel_are_refused() -> None:
         schema(columns={"animal": CLASSES, "pixel_2": {"kind": "integer", "lower": 0, "upper": 1}})
 
 
+def test_nothing_but_a_class_stands_beside_an_image() -> None:
+    age = {"kind": "integer", "lower": 0, "upper": 9}
+    for changes in (
+        {"columns": {"animal": CLASSES, "age": age}},
+        {"columns": {"age": age}, "task": "regression", "label": "age"},
+        {"columns": {"age": age}, "task": "none", "label": None},
+    ):
+        with pytest.raises(SchemaError, match="'age' stands beside an image"):
+            schema(**changes)
+
+
 def test_an_npz_file_becomes_rows_in_order(tmp_path: Path) -> None:
     made = arrays()
     np.savez(tmp_path / "t.npz", **made)
@@ -113,9 +124,6 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", **arrays())
     with pytest.raises(DataError, match="schema t has no image"):
         read_source(tmp_path / "t.npz", schema(image=None, columns={"animal": CLASSES, "b": CLASSES}), None)
-    age = {"kind": "integer", "lower": 0, "upper": 9}
-    with pytest.raises(DataError, match="has no column 'age'"):
-        read_source(tmp_path / "t.npz", schema(columns={"animal": CLASSES, "age": age}), None)
 
 
 def test_the_shipped_digits_fit_their_schema() -> None:
