@@ -18,7 +18,17 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from likeness.artifacts import INTERNAL, LOSS, PRIVACY, REPORT, STATEMENT, open_ledger, provenance, read_json
+from likeness.artifacts import (
+    INTERNAL,
+    LOSS,
+    PRIVACY,
+    REPORT,
+    STATEMENT,
+    open_ledger,
+    provenance,
+    public_settings,
+    read_json,
+)
 from likeness.errors import LikenessError
 from likeness.params import Params
 
@@ -110,11 +120,7 @@ def internal_metrics(metrics: dict[str, Any]) -> dict[str, float]:
 
 def settings(params: Params) -> dict[str, Any]:
     """params.yaml of the chosen method, flattened with dots; places are left out, one of them may hold a password."""
-    from dataclasses import asdict
-
-    value = asdict(params)
-    for section, key in (("ingest", "source"), ("ledger", "home"), ("tracking", "uri")):
-        del value[section][key]
+    value = public_settings(params)
     value[params.method] = value.pop("sections").get(params.method)
     return dict(_flatten(value, ""))
 
