@@ -137,9 +137,20 @@ def limits_of(records: Sequence[Record], identity: str) -> dict[tuple[str, str],
     }
 
 
-def rooms(records: Sequence[Record], budget: Budget, asker: Asker, now: str) -> list[Room]:
-    """What every cap leaves that holds for this asker at this moment, the lifetime cap first."""
-    own, limits = _reserved(records, budget.identity), limits_of(records, budget.identity)
+def rooms(
+    records: Sequence[Record],
+    budget: Budget,
+    asker: Asker,
+    now: str,
+    wished: Mapping[str, tuple[float, float]] | None = None,
+) -> list[Room]:
+    """What every cap leaves that holds for this asker at this moment, the lifetime cap first.
+
+    Args:
+        wished: caps from scope to (ε, δ) that are about to be recorded where the records have none for everyone.
+    """
+    own = _reserved(records, budget.identity)
+    limits = {(scope, ""): cap for scope, cap in (wished or {}).items()} | limits_of(records, budget.identity)
     found = [Room(budget.identity, "lifetime", "", budget.cap_epsilon, budget.cap_delta, budget.spent_rho)]
     names = {"project": asker.project, "user": asker.user, "month": now[:7]}
     for scope in SCOPES:

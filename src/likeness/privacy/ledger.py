@@ -150,11 +150,17 @@ class Ledger:
             _known(records, identity)
             append(records, "limit", limit_body(identity, scope, name, epsilon, delta))
 
-    def rooms(self, identity: str, asker: Asker) -> list[Room]:
-        """What every cap leaves for this asker now; empty if the ledger has never heard of the identity."""
+    def rooms(
+        self, fallback: Budget, asker: Asker, wished: Mapping[str, tuple[float, float]] | None = None
+    ) -> list[Room]:
+        """What every cap leaves for this asker now.
+
+        Args:
+            fallback: the budget as params.yaml has it, for an identity that the ledger has never heard of.
+            wished: see :func:`likeness.privacy.budget.rooms`.
+        """
         records = self._chain.records()
-        budget = budget_of(records, identity)
-        return [] if budget is None else rooms(records, budget, asker, moment(records))
+        return rooms(records, budget_of(records, fallback.identity) or fallback, asker, moment(records), wished)
 
     def budget(self, identity: str) -> Budget | None:
         """State of one identity; None if the ledger has never heard of it."""

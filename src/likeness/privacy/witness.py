@@ -42,6 +42,19 @@ def trailer(head: Anchor) -> str:
     return f"{TRAILER}: {head.ledger_id} {head.count} {head.head}"
 
 
+def write_trailer(message: Path, line: str) -> None:
+    """Put the line into the file of a commit message, instead of an earlier one.
+
+    Raises:
+        LedgerError: git could not do it.
+    """
+    command = ["git", "interpret-trailers", "--in-place", "--if-exists", "replace", "--trailer", line, str(message)]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        raise LedgerError(f"{message}: git could not write the trailer. Is it the file of a commit message?") from None
+
+
 def read_trailers(text: str, source: str) -> list[Witness]:
     """Witnesses in any text that holds such lines."""
     return [Witness(source, found[1], int(found[2]), found[3]) for found in _LINE.finditer(text)]
