@@ -78,11 +78,11 @@ def publish(root: Path) -> None:
     if (root / PRIVACY).exists():
         privacy = json.loads((root / PRIVACY).read_text())
         create_table_artifact(key="privacy", table=privacy_table(privacy), description=_headline(privacy))
+        head = likeness(root, "ledger", "witness")
+        if head.returncode == 0:  # an outside witness, see PRIVACY.md
+            create_markdown_artifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`")
     if (root / STATEMENT).exists():
         create_markdown_artifact(key="privacy-statement", markdown=(root / STATEMENT).read_text())
-    head = likeness(root, "ledger", "witness")
-    if head.returncode == 0:  # an outside witness, see PRIVACY.md; a project may run without a ledger on this machine
-        create_markdown_artifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`")
 
 
 def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:

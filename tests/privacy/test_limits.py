@@ -1,4 +1,4 @@
-"""Caps by project, user and month beside the lifetime cap: recorded, then the ledger rules; a clock cannot undo them."""
+"""Caps by project, user and month beside the lifetime cap: recorded, then the ledger rules; no clock undoes them."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_each_user_has_a_cap_and_the_lifetime_cap_stays(ledger: Ledger) -> None:
     ledger.declare_limits("people", {"user": (1.0, 1e-5)})
     ledger.reserve(request("a", 0.7 * SMALL, "ada"))
-    with pytest.raises(BudgetError, match=r"user ada cap epsilon 1 .* never by waiting.* ledger cap --scope user"):
+    with pytest.raises(BudgetError, match=r"user ada cap epsilon 1 .* Waiting brings no budget.* cap --scope user"):
         ledger.reserve(request("b", 0.7 * SMALL, "ada"))
     ledger.reserve(request("b", 0.7 * SMALL, "bob"))
     ledger.change_cap("people", 1.0, 1e-5)
@@ -87,7 +87,7 @@ def test_limits_are_recorded_once_and_then_the_ledger_rules(ledger: Ledger) -> N
 def test_a_month_ends_and_a_clock_set_back_does_not_open_another(ledger: Ledger, clock: list[str]) -> None:
     ledger.declare_limits("people", {"month": (1.0, 1e-5)})
     ledger.reserve(request("january", 0.9 * SMALL))
-    refusal = r"month 2099-01 cap epsilon 1 .*again from 2099-02-01 \(UTC\)"
+    refusal = r"month 2099-01 cap epsilon 1 .*remains again from 2099-02-01 \(UTC\)"
     for now in ("2099-01-31T23:59:59+00:00", "2098-12-01T00:00:00+00:00", "2000-01-01T00:00:00+00:00"):
         clock[0] = now
         with pytest.raises(BudgetError, match=refusal):

@@ -91,8 +91,8 @@ class Room:
     def again(self) -> str:
         """When budget remains again."""
         if self.scope == "month":
-            return f"again from {next_month(self.name)}-01 (UTC)"
-        return "never by waiting"
+            return f"Budget remains again from {next_month(self.name)}-01 (UTC)"
+        return "Waiting brings no budget back"
 
     def fits(self, rho: float) -> bool:
         """Whether a cost may be added."""
@@ -106,7 +106,7 @@ class Room:
             f"over budget for '{self.identity}': spent epsilon {spent:.4g} (rho {self.spent_rho:.4g}), "
             f"asked rho {rho:.4g}, together epsilon {total:.4g}; {self.label} cap epsilon {self.epsilon:g} "
             f"(rho {self.cap_rho:.4g}) at delta {self.delta:g}. No private row was read for this release. "
-            f"Budget remains {self.again}. Lower privacy.epsilon, or let the person who answers for the data "
+            f"{self.again}. Lower privacy.epsilon, or let the person who answers for the data "
             f"raise the cap: likeness ledger cap{scope}"
         )
 
