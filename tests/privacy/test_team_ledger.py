@@ -116,6 +116,24 @@ def test_a_record_that_does_not_follow_the_last_one_is_refused(ledger: Ledger, u
             execute(url, " ".join(("INSERT INTO records VALUES", row)))
 
 
+def test_a_writer_needs_only_to_read_and_insert(
+    ledger: Ledger, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import psycopg
+
+    writer = f"writer_{abs(hash(tmp_path))}"
+    execute(url, f"CREATE ROLE {writer} LOGIN; GRANT SELECT, INSERT ON records, versions, releases TO {writer}")
+    as_writer = url.replace("owner@", f"{writer}@")
+    monkeypatch.setenv("LIKENESS_LEDGER_URL", as_writer)
+    own = Ledger.open(locate())
+    own.reserve(request("k", CAP / 2))
+    own.commit("k", "00", b"bytes")
+    assert own.released("k") == b"bytes"
+    for forbidden in ("DROP TRIGGER records_append_only ON records", "ALTER TABLE records DISABLE TRIGGER ALL"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            execute(as_writer, forbidden)
+
+
 def without_triggers(url: str, statement: str) -> None:
     for trigger in ("records_append_only", "records_in_order"):
         execute(url, f"ALTER TABLE records DISABLE TRIGGER {trigger}")
