@@ -5,12 +5,13 @@ run overwrites another's artifacts; all share this machine's ledger and DVC's ca
 """
 
 import argparse
+import contextlib
 import os
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from prefect import flow
@@ -23,8 +24,12 @@ from likeness.artifacts import open_ledger
 from likeness.errors import BudgetError, LikenessError, ParamsError
 from likeness.methods import METHODS
 from likeness.params import Params, load_params
-from likeness.pricing import grid_costs, room_lines, rooms_for, with_target
+from likeness.pricing import grid_costs, known_rows, room_lines, rooms_for, with_target
 from likeness.privacy.budget import check_rooms
+from likeness.privacy.ledger import Ledger
+
+if TYPE_CHECKING:
+    from likeness.release.request import Dataset
 
 SWEEPS = Path("sweeps")
 _COPIED = ("src", "stages", "dvc.yaml", ".dvcignore")
@@ -35,10 +40,31 @@ def cell_name(params: Params) -> str:
     return f"{params.method}-epsilon-{params.privacy.epsilon:g}"
 
 
+def settings_of(params: Params, root: Path) -> dict[str, Any]:
+    """params.yaml of a cell: this project's, with the places of source and schema made absolute."""
+    settings: dict[str, Any] = yaml.safe_load((root / "params.yaml").read_text())
+    settings["method"], settings["privacy"]["epsilon"] = params.method, params.privacy.epsilon
+    for key in ("source", "schema"):
+        settings["ingest"][key] = str((root / settings["ingest"][key]).resolve())
+    return settings
+
+
+def rows_of(cells: Sequence[Params], root: Path, ledger: Ledger) -> "Dataset | None":
+    """The rows that an earlier run in this folder, or in a cell of the same settings, took in; None if none did."""
+    found = known_rows(cells[0], ledger)
+    for cell in cells:
+        written = root / SWEEPS / cell_name(cell) / "params.yaml"
+        same = written.exists() and yaml.safe_load(written.read_text()) == settings_of(cell, root)
+        if found is None and same:
+            with contextlib.chdir(written.parent):
+                found = known_rows(load_params(), ledger)
+    return found
+
+
 def price_list(cells: Sequence[Params]) -> tuple[list[str], str]:
     """What the grid costs beyond what is on record, one line a cell and one a cap; and why it may not start, if so."""
     ledger = open_ledger(cells[0])
-    costs, rooms = grid_costs(cells, ledger), rooms_for(cells[0], ledger)
+    costs, rooms = grid_costs(cells, ledger, rows_of(cells, Path.cwd(), ledger)), rooms_for(cells[0], ledger)
     lines = [f"{cell_name(cell):<28} rho {cost:.6g} to be charged" for cell, cost in zip(cells, costs, strict=True)]
     total = sum(costs)
     lines += [f"all of it: rho {total:.6g}, composed with what was spent before:", *room_lines(rooms, total)]
@@ -65,11 +91,7 @@ def prepare(params: Params, root: Path, folder: Path) -> None:
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         elif source.exists():
             shutil.copy(source, target)
-    settings: dict[str, Any] = yaml.safe_load((root / "params.yaml").read_text())
-    settings["method"], settings["privacy"]["epsilon"] = params.method, params.privacy.epsilon
-    for key in ("source", "schema"):
-        settings["ingest"][key] = str((root / settings["ingest"][key]).resolve())
-    (folder / "params.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
+    (folder / "params.yaml").write_text(yaml.safe_dump(settings_of(params, root), sort_keys=False))
 
 
 @flow(name="sweep", retries=0, persist_result=False, log_prints=False)

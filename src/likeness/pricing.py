@@ -114,9 +114,8 @@ def afford(params: Params, ledger: Ledger) -> tuple[float, list[Room]]:
     return rho, rooms
 
 
-def grid_costs(cells: Sequence[Params], ledger: Ledger) -> list[float]:
+def grid_costs(cells: Sequence[Params], ledger: Ledger, dataset: "Dataset | None") -> list[float]:
     """ρ that each cell of a grid adds to those before it: what is on record, or shared with them, is not paid again."""
-    dataset = known_rows(cells[0], ledger)
     seen: dict[str, float] = {}
     costs = []
     for cell in cells:

@@ -45,7 +45,7 @@ def cells(*wanted: tuple[str, float]) -> list[Params]:
 def test_the_grid_is_composed_and_what_cells_share_is_counted_once(project: Path) -> None:
     """PEARL and DP-MERF ask for the same class counts where their share of ρ is the same."""
     ledger = Ledger.open(locate())
-    costs = grid_costs(cells(("merf", 1.0), ("pearl", 1.0), ("merf", 2.0)), ledger)
+    costs = grid_costs(cells(("merf", 1.0), ("pearl", 1.0), ("merf", 2.0)), ledger, None)
     assert costs == pytest.approx([ONE, 0.95 * ONE, rho_for(2.0, 1e-5)], rel=1e-6)
     lines, refusal = module.price_list(cells(("merf", 1.0), ("merf", 2.0)))
     assert not refusal and f"all of it: rho {ONE + rho_for(2.0, 1e-5):.6g}" in lines[2]
@@ -59,17 +59,30 @@ def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pyte
     recipe, facts = method(params), context(params)
     dataset = Dataset("uci-adult-1994", "digest", "1", encoding_digest(facts.schema))
     assert known_rows(params, ledger) is None  # nothing was ingested here
-    monkeypatch.setattr("likeness.pricing.known_rows", lambda params, ledger: dataset)
-    assert grid_costs([params], ledger) == pytest.approx([ONE], rel=1e-6)
+    assert grid_costs([params], ledger, dataset) == pytest.approx([ONE], rel=1e-6)
 
     def rows() -> list[Records]:
         return [Records(np.zeros((3, facts.layout.width)), np.zeros(3, dtype=np.int64))]
 
     (query,) = recipe.auxiliary_queries(facts)
     counts = from_bytes(release(query, plan_of(params), dataset, ledger, rows), "counts")
-    assert grid_costs([params], ledger) == pytest.approx([0.95 * ONE], rel=1e-6)
+    assert grid_costs([params], ledger, dataset) == pytest.approx([0.95 * ONE], rel=1e-6)
     release(recipe.embedding_query(facts, {query.name: counts}), plan_of(params), dataset, ledger, rows)
-    assert grid_costs([params, *cells(("merf", 2.0))], ledger) == pytest.approx([0, rho_for(2.0, 1e-5)], rel=1e-6)
+    assert grid_costs([params, *cells(("merf", 2.0))], ledger, dataset) == pytest.approx(
+        [0, rho_for(2.0, 1e-5)], rel=1e-6
+    )
+    assert module.rows_of([params], project, ledger) is None
+    module.prepare(params, project, project / "sweeps/merf-epsilon-1")
+    # The cell's own folder is asked, where its settings are those of today.
+    known = lambda params, ledger: dataset if Path.cwd().name == "merf-epsilon-1" else None  # noqa: E731
+    monkeypatch.setattr(module, "known_rows", known)
+    assert module.rows_of([params], project, ledger) is dataset
+    assert module.price_list([params])[0][1].startswith("all of it: rho 0,")
+    settings = (project / "params.yaml").read_text()
+    (project / "params.yaml").write_text(settings.replace("test: test", "test: other"))
+    assert module.rows_of([params], project, ledger) is None
+    (project / "params.yaml").write_text(settings)
+    monkeypatch.setattr("likeness.pricing.known_rows", lambda params, ledger: dataset)
     ledger.change_cap("uci-adult-1994", 1.0, 1e-5)
     assert afford(params, ledger)[0] == 0  # nothing is left, and nothing is asked
 
