@@ -80,6 +80,12 @@ def reproduce(stage: str, root: Path, timeout: float) -> Outcome:
     return Outcome(ending, f"{stage}: {ending}")
 
 
+def likeness(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """``likeness WORDS`` in ``root``; what it prints is safe to show."""
+    command = [sys.executable, "-m", "likeness", *words]
+    return subprocess.run(command, cwd=root, env=_environment(), capture_output=True, text=True, check=False)
+
+
 def failure_message(stage: str, lines: list[str]) -> str:
     """The stage's own error message, or, where it did not write one, DVC's.
 

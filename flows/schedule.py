@@ -24,7 +24,8 @@ def remedy(schedule: Schedule) -> str:
         "  prefect server start --no-ui\n"
         "  PREFECT_API_URL=http://127.0.0.1:4200/api python -m flows.schedule\n"
         f"or let cron run the flow, which needs no server (cron's hours are the machine's, not {schedule.timezone}):\n"
-        f"  {schedule.cron}  cd {shlex.quote(str(Path.cwd()))} && {shlex.quote(sys.executable)} -m flows.synthesize"
+        f"  {schedule.cron}  cd {shlex.quote(str(Path.cwd()))} && {shlex.quote(sys.executable)} -m flows.synthesize "
+        "--check-budget"
     )
 
 
@@ -66,7 +67,8 @@ def main() -> int:
     synthesize.serve(
         name=NAME,
         schedule=when,
-        parameters={"root": str(Path.cwd())},
+        # A run that breaks a cap is refused before it reads data, and says when budget remains again.
+        parameters={"root": str(Path.cwd()), "check_budget": True},
         limit=1,
         entrypoint_type=EntrypointType.MODULE_PATH,
     )

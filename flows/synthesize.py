@@ -4,6 +4,7 @@ DVC decides what is out of date, so Prefect caches and retries nothing: a refusa
 stages' output goes to stderr, not to Prefect's database, which holds settings, states, and the privacy account.
 """
 
+import argparse
 import json
 import logging
 import signal
@@ -20,7 +21,7 @@ from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settin
 from prefect.states import Completed, Failed
 
 from flows.graph import stage_order
-from flows.reproduce import reproduce
+from flows.reproduce import likeness, reproduce
 from likeness.errors import LikenessError
 
 PRIVACY, STATEMENT = Path("reports/privacy.json"), Path("reports/PRIVACY_STATEMENT.md")
@@ -37,13 +38,27 @@ def dvc_stage(stage: str, root: str, timeout: float) -> State[None]:
     return Completed(name=outcome.ending, message=outcome.message)
 
 
+@task(task_run_name="budget", retries=0, cache_policy=NO_CACHE, persist_result=False)
+def budget(root: str) -> State[None]:
+    """Ask the ledger whether every cap has room for a run, before a stage reads data: Affordable, or Failed."""
+    done = likeness(Path(root), "ledger", "afford")
+    if done.returncode:
+        return Failed(message=done.stderr.strip() or "likeness ledger afford ended without a message")
+    return Completed(name="Affordable", message=done.stdout.strip())
+
+
 @flow(name="synthesize", retries=0, persist_result=False, log_prints=False)
-def synthesize(root: str = ".", stage_timeout: float = _DAY) -> State[None]:
+def synthesize(root: str = ".", stage_timeout: float = _DAY, check_budget: bool = False) -> State[None]:
     """Run every stage of ``dvc.yaml`` in the folder ``root``, then put the privacy account on record.
 
     Args:
         root: the project's folder. stage_timeout: seconds after which a stage is killed.
+        check_budget: refuse at once, before data are read, what any cap has no room for. The door refuses it anyway.
     """
+    if check_budget:
+        state = budget(root, return_state=True)
+        if not state.is_completed():
+            return Failed(message=state.message)
     try:
         order = stage_order(Path(root) / "dvc.yaml")
     except LikenessError as error:
@@ -63,6 +78,9 @@ def publish(root: Path) -> None:
     if (root / PRIVACY).exists():
         privacy = json.loads((root / PRIVACY).read_text())
         create_table_artifact(key="privacy", table=privacy_table(privacy), description=_headline(privacy))
+        head = likeness(root, "ledger", "witness")
+        if head.returncode == 0:  # an outside witness, see PRIVACY.md
+            create_markdown_artifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`")
     if (root / STATEMENT).exists():
         create_markdown_artifact(key="privacy-statement", markdown=(root / STATEMENT).read_text())
 
@@ -82,20 +100,19 @@ def _headline(privacy: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Run once in the working folder.
+    """Run once in the working folder; with ``--check-budget``, only if every cap has room.
 
     Returns:
         0, or 1 if a stage, or Prefect, failed: the last lines on stderr say why, without a traceback.
     """
-    # Prefect puts a handler of its own in front while the flow runs and comes back to this one. Leaving by an exception
-    # is what stops its server: with the default action that child would stay for ever.
-    signal.signal(signal.SIGTERM, _terminate)
-    for name in ("prefect.flow_runs", "prefect.task_runs"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # a failure is told once, by the last line below
+    parser = argparse.ArgumentParser(prog="python -m flows.synthesize", description="Run the pipeline once.")
+    parser.add_argument("--check-budget", action="store_true", help="refuse before reading data what exceeds a cap")
+    check_budget = parser.parse_args().check_budget
+    stop_cleanly()
     try:
         # The heartbeat's thread costs a second at the end of a run, and nobody listens to it.
         with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
-            state = synthesize(return_state=True)
+            state = synthesize(check_budget=check_budget, return_state=True)
     except KeyboardInterrupt:
         print("synthesize: interrupted; the running stage was stopped", file=sys.stderr)
         return 128 + signal.SIGINT
@@ -107,6 +124,15 @@ def main() -> int:
         return 0
     print(f"synthesize: {state.name}: {state.message}", file=sys.stderr)
     return 1
+
+
+def stop_cleanly() -> None:
+    """Prepare this process to run a flow: stages and Prefect's server end with it, failures are told once."""
+    # Prefect puts a handler of its own in front while the flow runs and comes back to this one. Leaving by an exception
+    # is what stops its server: with the default action that child would stay for ever.
+    signal.signal(signal.SIGTERM, _terminate)
+    for name in ("prefect.flow_runs", "prefect.task_runs"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # a failure is told once, by the last line below
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -17,7 +17,7 @@ def main(params: Params) -> None:
     dataset, read = private_rows(params, ledger.id)
     AUXILIARY.mkdir(parents=True, exist_ok=True)
     for query in method(params).auxiliary_queries(context(params)):
-        data = release(query, plan, dataset, ledger, read, provenance())
+        data = release(query, plan, dataset, ledger, read, provenance(params))
         (AUXILIARY / f"{query.name}.safetensors").write_bytes(data)
 
 

@@ -15,11 +15,11 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Ask the door for the embedding."""
-    check_known(sorted(AUXILIARY.glob("*.safetensors")), params.ledger.home)
+    check_known(sorted(AUXILIARY.glob("*.safetensors")), params.ledger.home, params.ledger.url)
     query = method(params).embedding_query(context(params), load_folder(AUXILIARY))
     plan, ledger = Plan.from_dict(read_json(PLAN)), open_ledger_to_spend(params)
     dataset, read = private_rows(params, ledger.id)
-    EMBEDDING.write_bytes(release(query, plan, dataset, ledger, read, provenance()))
+    EMBEDDING.write_bytes(release(query, plan, dataset, ledger, read, provenance(params)))
 
 
 if __name__ == "__main__":

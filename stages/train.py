@@ -13,7 +13,7 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Train, save the generator and the loss curve."""
-    check_known([*sorted(AUXILIARY.glob("*.safetensors")), EMBEDDING], params.ledger.home)
+    check_known([*sorted(AUXILIARY.glob("*.safetensors")), EMBEDDING], params.ledger.home, params.ledger.url)
     released = load_folder(AUXILIARY), load_released(EMBEDDING)
     saved, losses = fit(method(params), context(params), *released, params.train.device, params.train.threads)
     saved.save(GENERATOR)

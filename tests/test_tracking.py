@@ -16,7 +16,8 @@ from likeness.errors import ArtifactError, LikenessError
 from likeness.params import load_params
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
-from likeness.tracking import stage_endings, track, tracking_store
+from likeness.privacy.witness import Witness
+from likeness.tracking import run_witnesses, stage_endings, track, tracking_store
 
 ROOT = Path(__file__).parents[1]
 MARKER = 0.123456789
@@ -63,7 +64,10 @@ def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Pa
     assert run.data.metrics["epsilon"] == 1.0 and run.data.metrics["loss"] == 0.25
     assert run.data.params["method"] == "marginals" and run.data.params["marginals.privatize.bins"] == "16"
     assert run.data.tags["released.embedding.sha256"] == "ab" * 32
-    assert run.data.tags["ledger.head"] == Ledger.open(locate()).head().head
+    head = Ledger.open(locate()).head()
+    assert run.data.tags["ledger.head"] == head.head
+    witness = Witness(f"tracking run {run.info.run_id}", head.ledger_id, head.count, head.head)
+    assert run_witnesses(load_params()) == [witness]
     stored = everything_stored(tmp_path / "store")
     assert b"# statement" in stored and b"<html>" in stored  # the search looks into artifacts too
     assert b"0.12345678" not in stored

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
+from likeness.canonical import sha256_json
 from likeness.data.schema import Schema
 from likeness.errors import ArtifactError, DataError
 from likeness.methods import Context, Method, method_from
@@ -80,18 +81,34 @@ def plan_of(params: Params) -> Plan:
 
 
 def open_ledger(params: Params) -> "Ledger":
-    """The ledger of this machine, verified."""
+    """The ledger of this machine or team, verified."""
     from likeness.privacy.home import locate
     from likeness.privacy.ledger import Ledger
 
-    return Ledger.open(locate(params.ledger.home))
+    return Ledger.open(locate(params.ledger.home, params.ledger.url))
 
 
 def open_ledger_to_spend(params: Params) -> "Ledger":
-    """The ledger, with the identity's lifetime cap on record: for the stages that ask the door."""
+    """The ledger, with the identity's caps on record: for the stages that ask the door.
+
+    Raises:
+        LedgerError: git remembers a longer or another ledger of that id: this one is an old copy.
+    """
+    from likeness.privacy.witness import check_witnesses, git_witnesses
+
     ledger, cap = open_ledger(params), params.ledger.cap
+    own = [witness for witness in git_witnesses(Path()) if witness.ledger_id == ledger.id]
+    check_witnesses(ledger.records(), own)
     ledger.declare_identity(params.privacy.identity, Adjacency(params.privacy.adjacency), cap.epsilon, cap.delta)
+    ledger.declare_limits(params.privacy.identity, limits(params))
     return ledger
+
+
+def limits(params: Params) -> dict[str, tuple[float, float]]:
+    """Caps beside the lifetime cap that params.yaml asks for, from scope to (ε, δ)."""
+    caps = params.ledger.caps
+    found = {"project": caps.project, "user": caps.user, "month": caps.month}
+    return {scope: (cap.epsilon, cap.delta) for scope, cap in found.items() if cap is not None}
 
 
 def source_path(params: Params) -> Path:
@@ -115,17 +132,45 @@ def fingerprint(path: Path, key: bytes) -> str:
     return digest.hexdigest()
 
 
-def provenance() -> dict[str, Any]:
-    """Who asks, from which commit: public facts for the ledger."""
+def provenance(params: Params | None = None) -> dict[str, Any]:
+    """Who asks, for which project, from which commit, with which settings and software: public facts for the ledger."""
     import getpass
+    import platform
+    from importlib.metadata import version
 
-    command = ["git", "rev-parse", "--verify", "--quiet", "HEAD"]
-    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container without a passwd entry
         user = f"uid {os.getuid()}"
-    return {"asked_by": user, "git_commit": commit or "none", "likeness": __version__}
+    software = {name: version(name) for name in ("numpy", "opendp", "pandas", "sqlalchemy")}
+    facts = {
+        "asked_by": user,
+        "git_commit": _git("rev-parse", "--verify", "--quiet", "HEAD") or "none",
+        "git_changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "likeness": __version__,
+        "software": {"python": platform.python_version(), **software},
+    }
+    if params is not None:
+        facts |= {"project": params.ledger.project or "", "params_sha256": sha256_json(public_settings(params))}
+    return facts
+
+
+def public_settings(params: Params) -> dict[str, Any]:
+    """params.yaml without places, which differ from machine to machine and may hold a password."""
+    from dataclasses import asdict
+
+    value = asdict(params)
+    for section, key in (("ingest", "source"), ("ledger", "home"), ("ledger", "url"), ("tracking", "uri")):
+        del value[section][key]
+    return value
+
+
+def _git(*words: str) -> str:
+    """What git says; nothing where there is no git, or no repository."""
+    try:
+        return subprocess.run(["git", *words], capture_output=True, text=True, check=False).stdout.strip()
+    except FileNotFoundError:
+        return ""
 
 
 def method(params: Params) -> Method:

@@ -16,6 +16,7 @@ from likeness.errors import ReleaseError
 from likeness.generators.weights import check_weights
 from likeness.params import Params
 from likeness.privacy.plan import Plan
+from likeness.privacy.reservation import base_slot
 from likeness.release.query import Query
 from likeness.release.released import Released
 from likeness.release.request import Dataset, request_of
@@ -65,7 +66,7 @@ def _check_receipts(params: Params, plan: Plan, released: Mapping[Path, Released
         receipt = one.receipt
         if (receipt.adjacency, receipt.identity) != (str(plan.adjacency), plan.identity):
             raise ReleaseError(f"{path}: released under another adjacency or identity. Run: dvc repro")
-        if receipt.slot != params.ledger.slot:
+        if base_slot(receipt.slot) != params.ledger.slot:
             raise ReleaseError(f"{path}: released in another slot than ledger.slot. Run: dvc repro")
         if receipt.private is not plan.private or not _close(
             receipt.noise_multiplier, plan.query(receipt.query).noise_multiplier

@@ -36,15 +36,24 @@ class Privacy:
 
 @dataclass(frozen=True)
 class Cap:
-    """Section ``ledger.cap``: the most that may ever be spent on one identity."""
+    """Section ``ledger.cap``: the most that may ever be spent on one identity. Also one of ``ledger.caps``."""
 
     epsilon: float
     delta: float
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        require(self.epsilon > 0, "ledger.cap.epsilon", self.epsilon, "greater than 0")
-        require(0 < self.delta < 1, "ledger.cap.delta", self.delta, "between 0 and 1")
+        require(self.epsilon > 0, "epsilon of a cap in section ledger", self.epsilon, "greater than 0")
+        require(0 < self.delta < 1, "delta of a cap in section ledger", self.delta, "between 0 and 1")
+
+
+@dataclass(frozen=True)
+class Caps:
+    """Section ``ledger.caps``: policy beside the lifetime cap; each holds for one identity."""
+
+    project: Cap | None = None
+    user: Cap | None = None
+    month: Cap | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,16 @@ class LedgerSettings:
 
     cap: Cap
     home: str | None = None
+    url: str | None = None
     slot: str = "1"
+    project: str | None = None
+    caps: Caps = field(default_factory=Caps)
+
+    def __post_init__(self) -> None:
+        """Check what the ledger writes into its own names."""
+        require("~" not in self.slot, "ledger.slot", self.slot, "free of '~', which marks a draw that is spent again")
+        if self.caps.project is not None:
+            require(bool(self.project), "ledger.project", self.project, "a name, as ledger.caps.project counts by it")
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,20 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from likeness.artifacts import INTERNAL, LOSS, PRIVACY, REPORT, STATEMENT, open_ledger, provenance, read_json
+from likeness.artifacts import (
+    INTERNAL,
+    LOSS,
+    PRIVACY,
+    REPORT,
+    STATEMENT,
+    open_ledger,
+    provenance,
+    public_settings,
+    read_json,
+)
 from likeness.errors import LikenessError
 from likeness.params import Params
+from likeness.privacy.witness import Witness
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
@@ -110,13 +121,39 @@ def internal_metrics(metrics: dict[str, Any]) -> dict[str, float]:
 
 def settings(params: Params) -> dict[str, Any]:
     """params.yaml of the chosen method, flattened with dots; places are left out, one of them may hold a password."""
-    from dataclasses import asdict
-
-    value = asdict(params)
-    for section, key in (("ingest", "source"), ("ledger", "home"), ("tracking", "uri")):
-        del value[section][key]
+    value = public_settings(params)
     value[params.method] = value.pop("sections").get(params.method)
     return dict(_flatten(value, ""))
+
+
+def run_witnesses(params: Params) -> list[Witness]:
+    """What the tracked runs saw of the ledger's head.
+
+    Raises:
+        LikenessError: the tracking store cannot be used.
+    """
+    from mlflow.exceptions import MlflowException
+    from mlflow.tracking import MlflowClient
+
+    uri, _ = tracking_store(params)
+    found: list[Witness] = []
+    try:
+        client = MlflowClient(tracking_uri=uri)
+        experiment = client.get_experiment_by_name(params.tracking.experiment)
+        token: str | None = None
+        while experiment is not None:
+            page = client.search_runs([experiment.experiment_id], max_results=_BATCH, page_token=token)
+            for run in page:
+                tags = run.data.tags
+                if {"ledger.id", "ledger.count", "ledger.head"} <= tags.keys():
+                    source = f"tracking run {run.info.run_id}"
+                    found.append(Witness(source, tags["ledger.id"], int(tags["ledger.count"]), tags["ledger.head"]))
+            token = page.token
+            if not token:
+                break
+    except MlflowException as error:
+        raise LikenessError(f"MLflow cannot use {_shown(uri)} ({type(error).__name__})") from None
+    return found
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Scheduling against a real server: it must create runs from a cron. And the refusal where there is no server."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,10 @@ import yaml
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+
+ROOT = Path(__file__).parents[2]
 DEAD = "http://127.0.0.1:9/api"
 
 
@@ -80,7 +85,11 @@ def _healthy(url: str) -> bool:
 @pytest.mark.slow
 def test_the_served_flow_gets_scheduled_runs_and_can_run(toy: Path, outside: dict[str, str], server: str) -> None:
     """The scheduler service dies silently with some versions of its database library: then no run ever appears."""
-    environment = outside | {"PREFECT_API_URL": server, "PREFECT_RUNNER_POLL_FREQUENCY": "1"}
+    (toy / "data/schema").mkdir(parents=True)
+    shutil.copy(ROOT / "data/schema/adult.yaml", toy / "data/schema")
+    Ledger.create(locate())  # a scheduled run asks it first
+    own = {name: os.environ[name] for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR")}
+    environment = outside | own | {"PREFECT_API_URL": server, "PREFECT_RUNNER_POLL_FREQUENCY": "1"}
     serving = subprocess.Popen(
         [sys.executable, "-m", "flows.schedule"],
         cwd=toy,
@@ -99,6 +108,8 @@ def test_the_served_flow_gets_scheduled_runs_and_can_run(toy: Path, outside: dic
             run = client.create_flow_run_from_deployment(deployment).id
             state = wait_for(lambda: (now := client.read_flow_run(run).state) and now.is_final() and now)
             assert state.message == "first Ran, middle Ran, last Ran"
+            tasks = client.read_task_runs()
+            assert "Affordable" in {task.state_name for task in tasks}
     finally:
         os.killpg(serving.pid, signal.SIGKILL)
         serving.wait()

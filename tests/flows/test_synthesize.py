@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,10 @@ from prefect.client.orchestration import get_client
 from flows.graph import stage_order
 from flows.reproduce import failure_message, reproduce
 from likeness.errors import ArtifactError
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.privacy.witness import trailer
 
 ROOT = Path(__file__).parents[2]
 SLEEPER = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)\n"
@@ -69,11 +74,30 @@ def test_the_account_is_left_as_an_artifact(toy: Path, prefect_server: None) -> 
     privacy |= {"total": {"epsilon_rdp": 1.0, "delta": 1e-5, "rho": 0.03}, "queries": [query]}
     (toy / "reports/privacy.json").write_text(json.dumps(privacy))
     (toy / "reports/PRIVACY_STATEMENT.md").write_text("# Privacy statement")
+    head = Ledger.create(locate()).head()
     assert synthesize(return_state=True).is_completed()
     with get_client(sync_client=True) as client:
         artifacts = {artifact.key: artifact for artifact in client.read_artifacts()}
     assert "people" in str(artifacts["privacy"].description)
     assert artifacts["privacy-statement"].data == "# Privacy statement"
+    assert artifacts["ledger-head"].data == f"`{trailer(head)}`"
+
+
+def test_a_run_that_a_cap_has_no_room_for_is_refused_before_the_first_stage(toy: Path, prefect_server: None) -> None:
+    """The cap by month says when there is budget again; once there is room, the same flow runs."""
+    from flows.synthesize import synthesize
+
+    (toy / "data/schema").mkdir(parents=True)
+    shutil.copy(ROOT / "data/schema/adult.yaml", toy / "data/schema")
+    ledger = Ledger.create(locate())
+    ledger.declare_identity("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+    ledger.change_limit("uci-adult-1994", "month", "", 0.5, 1e-5)
+    state = synthesize(check_budget=True, return_state=True)
+    assert state.is_failed() and "month" in str(state.message) and "Budget remains again from" in str(state.message)
+    assert not (toy / "a.txt").exists()
+    ledger.change_limit("uci-adult-1994", "month", "", 1.0, 1e-5)
+    state = synthesize(check_budget=True, return_state=True)
+    assert state.is_completed() and state.message == "first Ran, middle Ran, last Ran"
 
 
 def test_a_failed_stage_fails_the_flow_with_the_stages_own_words(toy: Path, prefect_server: None) -> None:

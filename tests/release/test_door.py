@@ -19,7 +19,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import Plan, QueryShare, make_plan
-from likeness.release.door import release
+from likeness.release.door import release, restore
 from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.released import check_known, from_bytes
@@ -278,3 +278,51 @@ def test_processes_racing_for_one_release_draw_once(
     outputs = {racer.communicate(timeout=120)[0] for racer in racers}
     assert len(outputs) == 1 and len(outputs.pop()) > 1000
     assert [record.kind for record in ledger.records()] == ["genesis", "cap", "reserve", "commit"]
+
+
+def lose(ledger: Ledger, key: str) -> bytes:
+    stored = ledger.home.releases / f"{key}.safetensors"
+    data = stored.read_bytes()
+    stored.unlink()
+    return data
+
+
+def test_a_lost_release_is_spent_again_at_the_full_cost_under_a_slot_of_its_own(ledger: Ledger) -> None:
+    ledger.change_cap("people", 1.6, 1e-5)  # room for two of epsilon 1, not for three
+    first = from_bytes(release(query(), plan(), DATASET, ledger, rows), "first")
+    lose(ledger, first.receipt.key)
+    given_up = ledger.spend_again(first.receipt.key, {"asked_by": "somebody"})
+    assert given_up.kind == "lost" and given_up.body["asked_by"] == "somebody"
+    assert ledger.budget("people").spent_rho == pytest.approx(plan().rho)  # giving up costs nothing by itself
+    data = release(query(), plan(), DATASET, ledger, rows)
+    second = from_bytes(data, "second")
+    assert (second.receipt.slot, first.receipt.slot) == ("1~2", "1")
+    assert (second.lattice != first.lattice).mean() > 0.9
+    assert ledger.budget("people").spent_rho == pytest.approx(2 * plan().rho)
+    assert release(query(), plan(), DATASET, ledger, forbidden) == data  # once, and then as ever
+    with pytest.raises(LedgerError, match="given up in entry 6 already"):
+        ledger.spend_again(first.receipt.key, {})
+    lose(ledger, second.receipt.key)
+    ledger.spend_again(second.receipt.key, {})
+    with pytest.raises(BudgetError, match="over budget"):
+        release(query(), plan(), DATASET, ledger, forbidden)
+    assert [r.kind for r in Ledger.open(locate()).records()] == [
+        *("genesis", "cap", "cap", "reserve", "commit", "lost", "reserve", "commit", "lost")
+    ]
+
+
+def test_what_was_never_committed_is_not_lost(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match="never committed"):
+        ledger.spend_again("0" * 64, {})
+
+
+def test_lost_bytes_come_back_from_a_released_file_for_nothing(ledger: Ledger) -> None:
+    receipt = from_bytes(release(query(), plan(), DATASET, ledger, rows), "first").receipt
+    data = lose(ledger, receipt.key)
+    with pytest.raises(LedgerError, match=r"likeness ledger spend-again " + receipt.key[:12]):
+        release(query(), plan(), DATASET, ledger, forbidden)
+    records = ledger.records()
+    with pytest.raises(LedgerError, match="not a file that this ledger committed"):
+        restore(ledger, data[:-1], "x")
+    assert restore(ledger, data, "x") == receipt.key
+    assert release(query(), plan(), DATASET, ledger, forbidden) == data and ledger.records() == records

@@ -19,12 +19,12 @@ class Anchor:
     head: str
 
 
-def anchor_path(folder: Path, home: Path) -> Path:
+def anchor_path(folder: Path, home: Path | str) -> Path:
     """The anchor's file: named after the ledger's place, so that a deleted ledger is missed."""
     return folder / f"{hashlib.sha256(str(home).encode()).hexdigest()[:16]}.json"
 
 
-def read_anchor(folder: Path, home: Path) -> Anchor | None:
+def read_anchor(folder: Path, home: Path | str) -> Anchor | None:
     """Read the anchor of the ledger at ``home``; None if there is none."""
     path = anchor_path(folder, home)
     if not path.exists():
@@ -35,7 +35,7 @@ def read_anchor(folder: Path, home: Path) -> Anchor | None:
         raise LedgerError(f"{path}: the ledger's anchor is damaged. Restore it from a backup.") from error
 
 
-def write_anchor(folder: Path, home: Path, anchor: Anchor) -> None:
+def write_anchor(folder: Path, home: Path | str, anchor: Anchor) -> None:
     """Replace the anchor, durably."""
     folder.mkdir(parents=True, exist_ok=True)
     path = anchor_path(folder, home)

@@ -1,59 +1,32 @@
-"""An append-only chain of records in SQLite, anchored in another folder.
+"""An append-only chain of records in a database, anchored in another folder.
 
 Each record carries the SHA-256 of the one before; triggers refuse updates and deletions; the anchor keeps length and
 head. A truncated, edited, rewritten, deleted or restored chain is refused when it is opened. What no local scheme can
-notice is the loss of chain and anchor together; receipts and tracking runs carry the head as outside witnesses.
+notice is the loss of chain and anchor together: see :mod:`likeness.privacy.witness`.
+
+The database is an SQLite file, or PostgreSQL for a team. There every machine has an anchor of its own, which remembers
+how far that machine has seen: others may have appended since, but what was seen must still be there.
 """
 
 import contextlib
 import fcntl
 import json
 import os
-import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Column, Engine, Integer, MetaData, Table, Text, create_engine, event, insert, select, text
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy import Connection, Engine, insert, select
 
-from likeness.canonical import canonical_json, sha256_bytes, sha256_json
+from likeness.canonical import sha256_bytes
 from likeness.errors import LedgerError
 from likeness.privacy.anchor import Anchor, read_anchor, write_anchor, write_durably
+from likeness.privacy.database import RECORDS, RELEASES, lock_database, make_engine, release_lock, told_plainly
 from likeness.privacy.home import Home, make_private_folder
+from likeness.privacy.migrations import migrate, version_of
+from likeness.privacy.records import START, Record, append, digest_of, first, row
 from likeness.rng import secret_bytes
 
-_METADATA = MetaData()
-_RECORDS = Table(
-    "records",
-    _METADATA,
-    Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("time", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("previous", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-)
-_TRIGGERS = tuple(
-    f"CREATE TRIGGER records_no_{verb.lower()} BEFORE {verb} ON records "
-    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
-    for verb in ("UPDATE", "DELETE")
-)
-_START = "0" * 64
-
-
-@dataclass(frozen=True)
-class Record:
-    """One line of the ledger. ``kind`` is genesis, cap, reserve or commit. The time is told, no rule depends on it."""
-
-    seq: int
-    time: str
-    kind: str
-    body: dict[str, Any]
-    previous: str
-    digest: str
+__all__ = ["Chain", "Record", "append", "file_lock"]
 
 
 class Chain:
@@ -65,6 +38,18 @@ class Chain:
         self.key = key
         self._engine = engine
 
+    @staticmethod
+    def exists(home: Home) -> bool:
+        """Whether there is a chain, sound or not.
+
+        Raises:
+            LedgerError: the team's database cannot be reached.
+        """
+        if home.url is None:
+            return home.database.exists()
+        with told_plainly(home), make_engine(home).connect() as connection:
+            return version_of(connection) > 0
+
     @classmethod
     def create(cls, home: Home) -> "Chain":
         """Start a chain where there is none.
@@ -74,35 +59,40 @@ class Chain:
         """
         _make_folders(home)
         with _locked(home):
-            if read_anchor(home.anchor, home.path) is not None:
+            if read_anchor(home.anchor, home.place) is not None:
                 raise LedgerError(
-                    f"{home.anchor} holds the anchor of a ledger at {home.path}. "
+                    f"{home.anchor} holds the anchor of a ledger at {home.place}. "
                     "It exists already, or was lost: restore it from a backup instead of starting anew."
                 )
-            if home.database.exists():
+            if home.url is not None and home.database.exists():
+                raise LedgerError(
+                    f"{home.database} is a ledger already; one at {home.place} would forget what it spent. Unset "
+                    "ledger.url, or choose another LIKENESS_HOME if that ledger is about other people."
+                )
+            if cls.exists(home):
                 chain = cls._connect(home)
                 if len(chain.records()) != 1:  # a crash between the first record and its anchor leaves exactly one
                     raise LedgerError(_anchor_missing(home))
             else:
                 chain = cls._write_genesis(home)
-            write_anchor(home.anchor, home.path, chain.head(chain.records()))
+            write_anchor(home.anchor, home.place, chain.head(chain.records()))
         return chain
 
     @classmethod
     def open(cls, home: Home) -> "Chain":
-        """Open a chain and verify all of it.
+        """Open a chain, bring its tables to this version, and verify all of it.
 
         Raises:
-            LedgerError: it is missing, damaged, truncated, rewritten, or older than its anchor.
+            LedgerError: it is missing, damaged, truncated, rewritten, older than its anchor, or of a newer version.
         """
-        if not home.database.exists():
-            anchor = read_anchor(home.anchor, home.path)
+        if not cls.exists(home):
+            anchor = read_anchor(home.anchor, home.place)
             if anchor is not None:
                 raise LedgerError(
-                    f"{home.database} is gone, but its anchor remembers {anchor.count} records. "
-                    "Restore the folder from a backup: budget that was spent stays spent."
+                    f"{home.database if home.url is None else home.place} is gone, but its anchor remembers "
+                    f"{anchor.count} records. Restore it from a backup: budget that was spent stays spent."
                 )
-            raise LedgerError(f"there is no ledger at {home.path}. Run: likeness ledger init")
+            raise LedgerError(f"there is no ledger at {home.place}. Run: likeness ledger init")
         _make_folders(home)
         with _locked(home):
             chain = cls._connect(home)
@@ -112,8 +102,12 @@ class Chain:
     @classmethod
     def _connect(cls, home: Home) -> "Chain":
         if not home.key_file.exists():
-            raise LedgerError(f"{home.key_file} is missing. Restore it: without it no release can be recognized.")
-        chain = cls(home, _engine(home.database), home.key_file.read_bytes())
+            whence = "Restore it" if home.url is None else "Copy it from another machine of the team, by a safe way"
+            raise LedgerError(f"{home.key_file} is missing. {whence}: without it no release can be recognized.")
+        chain = cls(home, make_engine(home), home.key_file.read_bytes())
+        with told_plainly(home), chain._engine.begin() as connection:
+            lock_database(connection)
+            migrate(connection, home.place)
         if chain.records()[0].body["key_sha256"] != sha256_bytes(chain.key):
             raise LedgerError(f"{home.key_file} is not the key of this ledger. Restore the right one.")
         return chain
@@ -122,22 +116,23 @@ class Chain:
     def _write_genesis(cls, home: Home) -> "Chain":
         if not home.key_file.exists():
             write_durably(home.key_file, secret_bytes(32))
-        temporary = home.path / f".ledger.{os.getpid()}.tmp"
-        temporary.unlink(missing_ok=True)
-        engine = _engine(temporary)
         body = {
             "format": 1,
             "ledger_id": secret_bytes(8).hex(),
             "key_sha256": sha256_bytes(home.key_file.read_bytes()),
         }
-        with engine.begin() as connection:
-            _METADATA.create_all(connection)
-            for trigger in _TRIGGERS:
-                connection.execute(text(trigger))
-            connection.execute(insert(_RECORDS), _row(_make_record(1, "genesis", body, _START)))
+        temporary = home.path / f".ledger.{os.getpid()}.tmp"
+        temporary.unlink(missing_ok=True)
+        engine = make_engine(home, temporary)
+        with told_plainly(home), engine.begin() as connection:
+            lock_database(connection)
+            if version_of(connection) == 0:  # or another machine of the team came first
+                migrate(connection, home.place)
+                connection.execute(insert(RECORDS), row(first(body)))
         engine.dispose()
-        temporary.chmod(0o600)
-        temporary.replace(home.database)
+        if home.url is None:  # SQLite: the file is there whole or not at all
+            temporary.chmod(0o600)
+            temporary.replace(home.database)
         return cls._connect(home)
 
     def records(self) -> list[Record]:
@@ -146,19 +141,23 @@ class Chain:
         Raises:
             LedgerError: a record was edited, removed from the middle, or is not readable.
         """
+        with told_plainly(self.home), self._engine.connect() as connection:
+            return self._read(connection)
+
+    def _read(self, connection: Connection) -> list[Record]:
+        place = self.home.database if self.home.url is None else self.home.place
+        rows = connection.execute(select(RECORDS).order_by(RECORDS.c.seq)).all()
         try:
-            with self._engine.connect() as connection:
-                rows = connection.execute(select(_RECORDS).order_by(_RECORDS.c.seq)).all()
             records = [Record(r.seq, r.time, r.kind, json.loads(r.body), r.previous, r.digest) for r in rows]
-        except (DatabaseError, ValueError) as error:
-            raise LedgerError(f"{self.home.database}: not a readable ledger. Restore it from a backup.") from error
+        except ValueError as error:
+            raise LedgerError(f"{place}: not a readable ledger. Restore it from a backup.") from error
         if not records:
-            raise LedgerError(f"{self.home.database}: the ledger is empty. Restore it from a backup.")
-        previous = _START
+            raise LedgerError(f"{place}: the ledger is empty. Restore it from a backup.")
+        previous = START
         for position, record in enumerate(records, start=1):
-            if record.seq != position or record.previous != previous or record.digest != _digest(record):
+            if record.seq != position or record.previous != previous or record.digest != digest_of(record):
                 raise LedgerError(
-                    f"{self.home.database}: the chain is broken at record {position}: it was edited or removed. "
+                    f"{place}: the chain is broken at record {position}: it was edited or removed. "
                     "Restore the ledger from a backup."
                 )
             previous = record.digest
@@ -166,84 +165,98 @@ class Chain:
 
     def head(self, records: list[Record]) -> Anchor:
         """Length and last digest of the chain, as the anchor keeps them."""
-        return Anchor(str(records[0].body["ledger_id"]), str(self.home.path), len(records), records[-1].digest)
+        return Anchor(str(records[0].body["ledger_id"]), self.home.place, len(records), records[-1].digest)
 
     def check_anchor(self, records: list[Record]) -> None:
-        """Compare with the anchor; an anchor exactly one append behind is the trace of a crash, and is healed."""
-        anchor = read_anchor(self.home.anchor, self.home.path)
+        """Compare with the anchor, and bring it up to date.
+
+        An anchor exactly one append behind is the trace of a crash. A team's may be further behind.
+        """
+        anchor = read_anchor(self.home.anchor, self.home.place)
         if anchor is None:
             raise LedgerError(_anchor_missing(self.home))
         head = self.head(records)
         if anchor == head:
             return
-        one_behind = len(records) == anchor.count + 1 and records[-1].previous == anchor.head
-        if anchor.ledger_id == head.ledger_id and one_behind:
-            write_anchor(self.home.anchor, self.home.path, head)
+        behind = len(records) - anchor.count
+        seen = 0 < anchor.count <= len(records) and records[anchor.count - 1].digest == anchor.head
+        if anchor.ledger_id == head.ledger_id and seen and (behind == 1 or self.home.url is not None):
+            write_anchor(self.home.anchor, self.home.place, head)
             return
         raise LedgerError(
-            f"the ledger at {self.home.path} has {len(records)} records, its anchor remembers {anchor.count} with "
+            f"the ledger at {self.home.place} has {len(records)} records, its anchor remembers {anchor.count} with "
             "another head: it was truncated, rewritten, or restored from an older copy. Restore the newest copy."
         )
 
     @contextlib.contextmanager
-    def appending(self) -> Iterator[list[Record]]:
+    def appending(self, released: tuple[str, bytes] | None = None) -> Iterator[list[Record]]:
         """Hold the chain, verify it, let the caller :func:`append` one record to the list, then write it durably.
 
         One record a time: the anchor may lag by one only. An exception in the body writes nothing.
+
+        Args:
+            released: key and bytes that a team's database keeps, written with the record or not at all.
         """
-        with _locked(self.home):
-            records = self.records()
-            self.check_anchor(records)
-            known = len(records)
-            yield records
+        with _locked(self.home), told_plainly(self.home):
+            with self._engine.begin() as connection:
+                lock_database(connection)
+                records = self._read(connection)
+                self.check_anchor(records)
+                known = len(records)
+                yield records
+                if len(records) > known:
+                    assert len(records) == known + 1
+                    connection.execute(insert(RECORDS), row(records[-1]))
+                    if released is not None:
+                        connection.execute(insert(RELEASES), {"key": released[0], "data": released[1]})
             if len(records) > known:
-                assert len(records) == known + 1
-                with self._engine.begin() as connection:
-                    connection.execute(insert(_RECORDS), _row(records[-1]))
-                write_anchor(self.home.anchor, self.home.path, self.head(records))
+                write_anchor(self.home.anchor, self.home.place, self.head(records))
+
+    @contextlib.contextmanager
+    def drawing(self, key: str) -> Iterator[None]:
+        """One process draws the release of that key at a time, on all machines that share the chain."""
+        with file_lock(self.home.locks / f"{key}.lock"), told_plainly(self.home), release_lock(self._engine, key):
+            yield
+
+    def released(self, key: str) -> bytes | None:
+        """Bytes that a team's database keeps; None if it has none of that key."""
+        with told_plainly(self.home), self._engine.connect() as connection:
+            return connection.execute(select(RELEASES.c.data).where(RELEASES.c.key == key)).scalar_one_or_none()
+
+    def keep(self, key: str, data: bytes) -> None:
+        """Put bytes that were lost back into a team's database."""
+        with told_plainly(self.home), self._engine.begin() as connection:
+            connection.execute(insert(RELEASES), {"key": key, "data": data})
 
     @classmethod
     def reanchor(cls, home: Home, head: str) -> None:
         """Write a lost anchor anew, for a person who knows the head from an outside witness.
 
+        On a team's database this is how a machine joins: others may have appended since the head was told.
+
         Raises:
             LedgerError: the chain's head is another one, or there is an anchor.
         """
-        if not home.database.exists():
-            raise LedgerError(f"there is no ledger at {home.path}")
+        if not cls.exists(home):
+            raise LedgerError(f"there is no ledger at {home.place}")
         _make_folders(home)
         with _locked(home):
-            if read_anchor(home.anchor, home.path) is not None:
+            if read_anchor(home.anchor, home.place) is not None:
                 raise LedgerError("there is an anchor already; nothing to do")
             chain = cls._connect(home)
-            current = chain.head(chain.records())
-            if current.head != head:
+            records = chain.records()
+            told = {record.digest for record in records} if home.url is not None else {records[-1].digest}
+            if head not in told:
                 raise LedgerError("the ledger's head is not the one given: this ledger is not the newest copy")
-            write_anchor(home.anchor, home.path, current)
-
-
-def append(records: list[Record], kind: str, body: dict[str, Any]) -> Record:
-    """Add a record to the list that :meth:`Chain.appending` yielded."""
-    record = _make_record(len(records) + 1, kind, body, records[-1].digest)
-    records.append(record)
-    return record
-
-
-def _make_record(seq: int, kind: str, body: dict[str, Any], previous: str) -> Record:
-    body = json.loads(canonical_json(body))  # what is chained is what will be read back
-    draft = Record(seq, datetime.now(UTC).isoformat(timespec="seconds"), kind, body, previous, "")
-    return Record(seq, draft.time, kind, body, previous, _digest(draft))
-
-
-def _digest(record: Record) -> str:
-    return sha256_json([record.seq, record.time, record.kind, record.body, record.previous])
-
-
-def _row(record: Record) -> dict[str, Any]:
-    return {**record.__dict__, "body": canonical_json(record.body)}
+            write_anchor(home.anchor, home.place, chain.head(records))
 
 
 def _anchor_missing(home: Home) -> str:
+    if home.url is not None:
+        return (
+            f"this machine has no anchor of the ledger at {home.place}. If it is new to the team, take a head that "
+            "`likeness ledger verify` tells on another machine, and run: likeness ledger reanchor HEAD"
+        )
     return (
         f"the anchor of the ledger at {home.path} is missing from {home.anchor}. Restore it; or, if a receipt or a "
         "tracking run tells you the ledger's newest head: likeness ledger reanchor HEAD"
@@ -272,14 +285,3 @@ def file_lock(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _engine(path: Path) -> Engine:
-    engine = create_engine(f"sqlite:///{path}")
-
-    @event.listens_for(engine, "connect")
-    def _configure(connection: sqlite3.Connection, _: object) -> None:
-        connection.execute("PRAGMA synchronous = EXTRA")
-        connection.execute("PRAGMA busy_timeout = 60000")
-
-    return engine

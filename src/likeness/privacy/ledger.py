@@ -5,66 +5,32 @@ digest of the released file. Costs are ρ of zero-concentrated differential priv
 methods, versions of the data, clones and branches. Storage is :mod:`likeness.privacy.chain`.
 """
 
-import math
+import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from likeness.errors import BudgetError, LedgerError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.anchor import Anchor
-from likeness.privacy.calibration import epsilon_of_rho, rho_for
+from likeness.privacy.budget import (
+    SCOPES,
+    Asker,
+    Budget,
+    Room,
+    budget_of,
+    cap_body,
+    check_rooms,
+    limit_body,
+    limits_of,
+    rooms,
+)
+from likeness.privacy.calibration import rho_for
 from likeness.privacy.chain import Chain, Record, append
 from likeness.privacy.home import Home
-from likeness.rng import secret_bytes
+from likeness.privacy.records import moment
+from likeness.privacy.reservation import Reservation, asked_rho, check_owner
 
-_RELATIVE_TOLERANCE = 1e-9  # of ρ, for a plan that asks for exactly what is left
-
-
-@dataclass(frozen=True)
-class Budget:
-    """State of one identity. ``spent_rho`` includes reservations that were never committed."""
-
-    identity: str
-    adjacency: Adjacency
-    cap_epsilon: float
-    cap_delta: float
-    spent_rho: float
-    uncommitted: int
-
-    @property
-    def spent_epsilon(self) -> float:
-        """ε spent at the cap's δ."""
-        return epsilon_of_rho(self.spent_rho, self.cap_delta)
-
-    @property
-    def remaining_rho(self) -> float:
-        """ρ that may still be spent."""
-        return max(0.0, rho_for(self.cap_epsilon, self.cap_delta) - self.spent_rho)
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """A request for one release.
-
-    Attributes:
-        key: name of the release. plan, digest: the plan and the typed rows it belongs to.
-        slot: a deliberate repetition has another slot. encoding: of the rows, as in the key.
-        rho: its cost. others: names and costs of the plan's other queries: what of them is not yet on record must fit
-            as well, so that a run that cannot finish does not start.
-        details: what else an auditor wants to read, public facts only.
-    """
-
-    key: str
-    identity: str
-    adjacency: Adjacency
-    rho: float
-    plan: str
-    others: Mapping[str, float]
-    digest: str
-    slot: str
-    encoding: str
-    details: dict[str, Any]
+__all__ = ["Budget", "Ledger", "Reservation"]
 
 
 class Ledger:
@@ -121,9 +87,9 @@ class Ledger:
         """
         rho_for(epsilon, delta)
         with self._chain.appending() as records:
-            budget = _budget(records, identity)
+            budget = budget_of(records, identity)
             if budget is None:
-                append(records, "cap", _cap_body(identity, adjacency, epsilon, delta))
+                append(records, "cap", cap_body(identity, adjacency, epsilon, delta))
                 return
             if budget.adjacency is not adjacency:
                 raise BudgetError(
@@ -146,14 +112,59 @@ class Ledger:
         """
         rho_for(epsilon, delta)
         with self._chain.appending() as records:
-            budget = _budget(records, identity)
-            if budget is None:
-                raise LedgerError(f"identity '{identity}' is not in the ledger")
-            append(records, "cap", _cap_body(identity, budget.adjacency, epsilon, delta))
+            append(records, "cap", cap_body(identity, _known(records, identity).adjacency, epsilon, delta))
+
+    def declare_limits(self, identity: str, limits: Mapping[str, tuple[float, float]]) -> None:
+        """Record caps by project, user or month the first time that they are asked for; later the ledger's rule.
+
+        Raises:
+            PlanError: a cap is no (ε, δ).
+            BudgetError: the settings ask for another cap than the one on record.
+            LedgerError: the identity is not on record.
+        """
+        for scope, (epsilon, delta) in limits.items():
+            rho_for(epsilon, delta)
+            with self._chain.appending() as records:
+                _known(records, identity)
+                found = limits_of(records, identity).get((scope, ""))
+                if found is None:
+                    append(records, "limit", limit_body(identity, scope, "", epsilon, delta))
+                elif found != (epsilon, delta):
+                    raise BudgetError(
+                        f"ledger.caps.{scope} in params.yaml is (epsilon {epsilon:g}, delta {delta:g}), the ledger's "
+                        f"is ({found[0]:g}, {found[1]:g}) for '{identity}'. The ledger rules: set params to it, or "
+                        f"change it on record with: likeness ledger cap --scope {scope}"
+                    )
+
+    def change_limit(self, identity: str, scope: str, name: str, epsilon: float, delta: float) -> None:
+        """Record a new cap by project, user or month; for one of that name, or for everyone. ε = inf lifts it.
+
+        Raises:
+            PlanError: the cap is no (ε, δ).
+            LedgerError: the identity is not on record, or there is no such scope.
+        """
+        rho_for(epsilon, delta)
+        if scope not in SCOPES:
+            raise LedgerError(f"there is no cap by '{scope}'. Caps: lifetime, {', '.join(SCOPES)}")
+        with self._chain.appending() as records:
+            _known(records, identity)
+            append(records, "limit", limit_body(identity, scope, name, epsilon, delta))
+
+    def rooms(
+        self, fallback: Budget, asker: Asker, wished: Mapping[str, tuple[float, float]] | None = None
+    ) -> list[Room]:
+        """What every cap leaves for this asker now.
+
+        Args:
+            fallback: the budget as params.yaml has it, for an identity that the ledger has never heard of.
+            wished: see :func:`likeness.privacy.budget.rooms`.
+        """
+        records = self._chain.records()
+        return rooms(records, budget_of(records, fallback.identity) or fallback, asker, moment(records), wished)
 
     def budget(self, identity: str) -> Budget | None:
         """State of one identity; None if the ledger has never heard of it."""
-        return _budget(self._chain.records(), identity)
+        return budget_of(self._chain.records(), identity)
 
     def identities(self) -> list[str]:
         """All identities, in the order in which they were first seen."""
@@ -178,8 +189,8 @@ class Ledger:
         A reservation that was made before under the same key is returned as it is, and costs nothing more.
 
         Raises:
-            BudgetError: the release, or the plan it belongs to, would exceed the lifetime cap; or the same rows were
-                released under another identity.
+            BudgetError: the release, or the plan it belongs to, would exceed a cap; or the same rows were released
+                under another identity.
         """
         with self._chain.appending() as records:
             for record in records:
@@ -187,11 +198,12 @@ class Ledger:
                     return record
             if not request.rho > 0:
                 raise LedgerError("a reservation must cost more than 0")
-            _check_owner(records, request)
-            budget = _budget(records, request.identity)
+            check_owner(records, request)
+            budget = budget_of(records, request.identity)
             if budget is None or budget.adjacency is not request.adjacency:
                 raise LedgerError(f"identity '{request.identity}' was not declared under {request.adjacency}")
-            _check_cap(records, budget, request)
+            asker = Asker.of(request.details)
+            check_rooms(rooms(records, budget, asker, moment(records)), asked_rho(records, request))
             body = {
                 **request.details,
                 "key": request.key,
@@ -205,13 +217,58 @@ class Ledger:
             }
             return append(records, "reserve", body)
 
-    def commit(self, key: str, sha256: str) -> Record:
+    @property
+    def keeps_bytes(self) -> bool:
+        """Whether released bytes lie in a team's database; else they are files in the home."""
+        return self.home.url is not None
+
+    def drawing(self, key: str) -> contextlib.AbstractContextManager[None]:
+        """One process draws the release of that key at a time, on all machines that share the ledger."""
+        return self._chain.drawing(key)
+
+    def released(self, key: str) -> bytes | None:
+        """Released bytes from a team's database."""
+        return self._chain.released(key)
+
+    def keep(self, key: str, data: bytes) -> None:
+        """Put lost bytes back into a team's database; the caller has checked that they are the right ones."""
+        self._chain.keep(key, data)
+
+    def lost(self) -> set[str]:
+        """Keys of releases that a person declared lost, to be drawn again at the full cost."""
+        return {str(record.body["key"]) for record in self._chain.records() if record.kind == "lost"}
+
+    def spend_again(self, key: str, by: Mapping[str, Any]) -> Record:
+        """Record that a release's bytes are lost for ever, so that the next request for it draws another one.
+
+        That is a second release: it is charged in full when it is drawn, under a slot of its own. The first stays
+        spent, because somebody may have seen it.
+
+        Args:
+            by: who decided it.
+
+        Raises:
+            LedgerError: there is no such release, or it was given up before.
+        """
+        with self._chain.appending() as records:
+            own = {r.kind: r for r in records if r.body.get("key") == key}
+            if "commit" not in own:
+                raise LedgerError(f"release {key[:12]} was never committed: nothing is lost, the next run draws it")
+            if "lost" in own:
+                raise LedgerError(f"release {key[:12]} was given up in entry {own['lost'].seq} already. Run: dvc repro")
+            identity = own["reserve"].body["identity"]
+            return append(records, "lost", {**by, "key": key, "identity": identity})
+
+    def commit(self, key: str, sha256: str, data: bytes | None = None) -> Record:
         """Record the digest of the file that was drawn for a reservation.
+
+        Args:
+            data: the bytes, where a team's database keeps them: they are there with the record or not at all.
 
         Raises:
             LedgerError: there is no such reservation, or it was committed with other bytes.
         """
-        with self._chain.appending() as records:
+        with self._chain.appending(None if data is None else (key, data)) as records:
             reserved = None
             for record in records:
                 if record.body.get("key") == key and record.kind == "commit":
@@ -225,65 +282,8 @@ class Ledger:
             return append(records, "commit", {"key": key, "reserve_seq": reserved.seq, "sha256": sha256})
 
 
-def _check_owner(records: list[Record], request: Reservation) -> None:
-    """The same rows under another name would be a way around the cap, or a slip."""
-    for record in records:
-        if record.kind == "reserve" and record.body["digest"] == request.digest:
-            owner = record.body["identity"]
-            if owner != request.identity:
-                raise BudgetError(
-                    f"these very rows are accounted under identity '{owner}' (entry {record.seq}); a new name would "
-                    f"forget what was spent on them. Set privacy.identity: {owner}."
-                )
-
-
-def _check_cap(records: list[Record], budget: Budget, request: Reservation) -> None:
-    cap = rho_for(budget.cap_epsilon, budget.cap_delta)
-    paid: dict[str, list[float]] = {}
-    for record in records:
-        body = record.body
-        if record.kind == "reserve" and (body["identity"], body["digest"], body["slot"], body["encoding"]) == (
-            request.identity,
-            request.digest,
-            request.slot,
-            request.encoding,
-        ):
-            paid.setdefault(str(body.get("query")), []).append(float(body["rho"]))
-    # A query of the plan is paid if these rows answered one of its name at its cost: another method may have asked it.
-    open_ = [
-        rho
-        for name, rho in request.others.items()
-        if not any(math.isclose(rho, cost, rel_tol=_RELATIVE_TOLERANCE) for cost in paid.get(name, []))
-    ]
-    asked = request.rho + math.fsum(open_)
-    if budget.spent_rho + asked <= cap * (1 + _RELATIVE_TOLERANCE):
-        return
-    total = epsilon_of_rho(budget.spent_rho + asked, budget.cap_delta)
-    raise BudgetError(
-        f"over budget for '{request.identity}': spent epsilon {budget.spent_epsilon:.4g} (rho {budget.spent_rho:.4g}), "
-        f"asked rho {asked:.4g}, together epsilon {total:.4g}; lifetime cap epsilon {budget.cap_epsilon:g} "
-        f"(rho {cap:.4g}) at delta {budget.cap_delta:g}. No private row was read for this release. Lower "
-        "privacy.epsilon, or let the person who answers for the data raise the cap: likeness ledger cap"
-    )
-
-
-def _budget(records: list[Record], identity: str) -> Budget | None:
-    caps = [record.body for record in records if record.kind == "cap" and record.body["identity"] == identity]
-    if not caps:
-        return None
-    reserved = [r.body for r in records if r.kind == "reserve" and r.body["identity"] == identity]
-    committed = {r.body["key"] for r in records if r.kind == "commit"}
-    return Budget(
-        identity=identity,
-        adjacency=Adjacency(caps[-1]["adjacency"]),
-        cap_epsilon=float(caps[-1]["epsilon"]),
-        cap_delta=float(caps[-1]["delta"]),
-        spent_rho=sum(float(body["rho"]) for body in reserved),
-        uncommitted=sum(body["key"] not in committed for body in reserved),
-    )
-
-
-def _cap_body(identity: str, adjacency: Adjacency, epsilon: float, delta: float) -> dict[str, Any]:
-    # The nonce: a bundle shows the digests of other people's records, and names can be guessed.
-    nonce = secret_bytes(16).hex()
-    return {"identity": identity, "adjacency": str(adjacency), "epsilon": epsilon, "delta": delta, "nonce": nonce}
+def _known(records: list[Record], identity: str) -> Budget:
+    budget = budget_of(records, identity)
+    if budget is None:
+        raise LedgerError(f"identity '{identity}' is not in the ledger")
+    return budget

@@ -10,7 +10,8 @@ A request that was answered before is answered with the same bytes and costs not
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ from likeness.canonical import sha256_bytes, sha256_json
 from likeness.errors import DataError, LedgerError, PlanError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.anchor import sync_folder, write_durably
-from likeness.privacy.chain import file_lock
 from likeness.privacy.ledger import Ledger, Reservation
 from likeness.privacy.noise import add_discrete_gaussian, sampler_name
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
+from likeness.privacy.reservation import AGAIN
 from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.released import Released, to_bytes
@@ -60,21 +61,18 @@ def release(
         raise PlanError(
             f"the plan is for '{plan.identity}', the rows belong to '{dataset.identity}'. Run: dvc repro plan"
         )
-    planned = plan.query(query.name)
-    sensitivity_squared = query.sensitivity_squared(plan.adjacency)
-    scale = math.sqrt(sensitivity_squared) * planned.noise_multiplier * _ROUND_UP
-    if plan.private is not (scale > 0):
-        raise PlanError("plan.json contradicts itself: noise and target do not agree. Run: dvc repro plan")
+    sensitivity_squared, scale = query.sensitivity_squared(plan.adjacency), noise_scale(query, plan)
+    dataset = current_draw(query, plan, dataset, ledger.lost())
     request = request_of(query, str(plan.adjacency), scale, dataset)
     key = sha256_json(request)
-    with file_lock(ledger.home.locks / f"{key}.lock"):
+    with ledger.drawing(key):
         _, commit = ledger.find(key)
         if commit is not None:
             return _stored(ledger, key, str(commit.body["sha256"]))
         _discard_uncommitted(ledger, key)
         rho = sensitivity_squared / (2 * scale**2) if scale else math.inf
         details = {**request, **(provenance or {}), "stage": query.stage, "method": plan.method}
-        details.update({"dimension": query.dimension, "noise_multiplier": planned.noise_multiplier})
+        details.update({"dimension": query.dimension, "noise_multiplier": plan.query(query.name).noise_multiplier})
         reserved = ledger.reserve(
             Reservation(
                 key=key,
@@ -114,9 +112,37 @@ def release(
             ledger_seq=reserved.seq,
         )
         data = to_bytes(_draw(query, plan, scale, read, receipt))
+        if ledger.keeps_bytes:
+            ledger.commit(key, sha256_bytes(data), data)
+            return data
         write_durably(ledger.home.staging / key, data)
         ledger.commit(key, sha256_bytes(data))
         return _publish(ledger, key)
+
+
+def noise_scale(query: Query, plan: Plan) -> float:
+    """σ in lattice steps: the plan's noise multiplier times the sensitivity; 0 where the plan is not private.
+
+    Raises:
+        PlanError: the plan contradicts itself.
+    """
+    scale = math.sqrt(query.sensitivity_squared(plan.adjacency)) * plan.query(query.name).noise_multiplier * _ROUND_UP
+    if plan.private is not (scale > 0):
+        raise PlanError("plan.json contradicts itself: noise and target do not agree. Run: dvc repro plan")
+    return scale
+
+
+def current_draw(query: Query, plan: Plan, dataset: Dataset, lost: Collection[str]) -> Dataset:
+    """The data set with the slot of the newest draw: another one for every draw that was declared lost.
+
+    Args:
+        lost: keys of releases that a person gave up, see :meth:`likeness.privacy.ledger.Ledger.spend_again`.
+    """
+    slot, draw = dataset.slot, 1
+    while sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), dataset)) in lost:
+        draw += 1
+        dataset = replace(dataset, slot=f"{slot}{AGAIN}{draw}")
+    return dataset
 
 
 def _draw(query: Query, plan: Plan, scale: float, read: Callable[[], Iterable[Records]], receipt: Receipt) -> Released:
@@ -157,15 +183,46 @@ def _publish(ledger: Ledger, key: str) -> bytes:
 def _stored(ledger: Ledger, key: str, sha256: str) -> bytes:
     """The bytes of an earlier release; finishes a publication that a crash cut off."""
     stored = ledger.home.releases / f"{key}.safetensors"
-    if not stored.exists() and _has_digest(ledger.home.staging / key, sha256):
+    if not ledger.keeps_bytes and not stored.exists() and _has_digest(ledger.home.staging / key, sha256):
         return _publish(ledger, key)
-    if not _has_digest(stored, sha256):
+    data = stored_bytes(ledger, key)
+    if data is None or sha256_bytes(data) != sha256:
+        place = ledger.home.place if ledger.keeps_bytes else ledger.home.releases
         raise LedgerError(
-            f"release {key[:12]} is in the ledger, but its bytes are lost or altered in {ledger.home.releases}. "
-            "Restore that folder from a backup, or the file from the DVC remote; drawing again would be a second "
-            "release. A deliberate second one: a new ledger.slot in params.yaml, at the full cost."
+            f"release {key[:12]} is in the ledger, but its bytes are lost or altered in {place}. Restore them from a "
+            "backup; or get the released file from the DVC remote (dvc pull) or a bundle, and then: likeness ledger "
+            "restore FILE. Drawing again would be a second release. A deliberate second one, at the full cost: a new "
+            f"ledger.slot in params.yaml; or, where the first is lost for ever: likeness ledger spend-again {key[:12]}"
         )
-    return stored.read_bytes()
+    return data
+
+
+def stored_bytes(ledger: Ledger, key: str) -> bytes | None:
+    """What the store holds under a key, whether or not it is what was committed; None if nothing."""
+    if ledger.keeps_bytes:
+        return ledger.released(key)
+    stored = ledger.home.releases / f"{key}.safetensors"
+    return stored.read_bytes() if stored.exists() else None
+
+
+def restore(ledger: Ledger, data: bytes, where: str) -> str:
+    """Put a released file back into the store. Spends nothing: the bytes are those that were committed.
+
+    Returns:
+        the key of the release.
+
+    Raises:
+        LedgerError: the ledger never committed these bytes.
+    """
+    key = next((key for key, (_, sha256) in ledger.commits().items() if sha256 == sha256_bytes(data)), None)
+    if key is None:
+        raise LedgerError(f"{where}: not a file that this ledger committed")
+    if stored_bytes(ledger, key) != data:
+        if ledger.keeps_bytes:
+            ledger.keep(key, data)
+        else:
+            write_durably(ledger.home.releases / f"{key}.safetensors", data, mode=0o444)
+    return key
 
 
 def _has_digest(path: Path, sha256: str) -> bool:

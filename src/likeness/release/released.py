@@ -81,7 +81,7 @@ def load_folder(folder: Path) -> dict[str, Released]:
     return {released.receipt.query: released for released in files}
 
 
-def check_known(paths: list[Path], ledger_home: str | None) -> None:
+def check_known(paths: list[Path], ledger_home: str | None, ledger_url: str | None = None) -> None:
     """Refuse released files that the ledger does not know: rolled back, edited, or drawn elsewhere.
 
     A machine that only trains has no ledger; that must be said aloud with ``LIKENESS_LEDGER=absent``.
@@ -95,7 +95,7 @@ def check_known(paths: list[Path], ledger_home: str | None) -> None:
     from likeness.privacy.home import locate
     from likeness.privacy.ledger import Ledger
 
-    ledger = Ledger.open(locate(ledger_home))
+    ledger = Ledger.open(locate(ledger_home, ledger_url))
     for path in paths:
         receipt = load_released(path).receipt
         check_against(ledger.commits(), path, receipt, ledger.id)

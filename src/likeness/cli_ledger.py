@@ -1,0 +1,260 @@
+"""``likeness ledger ...``: what was spent, by whom, what remains, and the few decisions that are a person's."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likeness.errors import LedgerError, LikenessError
+
+if TYPE_CHECKING:
+    from likeness.privacy.home import Home
+    from likeness.privacy.ledger import Ledger
+    from likeness.privacy.records import Record
+
+ledger_app = typer.Typer(no_args_is_help=True, help="The ledger of everything ever released on this machine or team.")
+
+
+@ledger_app.command("init")
+def ledger_init(
+    if_absent: Annotated[bool, typer.Option(help="Do nothing if there is a ledger already.")] = False,
+) -> None:
+    """Start a ledger; refused where there is, or was, one."""
+    from likeness.privacy.chain import Chain
+    from likeness.privacy.ledger import Ledger
+    from likeness.privacy.witness import git_witnesses
+
+    home = _home()
+    if if_absent and Chain.exists(home):
+        Ledger.open(home)
+        typer.echo(f"ledger at {home.place}")
+        return
+    ledger = Ledger.create(home)
+    typer.echo(f"started ledger {ledger.id} at {home.place}, anchor in {home.anchor}. Back up both, apart.")
+    if home.url is not None:
+        typer.echo(f"Every machine of the team needs a copy of {home.key_file}; it is secret.")
+    for other in sorted({witness.ledger_id for witness in git_witnesses(Path())} - {ledger.id}):
+        typer.echo(f"warning: git remembers ledger {other}. If it was this machine's, restore it instead.", err=True)
+
+
+@ledger_app.command("show")
+def ledger_show() -> None:
+    """Print every record, oldest first: what, at what cost, who asked, from which commit, with what."""
+    ledger = _open()
+    committed = ledger.commits()
+    for record in ledger.records():
+        waste = record.kind == "reserve" and record.body["key"] not in committed
+        note = "  never committed: counts as spent" if waste else ""
+        typer.echo(f"{record.seq:>5}  {record.time}  {record.kind:<8} {_text(record)}{note}")
+        if record.kind == "reserve":
+            typer.echo(f"{'':>43}{_asked(record.body)}")
+
+
+def _text(record: "Record") -> str:
+    body = record.body
+    if record.kind == "reserve":
+        slot = "" if body["slot"] == "1" else f"  slot {body['slot']}"
+        return f"{body['identity']}  {body['query']}  rho {float(body['rho']):.6g}  key {body['key'][:12]}{slot}"
+    if record.kind == "commit":
+        return f"entry {body['reserve_seq']}  sha256 {body['sha256'][:12]}  key {body['key'][:12]}"
+    if record.kind == "cap":
+        return f"{body['identity']}  {body['adjacency']}  cap ({float(body['epsilon']):g}, {body['delta']:g})"
+    if record.kind == "limit":
+        whose = body["name"] or "each"
+        return f"{body['identity']}  {body['scope']} {whose}  cap ({float(body['epsilon']):g}, {body['delta']:g})"
+    if record.kind == "lost":
+        who = body.get("asked_by", "unknown")
+        return f"{body['identity']}  bytes given up, next draw is charged  key {body['key'][:12]}  by {who}"
+    return f"ledger {body['ledger_id']}"
+
+
+def _asked(body: dict[str, Any]) -> str:
+    """Who asked; entries of earlier versions know less."""
+    commit = str(body.get("git_commit", "unknown"))[:12] + (" with changes" if body.get("git_changed") else "")
+    software = {"likeness": body.get("likeness", "unknown"), **(body.get("software") or {})}
+    project = f"  project {body['project']}" if body.get("project") else ""
+    return (
+        f"by {body.get('asked_by', 'unknown')}{project}  commit {commit}  params "
+        f"{str(body.get('params_sha256', 'unknown'))[:12]}  {', '.join(f'{k} {v}' for k, v in software.items())}"
+    )
+
+
+@ledger_app.command("export")
+def ledger_export() -> None:
+    """Print every record as JSON, one a line: who asked, from which commit, what, at what cost."""
+    for record in _open().records():
+        typer.echo(json.dumps(vars(record), sort_keys=True))
+
+
+@ledger_app.command("verify")
+def ledger_verify(
+    files: Annotated[list[Path] | None, typer.Argument(help="Released files that must be on the chain.")] = None,
+    git: Annotated[list[Path] | None, typer.Option(help="A repository whose commits carry trailers.")] = None,
+    mlflow: Annotated[bool, typer.Option(help="Look at the tracking runs too.")] = False,
+    other: Annotated[list[str] | None, typer.Option(help="Id of a ledger that is known to be another one.")] = None,
+) -> None:
+    """Check chain, anchor, every released file and outside witnesses; print the head for an outside witness."""
+    from likeness.canonical import sha256_bytes
+    from likeness.privacy.witness import check_witnesses, git_witnesses, receipt_witness
+    from likeness.release.door import stored_bytes
+    from likeness.release.released import check_against, load_released
+
+    ledger = _open()
+    lost, given_up = [], ledger.lost()
+    commits = ledger.commits()
+    for key, (seq, digest) in commits.items():
+        data = stored_bytes(ledger, key)
+        if key not in given_up and (data is None or sha256_bytes(data) != digest):
+            lost.append(f"entry {seq} ({key[:12]})")
+    witnesses = [witness for folder in git or [] for witness in git_witnesses(folder)]
+    receipts = {path: load_released(path).receipt for path in files or []}
+    witnesses += [receipt_witness(receipt, str(path)) for path, receipt in receipts.items()]
+    if mlflow:
+        from likeness.params import load_params
+        from likeness.tracking import run_witnesses
+
+        witnesses += run_witnesses(load_params())
+    right = check_witnesses(ledger.records(), witnesses, other or [])
+    for path, receipt in receipts.items():
+        if receipt.ledger_id == ledger.id:
+            check_against(commits, path, receipt, ledger.id)
+    if lost:
+        place = ledger.home.place if ledger.keeps_bytes else ledger.home.releases
+        raise LikenessError(f"released bytes are lost or altered: {', '.join(lost)}. Restore {place}.")
+    head = ledger.head()
+    told = f", {right} of {len(witnesses)} outside witnesses are of this ledger, and on its chain" if witnesses else ""
+    typer.echo(f"ledger {head.ledger_id}: {head.count} records, {len(commits)} releases{told}, head {head.head}")
+
+
+@ledger_app.command("budget")
+def ledger_budget() -> None:
+    """Print what was spent and what remains, by identity."""
+    from likeness.privacy.budget import limits_of
+
+    ledger = _open()
+    for name in ledger.identities():
+        budget = ledger.budget(name)
+        assert budget is not None
+        typer.echo(
+            f"{name} ({budget.adjacency}): spent epsilon {budget.spent_epsilon:.6g} of {budget.cap_epsilon:g} at delta "
+            f"{budget.cap_delta:g}; rho {budget.spent_rho:.6g} spent, {budget.remaining_rho:.6g} left; "
+            f"{budget.uncommitted} reserved but never committed (counted as spent)"
+        )
+        for (scope, whose), (epsilon, delta) in limits_of(ledger.records(), name).items():
+            typer.echo(f"  {scope} {whose or 'each'}: at most epsilon {epsilon:g} at delta {delta:g}")
+
+
+@ledger_app.command("afford")
+def ledger_afford() -> None:
+    """Say what a run with params.yaml would cost and whether every cap has room for it. Spends nothing."""
+    from likeness.artifacts import open_ledger
+    from likeness.params import load_params
+    from likeness.pricing import afford, room_lines
+
+    params = load_params()
+    rho, rooms = afford(params, open_ledger(params))
+    typer.echo(f"{params.method} at epsilon {params.privacy.epsilon:g}: at most rho {rho:.6g} to be charged")
+    for line in room_lines(rooms, rho):
+        typer.echo(line)
+
+
+@ledger_app.command("cap")
+def ledger_cap(
+    identity: Annotated[str, typer.Argument(help="Name of the people in the data.")],
+    epsilon: Annotated[float, typer.Option(help="Epsilon; inf lifts a cap by project, user or month.")],
+    delta: Annotated[float, typer.Option(help="Delta.")],
+    scope: Annotated[str, typer.Option(help="lifetime, project, user or month.")] = "lifetime",
+    name: Annotated[str, typer.Option(help="Of one project, user or month (YYYY-MM); none: of each.")] = "",
+) -> None:
+    """Change a cap. The change stays on record for ever."""
+    if scope == "lifetime":
+        if name:
+            raise LedgerError("--name goes with --scope project, user or month: a lifetime cap is the identity's")
+        _open().change_cap(identity, epsilon, delta)
+        typer.echo(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}")
+        return
+    _open().change_limit(identity, scope, name, epsilon, delta)
+    typer.echo(f"cap of {identity} by {scope} {name or '(each)'}: epsilon {epsilon:g} at delta {delta:g}")
+
+
+@ledger_app.command("reanchor")
+def ledger_reanchor(
+    head: Annotated[str, typer.Argument(help="The ledger's newest head, from an outside witness.")],
+) -> None:
+    """Write a lost anchor anew; the head must come from a receipt's tracking run or another copy."""
+    from likeness.privacy.ledger import Ledger
+
+    Ledger.reanchor(_home(), head)
+    typer.echo("anchor written")
+
+
+@ledger_app.command("witness")
+def ledger_witness(
+    into: Annotated[Path | None, typer.Option(help="A commit message: the trailer is written into it.")] = None,
+) -> None:
+    """Print the head as a git trailer, for a commit message; a prepare-commit-msg hook gives --into "$1"."""
+    from likeness.privacy.witness import trailer, write_trailer
+
+    line = trailer(_open().head())
+    if into is None:
+        typer.echo(line)
+    else:
+        write_trailer(into, line)
+
+
+@ledger_app.command("restore")
+def ledger_restore(files: Annotated[list[Path], typer.Argument(help="Released files.")]) -> None:
+    """Put released files back into a store that lost them. Costs nothing: the ledger knows every byte."""
+    from likeness.errors import ArtifactError
+    from likeness.release.door import restore
+
+    ledger = _open()
+    for path in files:
+        if not path.is_file():
+            raise ArtifactError(f"{path} is not a file")
+        typer.echo(f"{path}: release {restore(ledger, path.read_bytes(), str(path))[:12]} is in the store")
+
+
+@ledger_app.command("spend-again")
+def ledger_spend_again(
+    key: Annotated[str, typer.Argument(help="Key of the release, or its beginning.")],
+) -> None:
+    """Give up lost bytes: the next run draws the release anew, at the full cost. Stays on record for ever."""
+    from likeness.artifacts import AUXILIARY, EMBEDDING, provenance
+    from likeness.canonical import sha256_bytes
+    from likeness.release.door import stored_bytes
+
+    ledger = _open()
+    found = [known for known in ledger.commits() if known.startswith(key)]
+    if len(key) < 8 or len(found) != 1:
+        raise LedgerError(f"'{key}' is the beginning of {len(found)} committed releases' keys: give 8 letters or more")
+    digest = ledger.commits()[found[0]][1]
+    data = stored_bytes(ledger, found[0])
+    if data is not None and sha256_bytes(data) == digest:
+        raise LedgerError(f"release {key} is in the store, whole: nothing to give up")
+    for path in (EMBEDDING, *sorted(AUXILIARY.glob("*.safetensors"))):
+        if path.exists() and sha256_bytes(path.read_bytes()) == digest:
+            raise LedgerError(f"{path} is that release: it costs nothing to run: likeness ledger restore {path}")
+    ledger.spend_again(found[0], {"asked_by": provenance()["asked_by"]})
+    reserved, _ = ledger.find(found[0])
+    assert reserved is not None
+    typer.echo(
+        f"{key} is given up. The next dvc repro draws it anew and is charged rho {reserved.body['rho']:.6g} again."
+    )
+
+
+def _home() -> "Home":
+    from likeness.params import load_params
+    from likeness.privacy.home import locate
+
+    if not Path("params.yaml").exists():
+        return locate()
+    settings = load_params().ledger
+    return locate(settings.home, settings.url)
+
+
+def _open() -> "Ledger":
+    from likeness.privacy.ledger import Ledger
+
+    return Ledger.open(_home())

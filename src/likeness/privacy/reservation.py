@@ -1,0 +1,77 @@
+"""A request for one release, and what the records say about it before it is granted."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from likeness.errors import BudgetError
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.budget import RELATIVE_TOLERANCE
+from likeness.privacy.records import Record
+
+AGAIN = "~"
+"""Between a slot and the number of the draw, where an earlier draw was lost and is spent again."""
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A request for one release.
+
+    Attributes:
+        key: name of the release. plan, digest: the plan and the typed rows it belongs to.
+        slot: a deliberate repetition has another slot. encoding: of the rows, as in the key.
+        rho: its cost. others: names and costs of the plan's other queries: what of them is not yet on record must fit
+            as well, so that a run that cannot finish does not start.
+        details: what else an auditor wants to read, public facts only.
+    """
+
+    key: str
+    identity: str
+    adjacency: Adjacency
+    rho: float
+    plan: str
+    others: Mapping[str, float]
+    digest: str
+    slot: str
+    encoding: str
+    details: dict[str, Any]
+
+
+def base_slot(slot: str) -> str:
+    """The slot of params.yaml, whichever draw in it this is."""
+    return slot.partition(AGAIN)[0]
+
+
+def check_owner(records: list[Record], request: Reservation) -> None:
+    """The same rows under another name would be a way around the cap, or a slip."""
+    for record in records:
+        if record.kind == "reserve" and record.body["digest"] == request.digest:
+            owner = record.body["identity"]
+            if owner != request.identity:
+                raise BudgetError(
+                    f"these very rows are accounted under identity '{owner}' (entry {record.seq}); a new name would "
+                    f"forget what was spent on them. Set privacy.identity: {owner}."
+                )
+
+
+def asked_rho(records: list[Record], request: Reservation) -> float:
+    """The cost of a request, and of what its plan asks besides that these rows have not answered at that cost."""
+    gone = {record.body["key"] for record in records if record.kind == "lost"}
+    paid: dict[str, list[float]] = {}
+    for record in records:
+        body = record.body
+        if (
+            record.kind == "reserve"
+            and body["key"] not in gone
+            and (body["identity"], body["digest"], base_slot(body["slot"]), body["encoding"])
+            == (request.identity, request.digest, base_slot(request.slot), request.encoding)
+        ):
+            paid.setdefault(str(body.get("query")), []).append(float(body["rho"]))
+    # A query of the plan is paid if these rows answered one of its name at its cost: another method may have asked it.
+    open_ = [
+        rho
+        for name, rho in request.others.items()
+        if not any(math.isclose(rho, cost, rel_tol=RELATIVE_TOLERANCE) for cost in paid.get(name, []))
+    ]
+    return request.rho + math.fsum(open_)

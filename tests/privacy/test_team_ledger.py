@@ -1,0 +1,274 @@
+"""A team's ledger against a real PostgreSQL: append-only, one chain, never over the cap, bytes for every machine."""
+
+import dataclasses
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Iterator
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import pytest
+from postgres import server
+
+from likeness.errors import BudgetError, LedgerError
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.anchor import anchor_path
+from likeness.privacy.calibration import rho_for
+from likeness.privacy.home import Home, locate
+from likeness.privacy.ledger import Ledger, Reservation
+
+CAP = rho_for(1.0, 1e-5)
+ADD = Adjacency.ADD_REMOVE_ONE
+
+
+@pytest.fixture(scope="session")
+def socket() -> Iterator[Path]:
+    with server() as folder:
+        yield folder
+
+
+@pytest.fixture
+def url(socket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A fresh database, as ``LIKENESS_LEDGER_URL``."""
+    import psycopg
+
+    name = f"ledger_{os.getpid()}_{abs(hash(tmp_path))}"
+    with psycopg.connect(f"host={socket} user=owner dbname=postgres", autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')  # type: ignore[arg-type]
+    made = f"postgresql+psycopg://owner@/{name}?host={socket}"
+    monkeypatch.setenv("LIKENESS_LEDGER_URL", made)
+    return made
+
+
+@pytest.fixture
+def ledger(url: str) -> Ledger:
+    made = Ledger.create(locate())
+    made.declare_identity("people", ADD, 1.0, 1e-5)
+    return made
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Callable[[str], Home]:
+    """Another machine of the team: folders of its own, the same key."""
+
+    def make(name: str, key: bool = True) -> Home:
+        home = dataclasses.replace(locate(), path=tmp_path / name / "home", anchor=tmp_path / name / "anchor")
+        home.path.mkdir(parents=True)
+        if key:
+            home.key_file.write_bytes(locate().key_file.read_bytes())
+        return home
+
+    return make
+
+
+def request(key: str, rho: float) -> Reservation:
+    return Reservation(key, "people", ADD, rho, "plan", {}, "digest", "1", "e", {"query": key})
+
+
+def execute(url: str, statement: str) -> None:
+    import psycopg
+
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(statement)  # type: ignore[arg-type]
+
+
+def test_the_same_chain_as_in_sqlite(ledger: Ledger) -> None:
+    first = ledger.reserve(request("k", CAP / 2))
+    assert ledger.reserve(request("k", CAP / 2)) == first
+    with pytest.raises(BudgetError, match="lifetime cap epsilon 1"):
+        ledger.reserve(request("more", 0.6 * CAP))
+    reopened = Ledger.open(locate())
+    assert reopened.records() == ledger.records() and [r.kind for r in ledger.records()] == [
+        "genesis",
+        "cap",
+        "reserve",
+    ]
+    with pytest.raises(LedgerError, match="exists already"):
+        Ledger.create(locate())
+
+
+@pytest.mark.parametrize("table", ["records", "releases", "versions"])
+@pytest.mark.parametrize("statement", ["UPDATE {0} SET {1} = {1}", "DELETE FROM {0}", "TRUNCATE {0}"])
+def test_the_database_refuses_change_deletion_and_truncation(
+    ledger: Ledger, url: str, table: str, statement: str
+) -> None:
+    import psycopg
+
+    ledger.reserve(request("k", CAP / 2))
+    ledger.commit("k", "00", b"bytes")
+    column = {"records": "body", "releases": "data", "versions": "time"}[table]
+    with pytest.raises(psycopg.DatabaseError, match="append-only"):
+        execute(url, statement.format(table, column))
+    with pytest.raises(psycopg.DatabaseError, match="append-only"):  # as a replica's session, which skips most triggers
+        execute(url, f"SET session_replication_role = replica; {statement.format(table, column)}")
+
+
+def test_a_record_that_does_not_follow_the_last_one_is_refused(ledger: Ledger, url: str) -> None:
+    """Two writers that read the same head: whatever became of the lock, the chain does not fork."""
+    import psycopg
+
+    head = ledger.head()
+    for seq, previous in ((head.count + 2, head.head), (head.count + 1, "0" * 64), (head.count, head.head)):
+        row = f"({seq}, 't', 'cap', '{{}}', '{previous}', 'd{seq}')"
+        with pytest.raises(psycopg.DatabaseError, match="append-only"):
+            execute(url, " ".join(("INSERT INTO records VALUES", row)))
+
+
+def test_a_writer_needs_only_to_read_and_insert(
+    ledger: Ledger, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import psycopg
+
+    writer = f"writer_{abs(hash(tmp_path))}"
+    execute(url, f"CREATE ROLE {writer} LOGIN; GRANT SELECT, INSERT ON records, versions, releases TO {writer}")
+    as_writer = url.replace("owner@", f"{writer}@")
+    monkeypatch.setenv("LIKENESS_LEDGER_URL", as_writer)
+    own = Ledger.open(locate())
+    own.reserve(request("k", CAP / 2))
+    own.commit("k", "00", b"bytes")
+    assert own.released("k") == b"bytes"
+    for forbidden in ("DROP TRIGGER records_append_only ON records", "ALTER TABLE records DISABLE TRIGGER ALL"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            execute(as_writer, forbidden)
+
+
+def without_triggers(url: str, statement: str) -> None:
+    for trigger in ("records_append_only", "records_in_order"):
+        execute(url, f"ALTER TABLE records DISABLE TRIGGER {trigger}")
+    execute(url, statement)
+
+
+def test_what_the_owner_of_the_database_edits_or_truncates_is_noticed(ledger: Ledger, url: str) -> None:
+    ledger.reserve(request("k1", CAP / 4))
+    without_triggers(url, "DELETE FROM records WHERE seq = 3")
+    with pytest.raises(LedgerError, match="truncated, rewritten, or restored from an older copy"):
+        Ledger.open(locate())
+    without_triggers(url, "UPDATE records SET body = replace(body, '1.0', '9.0') WHERE seq = 2")
+    with pytest.raises(LedgerError, match="chain is broken at record 2"):
+        Ledger.open(locate())
+    without_triggers(url, "DROP TABLE records")
+    with pytest.raises(LedgerError, match=r"is gone, but its anchor remembers 3 records"):
+        Ledger.open(locate())
+
+
+def test_a_machine_joins_with_key_and_head_and_keeps_an_anchor_of_its_own(
+    ledger: Ledger, machine: Callable[..., Home]
+) -> None:
+    second, head = machine("second"), ledger.head().head
+    with pytest.raises(LedgerError, match=r"no anchor .* likeness ledger reanchor HEAD"):
+        Ledger.open(second)
+    with pytest.raises(LedgerError, match="not the one given"):
+        Ledger.reanchor(second, "0" * 64)
+    ledger.reserve(request("k1", CAP / 4))  # somebody is always faster
+    Ledger.reanchor(second, head)
+    for place in range(3):
+        ledger.reserve(request(f"more{place}", CAP / 8))
+    assert Ledger.open(second).head().count == 6
+    assert '"count": 6' in anchor_path(second.anchor, second.place).read_text()
+    with pytest.raises(LedgerError, match=r"hmac.key is missing. Copy it from another machine"):
+        Ledger.open(machine("third", key=False))
+
+
+def test_an_identical_request_on_another_machine_gets_the_same_bytes(
+    ledger: Ledger, machine: Callable[..., Home]
+) -> None:
+    sys.path.insert(0, str(Path(__file__).parents[1] / "release"))
+    from test_door import DATASET, forbidden, plan, query, rows
+
+    from likeness.release.door import release
+
+    first = release(query(), plan(), DATASET, ledger, rows)
+    second = machine("second")
+    Ledger.reanchor(second, ledger.head().head)
+    assert release(query(), plan(), DATASET, Ledger.open(second), forbidden) == first
+    assert list(second.releases.iterdir()) == list(locate().releases.iterdir()) == []
+    assert list(second.staging.iterdir()) == list(locate().staging.iterdir()) == []
+    assert ledger.budget("people").spent_rho == pytest.approx(plan().rho)
+
+
+def test_bytes_and_commit_are_there_together_or_not_at_all(ledger: Ledger, url: str) -> None:
+    ledger.reserve(request("k", CAP / 2))
+    without_triggers(url, "CREATE UNIQUE INDEX planted ON releases ((1)); INSERT INTO releases VALUES ('x', 'y')")
+    with pytest.raises(LedgerError, match="cannot be used"):
+        ledger.commit("k", "00", b"bytes")
+    assert [r.kind for r in ledger.records()][-1] == "reserve" and ledger.released("k") is None
+    assert Ledger.open(locate()).head() == ledger.head()
+
+
+def write(home: Home, name: str, steps: int, cost: float, start: Barrier, told: "Queue[str]") -> None:
+    """A writer's life, in a process of its own."""
+    ledger = Ledger.open(home)
+    start.wait(60)
+    for step in range(steps):
+        try:
+            ledger.reserve(request(f"{name}-{step}", cost))
+            told.put("accepted")
+            ledger.commit(f"{name}-{step}", "00", b"bytes")
+        except BudgetError:
+            told.put("refused")
+
+
+@pytest.mark.parametrize("writers", [2, 8])
+def test_machines_racing_for_the_last_of_the_budget(ledger: Ledger, machine: Callable[..., Home], writers: int) -> None:
+    """Together they ask for two releases more than fit: never over, one chain, whatever the order."""
+    steps = 3
+    fits = writers * steps - 2
+    # Forked, because eight interpreters that import everything anew take half a minute.
+    context = multiprocessing.get_context("fork")
+    start, told, racers = context.Barrier(writers), context.Queue(), []
+    head = ledger.head().head
+    for place in range(writers):
+        home = machine(f"m{place}")
+        Ledger.reanchor(home, head)
+        racers.append(context.Process(target=write, args=(home, f"w{place}", steps, CAP / fits, start, told)))
+    for racer in racers:
+        racer.start()
+    said = [told.get(timeout=60) for _ in range(writers * steps)]
+    for racer in racers:
+        racer.join(60)
+        assert racer.exitcode == 0
+    assert (said.count("accepted"), said.count("refused")) == (fits, 2)
+    reopened = Ledger.open(locate())
+    assert reopened.budget("people").spent_rho == pytest.approx(CAP)
+    records = reopened.records()  # verified
+    assert len(records) == 2 + 2 * fits
+    assert len({record.previous for record in records}) == len(records)
+
+
+def test_a_server_that_is_not_there_and_a_driver_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    monkeypatch.setenv("PGPASSWORD", "hunter2")
+    monkeypatch.setenv("LIKENESS_LEDGER_URL", f"postgresql+psycopg://someone@/ledger?host={tmp_path}")
+    with pytest.raises(LedgerError, match=r"cannot be used: .* Is the server running") as told:
+        Ledger.open(locate())
+    assert "hunter2" not in str(told.value) and "someone" not in locate().place
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(LedgerError, match=r"pip install 'likeness\[postgres\]'"):
+        Ledger.open(locate())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg://someone:hunter2@host/ledger",
+        "postgresql+psycopg://host/ledger?user=someone&password=hunter2",
+        "postgresql://hunter2@host/ledger",
+        "mysql://someone:hunter2@host/ledger",
+        "postgresql+psycopg://hunter2@host/",
+    ],
+)
+def test_a_url_with_a_password_or_of_another_kind_is_refused_and_never_repeated(url: str) -> None:
+    with pytest.raises(LedgerError, match=r"ledger\.url must") as told:
+        locate(None, url)
+    assert "hunter2" not in str(told.value)
+
+
+def test_a_team_ledger_over_a_ledger_of_this_machine_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LIKENESS_LEDGER_URL")
+    Ledger.create(locate())
+    with pytest.raises(LedgerError, match="would forget what it spent"):
+        Ledger.create(locate(None, url))
