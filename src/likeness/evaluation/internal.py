@@ -86,7 +86,8 @@ def evaluate(
     marginal_rows = pd.concat(marginals)[["table", "order", "columns", "total_variation"]]
 
     out = Path(out_dir)
-    out.mkdir(parents=True, exist_ok=True, mode=0o700)
+    out.mkdir(parents=True, exist_ok=True)
+    out.chmod(0o700)  # also where it was there already
     (out / "scores.csv").write_bytes(padded_csv(score_table))
     (out / "marginals.csv").write_bytes(padded_csv(marginal_rows))
     (out / "histograms.png").write_bytes(histograms(real_train, synthetic, schema))
