@@ -11,7 +11,6 @@ from pathlib import Path
 
 from likeness.errors import LikenessError
 from likeness.params import Params, load_params
-from likeness.privacy.home import make_private_folder
 
 MARKERS = Path(".likeness/stages")
 _ERRORS = Path("data/private/errors")
@@ -63,7 +62,8 @@ def _storage_refusal(error: Exception) -> str | None:
 def _keep_private(name: str, error: Exception) -> None:
     """Tell what went wrong without quoting it."""
     for folder in (_ERRORS.parent, _ERRORS):
-        make_private_folder(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
     path = _ERRORS / f"{name}.txt"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
