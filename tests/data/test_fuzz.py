@@ -331,3 +331,17 @@ def test_the_valid_table_is_read(tmp_path: Path) -> None:
     path = tmp_path / "fuzz.csv"
     pd.DataFrame(ROWS, columns=COLUMNS).to_csv(path, index=False)
     read(path)
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.string()])
+def test_parquet_text_that_is_not_utf_8_is_refused_plainly(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: pa.DataType
+) -> None:
+    path = tmp_path / "fuzz.parquet"
+    spoiled = pa.array([f"{TEXT}\xff".encode("latin-1"), b"b", b"b"], pa.binary()).view(kind)
+    columns = [spoiled if name == "s" else pa.array(["0", "1", "2"]) for name in COLUMNS]
+    pq.write_table(pa.table(columns, names=COLUMNS), path)
+    with no_private_value_is_told(caplog):
+        read(path)
+    with pytest.raises(LikenessError, match=r"fuzz\.parquet: cannot be read as a table"):
+        read(path)

@@ -67,6 +67,8 @@ def _read_parquet(path: Path, wanted: Sequence[str]) -> pd.DataFrame | None:
     try:
         table = pq.read_table(path)
         for place, field in enumerate(table.schema):
+            if field.name in wanted:
+                table.column(place).validate(full=True)  # a damaged file can hold text that is not UTF-8
             # Cell by cell: pandas would choose one format for all from what the others hold.
             if pa.types.is_temporal(field.type):
                 cells = table.column(place).cast(pa.int64() if pa.types.is_duration(field.type) else pa.string())
