@@ -197,8 +197,8 @@ def load_params(path: Path | str = "params.yaml") -> Params:
     if not path.exists():
         raise ParamsError(f"{path} is missing. Run from the project's folder.")
     try:
-        content = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, ValueError) as error:  # a ValueError: not UTF-8, or a date that does not exist
         raise ParamsError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
         raise ParamsError(f"{path} must hold sections, one a line")

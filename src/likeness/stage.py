@@ -1,5 +1,6 @@
 """How a stage runs: settings in, plain errors out, a marker of when it ended."""
 
+import errno
 import json
 import os
 import sys
@@ -13,13 +14,18 @@ from likeness.params import Params, load_params
 
 MARKERS = Path(".likeness/stages")
 _ERRORS = Path("data/private/errors")
+# What a disk or a folder refuses. The texts of these errors are the system's own, and hold no value.
+_STORAGE = {
+    errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS
+}  # fmt: skip
 
 
 def run_stage(name: str, main: Callable[[Params], None]) -> None:
     """Run a stage as a script.
 
-    An error raised on purpose is shown as its message, exit code 2. Any other error might quote a private value, so
-    only its type and place are shown, exit code 3; the traceback goes to ``data/private/errors``.
+    An error raised on purpose is shown as its message, exit code 2, and so is a disk that is full or may not be
+    written. Any other error might quote a private value, so only its type and place are shown, exit code 3; the
+    traceback goes to ``data/private/errors``.
     """
     started = time.time()
     try:
@@ -28,6 +34,10 @@ def run_stage(name: str, main: Callable[[Params], None]) -> None:
         print(f"{name}: {error}", file=sys.stderr)
         sys.exit(2)
     except Exception as error:
+        refusal = _storage_refusal(error)
+        if refusal is not None:
+            print(f"{name}: {refusal}", file=sys.stderr)
+            sys.exit(2)
         _keep_private(name, error)
         sys.exit(3)
     MARKERS.mkdir(parents=True, exist_ok=True)
@@ -35,9 +45,25 @@ def run_stage(name: str, main: Callable[[Params], None]) -> None:
     (MARKERS / f"{name}.json").write_text(json.dumps(marker))
 
 
+def _storage_refusal(error: Exception) -> str | None:
+    """What to tell of a disk that is full or may not be written; None for every other error."""
+    import sqlite3
+
+    own = getattr(error, "orig", None)  # what SQLAlchemy wraps; its own text would quote statement and values
+    if isinstance(own, sqlite3.OperationalError):
+        what = f"the ledger's database cannot be used ({own})"
+    elif isinstance(error, OSError) and error.errno in _STORAGE:
+        what = f"{error.filename or 'a file'} cannot be written ({error.strerror})"
+    else:
+        return None
+    return f"{what}. Make room, or make the folder writable, and run again: what was spent is on record and not lost."
+
+
 def _keep_private(name: str, error: Exception) -> None:
     """Tell what went wrong without quoting it."""
-    _ERRORS.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in (_ERRORS.parent, _ERRORS):
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
     path = _ERRORS / f"{name}.txt"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -153,7 +153,7 @@ def assert_no_private_word(error: BaseException) -> None:
 
 
 def test_columns_and_files_that_are_not_there_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"people\.csv: column 'city' is missing\. Columns: age, code, height\."):
+    with pytest.raises(DataError, match=r"people\.csv: column 'city' is missing\. .* name: age, code, city, height\."):
         read_source(write(tmp_path, "age,code,height\n1,7,1\n"), PEOPLE)
     good = "age,code,city,height\n1,7,Rome,1\n"
     with pytest.raises(DataError, match="column 'part' is missing"):

@@ -45,7 +45,7 @@ def _read_raw(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
         raise DataError(f"{path.name}: not a format that is read. Give a .csv, .csv.gz, .parquet or .npz file.")
     if not path.is_file():
         raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
-    raw = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+    raw = _read_parquet(path, wanted) if path.suffix == ".parquet" else _read_csv(path)
     if raw is None:
         # Raised here and not in an except block: the library's error, which may quote a row, must not hang on to it.
         raise DataError(
@@ -57,18 +57,27 @@ def _read_raw(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
         if present.count(name) > 1:
             raise DataError(f"{path.name}: column '{name}' stands twice in the header. Keep one.")
         if name not in present:
-            raise DataError(f"{path.name}: column '{name}' is missing. Columns: {', '.join(present)}.")
+            # The file's own header is not told: where there is none, its first row stands in its place.
+            raise DataError(
+                f"{path.name}: column '{name}' is missing. The first row must be a header with the columns that the "
+                f"schema and ingest.split name: {', '.join(wanted)}."
+            )
     return raw[list(wanted)]
 
 
-def _read_parquet(path: Path) -> pd.DataFrame | None:
+def _read_parquet(path: Path, wanted: Sequence[str]) -> pd.DataFrame | None:
     try:
         table = pq.read_table(path)
         for place, field in enumerate(table.schema):
+            if field.name in wanted:
+                table.column(place).validate(full=True)  # a damaged file can hold text that is not UTF-8
             # Cell by cell: pandas would choose one format for all from what the others hold.
             if pa.types.is_temporal(field.type):
                 cells = table.column(place).cast(pa.int64() if pa.types.is_duration(field.type) else pa.string())
                 table = table.set_column(place, field.name, cells)
+            elif field.name in wanted and (pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type)):
+                # Text in UTF-8, or refused here.
+                table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
         frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
         return frame
     except (pa.ArrowException, ValueError, OSError):

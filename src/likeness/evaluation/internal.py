@@ -126,7 +126,8 @@ def evaluate(
     score_table = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
 
     out = Path(out_dir)
-    out.mkdir(parents=True, exist_ok=True, mode=0o700)
+    out.mkdir(parents=True, exist_ok=True)
+    out.chmod(0o700)  # also where it was there already
     (out / "scores.csv").write_bytes(padded_csv(score_table))
     (out / "marginals.csv").write_bytes(padded_csv(view.marginals))
     (out / "row_counts.csv").write_bytes(padded_csv(by_rows))

@@ -1,0 +1,392 @@
+"""White-box audit of the door: every query of every method, both adjacencies, the worst record there is.
+
+Run: ``python -m benchmarks.audit [--draws 200000] [--epsilon 10] [--only QUERY]``. Fills docs/AUDIT.md.
+
+For each query two neighboring tables pass the real door, ledger and all, and what it computed on the way (scale,
+receipt) is caught. Then ONE exact sum of either table is noised again and again by the door's own code, and a lower
+bound on ε is computed from the best test of "which table was it?". The bound must stay below the claim, and, so that
+the audit is known to see something, come near to it. Tables are made up; nothing here is tuned.
+
+*Canary.* A guarantee speaks of the worst record, and real maps do not always reach their bound (two characteristic
+functions are never opposite). So each query is audited twice: with its own map (exact sums only: how far apart do
+neighbors get, and is it within the sensitivity?) and with a canary in its place, a map with the same parts that stands
+at the bound.
+
+*Statistic.* For noise N(0, σ²) on every coordinate and sums v apart, the likelihood ratio is a function of ⟨y − f, v⟩
+alone. Coordinates where v is 0 have the same, independent noise under both tables and drop out of it, so only the
+others are noised: the test is the most powerful one on the whole release.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import math
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
+from likeness.bounds import Part
+from likeness.data.layout import Layout
+from likeness.data.schema import Schema
+from likeness.features import CellMap, FeatureMap
+from likeness.methods import METHODS, Context
+from likeness.params import build, load_params
+from likeness.privacy.accountant import compose
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.home import Home
+from likeness.privacy.ledger import Ledger
+from likeness.privacy.plan import Plan, QueryShare, make_plan
+from likeness.release import door
+from likeness.release.lattice_sum import lattice_sum
+from likeness.release.query import Query
+from likeness.release.released import Released, from_bytes
+from likeness.release.request import Dataset
+from likeness.release.terms import BucketPairs, PositionPairs, Records
+
+SCHEMA = Schema.from_dict(
+    {
+        "name": "audit",
+        "source": "made up",
+        "task": "classification",
+        "label": "y",
+        "columns": {
+            "a": {"kind": "numeric", "lower": 0, "upper": 1},
+            "b": {"kind": "integer", "lower": 0, "upper": 9},
+            "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
+            "y": {"kind": "categorical", "categories": ["no", "yes"]},
+        },
+    },
+    "audit.yaml",
+)
+EPSILON, DELTA = 10.0, 1e-5
+LARGE_DELTA = 0.3  # where a bound without assumptions can be tight
+ALARM = 1e-7  # of each test: that it refutes a true claim
+POWER = 0.8  # of the tight ε, to be reached by the lower bound
+_BACKGROUNDS = (2, 40)
+
+Pair = tuple[Records, Records]
+
+
+@dataclasses.dataclass(frozen=True)
+class Canary:
+    """A map with the parts of another that stands at their bounds: in one place for x₁ < ½, in another otherwise.
+
+    The two are as far apart as the parts allow: opposite where signs are free, orthogonal where they are not, at 0 and
+    at the bound where there is one coordinate.
+    """
+
+    like: FeatureMap
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Those of the other map."""
+        return tuple(self.like.parts)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """Map inputs (n, d) to features (n, width)."""
+        second, blocks = x[:, 0] >= 0.5, []
+        for part in self.parts:
+            block = x.new_zeros(len(x), part.width)
+            length = math.sqrt(part.norm_bound_squared)
+            block[~second, 0] = length
+            if not part.nonnegative:
+                block[second, 0] = -length
+            elif part.width > 1:
+                block[second, 1] = length
+            blocks.append(block)
+        return torch.cat(blocks, dim=1)
+
+    def spec(self) -> dict[str, Any]:
+        """Says that it is no map of the product."""
+        return {"map": "canary", "like": self.like.spec()}
+
+
+class CanaryCells(Canary):
+    """The same for maps that name cells; a place outside its part counts nothing."""
+
+    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Coordinate within each part, shape (n, parts)."""
+        return np.repeat((x[:, :1] >= 0.5).astype(np.int64), len(self.parts), axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One query under one adjacency. ``twin`` is what is asked of the neighboring table: the same, unless at fault."""
+
+    name: str
+    adjacency: Adjacency
+    query: Query
+    twin: Query
+
+    @property
+    def canary(self) -> "Case":
+        """The same bounds, reached."""
+        kind = CanaryCells if isinstance(self.query.feature, CellMap) else Canary
+        query = dataclasses.replace(self.query, feature=kind(self.query.feature))
+        return Case(f"{self.name} at its bound", self.adjacency, query, query)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What an audit of one case found.
+
+    Attributes:
+        reached: distance of the two sums over the claimed sensitivity. claimed: ε that the account states (Rényi).
+        tight: ε of a Gaussian of the claimed scale, exact; what is left below ``claimed`` is the conversion's slack.
+        lower: bound on ε at the plan's δ from error rates; lower_free: without assumptions, at ``LARGE_DELTA``, where
+            the tight one is ``tight_free``. failures: what does not hold; empty if all does.
+    """
+
+    case: Case
+    reached: float
+    claimed: float
+    tight: float
+    lower: float
+    tight_free: float
+    lower_free: float
+    draws: int
+    failures: tuple[str, ...]
+
+
+def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
+    """Every query of the methods, each question once, under both adjacencies; settings as shipped."""
+    found: dict[str, Case] = {}
+    sections = load_params(Path(__file__).parents[1] / "params.yaml").sections
+    for name in names:
+        method = build(METHODS[name], sections[name], name)
+        for adjacency in Adjacency:
+            rows = table(40, 0)
+            count = len(rows.x) if adjacency is Adjacency.REPLACE_ONE else None
+            context = Context(SCHEMA, str(adjacency), count, seed=0)
+            plan = make_plan(
+                method=name,
+                identity="people",
+                shares=method.shares(),
+                epsilon=EPSILON,
+                delta=DELTA,
+                adjacency=adjacency,
+                num_records=count,
+            )
+            auxiliary: dict[str, Released] = {}
+            queries = method.auxiliary_queries(context)
+            with temporary_ledger(adjacency) as ledger:
+                for query in queries:
+                    data = door.release(query, plan, Dataset("people", "rows"), ledger, lambda rows=rows: [rows])
+                    auxiliary[query.name] = from_bytes(data, query.name)
+            for query in [*queries, method.embedding_query(context, auxiliary)]:
+                key = f"{adjacency} {query.spec()} {query.num_groups}"
+                found.setdefault(key, Case(f"{name} {query.name}", adjacency, query, query))
+    return list(found.values())
+
+
+def audit(case: Case, draws: int = 0, epsilon: float = EPSILON, alarm: float = ALARM) -> Finding:
+    """Send the worst neighboring tables through the door, and judge.
+
+    Args:
+        draws: of the statistic, under either table; 0: only what two exact sums and three releases tell.
+    """
+    failures: list[str] = []
+    pair = worst_pair(case)
+    first, second = (_exact(query, records) for query, records in zip((case.query, case.twin), pair, strict=True))
+    moved = (second - first).ravel()
+    seen = [
+        _through_the_door(case, query, records, slot, epsilon)
+        for query, records, slot in ((case.query, pair[0], "1"), (case.query, pair[0], "2"), (case.twin, pair[1], "3"))
+    ]
+    receipts = [one.released.receipt for one in seen]
+    claim = receipts[0]
+    distance = math.sqrt(sum(int(step) ** 2 for step in moved))
+    allowed = claim.sensitivity * 2.0**claim.lattice_bits
+    if distance > allowed * (1 + 1e-12):
+        failures.append(f"neighbors lie {distance / allowed:.6g} times the sensitivity apart")
+    if len({(one.noise_scale, str(one.feature)) for one in receipts}) > 1:
+        failures.append("the neighboring table is asked another question, or at another scale")
+    noises = [one.released.lattice - exact for one, exact in zip(seen, (first, first, second), strict=True)]
+    if any((noises[i] == noises[j]).mean() > 0.5 for i, j in ((0, 1), (0, 2), (1, 2)) if noises[i].size):
+        failures.append("two releases carry the same noise")
+    if np.logical_and.reduce([noise == 0 for noise in noises]).any():
+        failures.append("a coordinate carries no noise")
+    mu = 1 / claim.noise_multiplier
+    claimed = compose([claim], DELTA).epsilon_rdp
+    unit = [noise.ravel() / claim.noise_scale for noise in noises]
+    lower = lower_free = 0.0
+    support = np.flatnonzero(moved)
+    if draws and len(support):
+        again = [one.again(exact.ravel()[support], draws) for one, exact in ((seen[0], first), (seen[2], second))]
+        direction = moved[support] / distance
+        # The statistic: the sum's place between the two tables, 0 at the first and Δ/σ at the second.
+        without, present = ((values - first.ravel()[support]) / claim.noise_scale @ direction for values in again)
+        lower = tight_epsilon(mu_lower(without, present, alarm), DELTA)
+        lower_free = epsilon_lower(without, present, LARGE_DELTA, alarm)
+        exact_sums = (first.ravel()[support], second.ravel()[support])
+        unit += [((v - e) / claim.noise_scale).ravel() for v, e in zip(again, exact_sums, strict=True)]
+    for place, own in enumerate(unit):
+        if not variance_is(own, alarm / len(unit)):
+            failures.append(f"the noise of draw {place + 1} is {np.sqrt(np.mean(own**2)):.4f} of its claimed scale")
+    tight, tight_free = tight_epsilon(mu, DELTA), tight_epsilon(mu, LARGE_DELTA)
+    if lower > tight:
+        failures.append(f"epsilon is at least {lower:.4g} at delta {DELTA:g}, the noise is said to give {tight:.4g}")
+    if lower_free > tight_free:
+        failures.append(
+            f"epsilon is at least {lower_free:.4g} at delta {LARGE_DELTA:g}, the noise is said to give {tight_free:.4g}"
+        )
+    if claimed > epsilon * (1 + 1e-9) or claimed < tight:
+        failures.append(f"the account states epsilon {claimed:.6g} for a plan of {epsilon:g}, exactly {tight:.6g}")
+    return Finding(
+        case, distance / allowed, claimed, tight, lower, tight_free, lower_free, draws, tuple(dict.fromkeys(failures))
+    )
+
+
+def worst_pair(case: Case) -> Pair:
+    """The neighboring tables, of many tried, whose exact sums are farthest apart."""
+    best, farthest = None, -1
+    for background in (_row(_corners(), 0), *(table(size, size) for size in _BACKGROUNDS)):
+        longer = [_joined(_row(_corners(), place), background) for place in range(len(_corners().x))]
+        shorter = [background] if case.adjacency is Adjacency.ADD_REMOVE_ONE else longer
+        firsts = [_exact(case.query, records) for records in shorter]
+        seconds = firsts if shorter is longer and case.twin is case.query else None
+        seconds = seconds or [_exact(case.twin, records) for records in longer]
+        for one, first in zip(shorter, firsts, strict=True):
+            for other, second in zip(longer, seconds, strict=True):
+                distance = sum(int(step) ** 2 for step in (second - first).ravel() if step)
+                if distance > farthest:
+                    best, farthest = (one, other), distance
+    assert best is not None
+    return best
+
+
+def _corners() -> Records:
+    """Records at the corners of the domain: both ends of the first number in either class."""
+    layout = Layout.from_schema(SCHEMA)
+    x = np.zeros((8, layout.width))
+    x[:, 0], x[:, 1] = [0, 1] * 4, [0, 1, 1, 0, 0, 1, 1, 0]
+    x[np.arange(8), layout.width - 3 + np.array([0, 2, 1, 0, 2, 0, 0, 1])] = 1
+    return Records(x, np.array([0, 0, 1, 1] * 2, dtype=np.int64))
+
+
+def table(rows: int, seed: int) -> Records:
+    """Made-up rows; the first coordinate of all is below ½, so that a canary can be told from them."""
+    generator = np.random.default_rng(seed)
+    layout = Layout.from_schema(SCHEMA)
+    x = np.zeros((rows, layout.width))
+    x[:, :2] = generator.random((rows, 2)) * [0.4, 1]
+    x[np.arange(rows), layout.width - 3 + generator.integers(0, 3, rows)] = 1
+    return Records(x, generator.integers(0, 2, rows))
+
+
+def _row(records: Records, place: int) -> Records:
+    return Records(records.x[place : place + 1], records.labels[place : place + 1])
+
+
+def _joined(one: Records, others: Records) -> Records:
+    return Records(np.concatenate([one.x, others.x]), np.concatenate([one.labels, others.labels]))
+
+
+def _pinned(query: Query, records: Records) -> Query:
+    """The worst case over secret dice and rooms: all records in one bucket, the last ones keep their dice.
+
+    What holds for every throw of the dice holds for their mixture (:class:`BucketPairs`).
+    """
+    count = len(records.x)
+    if isinstance(query.terms, BucketPairs):
+        buckets = query.terms.num_buckets
+        dice = (np.arange(1_000 - count, 1_000, dtype=np.uint64) * np.uint64(buckets)).astype("<u8")
+        return dataclasses.replace(query, terms=dataclasses.replace(query.terms, dice=lambda number: dice[:number]))
+    if isinstance(query.terms, PositionPairs):
+        return dataclasses.replace(query, terms=dataclasses.replace(query.terms, num_rooms=1))
+    return query
+
+
+def _exact(query: Query, records: Records) -> NDArray[np.int64]:
+    return lattice_sum(_pinned(query, records), [records])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Seen:
+    """One release, and the call by which the door drew it."""
+
+    released: Released
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+    def again(self, exact: NDArray[np.int64], draws: int) -> NDArray[np.int64]:
+        """Noise one exact vector many times, by the same call of the door; shape (draws, coordinates)."""
+        many = np.tile(exact, (draws, 1))
+        with mock.patch.object(door, "lattice_sum", lambda query, records: many):
+            noisy: NDArray[np.int64] = door._draw(*self.arguments, **self.keywords).lattice
+        return noisy
+
+
+def _through_the_door(case: Case, query: Query, records: Records, slot: str, epsilon: float) -> _Seen:
+    """A whole release in a ledger of its own."""
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    draw = door._draw
+
+    def spy(*arguments: Any, **keywords: Any) -> Released:
+        calls.append((arguments, keywords))
+        return draw(*arguments, **keywords)
+
+    with temporary_ledger(case.adjacency) as ledger, mock.patch.object(door, "_draw", spy):
+        plan = plan_of(case, len(records.x), epsilon)
+        data = door.release(_pinned(query, records), plan, Dataset("people", "rows", slot), ledger, lambda: [records])
+    return _Seen(from_bytes(data, case.name), *calls[0])
+
+
+def plan_of(case: Case, rows: int, epsilon: float) -> Plan:
+    """The whole budget for this query."""
+    return make_plan(
+        method="audit",
+        identity="people",
+        shares=[QueryShare(case.query.name, case.query.stage, 1.0)],
+        epsilon=epsilon,
+        delta=DELTA,
+        adjacency=case.adjacency,
+        num_records=rows if case.adjacency is Adjacency.REPLACE_ONE else None,
+    )
+
+
+@contextlib.contextmanager
+def temporary_ledger(adjacency: Adjacency) -> Iterator[Ledger]:
+    """A ledger that nobody else uses, with room for everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger.create(Home(Path(folder) / "ledger", Path(folder) / "anchor"))
+        ledger.declare_identity("people", adjacency, 1e3, DELTA)
+        yield ledger
+
+
+def main() -> int:
+    """Audit all, print a table; 1 if something does not hold or the audit was blind."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=200_000)
+    parser.add_argument("--epsilon", type=float, default=EPSILON)
+    parser.add_argument("--only", help="part of a query's name")
+    arguments = parser.parse_args()
+    head = ["query", "adjacency", "reached", "ε claimed", "ε tight", "ε at least", "of tight"]
+    head += [f"ε tight, δ = {LARGE_DELTA}", "at least", "of tight", "verdict"]
+    print("| " + " | ".join(head) + " |")
+    print("| --- | --- |" + " ---: |" * 8 + " --- |", flush=True)
+    wrong = False
+    for case in cases():
+        if arguments.only and arguments.only not in case.name:
+            continue
+        own = audit(case, 0, arguments.epsilon)
+        found = audit(case.canary, arguments.draws, arguments.epsilon)
+        failures = [*own.failures, *found.failures]
+        failures += ["blind"] * (found.lower < POWER * found.tight)
+        wrong |= bool(failures)
+        cells = [case.name, str(case.adjacency), f"{own.reached:.3f}", f"{found.claimed:.3f}", f"{found.tight:.3f}"]
+        cells += [f"{found.lower:.3f}", f"{found.lower / found.tight:.0%}", f"{found.tight_free:.3f}"]
+        cells += [f"{found.lower_free:.3f}", f"{found.lower_free / max(found.tight_free, 1e-9):.0%}"]
+        print("| " + " | ".join([*cells, "; ".join(failures) or "holds"]) + " |", flush=True)
+    return int(wrong)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

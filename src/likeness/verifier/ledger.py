@@ -1,0 +1,65 @@
+"""The ledger's extract: its links, and the entries of the releases."""
+
+import math
+
+from likeness import bundle as names
+from likeness.canonical import sha256_bytes, sha256_json
+from likeness.data.layout import encoding_digest
+from likeness.data.schema import Schema
+from likeness.privacy.calibration import epsilon_of_rho
+from likeness.release.request import REQUEST_KEYS
+from likeness.verifier.files import Bundle
+from likeness.verifier.verdict import require
+
+_EXACT = 1e-9
+_CLOSE = 1e-3
+
+
+def chain(bundle: Bundle) -> str:
+    """Links and digests of the ledger's extract."""
+    records = bundle.chain()
+    previous, whole = "0" * 64, 0
+    for place, record in enumerate(records, start=1):
+        linked = record["seq"] == place and record["previous"] == previous
+        require(linked, f"the chain is broken at record {place}")
+        if "body" in record:
+            parts = [record[name] for name in ("seq", "time", "kind", "body", "previous")]
+            require(sha256_json(parts) == record["digest"], f"record {place} was edited")
+            whole += 1
+        previous = record["digest"]
+    return f"{len(records)} records linked, {whole} of them whole; head {previous[:16]}"
+
+
+def entries(bundle: Bundle) -> str:
+    """Each release was reserved at its cost before it was committed, under a key that says what was asked."""
+    records = [record for record in bundle.chain() if "body" in record]
+    privacy = bundle.json(names.PRIVACY)
+    reserved = {r["body"]["key"]: r for r in records if r["kind"] == "reserve"}
+    committed = {r["body"]["key"]: r for r in records if r["kind"] == "commit"}
+    encoding = encoding_digest(Schema.load(bundle.folder / names.SCHEMA))
+    for name, one in bundle.released().items():
+        receipt = one.receipt
+        require(receipt.key in reserved and receipt.key in committed, f"{name}: no entry in the ledger")
+        entry, commit = reserved[receipt.key], committed[receipt.key]
+        require(entry["seq"] == receipt.ledger_seq < commit["seq"], f"{name}: entries in another order")
+        require(commit["body"]["sha256"] == sha256_bytes((bundle.folder / name).read_bytes()), f"{name}: other bytes")
+        require(math.isclose(entry["body"]["rho"], receipt.rho, rel_tol=_EXACT), f"{name}: another cost")
+        require(
+            sha256_json({key: entry["body"][key] for key in REQUEST_KEYS}) == receipt.key,
+            f"{name}: another request",
+        )
+        same = all(entry["body"][key] == getattr(receipt, key) for key in ("identity", "digest", "slot", "adjacency"))
+        require(same and entry["body"]["feature"] == dict(receipt.feature), f"{name}: reserved for something else")
+        require(entry["body"]["encoding"] == encoding, f"{name}: released for another schema than {names.SCHEMA}")
+    spent = math.fsum(
+        float(r["body"]["rho"]) for r in reserved.values() if r["body"]["identity"] == privacy["identity"]
+    )
+    told = float(privacy["ledger"]["lifetime"]["spent_rho"])
+    require(math.isclose(spent, told, rel_tol=_EXACT), f"lifetime rho is {spent:.6g}, the account says {told:.6g}")
+    lifetime = privacy["ledger"]["lifetime"]
+    cap = [r["body"] for r in records if r["kind"] == "cap" and r["body"]["identity"] == privacy["identity"]][-1]
+    told_cap = {"epsilon": float(lifetime["cap_epsilon"]), "delta": float(lifetime["cap_delta"])}
+    require(all(float(cap[key]) == told_cap[key] for key in told_cap), "another lifetime cap than the ledger's")
+    epsilon = epsilon_of_rho(spent, told_cap["delta"])
+    require(math.isclose(epsilon, float(lifetime["spent_epsilon"]), rel_tol=_CLOSE), "another lifetime epsilon")
+    return f"{len(bundle.released())} releases entered; lifetime rho of these people {spent:.6g}"

@@ -1,0 +1,108 @@
+"""What receipts claim, from their maps, and what the account makes of them."""
+
+import math
+
+from likeness import bundle as names
+from likeness.canonical import sha256_bytes
+from likeness.features import from_spec
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.receipt import MECHANISM, Receipt
+from likeness.release.query import Query
+from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Terms
+from likeness.verifier.files import Bundle
+from likeness.verifier.verdict import Untestable, Wrong, require
+
+_EXACT = 1e-9
+_CLOSE = 1e-3  # dp-accounting searches a grid of orders
+
+
+def sensitivity(bundle: Bundle) -> str:
+    """Every receipt's sensitivity, noise and cost, from the map's specification and the adjacency."""
+    for name, released in bundle.released().items():
+        receipt, query = released.receipt, query_again(released.receipt)
+        squared = query.sensitivity_squared(Adjacency(receipt.adjacency))
+        own = {
+            "lattice_bits": (query.lattice_bits, receipt.lattice_bits),
+            "dimension": (query.dimension, receipt.dimension),
+            "sensitivity": (math.sqrt(squared) * 2.0**-query.lattice_bits, receipt.sensitivity),
+            "noise_scale": (receipt.noise_multiplier * math.sqrt(squared), receipt.noise_scale),
+            "rho": (squared / (2 * receipt.noise_scale**2), receipt.rho),
+        }
+        for field, (expected, told) in own.items():
+            require(math.isclose(expected, told, rel_tol=_EXACT), f"{name}: {field} is {told:.9g}, not {expected:.9g}")
+        require(receipt.change == str(query.terms.change(Adjacency(receipt.adjacency))), f"{name}: change is wrong")
+        require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is not known")
+    return f"{len(bundle.released())} receipts agree with their maps"
+
+
+def epsilon(bundle: Bundle) -> str:
+    """ε of all receipts by dp-accounting: privacy loss distributions from below, Rényi orders at the same value."""
+    try:
+        import dp_accounting
+    except ImportError:
+        raise Untestable("dp-accounting is not installed: pip install dp-accounting") from None
+    privacy = bundle.json(names.PRIVACY)
+    claim, delta = float(privacy["total"]["epsilon_rdp"]), float(privacy["total"]["delta"])
+    require(claim <= float(privacy["target"]["epsilon"]) * (1 + _EXACT), "the claim exceeds the target")
+    multipliers = [released.receipt.noise_multiplier for released in bundle.released().values()]
+    require(all(0 < multiplier < math.inf for multiplier in multipliers), "a release has no noise")
+    orders = [1 + math.exp(step / 100) for step in range(-300, 900)]
+    renyi, tight = dp_accounting.rdp.RdpAccountant(orders), dp_accounting.pld.PLDAccountant()
+    for multiplier in multipliers:
+        event = dp_accounting.GaussianDpEvent(multiplier)
+        renyi.compose(event)
+        tight.compose(event)
+    upper, lower = float(renyi.get_epsilon(delta)), float(tight.get_epsilon(delta))
+    require(claim >= lower, f"the claim {claim:.6g} is below what the noise gives, {lower:.6g}")
+    require(math.isclose(claim, upper, rel_tol=_CLOSE), f"the claim {claim:.6g} is not what receipts give: {upper:.6g}")
+    return f"epsilon {claim:.6g} at delta {delta:g}; dp-accounting: {upper:.6g} by Rényi, {lower:.6g} by privacy loss"
+
+
+def account(bundle: Bundle) -> str:
+    """privacy.json says of every query what its receipt says, and the plan is the same."""
+    privacy, released = bundle.json(names.PRIVACY), bundle.released()
+    require(privacy["private"] is True, "the run is not private")
+    queries = {query["query"]: query for query in privacy["queries"]}
+    require(set(queries) == {one.receipt.query for one in released.values()}, "other queries than the receipts")
+    rho = 0.0
+    for name, one in released.items():
+        receipt, told = one.receipt, queries[one.receipt.query]
+        rho += receipt.rho
+        same = {
+            "map": dict(receipt.feature),
+            "sensitivity": receipt.sensitivity,
+            "noise_multiplier": receipt.noise_multiplier,
+            "rho": receipt.rho,
+            "ledger_seq": receipt.ledger_seq,
+            "sha256": sha256_bytes((bundle.folder / name).read_bytes()),
+        }
+        for field, value in same.items():
+            require(told[field] == value, f"{receipt.query}: {field} is not that of the receipt")
+        for field in ("identity", "adjacency"):
+            require(privacy[field] == getattr(receipt, field), f"{receipt.query}: another {field}")
+    require(len({one.receipt.digest for one in released.values()}) == 1, "releases of different rows")
+    require(math.isclose(privacy["total"]["rho"], rho, rel_tol=_EXACT), "the total rho is not the receipts' sum")
+    plan = bundle.json(names.PLAN_FILE)
+    planned = {query["query"]: float(query["noise_multiplier"]) for query in plan["queries"]}
+    for one in released.values():
+        told_noise = planned.get(one.receipt.query, 0.0)
+        require(math.isclose(told_noise, one.receipt.noise_multiplier, rel_tol=_EXACT), "the plan has other noise")
+    return f"{len(queries)} queries as in their receipts, total rho {rho:.6g}"
+
+
+def query_again(receipt: Receipt) -> Query:
+    """The query again, from its public specification."""
+    spec = dict(receipt.feature)
+    kind = spec.pop("terms", None)
+    terms: Terms
+    if kind == "each_record":
+        terms = EachRecord()
+    elif kind == "bucket_pairs":
+        terms = BucketPairs(int(spec.pop("num_buckets")))
+    elif kind == "position_pairs":
+        terms = PositionPairs(int(spec.pop("num_rooms")), int(spec.pop("seed")))
+    else:
+        raise Wrong(f"{receipt.query}: terms '{kind}' are not known")
+    query = Query(receipt.query, receipt.stage, from_spec(spec), receipt.num_groups, terms)
+    require(query.spec() == dict(receipt.feature), f"{receipt.query}: the specification does not build itself again")
+    return query

@@ -1,0 +1,133 @@
+"""No file format that runs code when it is read, and private folders that only their owner may enter."""
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+from likeness import stage
+from likeness.data.tables import make_private_folder
+from likeness.params import Params
+from likeness.privacy.home import Home
+from likeness.privacy.ledger import Ledger
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("src", "stages", "flows", "benchmarks", "scripts")
+FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "shelve", "marshal", "jsonpickle"}
+ATTRIBUTES = {"read_pickle", "to_pickle", "pickle"}
+TORCH = {"load", "save"}  # torch's own format is pickle
+
+
+def offenses(source: str) -> list[str]:
+    """Where a source reads or writes pickle, in any of its disguises."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name.split(".")[0] for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [(node.module or "").split(".")[0], *(alias.name for alias in node.names)]
+            if node.module == "torch":
+                found += [f"line {node.lineno}: torch.{a.name}" for a in node.names if a.name in TORCH]
+        elif isinstance(node, ast.Attribute):
+            of_torch = isinstance(node.value, ast.Name) and node.value.id == "torch" and node.attr in TORCH
+            found += [f"line {node.lineno}: {node.attr}"] * (node.attr in ATTRIBUTES or of_torch)
+        elif isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+            right = isinstance(node.value, ast.Constant) and node.value.value is False
+            found += [] if right else [f"line {node.value.lineno}: allow_pickle"]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "__import__":
+            found.append(f"line {node.lineno}: __import__")
+        found += [f"line {node.lineno}: {name}" for name in names if name in MODULES]
+    return found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "import joblib.externals",
+        "from pickle import loads",
+        "from sklearn.externals import joblib",
+        "torch.load('x')",
+        "from torch import load",
+        "np.load('x', allow_pickle=True)",
+        "np.load('x', allow_pickle=flag)",
+        "table.to_pickle('x')",
+        "pd.read_pickle('x')",
+        "__import__('pickle')",
+    ],
+)
+def test_every_disguise_is_found(source: str) -> None:
+    assert offenses(source)
+
+
+def test_pickle_appears_nowhere() -> None:
+    assert len(FILES) > 100
+    found = {str(path.relative_to(ROOT)): offenses(path.read_text()) for path in FILES}
+    assert {name: where for name, where in found.items() if where} == {}
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_private_folders_are_for_their_owner_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the umask, and also where the folder was there before with another mode."""
+    before = os.umask(0)
+    try:
+        made = tmp_path / "made"
+        make_private_folder(made)
+        there = tmp_path / "there"
+        there.mkdir(mode=0o777)
+        make_private_folder(there)
+        home = Home(tmp_path / "ledger", tmp_path / "anchor")
+        Ledger.create(home)
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
+
+        def broken(params: Params) -> None:
+            raise RuntimeError("Xq7Secret")
+
+        with pytest.raises(SystemExit):
+            stage.run_stage("broken", broken)
+    finally:
+        os.umask(before)
+    folders = [made, there, home.path, home.releases, home.staging, home.locks]
+    folders += [tmp_path / "data/private", tmp_path / "data/private/errors"]
+    assert {str(path): oct(mode(path)) for path in folders if mode(path) != 0o700} == {}
+    files = [home.database, home.key_file, tmp_path / "data/private/errors/broken.txt"]
+    assert {str(path): oct(mode(path)) for path in files if mode(path) != 0o600} == {}
+
+
+def test_a_full_disk_is_told_in_plain_words_and_nothing_else_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import errno
+    import sqlite3
+
+    from sqlalchemy.exc import IntegrityError, OperationalError
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
+    statement, values = "INSERT INTO records", ("Xq7Secret",)
+    cases: list[tuple[Exception, int, str]] = [
+        (OSError(errno.ENOSPC, "No space left on device", "ledger/x"), 2, "ledger/x cannot be written (No space left"),
+        (OSError(errno.EROFS, "Read-only file system"), 2, "a file cannot be written (Read-only file system)"),
+        (OperationalError(statement, values, sqlite3.OperationalError("database or disk is full")), 2, "disk is full"),
+        (IntegrityError(statement, values, sqlite3.IntegrityError("Xq7Secret")), 3, "unexpected IntegrityError"),
+        (OSError(errno.EINVAL, "Xq7Secret"), 3, "unexpected OSError"),
+        (ValueError("Xq7Secret"), 3, "unexpected ValueError"),
+    ]
+    for error, code, told in cases:
+
+        def fail(params: Params, error: Exception = error) -> None:
+            raise error
+
+        with pytest.raises(SystemExit) as ended:
+            stage.run_stage("s", fail)
+        output = capsys.readouterr()
+        assert ended.value.code == code and told in output.err
+        assert "Xq7Secret" not in output.err + output.out and "Traceback" not in output.err
+    assert (tmp_path / "data/private/errors/s.txt").exists()

@@ -1,0 +1,99 @@
+"""A short fault campaign (docs/FAULTS.md has the long one), and proof that its rules notice a broken promise."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+from small_project import ROOT
+
+KINDS = [
+    "kill -9, stages",
+    "SIGTERM, stages",
+    "file size limit",
+    "race of 2",
+    "restored ledger",
+    "clock set back",
+    "damaged file",
+    "edited ledger",
+]
+
+
+def python(*words: str) -> str:
+    """A process of its own: the campaign forks, which a process with threads should not."""
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300
+    )
+    return done.stdout
+
+
+def test_a_few_faults_of_each_kind_break_no_promise(tmp_path: Path) -> None:
+    results = tmp_path / "faults.csv"
+    chosen = [word for kind in KINDS for word in ("--only", kind)]
+    output = python("-m", "benchmarks.faults", "--results", str(results), "--kills", "3", "--most", "1", *chosen)
+    found = pd.read_csv(results)
+    assert list(found["kind"]) == ["kill -9, stages"] * 3 + KINDS[1:], output
+    assert found["broken"].isna().all(), found["broken"].dropna().tolist()
+
+
+PLANTED = """
+import shutil, sys
+from pathlib import Path
+from benchmarks.fault_field import Field, preload, spend
+
+preload()
+from likeness.privacy.ledger import Ledger
+from likeness.release import door
+
+field = Field.make(Path(sys.argv[1]), 1.0, 100.0)
+assert field.recovered(1.0) == [], field.recovered(1.0)
+
+print("CAP", field.broken_rules(1e-6))
+
+stored = next((field.home / "releases").iterdir())
+shutil.copy(stored, stored.with_name("0" * 64 + ".safetensors"))
+print("STRAY", field.broken_rules(1.0))
+stored.with_name("0" * 64 + ".safetensors").unlink()
+
+path = next(path for path in (field.root / "data/released").rglob("*.safetensors"))
+data = path.read_bytes()
+path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+print("FOREIGN", field.broken_rules(1.0))
+path.write_bytes(data)
+
+honest = door._stored
+door._stored = lambda ledger, key, sha256: honest(ledger, key, sha256)[:-8] + b"8 bytes!"
+print("OTHER", field.recovered(1.0))
+door._stored = honest
+
+field.set(ledger__slot="again")
+find, commit = Ledger.find, Ledger.commit
+Ledger.commit = lambda self, key, sha256: None
+print("UNCOMMITTED", field.recovered(1.0))
+Ledger.commit = commit
+
+def untold(*arguments, **keywords):
+    raise RuntimeError("something")
+door.lattice_sum = untold
+field.set(ledger__slot="untold")
+print("UNCLEAR", field.spend().clear)
+(field.home / "ledger.sqlite").unlink()
+print("LOST", field.broken_rules(1.0))
+"""
+
+
+def test_the_rules_notice_broken_promises(tmp_path: Path) -> None:
+    output = python("-c", PLANTED, str(tmp_path / "field"))
+    told = dict(line.split(" ", 1) for line in output.splitlines() if line.split(" ")[0].isupper())
+    expected = {
+        "CAP": "the cap is 1e-06",
+        "STRAY": "a published file without its entry",
+        "FOREIGN": "is a whole release without an entry",
+        "OTHER": "not the bytes that the ledger committed",
+        "UNCOMMITTED": "is a whole release without an entry",
+        "UNCLEAR": "False",
+        "LOST": "the ledger does not open",
+    }
+    assert set(told) == set(expected), output
+    for name, text in expected.items():
+        assert text in told[name], f"{name}: {told[name]}"

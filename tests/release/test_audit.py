@@ -1,0 +1,176 @@
+"""The audit of the door: every query holds and the audit sees it; every planted fault is reported.
+
+False alarms: each test inside an audit refutes a true claim with probability at most 1e-7, about ten a query. That the
+bound comes within 20 % of the tight ε fails by chance with probability about 1e-6 a query (five standard deviations of
+the bound at 12,000 draws, simulated).
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.audit import DELTA, POWER, Case, audit, cases
+from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
+from likeness.features import MAPS, CharacteristicFunction, MixedFourierFeatures
+from likeness.methods import METHODS
+from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
+from likeness.privacy.calibration import delta_of_mu
+from likeness.release import door, lattice_sum, query
+from likeness.rng import public
+
+DRAWS, EPSILON = 12_000, 15.0
+FEW = 2_000  # for planted faults: a fault of 10 % of the noise lies nine standard deviations of the test away
+
+
+@pytest.fixture(scope="module")
+def every_case() -> list[Case]:
+    return cases()
+
+
+@pytest.fixture(scope="module")
+def embedding(every_case: list[Case]) -> Case:
+    """PEARL's characteristic function, one record more or less."""
+    return next(c for c in every_case if c.name == "pearl embedding" and c.adjacency is Adjacency.ADD_REMOVE_ONE)
+
+
+def test_every_method_map_and_adjacency_is_audited(every_case: list[Case]) -> None:
+    maps = {str(case.query.feature.spec()["map"]) for case in every_case}
+    assert maps == set(MAPS), "a registered map that no method asks for, or a method that the audit does not reach"
+    assert {case.name.split()[0] for case in every_case} == set(METHODS)
+    for adjacency in Adjacency:
+        assert len([case for case in every_case if case.adjacency is adjacency]) == len(every_case) / 2
+
+
+def test_every_query_holds_with_its_own_map(every_case: list[Case]) -> None:
+    found = [audit(case, epsilon=EPSILON) for case in every_case]
+    assert [(one.case.name, one.failures) for one in found if one.failures] == []
+    assert all(one.reached > 0.6 for one in found), "the tables tried are not the worst ones"
+
+
+def test_every_query_holds_at_its_bound_and_the_audit_comes_near(every_case: list[Case]) -> None:
+    for case in every_case:
+        found = audit(case.canary, DRAWS, EPSILON)
+        assert found.failures == (), case.name
+        assert found.reached == pytest.approx(1, abs=1e-6), case.name
+        assert POWER * found.tight < found.lower < found.tight < found.claimed <= EPSILON, case.name
+
+
+def halve_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
+    def halved(*arguments: Any) -> int:
+        return lattice_sensitivity_squared(*arguments) // 4
+
+    monkeypatch.setattr(query, "lattice_sensitivity_squared", halved)
+
+
+def lower_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = door.add_discrete_gaussian
+    monkeypatch.setattr(door, "add_discrete_gaussian", lambda values, scale: honest(values, 0.9 * scale))
+
+
+def reuse_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seeded(values: np.ndarray, scale: float) -> np.ndarray:
+        return values + np.rint(public(7, "noise").standard_normal(values.shape) * scale).astype(np.int64)
+
+    monkeypatch.setattr(door, "add_discrete_gaussian", seeded)
+
+
+def scale_noise_by_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = door.add_discrete_gaussian
+    largest = 2.0**29
+    monkeypatch.setattr(
+        door,
+        "add_discrete_gaussian",
+        lambda values, scale: honest(values, scale * (1 + min(1.0, float(np.abs(values).max()) / largest))),
+    )
+
+
+def forget_the_noise_of_a_coordinate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a slice had been written one too short."""
+    honest = door.add_discrete_gaussian
+
+    def short(values: np.ndarray, scale: float) -> np.ndarray:
+        return np.concatenate([honest(values[:-1], scale), values[-1:]])
+
+    monkeypatch.setattr(door, "add_discrete_gaussian", short)
+
+
+@pytest.mark.parametrize(
+    ("fault", "report"),
+    [
+        (halve_the_sensitivity, "times the sensitivity apart"),
+        (halve_the_sensitivity, "epsilon is at least"),
+        (lower_the_noise, "of its claimed scale"),
+        (reuse_a_seed, "the same noise"),
+        (scale_noise_by_the_data, "of its claimed scale"),
+        (forget_the_noise_of_a_coordinate, "a coordinate carries no noise"),
+    ],
+)
+def test_a_planted_fault_is_reported(
+    embedding: Case, monkeypatch: pytest.MonkeyPatch, fault: Callable[[pytest.MonkeyPatch], None], report: str
+) -> None:
+    fault(monkeypatch)
+    assert any(report in failure for failure in audit(embedding.canary, FEW, EPSILON).failures)
+
+
+def over_the_bound(feature: CharacteristicFunction, x: torch.Tensor) -> torch.Tensor:
+    """Ten times the features that the parts allow."""
+    angles = x @ feature.frequencies.to(x).T
+    return 10 * torch.cat([angles.cos(), angles.sin()], dim=1)
+
+
+def test_a_map_over_its_bound_is_clipped_and_without_the_clip_it_is_reported(
+    embedding: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CharacteristicFunction, "__call__", over_the_bound)
+    clipped = audit(embedding)
+    assert clipped.failures == () and clipped.reached <= 1
+    monkeypatch.setattr(lattice_sum, "_clip", lambda scaled, bound: np.trunc(scaled).astype(np.int64))
+    assert any("times the sensitivity apart" in failure for failure in audit(embedding).failures)
+
+
+def standardized(feature: CharacteristicFunction, x: torch.Tensor) -> torch.Tensor:
+    """Inputs divided by their own standard deviation: one row more moves the features of all."""
+    angles = (x / (x.std(dim=0) + 1e-3)) @ feature.frequencies.to(x).T
+    return torch.cat([angles.cos(), angles.sin()], dim=1)
+
+
+def test_a_map_with_a_scale_from_the_rows_is_reported(embedding: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CharacteristicFunction, "__call__", standardized)
+    assert any("times the sensitivity apart" in failure for failure in audit(embedding).failures)
+
+
+def test_another_length_scale_on_the_neighboring_table_is_reported(every_case: list[Case]) -> None:
+    """As a median of private distances would give: here one percent longer."""
+    case = next(c for c in every_case if c.name == "merf embedding" and c.adjacency is Adjacency.ADD_REMOVE_ONE)
+    feature = case.query.feature
+    assert isinstance(feature, MixedFourierFeatures)
+    other = dataclasses.replace(feature, lengthscale=1.01 * feature.lengthscale, digest="")
+    found = audit(dataclasses.replace(case, twin=dataclasses.replace(case.query, feature=other)))
+    assert any("another question" in failure for failure in found.failures)
+    assert any("times the sensitivity apart" in failure for failure in found.failures)
+
+
+def test_bounds_hold_and_are_near_on_a_gaussian_that_is_known() -> None:
+    """Public Gaussian draws: a true μ is not refuted, a μ that is 10 % too small is."""
+    generator = public(1, "audit")
+    without, present = generator.standard_normal(200_000), 2.0 + generator.standard_normal(200_000)
+    assert 1.9 < mu_lower(without, present, 1e-7) < 2.0
+    assert 0.8 * tight_epsilon(2.0, 0.3) < epsilon_lower(without, present, 0.3, 1e-7) < tight_epsilon(2.0, 0.3)
+    assert epsilon_lower(without, present, 0.9, 1e-7) == 0.0
+    assert (
+        variance_is(without, 1e-7) and not variance_is(0.97 * without, 1e-7) and not variance_is(without / 0.97, 1e-7)
+    )
+
+
+def test_known_values_of_the_bounds() -> None:
+    # No event in n draws: the rate is below 1 - alarm^(1/n), the exact "rule of three".
+    assert upper_rate(0, 100, 0.05) == pytest.approx(1 - 0.05 ** (1 / 100))
+    assert upper_rate(100, 100, 0.05) == 1.0
+    assert delta_of_mu(tight_epsilon(0.5, DELTA), 0.5) == pytest.approx(DELTA, rel=1e-6)
+    assert tight_epsilon(0.001, 0.5) == 0.0
+    assert math.isclose(tight_epsilon(1.0, 1e-5), 4.3776, rel_tol=1e-3)  # Balle and Wang 2018, σ = 1
