@@ -60,6 +60,7 @@ NETWORK = {"iterations": 300, "batch_size": 256, "hidden": [32, 32]}
 SMALL: dict[str, dict[str, dict[str, object]]] = {
     "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}},
     "merf": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
+    "ntk": {"privatize": {"widths": [60]}, "train": NETWORK},
     "pearl": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
 }
 

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from likeness.errors import ReleaseError
-from likeness.features.base import CellMap, FeatureMap, width
+from likeness.features.base import CellMap, FeatureMap, OuterMap, width
 from likeness.features.characteristic import CharacteristicFunction
 from likeness.features.constant import Constant
 from likeness.features.fourier import MixedFourierFeatures
 from likeness.features.pair_distance import PairDistance
 from likeness.features.pair_marginals import PairMarginals
+from likeness.features.tangent import NetworkTangent
 
 MAPS: dict[str, Callable[..., FeatureMap]] = {
     "characteristic": CharacteristicFunction,
@@ -17,6 +18,7 @@ MAPS: dict[str, Callable[..., FeatureMap]] = {
     "mixed_fourier": MixedFourierFeatures,
     "pair_distance": PairDistance,
     "pair_marginals": PairMarginals,
+    "tangent": NetworkTangent,
 }
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "Constant",
     "FeatureMap",
     "MixedFourierFeatures",
+    "NetworkTangent",
+    "OuterMap",
     "PairDistance",
     "PairMarginals",
     "from_spec",

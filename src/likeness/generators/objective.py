@@ -7,6 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from likeness.features.outer import class_means
 from likeness.rng import public_seed
 
 
@@ -64,8 +65,7 @@ class EmbeddingObjective:
         Args:
             x: relaxed rows in order of class, shape (n, d). counts: rows of each class.
         """
-        features = self.feature(x)
-        means = torch.stack([part.mean(dim=0) for part in torch.split(features, counts)])
+        means = class_means(self.feature, x, counts)
         residuals = self.target - self.class_weights[:, None] * means
         squares = (self.class_scale[:, None] * residuals.square()).sum(dim=0)
         if self.critic is None:
