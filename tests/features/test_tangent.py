@@ -10,7 +10,7 @@ from torch.nn.functional import conv1d, conv2d
 from likeness.errors import ReleaseError
 from likeness.features import Constant, NetworkTangent, from_spec
 from likeness.features.exact import fitting_bits, on_grid, sum_of_squares
-from likeness.features.outer import class_means
+from likeness.features.outer import class_distances, class_means
 from likeness.features.random_network import KERNEL, WEIGHT_BITS, RandomNetwork
 
 NETWORKS = [
@@ -94,6 +94,26 @@ def test_class_means_and_their_gradients_are_those_of_the_features(feature: Netw
         mixing.double() * (class_means(feature, x + moved, counts) - class_means(feature, x - moved, counts))
     ).sum()
     assert slopes[0] is not None and float(numeric) / (2 * step) == pytest.approx(float(slopes[0][3, 2]), abs=1e-3)
+
+
+@EVERY
+@pytest.mark.parametrize("counts", [[2, 4, 1], [30, 1, 90]], ids=["few rows", "many rows"])
+def test_class_distances_and_their_gradients_are_those_of_the_features(
+    feature: NetworkTangent, counts: list[int]
+) -> None:
+    """Few rows go through the products of rows with each other, many through the mean itself."""
+    target = torch.randn(3, feature.parts[0].width, generator=torch.Generator().manual_seed(6)).double() / 10
+    scale = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
+    found = []
+    for closed in (True, False):
+        x = some(feature, sum(counts)).requires_grad_()
+        given = feature if closed else feature.__call__
+        distances = class_distances(given, x, counts, target, scale)
+        (distances * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+        found.append((distances.detach(), x.grad))
+    means = torch.stack([part.mean(dim=0) for part in by_autograd(feature, some(feature, sum(counts))).split(counts)])
+    torch.testing.assert_close(found[0][0], (target - scale[:, None] * means).square().sum(dim=1), rtol=1e-10, atol=0)
+    torch.testing.assert_close(found[0], found[1], rtol=0, atol=1e-10)
 
 
 @EVERY

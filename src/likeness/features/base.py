@@ -52,8 +52,8 @@ class OuterMap(FeatureMap, Protocol):
     def factors(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
         """Factors of each block, shapes (n, a) and (n, b), from inputs (n, d).
 
-        Coordinate i · b + j of a block is ``left[i] · right[j]``. Right factors have norm at most 1, and the squared
-        norms of the left ones sum to at most the part's bound.
+        Coordinate i · b + j of a block is ``left[i] · right[j]``. Left factors have norm at most 1, and the squared
+        norms of the right ones sum to at most the part's bound.
         """
         ...
 

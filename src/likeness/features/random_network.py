@@ -34,7 +34,7 @@ class Layer:
     input_bits: int
     input_bounds: Tensor
 
-    @property
+    @cached_property
     def output_bounds(self) -> Tensor:
         """What each output is at most in absolute value, shape (outputs,)."""
         return self.weights.abs() @ self.input_bounds

@@ -89,9 +89,9 @@ class NetworkTangent:
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """Widths of both factors of each block: convolution, dense layers, output."""
         dense = [tuple(layer.weights.shape) for layer in self.network.dense]
-        blocks = [*dense, (len(self.network.output), 1)]
+        blocks = [*dense, (1, len(self.network.output))]
         if self.network.convolution is not None:
-            blocks.insert(0, (self.network.convolution.weights.numel(), 1))
+            blocks.insert(0, (1, self.network.convolution.weights.numel()))
         return tuple((int(left), int(right)) for left, right in blocks)
 
     @property
@@ -102,7 +102,7 @@ class NetworkTangent:
     def factors(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
         """Factors of each block's outer product, shapes (n, a) and (n, b), from records (n, d).
 
-        The right ones have norm 1; the left ones carry the rest, so that their squares sum to 1.
+        The left ones have norm 1, and no slope in x; the right ones carry the rest, so that their squares sum to 1.
         """
         import torch
 
@@ -111,18 +111,18 @@ class NetworkTangent:
         network = self.network
         found = network.gradients(x)
         layers = list(zip(network.dense, found.signals, network.signal_bounds, found.seen, strict=True))
-        seen = [sum_of_squares(values, layer.input_bounds) for layer, _, _, values in layers]
+        strengths = [sum_of_squares(signal, bounds).clamp(min=_LEAST) for _, signal, bounds, _ in layers]
         total = sum_of_squares(found.last, network.dense[-1].output_bounds)
-        for (_, signal, bounds, _), length in zip(layers, seen, strict=True):
-            total = total + sum_of_squares(signal, bounds) * length
+        for (layer, _, _, values), strength in zip(layers, strengths, strict=True):
+            total = total + strength * sum_of_squares(values, layer.input_bounds)
         if found.kernel is not None:
             total = total + sum_of_squares(found.kernel, network.kernel_bounds)
         norm = total.clamp(min=_LEAST).sqrt()
         one = torch.ones_like(norm)
-        blocks = [] if found.kernel is None else [(found.kernel / norm, one)]
-        for (_, signal, _, values), length in zip(layers, seen, strict=True):
-            blocks.append((signal * (length.sqrt() / norm), values / length.sqrt()))
-        return (*blocks, (found.last / norm, one))
+        blocks = [] if found.kernel is None else [(one, found.kernel / norm)]
+        for (_, signal, _, values), strength in zip(layers, strengths, strict=True):
+            blocks.append((signal / strength.sqrt(), values * (strength.sqrt() / norm)))
+        return (*blocks, (one, found.last / norm))
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to features (n, width): block by block, each row by row of the layer's weights."""

@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from likeness.features.outer import class_means
+from likeness.features.outer import class_distances, class_means
 from likeness.rng import public_seed
 
 
@@ -65,11 +65,12 @@ class EmbeddingObjective:
         Args:
             x: relaxed rows in order of class, shape (n, d). counts: rows of each class.
         """
+        if self.critic is None:
+            distances = class_distances(self.feature, x, counts, self.target, self.class_weights)
+            return (self.class_scale * distances).sum()
         means = class_means(self.feature, x, counts)
         residuals = self.target - self.class_weights[:, None] * means
         squares = (self.class_scale[:, None] * residuals.square()).sum(dim=0)
-        if self.critic is None:
-            return squares.sum()
         loss = (self.critic.weights().detach() * squares).sum()
         # What the batch's own scatter adds to the squares is known; without subtracting it the critic would look where
         # rows scatter, not where they differ. (Privacy noise adds the same everywhere, which weights of mean 1 ignore.)

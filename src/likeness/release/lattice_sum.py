@@ -117,7 +117,7 @@ def outer_lattice(
 
     After this, ``Σ_blocks |left|² |right|²``, the squared norm of the term's lattice vector, is at most
     ``bound_squared``, whatever the map returned: it is computed in integers, which cannot overflow, as each factor
-    obeys a bound of its own (right factors norm 1, left ones that of the part). Truncation toward zero lets no entry
+    obeys a bound of its own (left factors norm 1, right ones that of the part). Truncation toward zero lets no entry
     grow. A value that is not a number or is infinite counts as 0. Lengths are those of integers, so that what happens
     to a row does not depend on its place.
 
@@ -129,10 +129,12 @@ def outer_lattice(
         the same shapes: integers, as float64.
     """
     left_bits = bits // 2
-    right_squared = 4 ** (bits - left_bits)
-    rights = [_shortened((right * 2.0 ** (bits - left_bits),), (1,), right_squared)[0] for _, right in factors]
-    lefts = [_shortened((left * 2.0**left_bits,), (1,), bound_squared // right_squared)[0] for left, _ in factors]
-    lefts = _shortened(lefts, [_squares(right) for right in rights], bound_squared)
+    left_squared = 4**left_bits
+    lefts = [_shortened((left * 2.0**left_bits,), (1,), left_squared)[0] for left, _ in factors]
+    rights = [
+        _shortened((right * 2.0 ** (bits - left_bits),), (1,), bound_squared // left_squared)[0] for _, right in factors
+    ]
+    rights = _shortened(rights, [_squares(left) for left in lefts], bound_squared)
     return list(zip(lefts, rights, strict=True))
 
 
