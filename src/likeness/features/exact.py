@@ -44,7 +44,7 @@ def sum_of_squares(values: Tensor, bounds: Tensor) -> Tensor:
     Args:
         values: shape (n, k). bounds: public, at least ``|values|`` of each coordinate, shape (k,).
     """
-    squares = values.square()
-    if values.dtype == torch.float64:
-        squares = on_grid(squares, fitting_bits(float(bounds.square().sum()), _FLOAT_BITS))
-    return squares.sum(dim=-1, keepdim=True)
+    if values.dtype != torch.float64:
+        return torch.linalg.vecdot(values, values)[..., None]
+    bits = fitting_bits(float(bounds.square().sum()), _FLOAT_BITS)
+    return on_grid(values.square(), bits).sum(dim=-1, keepdim=True)

@@ -117,12 +117,12 @@ class NetworkTangent:
             total = total + strength * sum_of_squares(values, layer.input_bounds)
         if found.kernel is not None:
             total = total + sum_of_squares(found.kernel, network.kernel_bounds)
-        norm = total.clamp(min=_LEAST).sqrt()
-        one = torch.ones_like(norm)
-        blocks = [] if found.kernel is None else [(one, found.kernel / norm)]
+        inverse = 1 / total.clamp(min=_LEAST).sqrt()
+        one = torch.ones_like(inverse)
+        blocks = [] if found.kernel is None else [(one, found.kernel * inverse)]
         for (_, signal, _, values), strength in zip(layers, strengths, strict=True):
-            blocks.append((signal / strength.sqrt(), values * (strength.sqrt() / norm)))
-        return (*blocks, (one, found.last / norm))
+            blocks.append((signal * (1 / strength.sqrt()), values * (strength.sqrt() * inverse)))
+        return (*blocks, (one, found.last * inverse))
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to features (n, width): block by block, each row by row of the layer's weights."""
