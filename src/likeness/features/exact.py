@@ -45,6 +45,7 @@ def sum_of_squares(values: Tensor, bounds: Tensor) -> Tensor:
         values: shape (n, k). bounds: public, at least ``|values|`` of each coordinate, shape (k,).
     """
     if values.dtype != torch.float64:
-        return torch.linalg.vecdot(values, values)[..., None]
+        dots: Tensor = torch.linalg.vecdot(values, values)
+        return dots[..., None]
     bits = fitting_bits(float(bounds.square().sum()), _FLOAT_BITS)
     return on_grid(values.square(), bits).sum(dim=-1, keepdim=True)
