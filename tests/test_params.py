@@ -42,7 +42,7 @@ def test_the_shipped_file_holds_every_method(tmp_path: Path, name: str) -> None:
         (("privacy", "delta"), 2, r"privacy\.delta must be between 0 and 1"),
         (("privacy", "adjacency"), "swap", r"privacy\.adjacency must be one of add_remove_one, replace_one"),
         (("privacy",), 3, r"privacy must be a section"),
-        (("method",), "magic", r"method must be one of hp, marginals, merf, pearl"),
+        (("method",), "magic", r"method must be one of hp, marginals, merf, ntk, pearl"),
         (("sample", "rows"), 0, r"sample\.rows must be at least 1"),
         (("sample", "rows"), 1.5, r"sample\.rows must be of type int"),
         (("sample", "where"), "income", r"sample\.where must be a mapping"),

@@ -20,13 +20,15 @@ from likeness.features import (
     HermiteFeatures,
     MeanMap,
     MixedFourierFeatures,
+    NetworkTangent,
+    OuterMap,
     PairDistance,
     PairMarginals,
     from_spec,
     width,
 )
 from likeness.features.cells import Cells
-from likeness.release.lattice_sum import _evaluate, block_rows
+from likeness.release.lattice_sum import _evaluate, _factors, block_rows
 from likeness.release.query import Query
 
 # One example a registered map, with the number of inputs that it takes. A new map needs a line here.
@@ -45,6 +47,7 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
         ),
         5,
     ),
+    "tangent": (NetworkTangent("fc_2l", (7, 6), (5,), seed=1), 5),
 }
 # The same maps as large as a real table makes them.
 LARGE: dict[str, tuple[FeatureMap, int]] = {
@@ -67,6 +70,7 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
     "mixed_fourier": (MixedFourierFeatures(1_000, 0.5, 1, tuple(range(60)), tuple(range(60, 100)), 10), 100),
     "pair_distance": (PairDistance(100), 200),
     "pair_marginals": (PairMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
+    "tangent": (NetworkTangent("cnn_2l", (6, 20), (10, 10), seed=1), 100),
 }
 SIZED = [("small", EXAMPLES), ("large", LARGE)]
 BOTH = pytest.mark.parametrize(
@@ -214,3 +218,37 @@ def test_places_are_those_of_the_features_and_each_row_s_own(name: str) -> None:
         found = dense[:, start : start + part.width]
         assert np.array_equal(found.argmax(dim=1).numpy(), place) and bool(((found != 0).sum(dim=1) == 1).all())
         start += part.width
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [
+        NetworkTangent("fc_1l", (300,), (100,), seed=1),
+        NetworkTangent("fc_2l", (150, 40), (100,), seed=1),
+        NetworkTangent("cnn_2l", (6, 40), (100,), seed=1),
+        NetworkTangent("cnn_2l", (6, 40), (10, 10), seed=1),
+    ],
+    ids=lambda feature: f"{feature.architecture}-{len(feature.shape)}d",
+)
+def test_factors_are_those_of_the_features_and_each_row_s_own_by_a_bit(feature: NetworkTangent) -> None:
+    assert isinstance(feature, OuterMap)
+    query, rows = Query("q", "privatize", feature), 1024
+
+    def joined(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([f.numpy() for pair in _factors(query, feature, x, rows) for f in pair], axis=1)
+
+    x, others = cube(37, 100, 6).numpy(), cube(rows, 100, 7).numpy()
+    together = joined(x)
+    order = np.random.default_rng(8).permutation(37)
+    places = np.random.default_rng(9).permutation(rows)[:37]
+    others[places] = x
+    assert np.array_equal(np.concatenate([joined(row[None]) for row in x[:9]]), together[:9]), BIT  # alone
+    assert np.array_equal(joined(x[order]), together[order]), BIT  # in another order
+    assert np.array_equal(joined(others)[places], together), BIT  # in a full block of others
+    same = joined(np.tile(x[-1], (rows, 1)))
+    assert np.array_equal(same, np.broadcast_to(together[-1], same.shape)), BIT  # at every place of the block
+    pairs = [f.numpy() for pair in _factors(query, feature, x, rows) for f in pair]
+    products = [a[:, :, None] * b[:, None, :] for a, b in zip(pairs[::2], pairs[1::2], strict=True)]
+    assert np.array_equal(np.concatenate([p.reshape(37, -1) for p in products], axis=1), _evaluate(query, x))
+    squares = sum(np.square(p).sum(axis=(1, 2)) for p in products)
+    assert np.abs(squares - 1).max() < 1e-9 and all(np.square(b).sum(axis=1).max() < 1 + 1e-9 for b in pairs[1::2])

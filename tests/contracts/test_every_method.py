@@ -61,6 +61,7 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
     "hp": {"train": NETWORK},
     "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}},
     "merf": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
+    "ntk": {"privatize": {"widths": [60]}, "train": NETWORK},
     "pearl": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
 }
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from likeness.features import CharacteristicFunction, HermiteFeatures
+from likeness.features.means import class_means
 from likeness.generators.critic import FrequencyCritic
-from likeness.generators.objective import EmbeddingObjective, guarded_class_scale, mean_features, rows_per_class
+from likeness.generators.objective import EmbeddingObjective, guarded_class_scale, rows_per_class
 
 FEATURE = CharacteristicFunction(40, 3, 1.0, seed=0)
 CPU = torch.device("cpu")
@@ -99,9 +100,9 @@ def test_fixed_weights_of_coordinates_and_a_map_s_own_means() -> None:
     weights = torch.arange(80.0)
     weighted = dataclasses.replace(plain, coordinate_weights=weights).to(CPU)
     x = rows(100, 0.3)
-    means = mean_features(FEATURE, x, [60, 40])
+    means = class_means(FEATURE, x, [60, 40])
     squares = (plain.target - plain.class_weights[:, None] * means).square().sum(dim=0)
     assert float(weighted.loss(x, [60, 40])) == pytest.approx(float(weights @ squares), rel=1e-5)
     hermite = HermiteFeatures((0, 1, 2), (), (), (0.7,) * 3, (6.0,) * 3, 5, 3, ((0, 1), (1, 2)), 0.5)
-    own = mean_features(hermite, x, [60, 40])
-    torch.testing.assert_close(own, mean_features(hermite.__call__, x, [60, 40]), rtol=0, atol=1e-6)
+    own = class_means(hermite, x, [60, 40])
+    torch.testing.assert_close(own, class_means(hermite.__call__, x, [60, 40]), rtol=0, atol=1e-6)

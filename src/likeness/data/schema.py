@@ -59,11 +59,11 @@ class Schema:
             pixels = pixel_columns(self.image)
             if self.columns[: len(pixels)] != pixels:
                 raise SchemaError("image: the first columns are not its pixels. List the label only.")
-            others = [name for name in self.names[len(pixels) :] if name != self.label]
-            if others or self.task == "regression":
+            beside = [name for name in self.names[len(pixels) :] if name != self.label or self.task == "regression"]
+            if beside:
                 raise SchemaError(
-                    f"column '{(others or [str(self.label)])[0]}' stands beside an image, which has room for a class label "
-                    "only. Drop it, or take the image apart into columns of your own."
+                    f"column '{beside[0]}' stands beside an image, which has room for a class label only. Drop it, or "
+                    "take the image apart into columns of your own."
                 )
         if not self.feature_columns:
             raise SchemaError("columns lists no feature. Give at least one column beside the label.")

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from likeness.errors import ReleaseError
-from likeness.features.base import CellMap, FeatureMap, MeanMap, width
+from likeness.features.base import CellMap, FeatureMap, MeanMap, OuterMap, width
 from likeness.features.characteristic import CharacteristicFunction
 from likeness.features.constant import Constant
 from likeness.features.fourier import MixedFourierFeatures
 from likeness.features.hermite import HermiteFeatures
 from likeness.features.pair_distance import PairDistance
 from likeness.features.pair_marginals import PairMarginals
+from likeness.features.tangent import NetworkTangent
 
 MAPS: dict[str, Callable[..., FeatureMap]] = {
     "characteristic": CharacteristicFunction,
@@ -19,6 +20,7 @@ MAPS: dict[str, Callable[..., FeatureMap]] = {
     "mixed_fourier": MixedFourierFeatures,
     "pair_distance": PairDistance,
     "pair_marginals": PairMarginals,
+    "tangent": NetworkTangent,
 }
 
 __all__ = [
@@ -30,6 +32,8 @@ __all__ = [
     "HermiteFeatures",
     "MeanMap",
     "MixedFourierFeatures",
+    "NetworkTangent",
+    "OuterMap",
     "PairDistance",
     "PairMarginals",
     "from_spec",

@@ -53,6 +53,24 @@ class MeanMap(FeatureMap, Protocol):
         ...
 
 
+@runtime_checkable
+class OuterMap(FeatureMap, Protocol):
+    """A map of one part, made of outer products: their sums are matrix products, and need no vector."""
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """Widths (a, b) of both factors of each block; the sum of a · b is the feature's width."""
+        ...
+
+    def factors(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
+        """Factors of each block, shapes (n, a) and (n, b), from inputs (n, d).
+
+        Coordinate i · b + j of a block is ``left[i] · right[j]``. Left factors have norm at most 1, and the squared
+        norms of the right ones sum to at most the part's bound.
+        """
+        ...
+
+
 def width(feature: FeatureMap) -> int:
     """Number of coordinates of a feature."""
     return sum(part.width for part in feature.parts)

@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from likeness.features import MeanMap
+from likeness.features.means import class_distances, class_means
 from likeness.rng import public_seed
 
 
@@ -69,7 +69,10 @@ class EmbeddingObjective:
         Args:
             x: relaxed rows in order of class, shape (n, d). counts: rows of each class.
         """
-        means = mean_features(self.feature, x, counts)
+        if self.critic is None and self.coordinate_weights is None:
+            distances = class_distances(self.feature, x, counts, self.target, self.class_weights)
+            return (self.class_scale * distances).sum()
+        means = class_means(self.feature, x, counts)
         residuals = self.target - self.class_weights[:, None] * means
         squares = (self.class_scale[:, None] * residuals.square()).sum(dim=0)
         if self.coordinate_weights is not None:
@@ -82,13 +85,6 @@ class EmbeddingObjective:
         chance = self.class_weights[:, None].square() * self.critic.scatter(means, counts)
         self.critic.step((squares - (self.class_scale[:, None] * chance).sum(dim=0)).detach())
         return loss
-
-
-def mean_features(feature: Callable[[Tensor], Tensor], x: Tensor, counts: list[int]) -> Tensor:
-    """Mean features of consecutive groups of rows, shape (groups, width), by the map's own way if it has one."""
-    if isinstance(feature, MeanMap):
-        return feature.means(x, counts)
-    return torch.stack([part.mean(dim=0) for part in torch.split(feature(x), counts)])
 
 
 def guarded_class_scale(class_weights: Tensor, weighting: str, floor: float) -> Tensor:

@@ -5,10 +5,11 @@ from likeness.methods.base import Context, Method
 from likeness.methods.hp import Hp
 from likeness.methods.marginals import Marginals
 from likeness.methods.merf import Merf
+from likeness.methods.ntk import Ntk
 from likeness.methods.pearl import Pearl
 from likeness.params import Params, allowed, build
 
-METHODS: dict[str, type[Method]] = {"hp": Hp, "marginals": Marginals, "merf": Merf, "pearl": Pearl}
+METHODS: dict[str, type[Method]] = {"hp": Hp, "marginals": Marginals, "merf": Merf, "ntk": Ntk, "pearl": Pearl}
 
 __all__ = ["METHODS", "Context", "Method", "method_from"]
 

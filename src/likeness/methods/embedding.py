@@ -1,4 +1,4 @@
-"""What PEARL and DP-MERF share: one network, trained on batches against the mean embedding of a continuous map."""
+"""What PEARL, DP-MERF and DP-NTK share: one network, trained on batches against a continuous map's mean embedding."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -1,0 +1,171 @@
+"""Public random networks at initialization, with weights so coarse that every layer is exact in float64."""
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad, unfold
+
+from likeness.features.exact import fitting_bits, on_grid
+from likeness.features.frequencies import INPUT_BITS
+from likeness.rng import public
+
+WEIGHT_BITS = 10
+"""Weights are multiples of ``2**-WEIGHT_BITS``: coarse, and still as random as any."""
+
+KERNEL = 3  # width of a convolution's window; the input is padded with zeros, so that its size stays
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One linear layer before a ReLU.
+
+    Attributes:
+        weights: shape (outputs, inputs + 1), float64; the last column is the bias, the weight of a constant 1.
+        input_bits: inputs are rounded to multiples of ``2**-input_bits``, so that ``weights @ inputs`` is exact.
+        input_bounds: what each input is at most, the constant 1 included, shape (inputs + 1,).
+    """
+
+    weights: Tensor
+    input_bits: int
+    input_bounds: Tensor
+
+    @cached_property
+    def output_bounds(self) -> Tensor:
+        """What each output is at most in absolute value, shape (outputs,)."""
+        return self.weights.abs() @ self.input_bounds
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Gradients of many records as factors: that in a dense layer is ``signal ⊗ seen``, that in the output is ``last``.
+
+    Attributes:
+        kernel: gradient in the convolution, shape (n, channels · (window + 1)), or None.
+        signals: what comes back to each dense layer, shapes (n, outputs). seen: its inputs and a 1, (n, inputs + 1).
+        last: last hidden layer, shape (n, last width).
+    """
+
+    kernel: Tensor | None
+    signals: tuple[Tensor, ...]
+    seen: tuple[Tensor, ...]
+    last: Tensor
+
+
+@dataclass(frozen=True)
+class RandomNetwork:
+    r"""``g(x) = a · relu(W_k [... relu(W_1 [x, 1]) ..., 1])``, with a convolution in the place of W₁ if wanted.
+
+    Weights are Gaussian with variance 2 / inputs (He et al. 2015), rounded to multiples of :math:`2^{-10}`.
+
+    Attributes:
+        convolution: first layer, applied to windows of three inputs, or 3 × 3 pixels; None: all layers are dense.
+        dense: layers after it, at least one. output: a, shape (last width,).
+        shape: of the input: (d,), or (height, width) of an image.
+    """
+
+    convolution: Layer | None
+    dense: tuple[Layer, ...]
+    output: Tensor
+    shape: tuple[int, ...]
+
+    @classmethod
+    def draw(cls, channels: int | None, widths: tuple[int, ...], shape: tuple[int, ...], seed: int) -> "RandomNetwork":
+        """Draw from public randomness.
+
+        Args:
+            channels: of the convolution; None for none. widths: of the dense layers. shape: of the input.
+        """
+        stream = public(seed, "tangent")
+        convolution = None
+        bounds = torch.ones(math.prod(shape), dtype=torch.float64)
+        if channels is not None:
+            windows = torch.ones(KERNEL ** len(shape), dtype=torch.float64)
+            convolution = _layer(stream, channels, windows, INPUT_BITS)
+            bounds = convolution.output_bounds.repeat(math.prod(shape))
+        dense: list[Layer] = []
+        for width in widths:
+            first = channels is None and not dense
+            dense.append(_layer(stream, width, bounds, INPUT_BITS if first else None))
+            bounds = dense[-1].output_bounds
+        return cls(convolution, tuple(dense), _weights(stream, 1, widths[-1])[0], shape)
+
+    def windows(self, x: Tensor) -> Tensor:
+        """What the convolution sees at each place, and the constant 1, shape (n, places, 3 + 1 or 9 + 1)."""
+        if len(self.shape) == 1:
+            seen = pad(x, (KERNEL // 2, KERNEL // 2)).unfold(1, KERNEL, 1)
+        else:
+            seen = unfold(x.view(-1, 1, *self.shape), KERNEL, padding=KERNEL // 2).transpose(1, 2)
+        return with_one(seen)
+
+    def gradients(self, x: Tensor) -> Gradients:
+        """Gradient of g in all its weights for each row of x, shape (n, d), forward and back once for all rows."""
+        values, windows, under = x, None, None
+        if self.convolution is not None:
+            windows = self.windows(x)
+            under = windows @ self.convolution.weights.to(x).T  # (n, places, channels)
+            values = under.relu().flatten(1)
+        seen, active = [], []
+        for layer in self.dense:
+            if layer.input_bits != INPUT_BITS:
+                values = on_grid(values, layer.input_bits)
+            seen.append(with_one(values))
+            before = seen[-1] @ layer.weights.to(x).T
+            active.append(before > 0)
+            values = before.relu()
+        signals = [self.output.to(x) * active[-1]]
+        for layer, mask in zip(self.dense[:0:-1], active[-2::-1], strict=True):
+            signals.insert(0, (signals[0] @ layer.weights[:, :-1].to(x)) * mask)
+        kernel = None
+        if windows is not None and under is not None:
+            back = (signals[0] @ self.dense[0].weights[:, :-1].to(x)).view_as(under) * (under > 0)
+            back = on_grid(back, fitting_bits(float(self.kernel_bounds.max()) * 2.0**INPUT_BITS, 2 * WEIGHT_BITS))
+            kernel = (back.transpose(1, 2) @ windows).flatten(1)
+        return Gradients(kernel, tuple(signals), tuple(seen), values)
+
+    @cached_property
+    def signal_bounds(self) -> tuple[Tensor, ...]:
+        """What the signal to each dense layer is at most in absolute value, shapes (outputs,)."""
+        bounds = [self.output.abs()]
+        for layer in self.dense[:0:-1]:
+            bounds.insert(0, bounds[0] @ layer.weights[:, :-1].abs())
+        return tuple(bounds)
+
+    @cached_property
+    def kernel_bounds(self) -> Tensor:
+        """What the gradient in each weight of the convolution is at most, shape (weights,): inputs are at most 1."""
+        assert self.convolution is not None
+        channels, window = self.convolution.weights.shape
+        back = self.signal_bounds[0] @ self.dense[0].weights[:, :-1].abs()
+        return back.view(-1, channels).sum(dim=0).repeat_interleave(window)
+
+    def digest(self) -> str:
+        """SHA-256 of all weights as single-precision little-endian bytes, which hold them exactly."""
+        layers = [] if self.convolution is None else [self.convolution.weights]
+        numbers = [*layers, *(layer.weights for layer in self.dense), self.output]
+        found = hashlib.sha256()
+        for weights in numbers:
+            found.update(np.ascontiguousarray(weights.numpy(), dtype="<f4").tobytes())
+        return found.hexdigest()
+
+
+def with_one(values: Tensor) -> Tensor:
+    """Append the constant 1 along the last axis."""
+    return pad(values, (0, 1), value=1.0)
+
+
+def _weights(stream: np.random.Generator, outputs: int, inputs: int) -> Tensor:
+    drawn = stream.standard_normal((outputs, inputs)) * math.sqrt(2 / inputs)
+    return torch.from_numpy(np.rint(drawn * 2.0**WEIGHT_BITS) * 2.0**-WEIGHT_BITS)
+
+
+def _layer(stream: np.random.Generator, outputs: int, bounds: Tensor, input_bits: int | None) -> Layer:
+    """A layer; ``input_bits`` is given where the door has rounded the inputs already. No sum is as large as 2**18."""
+    bounds = with_one(bounds)
+    weights = _weights(stream, outputs, len(bounds))
+    largest = float((weights.abs() @ bounds).max())
+    return Layer(weights, input_bits or fitting_bits(largest * 2.0**WEIGHT_BITS, 48), bounds)

@@ -1,0 +1,77 @@
+"""DP-NTK: gradients of a random network as features (Yang, Adamczewski, Sutherland, Li and Park 2024)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from likeness.errors import PlanError
+from likeness.features import NetworkTangent
+from likeness.features.tangent import ARCHITECTURES
+from likeness.methods.base import EMBEDDING, Context, class_counts_and_embedding, class_counts_query
+from likeness.methods.embedding import EmbeddingMethod
+from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan
+from likeness.params import allowed, require
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
+from likeness.release.released import Released
+
+_BYTES = 100  # of memory a coordinate, in the door and in training
+
+
+@dataclass(frozen=True)
+class Privatize:
+    """Section ``ntk.privatize``."""
+
+    architecture: str = "fc_1l"
+    widths: tuple[int, ...] = (800,)
+    seed: int = 0
+    max_coordinates: int = 20_000_000
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        allowed("ntk.privatize.architecture", self.architecture, ARCHITECTURES)
+        count = ARCHITECTURES[self.architecture]
+        right = len(self.widths) == count and min(self.widths) >= 1
+        rule = f"a list of {count} of at least 1 for {self.architecture}"
+        require(right, "ntk.privatize.widths", list(self.widths), rule)
+        require(self.max_coordinates >= 1, "ntk.privatize.max_coordinates", self.max_coordinates, "at least 1")
+
+
+@dataclass(frozen=True)
+class Ntk(EmbeddingMethod):
+    """Normalized gradient of a random public network by class; class weights from noisy counts."""
+
+    name: ClassVar[str] = "ntk"
+    plan: TwoQueryPlan
+    train: NetworkTraining
+    auxiliary: NoSettings = field(default_factory=NoSettings)
+    privatize: Privatize = field(default_factory=Privatize)
+
+    def shares(self) -> list[QueryShare]:
+        """Class counts and embedding."""
+        return class_counts_and_embedding(self.plan.shares)
+
+    def check(self, context: Context) -> None:
+        """No more coordinates than allowed."""
+        super().check(context)
+        self.embedding_query(context, {})
+
+    def auxiliary_queries(self, context: Context) -> list[Query]:
+        """Counts by class."""
+        return [class_counts_query(context)]
+
+    def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
+        """The gradient by class. The network sees an image as an image, and a table's row as it is encoded."""
+        settings = self.privatize
+        shape = context.schema.image if settings.architecture == "cnn_2l" else None
+        feature = NetworkTangent(
+            settings.architecture, settings.widths, shape or (context.layout.width,), settings.seed
+        )
+        query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
+        if query.dimension > settings.max_coordinates:
+            raise PlanError(
+                f"ntk would release {query.dimension:,} coordinates (about {_BYTES * query.dimension / 1e9:.1f} GB of "
+                f"memory), more than ntk.privatize.max_coordinates {settings.max_coordinates:,}. Lower "
+                "ntk.privatize.widths, or raise the limit."
+            )
+        return query

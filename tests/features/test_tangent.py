@@ -1,0 +1,183 @@
+"""The closed form of the network gradient against automatic differentiation, record by record."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import conv1d, conv2d
+
+from likeness.errors import ReleaseError
+from likeness.features import Constant, NetworkTangent, from_spec
+from likeness.features.exact import fitting_bits, on_grid, sum_of_squares
+from likeness.features.means import class_distances, class_means
+from likeness.features.random_network import KERNEL, WEIGHT_BITS, RandomNetwork
+
+NETWORKS = [
+    NetworkTangent("fc_1l", (30,), (12,), seed=1),
+    NetworkTangent("fc_1l", (200,), (300,), seed=2),
+    NetworkTangent("fc_2l", (30, 20), (12,), seed=1),
+    NetworkTangent("fc_2l", (100, 50), (60,), seed=3),
+    NetworkTangent("cnn_2l", (5, 20), (12,), seed=1),
+    NetworkTangent("cnn_2l", (5, 20), (6, 7), seed=1),
+]
+EVERY = pytest.mark.parametrize("feature", NETWORKS, ids=lambda f: f"{f.architecture}-{'x'.join(map(str, f.shape))}")
+
+
+def weights(network: RandomNetwork) -> list[Tensor]:
+    first = [] if network.convolution is None else [network.convolution.weights]
+    return [*first, *(layer.weights for layer in network.dense), network.output]
+
+
+def g(network: RandomNetwork, given: list[Tensor], x: Tensor) -> Tensor:
+    """The network on one record, in the words of torch: nothing of the closed form."""
+    left = list(given)
+    h = x
+    if network.convolution is not None:
+        kernel, bias = left[0][:, :-1], left[0][:, -1]
+        image = x.view(1, 1, *network.shape)
+        shape = (-1, 1) + (KERNEL,) * len(network.shape)
+        convolve = conv1d if len(network.shape) == 1 else conv2d
+        h = convolve(image, kernel.reshape(shape), bias, padding=1)[0].flatten(1).T.flatten().relu()
+        left = left[1:]
+    for layer in left[:-1]:
+        h = (layer[:, :-1] @ h + layer[:, -1]).relu()
+    return left[-1] @ h
+
+
+def by_autograd(feature: NetworkTangent, x: Tensor) -> Tensor:
+    given = [one.clone().requires_grad_() for one in weights(feature.network)]
+    rows = [torch.cat([d.flatten() for d in torch.autograd.grad(g(feature.network, given, row), given)]) for row in x]
+    features = torch.stack(rows)
+    return features / features.norm(dim=1, keepdim=True)
+
+
+def some(feature: NetworkTangent, count: int = 7) -> Tensor:
+    x = torch.rand(count, math.prod(feature.shape), generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    x[0], x[1] = 0.0, (x[1] > 0.5).double()  # nothing but biases; a row of zeros and ones
+    return x
+
+
+@EVERY
+def test_features_are_the_normalized_gradients_of_autograd(feature: NetworkTangent) -> None:
+    x = some(feature)
+    torch.testing.assert_close(feature(x), by_autograd(feature, x), rtol=0, atol=1e-10)
+
+
+@EVERY
+def test_features_are_the_normalized_gradients_of_torch_func(feature: NetworkTangent) -> None:
+    x, given = some(feature), tuple(weights(feature.network))
+    gradients = torch.func.vmap(
+        torch.func.grad(lambda own, row: g(feature.network, list(own), row)), in_dims=(None, 0)
+    )(given, x)
+    features = torch.cat([one.flatten(1) for one in gradients], dim=1)
+    torch.testing.assert_close(feature(x), features / features.norm(dim=1, keepdim=True), rtol=0, atol=1e-10)
+
+
+@EVERY
+def test_class_means_and_their_gradients_are_those_of_the_features(feature: NetworkTangent) -> None:
+    counts, mixing = [2, 4, 1], torch.randn(3, feature.parts[0].width, generator=torch.Generator().manual_seed(5))
+    slopes = []
+    for closed in (True, False):
+        x = some(feature).requires_grad_()
+        means = class_means(feature, x, counts) if closed else class_means(feature.__call__, x, counts)
+        expected = torch.stack([part.mean(dim=0) for part in by_autograd(feature, x.detach()).split(counts)])
+        torch.testing.assert_close(means, expected, rtol=0, atol=1e-10)
+        (mixing.double() * means).sum().backward()
+        slopes.append(x.grad)
+    torch.testing.assert_close(slopes[0], slopes[1], rtol=0, atol=1e-10)
+    # Against finite differences: rows 2 and later are nowhere near a kink of the ReLU by more than the step.
+    x, step = some(feature), 1e-6
+    moved = torch.zeros_like(x)
+    moved[3, 2] = step
+    numeric = (
+        mixing.double() * (class_means(feature, x + moved, counts) - class_means(feature, x - moved, counts))
+    ).sum()
+    assert slopes[0] is not None and float(numeric) / (2 * step) == pytest.approx(float(slopes[0][3, 2]), abs=1e-3)
+
+
+@EVERY
+@pytest.mark.parametrize("counts", [[2, 4, 1], [30, 1, 90]], ids=["few rows", "many rows"])
+def test_class_distances_and_their_gradients_are_those_of_the_features(
+    feature: NetworkTangent, counts: list[int]
+) -> None:
+    """Few rows go through the products of rows with each other, many through the mean itself."""
+    target = torch.randn(3, feature.parts[0].width, generator=torch.Generator().manual_seed(6)).double() / 10
+    scale = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
+    found = []
+    for closed in (True, False):
+        x = some(feature, sum(counts)).requires_grad_()
+        given = feature if closed else feature.__call__
+        distances = class_distances(given, x, counts, target, scale)
+        (distances * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+        found.append((distances.detach(), x.grad))
+    means = torch.stack([part.mean(dim=0) for part in by_autograd(feature, some(feature, sum(counts))).split(counts)])
+    torch.testing.assert_close(found[0][0], (target - scale[:, None] * means).square().sum(dim=1), rtol=1e-10, atol=0)
+    torch.testing.assert_close(found[0], found[1], rtol=0, atol=1e-10)
+
+
+@EVERY
+def test_every_feature_has_norm_one(feature: NetworkTangent) -> None:
+    norms = feature(some(feature)).norm(dim=1)
+    torch.testing.assert_close(norms, torch.ones_like(norms), rtol=0, atol=1e-10)
+
+
+def test_a_record_that_excites_no_unit_has_the_feature_zero() -> None:
+    """One unit with a negative bias: black images do not excite it. The ReLU has slope 0 at 0 and below."""
+    seed = next(s for s in range(50) if NetworkTangent("fc_1l", (1,), (2,), s).network.dense[0].weights[0, -1] < 0)
+    x = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True)
+    features = NetworkTangent("fc_1l", (1,), (2,), seed)(x)
+    assert torch.equal(features, torch.zeros(2, 4, dtype=torch.float64))
+    features.sum().backward()
+    assert x.grad is not None and bool(torch.isfinite(x.grad).all())
+
+
+@EVERY
+def test_weights_are_coarse_and_every_sum_is_within_the_exact_integers(feature: NetworkTangent) -> None:
+    network = feature.network
+    for own in weights(network):
+        assert torch.equal(own * 2.0**WEIGHT_BITS, (own * 2.0**WEIGHT_BITS).round())
+    for layer in network.dense:
+        steps = float(layer.output_bounds.max()) * 2.0 ** (WEIGHT_BITS + layer.input_bits)
+        assert steps < 2.0**53
+    found = network.gradients(some(feature, 50))
+    for seen, layer in zip(found.seen, network.dense, strict=True):
+        assert bool((seen.abs() <= layer.input_bounds).all())
+    for signal, bound in zip(found.signals, network.signal_bounds, strict=True):
+        assert bool((signal.abs() <= bound + 1e-12).all())
+    if found.kernel is not None:
+        assert bool((found.kernel.abs() <= network.kernel_bounds + 1e-6).all())
+
+
+def test_sums_on_a_grid_do_not_depend_on_their_order() -> None:
+    values = torch.rand(1, 5_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    order = torch.randperm(5_000, generator=torch.Generator().manual_seed(1))
+    bounds = torch.ones(5_000, dtype=torch.float64)
+    assert torch.equal(sum_of_squares(values[:, order], bounds), sum_of_squares(values, bounds))
+    assert float(sum_of_squares(values, bounds)) == pytest.approx(float(values.square().sum()), rel=1e-10)
+    assert fitting_bits(5_000, 52) == 39 and fitting_bits(0.1, 30) == 30
+    rounded = on_grid(values, 3)
+    assert torch.equal(rounded * 8, (values * 8).round()) and on_grid(values.float(), 3).dtype == torch.float32
+
+
+def test_the_seed_and_nothing_else_makes_the_network() -> None:
+    feature = NetworkTangent("fc_1l", (30,), (12,), seed=1)
+    assert NetworkTangent("fc_1l", (30,), (12,), seed=1).digest == feature.digest
+    assert NetworkTangent("fc_1l", (30,), (12,), seed=2).digest != feature.digest
+    assert from_spec(feature.spec()) == feature
+    with pytest.raises(ReleaseError, match="public weights drawn here are not those"):
+        from_spec({**feature.spec(), "seed": 2})
+
+
+@pytest.mark.parametrize(
+    ("architecture", "widths", "shape"),
+    [("fc_3l", (3,), (4,)), ("fc_2l", (3,), (4,)), ("fc_1l", (0,), (4,)), ("cnn_2l", (3, 3), (2, 2, 2))],
+)
+def test_impossible_networks_are_refused(architecture: str, widths: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    with pytest.raises(ReleaseError, match="tangent:"):
+        NetworkTangent(architecture, widths, shape, seed=0)
+
+
+def test_means_of_other_maps_are_means() -> None:
+    x = torch.rand(5, 3)
+    assert torch.equal(class_means(Constant(), x, [2, 3]), torch.ones(2, 1))
