@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import chi2
 
 from likeness.errors import LikenessError
-from likeness.privacy import noise as module
 from likeness.privacy.noise import add_discrete_gaussian
 
 DRAWS = 20_000
@@ -35,21 +34,6 @@ def test_draws_are_fresh_and_centered() -> None:
     assert (first != second).mean() > 0.99
     # Six standard errors: false alarm below 1e-8.
     assert abs(float((first - values).mean())) < 6 * 2.0**20 / math.sqrt(len(values))
-
-
-def test_long_vectors_are_cut_and_every_piece_is_fresh_and_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With pieces of 1,000 coordinates: the values come back in order, and no piece repeats another's noise."""
-    monkeypatch.setattr(module, "_AT_ONCE", 1_000)
-    scale, values = 2.0**20, np.arange(10_500, dtype=np.int64) << 40
-    noise = add_discrete_gaussian(values, scale) - values
-    assert noise.shape == values.shape and noise.dtype == np.int64
-    assert np.abs(noise).max() < 10 * scale  # false alarm below 1e-18
-    assert accepts(noise.astype(np.float64), scale)
-    pieces = noise[:10_000].reshape(10, 1_000)
-    for first in range(10):
-        for second in range(first):
-            assert (pieces[first] != pieces[second]).mean() > 0.99  # chance: 1e-6 a coordinate
-    assert len(add_discrete_gaussian(values[:0], scale)) == 0
 
 
 def test_neighbors_in_the_vector_are_independent() -> None:
