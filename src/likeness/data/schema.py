@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from likeness.data.column import KINDS, SPLIT_COLUMN, TRANSFORMS, Column
+from likeness.data.column_spec import DROP, Dropped, column_from
 from likeness.data.image import image_shape, pixel_columns
 from likeness.errors import SchemaError
 
@@ -35,6 +36,7 @@ class Schema:
         label: name of the label column; None for task ``none``.
         columns: in table order.
         image: height and width where each record is a gray image; its pixels are then the first columns.
+        dropped: columns of the source that are read past; nothing depends on them.
     """
 
     name: str
@@ -43,11 +45,13 @@ class Schema:
     label: str | None
     columns: tuple[Column, ...]
     image: tuple[int, int] | None = None
+    dropped: tuple[Dropped, ...] = ()
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
             raise SchemaError(f"task '{self.task}' is not known. Tasks: {', '.join(TASKS)}.")
-        twice = sorted(name for name, count in Counter(self.names).items() if count > 1)
+        listed = [*self.names, *(dropped.name for dropped in self.dropped)]
+        twice = sorted(name for name, count in Counter(listed).items() if count > 1)
         if twice:
             raise SchemaError(f"column '{twice[0]}' is listed twice. Keep one.")
         if self.task == "none":
@@ -65,6 +69,8 @@ class Schema:
     def _check_label(self) -> None:
         if self.label is None:
             raise SchemaError(f"task {self.task} has no label. Give label: the name of one column.")
+        if self.label in [dropped.name for dropped in self.dropped]:
+            raise SchemaError(f"label '{self.label}' has kind drop. Give it another kind, or set another label.")
         if self.label not in self.names:
             raise SchemaError(f"label '{self.label}' is not a column. Columns: {', '.join(self.names)}.")
         column = self.column(self.label)
@@ -105,17 +111,19 @@ class Schema:
                 raise SchemaError(f"{unknown[0]} is not a key of a schema. Keys: {', '.join(_KEYS)}.")
             label, image = mapping.get("label"), image_shape(mapping.get("image"))
             pixels = () if image is None else pixel_columns(image)
-            listed = tuple(Column.from_dict(name, spec) for name, spec in _entries(mapping.get("columns"), image))
+            listed = [column_from(name, spec) for name, spec in _entries(mapping.get("columns"), image)]
+            columns = tuple(column for column in listed if isinstance(column, Column))
             return cls(
                 name=_text(mapping, "name"),
                 source=_text(mapping, "source"),
                 task=_text(mapping, "task"),
                 label=None if label is None else str(label),
-                columns=pixels + listed,
+                columns=pixels + columns,
                 image=image,
+                dropped=tuple(column for column in listed if isinstance(column, Dropped)),
             )
         except SchemaError as error:
-            raise SchemaError(f"{where}: {error}") from None
+            raise SchemaError(f"{where}: {error}", error.faults) from None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form. Columns are a list, so that sorting keys keeps their order; :meth:`from_dict` reads it back."""
@@ -126,7 +134,10 @@ class Schema:
             "task": self.task,
             "label": self.label,
             **({} if self.image is None else {"image": {"shape": list(self.image)}}),
-            "columns": [{"name": column.name, **column.to_dict()} for column in listed],
+            "columns": [
+                *({"name": column.name, **column.to_dict()} for column in listed),
+                *({"name": dropped.name, "kind": DROP, "reason": dropped.reason} for dropped in self.dropped),
+            ],
         }
 
     def column(self, name: str) -> Column:
