@@ -34,9 +34,7 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, di
         allowed(key, name, schema.names)
         column = schema.column(name)
         if not column.is_categorical:
-            raise ParamsError(
-                f"{key}: only categorical, ordinal and boolean columns can be given, '{name}' is {column.kind}"
-            )
+            raise ParamsError(f"{key}: only columns with categories can be given, '{name}' is {column.kind}")
         if value is None and column.nullable:
             cells[names.index(name)] = len(column.categories)
             continue

@@ -139,10 +139,10 @@ def _typed_dates(texts: "pd.Series[str]", column: Column, file: str) -> "pd.Seri
     numbers = numbers_of_texts(texts, column)
     if np.isnan(numbers[texts.notna().to_numpy()]).any():
         written = f"like {column.format}" if column.format else "in ISO 8601"
-        remedy = (
-            "Set format in the schema." if column.kind == "datetime" else "Set format in the schema, or use datetime."
+        raise DataError(
+            f"{file}: column '{column.name}' has a value that is not a {column.kind} {written}. Set format in the "
+            "schema to how dates are written there, or missing_values; a date with a time of day is a datetime."
         )
-        raise DataError(f"{file}: column '{column.name}' has a value that is not a {column.kind} {written}. {remedy}")
     return typed_dates(np.clip(numbers, *column.bounds), column)
 
 
