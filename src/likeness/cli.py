@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from likeness.cli_own import register
 from likeness.errors import LikenessError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 ledger_app = typer.Typer(no_args_is_help=True, help="The ledger of everything ever released on this machine.")
 app.add_typer(ledger_app, name="ledger")
+register(app)  # init and check
 
 
 @ledger_app.command("init")

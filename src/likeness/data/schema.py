@@ -21,7 +21,7 @@ from likeness.errors import SchemaError
 __all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
 
 TASKS = ("classification", "regression", "none")
-_KEYS = ("name", "source", "task", "label", "image", "columns")
+KEYS = ("name", "source", "task", "label", "image", "columns")
 
 
 @dataclass(frozen=True)
@@ -89,29 +89,20 @@ class Schema:
         Raises:
             SchemaError: naming file, column and rule.
         """
-        path = Path(path)
-        try:
-            mapping = yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader)
-        except OSError as error:
-            raise SchemaError(f"{path}: cannot be read ({error.strerror}). Give the path of a schema file.") from None
-        except UnicodeDecodeError:
-            raise SchemaError(f"{path}: is not UTF-8 text.") from None
-        except yaml.YAMLError as error:
-            raise SchemaError(f"{path}: is not valid YAML: {error}") from None
-        return cls.from_dict(mapping, path.name)
+        return cls.from_dict(read_mapping(path), Path(path).name)
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any], where: str) -> "Schema":
         """Check and build. ``where`` names the origin in messages. ``columns`` is a mapping or a list with names."""
         if not isinstance(mapping, Mapping):
-            raise SchemaError(f"{where}: holds no mapping. Keys: {', '.join(_KEYS)}.")
+            raise SchemaError(f"{where}: holds no mapping. Keys: {', '.join(KEYS)}.")
         try:
-            unknown = [str(key) for key in mapping if key not in _KEYS]
+            unknown = [str(key) for key in mapping if key not in KEYS]
             if unknown:
-                raise SchemaError(f"{unknown[0]} is not a key of a schema. Keys: {', '.join(_KEYS)}.")
+                raise SchemaError(f"{unknown[0]} is not a key of a schema. Keys: {', '.join(KEYS)}.")
             label, image = mapping.get("label"), image_shape(mapping.get("image"))
             pixels = () if image is None else pixel_columns(image)
-            listed = [column_from(name, spec) for name, spec in _entries(mapping.get("columns"), image)]
+            listed = [column_from(name, spec) for name, spec in entries(mapping.get("columns"), image)]
             columns = tuple(column for column in listed if isinstance(column, Column))
             return cls(
                 name=_text(mapping, "name"),
@@ -171,6 +162,23 @@ class Schema:
         return self.column(self.label).categories
 
 
+def read_mapping(path: str | Path) -> Any:
+    """The content of a schema file, unchecked.
+
+    Raises:
+        SchemaError: it cannot be read, or is no YAML.
+    """
+    path = Path(path)
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader)
+    except OSError as error:
+        raise SchemaError(f"{path}: cannot be read ({error.strerror}). Give the path of a schema file.") from None
+    except UnicodeDecodeError:
+        raise SchemaError(f"{path}: is not UTF-8 text.") from None
+    except yaml.YAMLError as error:
+        raise SchemaError(f"{path}: is not valid YAML: {error}") from None
+
+
 def _text(mapping: Mapping[str, Any], key: str) -> str:
     value = mapping.get(key)
     if value is None or not str(value).strip():
@@ -178,7 +186,12 @@ def _text(mapping: Mapping[str, Any], key: str) -> str:
     return str(value)
 
 
-def _entries(columns: Any, image: tuple[int, int] | None) -> Iterable[tuple[str, Any]]:
+def entries(columns: Any, image: tuple[int, int] | None = None) -> Iterable[tuple[str, Any]]:
+    """Names and mappings of section ``columns``, which is a mapping or a list with names.
+
+    Raises:
+        SchemaError: it is neither.
+    """
     if columns is None and image is not None:
         return []
     if isinstance(columns, Mapping):
