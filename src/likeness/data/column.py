@@ -130,10 +130,8 @@ class Column:
             yield "format", f"has format '{self.format}', which does not read a whole {self.kind}. Write e.g. %d.%m.%Y."
         lower, upper = self.lower, self.upper
         if lower is None or upper is None:
-            yield (
-                "lower",
-                "has no bounds. Bounds must be public: give lower and upper from the codebook, never from the rows.",
-            )
+            words = "has no bounds. Bounds must be public: give lower and upper from the codebook, never from the rows."
+            yield ("lower" if lower is None else "upper"), words
             return
         if not lower < upper or not math.isfinite(upper - lower):
             words = f"has bounds {self._shown(lower)} to {self._shown(upper)}. They must be finite, lower below upper."

@@ -31,7 +31,7 @@ _QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         _NULLABLE,
     ),
     "categorical": (
-        ("categories", "every possible value, as a list, from the codebook; for names, ids and free text: kind drop"),
+        ("categories", "every possible value, as a list, from the codebook; for names, ids, free text: kind drop"),
         _NULLABLE,
     ),
     "boolean": (_NULLABLE,),
@@ -52,8 +52,8 @@ def draft_schema(name: str, kinds: Mapping[str, str], label: str | None) -> str:
     if label is not None and label not in kinds:
         raise SchemaError(f"--label {label} is not a column. Columns: {', '.join(kinds)}.")
     lines = [
-        "# A DRAFT that a person completes. It becomes PUBLIC: all of it must be public knowledge, from a codebook, a law,",
-        "# a questionnaire, never from the rows. Answer every question (# ?), confirm every kind that was guessed,",
+        "# A DRAFT that a person completes. It becomes PUBLIC: all of it must be public knowledge, from a codebook,",
+        "# a law, a questionnaire, never from the rows. Answer every question (# ?), confirm every guessed kind,",
         "# and run: likeness check. docs/own-data.md says what each key means.",
         f"name: {_key(name)}",
         "source: null  # ? where bounds and categories come from: the codebook, the law, the questionnaire",

@@ -72,7 +72,7 @@ def schema_faults(mapping: Any) -> list[str]:
         try:
             column = column_from(name, spec)
         except SchemaError as error:
-            found += dict.fromkeys(_question(name, spec, key) or text for key, text in error.faults)
+            found += _told(name, spec, error)
             continue
         kept = column.to_dict() if isinstance(column, Column) else {"kind": DROP, "reason": column.reason}
         good.append({"name": name, **kept})
@@ -101,14 +101,19 @@ def _columns(mapping: Any) -> list[tuple[str, Any]]:
         return []
 
 
-def _question(name: str, spec: Any, key: str) -> str | None:
-    """Words for a key that a draft leaves open; None where the value itself is wrong."""
-    if not isinstance(spec, Mapping):
-        return None
-    keys = [own for own in (("lower", "upper") if key == "lower" else (key,)) if own in spec and spec[own] is None]
-    if not keys:
-        return None
-    return f"column '{name}': {' and '.join(keys)} still open. Answer from public knowledge, never from the rows."
+def _told(name: str, spec: Any, error: SchemaError) -> list[str]:
+    """Faults of one column: its open questions in one sentence, then whatever is wrong."""
+    open_keys = [key for key in _ASKED if isinstance(spec, Mapping) and key in spec and spec[key] is None]
+    open_keys = [key for key in open_keys if key in {key for key, _ in error.faults} or key in ("lower", "upper")]
+    told = [text for key, text in error.faults if key not in open_keys]
+    if open_keys:
+        words = ", ".join(open_keys[:-1]) + " and " + open_keys[-1] if open_keys[1:] else open_keys[0]
+        verb = "are open questions" if open_keys[1:] else "is an open question"
+        told.insert(0, f"column '{name}': {words} {verb}. Answer from public knowledge, never from the rows.")
+    return told
+
+
+_ASKED = ("kind", "lower", "upper", "categories", "nullable", "reason")
 
 
 def _params(path: Path) -> tuple[Params | None, list[Fault]]:

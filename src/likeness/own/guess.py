@@ -6,9 +6,10 @@ then a word that depends on rows, which is why a draft marks it, and why a perso
 
 import csv
 import gzip
+import io
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,6 +19,7 @@ from likeness.data.dates import number_of
 from likeness.errors import DataError
 
 _ROWS = 1000
+_LONGEST = 1 << 20  # bytes of a header
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "missing"}
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)", re.ASCII)  # 007 is a code
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
@@ -31,7 +33,7 @@ def header_of(path: Path) -> list[str]:
     """
     if path.suffix == ".parquet":
         return [str(name) for name in _parquet_schema(path).names]
-    return [name.strip() for name in next(iter(_lines(path, 1)))]
+    return [name.strip() for name in _records(path, None)[0]]
 
 
 def kinds_of(path: Path) -> dict[str, str]:
@@ -47,7 +49,7 @@ def kinds_of(path: Path) -> dict[str, str]:
         types = _parquet_schema(path).types
         return {name: _kind_of_type(kind) for name, kind in zip(names, types, strict=True)}
     _check_header(names, path, numbers=False)
-    rows = list(_lines(path, 1 + _ROWS))[1:]
+    rows = _records(path, 1 + _ROWS)[1:]
     cells = [[row[place].strip() for row in rows if place < len(row)] for place in range(len(names))]
     if any(name in own for name, own in zip(names, cells, strict=True)):
         _refuse_header(path)
@@ -71,8 +73,8 @@ def _refuse_header(path: Path) -> NoReturn:
     )
 
 
-def _lines(path: Path, count: int) -> Iterator[list[str]]:
-    """The first records of a CSV file, as cells."""
+def _records(path: Path, count: int | None) -> list[list[str]]:
+    """The first records of a CSV file, as cells; None: its first line, and not a byte behind it is decoded."""
     if not path.name.endswith((".csv", ".csv.gz")):
         raise DataError(f"{path.name}: not a format that is read. Give a .csv, .csv.gz or .parquet file.")
     if not path.is_file():
@@ -80,14 +82,17 @@ def _lines(path: Path, count: int) -> Iterator[list[str]]:
     opener: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
     found = None
     try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            found = list(islice(csv.reader(file), count))
+        with opener(path, "rb") as file:
+            if count is None:
+                found = list(csv.reader([file.readline(_LONGEST).decode("utf-8-sig")]))
+            else:
+                found = list(islice(csv.reader(io.TextIOWrapper(file, "utf-8-sig", newline="")), count))
     except (OSError, UnicodeDecodeError, csv.Error, EOFError, zlib.error):
         found = None
     if not found or not found[0]:
         # Raised here and not in an except block: the library's error may quote a row.
         raise DataError(f"{path.name}: cannot be read as a table. Check that it is complete, and in UTF-8.")
-    yield from found
+    return found
 
 
 def _kind_of_cells(cells: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Change single values of params.yaml and no other byte: comments, order and line breaks stay."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,12 +9,15 @@ import yaml
 
 from likeness.errors import ParamsError
 
+_PLAIN = re.compile(r"[a-z]+[./_-][A-Za-z0-9_./-]*", re.ASCII)  # a path: neither a number nor a word of YAML
+
 
 def with_values(text: str, values: Mapping[str, Any]) -> str:
     """The text of a YAML file with other values.
 
     Args:
-        text: of the file. values: from dotted keys, which exist in the file, to values as JSON.
+        text: of the file.
+        values: from dotted keys, which exist in the file, to texts, numbers, null or mappings of them.
 
     Raises:
         ParamsError: the text is no YAML, or a key is not in it.
@@ -26,7 +30,7 @@ def with_values(text: str, values: Mapping[str, Any]) -> str:
     for key, value in values.items():
         node = _find(root, key)
         start, end = node.start_mark.index, _end(node)
-        new = json.dumps(value, ensure_ascii=False)
+        new = _yaml(value)
         spans.append((start, end, new if start < end else f" {new}"))  # a key without a value has no blank either
     for start, end, new in sorted(spans, reverse=True):
         text = text[:start] + new + text[end:]
@@ -49,3 +53,12 @@ def _end(node: Any) -> int:
         return _end(last[1] if isinstance(last, tuple) else last)
     end: int = node.end_mark.index
     return end
+
+
+def _yaml(value: Any) -> str:
+    """A value on one line: JSON, which is YAML, with fewer quotes."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_yaml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, str) and _PLAIN.fullmatch(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
