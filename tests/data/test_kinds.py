@@ -102,7 +102,7 @@ def write_csv(folder: Path, rows: list[str]) -> Path:
 
 def test_a_csv_is_read_by_these_kinds_with_missing_values(tmp_path: Path) -> None:
     rows = [
-        "p1,2001-02-03,2001-02-03 04:05:06.7,Yes,JA,Chile",
+        "p1,2001-02-03,2001-02-03 04:05:06.123456789,Yes,JA,Chile",
         "p2,,,,no,Chile",
         "p3,1600-01-01,9999-12-31T00:00,f,0,Chile",
     ]
@@ -184,6 +184,8 @@ def test_a_bad_cell_is_refused_without_its_value(tmp_path: Path, row: str, colum
             "spike at 1900-01-01",
         ),
         ({"kind": "boolean", "categories": ["yes", "no"]}, "the one for false first"),
+        ({"kind": "boolean", "categories": ["yes", "perhaps"]}, "the one for false first"),
+        ({"kind": "boolean", "categories": ["perhaps", "no"]}, "the one for false first"),
         ({"kind": "boolean", "categories": ["no", "yes", "maybe"]}, "its categories are two words"),
         ({"kind": "boolean", "other": "x"}, "other is not a key of a boolean column"),
         ({"kind": "drop"}, "reason is missing"),

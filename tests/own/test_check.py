@@ -194,6 +194,19 @@ def test_every_method_is_foreseen_with_the_noise_of_its_plan(clone: Path, name: 
     assert found.rows == 5_000 and found.memory_bytes > 0 and found.records > 1
 
 
+def test_a_constant_column_is_allowed_and_its_cost_is_told(clone: Path) -> None:
+    town = {"kind": "categorical", "categories": ["t1"]}
+    write(clone, {**GOOD, "columns": {**GOOD["columns"], "town": town}})
+    code, output = run()
+    assert (
+        code == 0
+        and "note: one category only, which costs noise and tells nothing; kind drop is cheaper: town" in output
+    )
+    with_it = forecast(load_params()).queries[1].sigma
+    write(clone, {**GOOD, "columns": {**GOOD["columns"], "town": {"kind": "drop", "reason": "one value"}}})
+    assert forecast(load_params()).queries[1].sigma < with_it
+
+
 def marginals(clone: Path, **changes: Any) -> Params:
     write(clone, GOOD, **changes)
     return load_params()

@@ -56,6 +56,10 @@ def examine(path: Path = Path("params.yaml")) -> Project:
     except SchemaError as error:
         return Project(params, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
     faults += [Fault(where.name, text) for text in schema_faults(mapping)]
+    constant = [name for name, spec in _columns(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
+    if constant:
+        words = "one category only, which costs noise and tells nothing; kind drop is cheaper"
+        notes.append(f"{words}: {', '.join(constant)}")
     faults += _source_faults(params, mapping, notes)
     return Project(params, tuple(faults), tuple(notes))
 
@@ -99,6 +103,11 @@ def _columns(mapping: Any) -> list[tuple[str, Any]]:
         return list(entries(mapping.get("columns"))) if isinstance(mapping, Mapping) else []
     except SchemaError:
         return []
+
+
+def _is_constant(spec: Mapping[str, Any]) -> bool:
+    categories = spec.get("categories")
+    return isinstance(categories, list) and len(categories) == 1 and not spec.get("nullable")
 
 
 def _told(name: str, spec: Any, error: SchemaError) -> list[str]:
