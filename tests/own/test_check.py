@@ -224,6 +224,9 @@ def test_errors_of_shares_are_those_of_the_mean_of_all_pairs(clone: Path) -> Non
     assert town.error == pytest.approx(noise / 10_000) and town.average == 1 / (2 * 40)
     assert town.records == math.ceil(noise / (MOST_NOISE * town.average))
     assert found.records == town.records
+    # The same wherever the column stands in the table.
+    write(clone, {**GOOD, "columns": dict(reversed(GOOD["columns"].items()))})
+    assert forecast(load_params()).queries[1].measures[1].noise == pytest.approx(noise)
 
 
 def test_more_epsilon_and_fewer_categories_need_fewer_records(clone: Path) -> None:
