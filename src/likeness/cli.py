@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from likeness.cli_ledger import ledger_app
+from likeness.cli_own import register
 from likeness.errors import LikenessError
 
 # A traceback with local variables could show a key or a row.
@@ -18,6 +19,7 @@ app = typer.Typer(
     help="Differentially private synthetic data.",
 )
 app.add_typer(ledger_app, name="ledger")
+register(app)  # init and check
 
 
 @app.command()

@@ -10,7 +10,15 @@ class ParamsError(LikenessError):
 
 
 class SchemaError(LikenessError):
-    """The public schema is incomplete or contradicts itself."""
+    """The public schema is incomplete or contradicts itself.
+
+    Attributes:
+        faults: where several rules of one column are broken, all of them, as (key, sentence); the text is the first.
+    """
+
+    def __init__(self, text: str, faults: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(text)
+        self.faults = faults or (("", text),)
 
 
 class DataError(LikenessError):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.artifacts import GENERATOR, SYNTHETIC
 from likeness.canonical import sha256_bytes
+from likeness.data.booleans import spelled
 from likeness.data.schema import Schema
 from likeness.errors import ArtifactError, ParamsError
 from likeness.params import Sample, allowed
@@ -33,12 +34,13 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, di
         allowed(key, name, schema.names)
         column = schema.column(name)
         if not column.is_categorical:
-            raise ParamsError(f"{key}: only categorical and ordinal columns can be given, '{name}' is {column.kind}")
+            raise ParamsError(f"{key}: only columns with categories can be given, '{name}' is {column.kind}")
         if value is None and column.nullable:
             cells[names.index(name)] = len(column.categories)
             continue
-        allowed(key, str(value), column.categories)
-        place = column.categories.index(str(value))
+        text = spelled(str(value), column.categories) if column.kind == "boolean" else str(value)
+        allowed(key, text, column.categories)
+        place = column.categories.index(text)
         if name in names:
             cells[names.index(name)] = place
         else:

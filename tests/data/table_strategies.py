@@ -7,7 +7,9 @@ import pandas as pd
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from likeness.data.column import Column
+from likeness.data.column import KINDS, Column
+from likeness.data.date_values import typed_dates
+from likeness.data.dates import date_range
 from likeness.data.schema import Schema
 
 # A busy machine is no failure.
@@ -20,11 +22,17 @@ WORDS = ["a", "b", "7", "07", "No", "1.5", "naïve", "<=50K", ">50K", "x y", "NA
 @st.composite
 def columns(draw: st.DrawFn, name: str, nullable: bool | None = None) -> Column:
     """One column of any kind."""
-    kind = draw(st.sampled_from(["numeric", "integer", "categorical", "ordinal"]))
+    kind = draw(st.sampled_from(KINDS))
     null = draw(st.booleans()) if nullable is None else nullable
     if kind in ("categorical", "ordinal"):
         words = draw(st.lists(st.sampled_from(WORDS), min_size=2, max_size=6, unique=True))
         return Column(name, kind, categories=tuple(words), nullable=null)
+    if kind == "boolean":
+        return Column(name, kind, categories=draw(st.sampled_from([("false", "true"), ("No", "Ja")])), nullable=null)
+    if kind in ("date", "datetime"):
+        lowest, highest = (int(number) for number in date_range(kind))
+        lower = draw(st.integers(lowest, highest - 1))
+        return Column(name, kind, float(lower), float(draw(st.integers(lower + 1, highest))), nullable=null)
     transform = draw(st.sampled_from(["none", "log1p"]))
     if kind == "integer":
         lower = draw(st.integers(-(10**12), 10**12 - 1))
@@ -48,10 +56,12 @@ def schemas(draw: st.DrawFn, nullable: bool | None = None) -> Schema:
 
 
 def column_values(column: Column, values: list[Any]) -> pd.Series:
-    """A column of a typed table from plain values, None for missing."""
+    """A column of a typed table from plain values, None for missing; days or seconds for dates."""
     if column.is_categorical:
         dtype = pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
         return pd.Series(pd.Categorical(values, dtype=dtype))
+    if column.is_date:
+        return typed_dates(np.array([np.nan if value is None else value for value in values], dtype=float), column)
     if column.kind == "integer":
         return pd.Series(values, dtype="Int64" if column.nullable else "int64")
     return pd.Series([np.nan if value is None else value for value in values], dtype="float64")
@@ -65,7 +75,7 @@ def tables(draw: st.DrawFn, schema: Schema, min_rows: int = 0, max_rows: int = 8
     for column in schema.columns:
         if column.is_categorical:
             cells: st.SearchStrategy[Any] = st.sampled_from(column.categories)
-        elif column.kind == "integer":
+        elif column.is_whole:
             cells = st.integers(int(column.bounds[0]), int(column.bounds[1]))
         else:
             cells = st.floats(*column.bounds)

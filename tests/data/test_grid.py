@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likeness.data.column import Column
+from likeness.data.column_spec import column_from
 from likeness.data.encoding import Encoder
 from likeness.data.grid import Grid, grid_of
 from likeness.data.schema import Schema
@@ -137,7 +138,7 @@ def test_spikes_that_cannot_be_told_apart_are_refused(spikes: tuple[float, ...])
 
 def test_a_number_too_large_is_refused() -> None:
     with pytest.raises(SchemaError, match="too large"):
-        Column.from_dict("v", {"kind": "numeric", "lower": 0, "upper": 1, "spikes": [10**400]})
+        column_from("v", {"kind": "numeric", "lower": 0, "upper": 1, "spikes": [10**400]})
 
 
 def test_edges_have_few_digits() -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from table_strategies import schemas_and_tables
+from table_strategies import column_values, schemas_and_tables
 
 from likeness.data.column import Column
 from likeness.data.digests import typed_digest
@@ -281,6 +281,9 @@ def test_the_digest_changes_with_any_cell(drawn: tuple[Schema, pd.DataFrame], da
     else:
         new = column.bounds[1] if old is pd.NA or old != column.bounds[1] else column.bounds[0]
         new = int(new) if column.kind == "integer" else new
+        if column.is_date:
+            last = column_values(column, [column.bounds[1]])[0]
+            new = last if old is pd.NA or old != last else column_values(column, [column.bounds[0]])[0]
     changed.loc[row, name] = new
     assert changed[name].dtype == table[name].dtype
     assert typed_digest(changed, schema, KEY) != typed_digest(table, schema, KEY)

@@ -1,9 +1,11 @@
-"""A table that the project has never seen: regression, then no label at all, a fractional split, numeric codes."""
+"""A table that the project has never seen: every kind of column, regression, then no label at all, and its bundle."""
 
 import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 from small_project import Project
 
@@ -13,38 +15,81 @@ SCHEMA = {
     "task": "regression",
     "label": "y",
     "columns": {
+        "id": {"kind": "drop", "reason": "an id"},
         "code": {"kind": "categorical", "categories": [1, 2, 3], "nullable": True},
+        "born": {"kind": "date", "lower": "1930-01-01", "upper": "2009-12-31", "nullable": True},
+        "seen": {"kind": "datetime", "lower": "2020-01-01", "upper": "2020-12-31"},
+        "smoker": {"kind": "boolean", "categories": ["no", "yes"], "nullable": True},
         "x": {"kind": "numeric", "lower": -1, "upper": 1},
         "y": {"kind": "numeric", "lower": -2, "upper": 2},
     },
 }
+SOURCE_ID = "Xq7Secret"
+
+
+def write_source(project: Project) -> None:
+    """600 people; smokers are born before 1970, and some values are missing."""
+    generator = np.random.default_rng(0)
+    x = generator.uniform(-1, 1, 600)
+    days = generator.integers(-14_610, 14_610, 600)  # 1930 to 2009
+    missing = generator.random((3, 600)) < 0.1
+    code = pd.Series(generator.integers(1, 4, 600)).where(~missing[0])  # floats, because of the nulls
+    table = {
+        "id": [f"{SOURCE_ID}{place}" for place in range(600)],
+        "code": pa.array(code, from_pandas=True),
+        "born": pa.array(days.astype(np.int32), mask=missing[1]).cast(pa.date32()),
+        "seen": pa.array(1_577_836_800_000_000 + generator.integers(0, 10**13, 600), pa.timestamp("us")),
+        "smoker": pa.array(days < 0, mask=missing[2]),
+        "x": x,
+        "y": x + generator.normal(0, 0.1, 600),
+    }
+    pq.write_table(pa.table(table), project.root / "own.parquet")
 
 
 def test_own_table_from_parquet_without_a_split_column(another: Project) -> None:
     for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
         another.environment[name] = str(another.root.parent / name.lower())
     another.run("likeness", "ledger", "init")
-    generator = np.random.default_rng(0)
-    x = generator.uniform(-1, 1, 600)
-    code = pd.Series(generator.integers(1, 4, 600)).where(generator.random(600) < 0.9)  # floats, because of the nulls
-    pd.DataFrame({"code": code, "x": x, "y": x + generator.normal(0, 0.1, 600)}).to_parquet(
-        another.root / "own.parquet"
-    )
+    write_source(another)
     (another.root / "data/schema/own.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
     another.set(
+        method="marginals",
         ingest={"source": "own.parquet", "schema": "data/schema/own.yaml", "split": {"test_fraction": 0.25, "seed": 1}},
         privacy__identity="own people",
+        privacy__epsilon=20.0,
+        ledger__cap={"epsilon": 20.0, "delta": 1e-5},
         evaluate__classifiers=["ridge"],
     )
     another.repro("report")
-    synthetic = pd.read_parquet(another.root / "data/synthetic/synthetic.parquet")
-    assert list(synthetic.columns) == ["code", "x", "y"]
+    path = another.root / "data/synthetic/synthetic.parquet"
+    synthetic = pd.read_parquet(path)
+    assert list(synthetic.columns) == ["code", "born", "seen", "smoker", "x", "y"]
     assert set(synthetic["code"].dropna()) <= {"1", "2", "3"}
     assert synthetic["x"].between(-1, 1).all()
+    types = pq.read_schema(path)
+    assert (types.field("born").type, types.field("seen").type) == (pa.date32(), pa.timestamp("ms"))
+    born, seen = (synthetic[name].astype("datetime64[s]") for name in ("born", "seen"))
+    assert born.dropna().between("1930-01-01", "2009-12-31").all() and born.isna().any()
+    assert seen.between("2020-01-01", "2020-12-31 23:59:59").all()
+    csv = pd.read_csv(path.with_suffix(".csv"), dtype=str)
+    assert csv["born"].dropna().str.fullmatch(r"\d{4}-\d\d-\d\d").all()
+    assert csv["seen"].str.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d").all()
+    # The dependence of a boolean on a date goes through: all real smokers are, and half of all people. The noise at
+    # this epsilon is about one record a cell, so that a false alarm (a quarter of them wrong) is out of reach.
+    smokers = born[synthetic["smoker"] == "yes"].dropna()
+    assert (smokers < "1970-01-01").mean() > 0.75
     assert "r2" in json.loads(another.bytes("reports/internal/metrics.json"))["scores"]["synthetic"]
+
     schema = {key: value for key, value in SCHEMA.items() if key != "label"} | {"task": "none"}
     (another.root / "data/schema/own.yaml").write_text(yaml.safe_dump(schema, sort_keys=False))
     before = another.bytes("data/released/embedding.safetensors")
     another.repro("report")
     assert another.bytes("data/released/embedding.safetensors") == before  # the same rows, the same question
-    assert json.loads(another.bytes("reports/privacy.json"))["total"]["epsilon_rdp"] <= 1
+    assert json.loads(another.bytes("reports/privacy.json"))["total"]["epsilon_rdp"] <= 20
+
+    another.run("likeness", "bundle", "own")
+    assert "WRONG" not in another.run("likeness", "verify", "own")
+    another.run("likeness", "sample", "own", "--rows", "50", "--where", "smoker=True", "--out", "more.csv")
+    assert set(pd.read_csv(another.root / "more.csv")["smoker"]) == {"yes"}
+    public = [path for path in another.root.rglob("*") if path.is_file() and path.name != "own.parquet"]
+    assert not [path for path in public if SOURCE_ID.encode() in path.read_bytes()]

@@ -1,20 +1,25 @@
 """One column of the public schema: its kind, its public bounds or categories, and what counts as missing."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
+from likeness.data.dates import DATE_KINDS, date_range, number_of, text_of
 from likeness.errors import SchemaError
 
-KINDS = ("numeric", "integer", "categorical", "ordinal")
+NUMBER_KINDS = ("numeric", "integer")
+CATEGORY_KINDS = ("categorical", "ordinal", "boolean")
+KINDS = (*NUMBER_KINDS, "categorical", "ordinal", "boolean", *DATE_KINDS)
 TRANSFORMS = ("none", "log1p")
 # The split travels in the private table under this name, so no column may have it.
 SPLIT_COLUMN = "__split__"
 # Up to here encode and decode give every integer back exactly, under either transform (float64 has 53 bits).
 LARGEST_INTEGER = 10**12
-_NUMBER_KEYS = ("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values")
-_CATEGORY_KEYS = ("kind", "categories", "other", "nullable", "missing_values")
+# Noise grows with the number of categories and records do not: beyond this nothing is left of a column.
+MOST_CATEGORIES = 1000
 
 
 @dataclass(frozen=True)
@@ -23,8 +28,10 @@ class Column:
 
     Attributes:
         name: as in the header of the source.
-        kind: ``numeric`` | ``integer`` | ``categorical`` | ``ordinal`` (categories in order).
-        lower, upper: public bounds in units of the column; None for categories. Values beyond are clipped.
+        kind: ``numeric`` | ``integer`` | ``categorical`` | ``ordinal`` (categories in order) | ``boolean`` (two
+            categories, false first, whose usual spellings are all understood) | ``date`` | ``datetime``.
+        lower, upper: public bounds in units of the column: days since 1970-01-01 for dates, seconds for times; None
+            for categories. Values beyond are clipped.
         categories: texts, in order.
         other: the category that takes unknown values; None refuses them.
         nullable: whether a value may be missing.
@@ -32,9 +39,10 @@ class Column:
         missing_values: texts that mean missing, beside the empty cell.
         spikes: values that are known to be frequent (no gain, a full working week), within the bounds; methods with
             bins give each a bin of its own.
+        format: how the source writes a date or time, as in ``datetime.strptime``; None for ISO 8601.
 
     Raises:
-        SchemaError: naming column and rule.
+        SchemaError: naming column and rule; all rules that are broken in its ``faults``.
     """
 
     name: str
@@ -47,21 +55,27 @@ class Column:
     transform: str = "none"
     missing_values: tuple[str, ...] = ()
     spikes: tuple[float, ...] = ()
+    format: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.name or self.name == SPLIT_COLUMN:
-            raise SchemaError(f"'{self.name}' cannot name a column: it is empty or reserved. Rename the column.")
-        if self.kind not in KINDS:
-            raise self._error(f"has kind '{self.kind}'. Kinds: {', '.join(KINDS)}.")
-        if self.is_categorical:
-            self._check_categories()
-        else:
-            self._check_numbers()
+        faults = tuple((key, f"column '{self.name}' {text}") for key, text in self._faults())
+        if faults:
+            raise SchemaError(faults[0][1], faults)
 
     @property
     def is_categorical(self) -> bool:
-        """True for ``categorical`` and ``ordinal``."""
-        return self.kind in ("categorical", "ordinal")
+        """True for ``categorical``, ``ordinal`` and ``boolean``."""
+        return self.kind in CATEGORY_KINDS
+
+    @property
+    def is_date(self) -> bool:
+        """True for ``date`` and ``datetime``."""
+        return self.kind in DATE_KINDS
+
+    @property
+    def is_whole(self) -> bool:
+        """True for numbers that are always whole: integers, days and seconds."""
+        return self.kind == "integer" or self.is_date
 
     @property
     def width(self) -> int:
@@ -70,111 +84,121 @@ class Column:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """``(lower, upper)`` of a numeric or integer column."""
+        """``(lower, upper)`` of a column that is not categorical."""
         if self.lower is None or self.upper is None:
-            raise self._error("has no bounds: it is categorical.")
+            raise SchemaError(f"column '{self.name}' has no bounds: it is categorical.")
         return self.lower, self.upper
 
-    @classmethod
-    def from_dict(cls, name: str, spec: Any) -> "Column":
-        """Build from a mapping as it stands in the YAML file."""
-        if not isinstance(spec, Mapping) or "kind" not in spec:
-            raise SchemaError(f"column '{name}' has no kind. Kinds: {', '.join(KINDS)}.")
-        kind = str(spec["kind"])
-        allowed = _CATEGORY_KEYS if kind in ("categorical", "ordinal") else _NUMBER_KEYS
-        for key in spec:
-            if kind in KINDS and key not in allowed:
-                raise SchemaError(
-                    f"column '{name}': {key} is not a key of a {kind} column. Keys: {', '.join(allowed)}."
-                )
-        nullable = spec.get("nullable", False)
-        if not isinstance(nullable, bool):
-            raise SchemaError(f"column '{name}': nullable must be true or false.")
-        return cls(
-            name=name,
-            kind=kind,
-            lower=_number(name, spec, "lower"),
-            upper=_number(name, spec, "upper"),
-            categories=_texts(name, spec, "categories"),
-            other=None if spec.get("other") is None else str(spec["other"]),
-            nullable=nullable,
-            transform=str(spec.get("transform", "none")),
-            missing_values=_texts(name, spec, "missing_values"),
-            spikes=_numbers(name, spec, "spikes"),
-        )
+    def text(self, value: float) -> str:
+        """A number of the column for people, and for the schema: a date as a date."""
+        return text_of(self.kind, value) if self.is_date else f"{value:g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form without the name; :meth:`from_dict` reads it back."""
-        if self.is_categorical:
-            own: dict[str, Any] = {"categories": list(self.categories), "other": self.other}
+        """JSON form without the name; :func:`likeness.data.column_spec.column_from` reads it back.
+
+        It is part of the key of every release: what it gives for a kind may not change.
+        """
+        if self.kind == "boolean":
+            own: dict[str, Any] = {"categories": list(self.categories)}
+        elif self.is_categorical:
+            own = {"categories": list(self.categories), "other": self.other}
+        elif self.is_date:
+            lower, upper = self.bounds
+            own = {"lower": self.text(lower), "upper": self.text(upper)}
+            own |= {"spikes": [self.text(spike) for spike in self.spikes]} if self.spikes else {}
+            own |= {"format": self.format} if self.format else {}
         else:
             own = {"lower": self.lower, "upper": self.upper, "transform": self.transform}
             own |= {"spikes": list(self.spikes)} if self.spikes else {}
         return {"kind": self.kind, **own, "nullable": self.nullable, "missing_values": list(self.missing_values)}
 
-    def _error(self, rest: str) -> SchemaError:
-        return SchemaError(f"column '{self.name}' {rest}")
+    def _faults(self) -> Iterator[tuple[str, str]]:
+        """Every broken rule: the key that breaks it, and the rest of a sentence that begins with the column."""
+        if not self.name or self.name == SPLIT_COLUMN:
+            yield "name", "cannot have that name: it is empty or reserved. Rename the column."
+        if self.kind not in KINDS:
+            yield "kind", f"has kind '{self.kind}'. Kinds: {', '.join(KINDS)}, drop."
+        elif self.is_categorical:
+            yield from self._category_faults()
+        else:
+            yield from self._number_faults()
 
-    def _check_numbers(self) -> None:
-        if self.lower is None or self.upper is None:
-            raise self._error(
-                "has no bounds. Bounds must be public: give lower and upper from the codebook, never from the rows."
-            )
-        if not self.lower < self.upper or not math.isfinite(self.upper - self.lower):
-            raise self._error(f"has bounds {self.lower:g} to {self.upper:g}. They must be finite, lower below upper.")
+    def _number_faults(self) -> Iterator[tuple[str, str]]:
         if self.transform not in TRANSFORMS:
-            raise self._error(f"has transform '{self.transform}'. Transforms: {', '.join(TRANSFORMS)}.")
-        if self.kind == "integer":
-            whole = self.lower.is_integer() and self.upper.is_integer()
-            if not whole or max(abs(self.lower), abs(self.upper)) > LARGEST_INTEGER:
-                raise self._error("is integer, so its bounds must be whole numbers up to 10^12. Or use kind numeric.")
+            yield "transform", f"has transform '{self.transform}'. Transforms: {', '.join(TRANSFORMS)}."
+        if self.is_date and self.format is not None and not _reads_dates(self.kind, self.format):
+            yield "format", f"has format '{self.format}', which does not read a whole {self.kind}. Write e.g. %d.%m.%Y."
+        lower, upper = self.lower, self.upper
+        if lower is None or upper is None:
+            words = "has no bounds. Bounds must be public: give lower and upper from the codebook, never from the rows."
+            yield ("lower" if lower is None else "upper"), words
+            return
+        if not lower < upper or not math.isfinite(upper - lower):
+            words = f"has bounds {self._shown(lower)} to {self._shown(upper)}. They must be finite, lower below upper."
+            if lower == upper:
+                words += " A column with one value: give it kind drop, or kind categorical with that one category."
+            yield "lower", words
+        elif self.kind == "integer":
+            if not (lower.is_integer() and upper.is_integer()) or max(abs(lower), abs(upper)) > LARGEST_INTEGER:
+                yield "lower", "is integer, so its bounds must be whole numbers up to 10^12. Or use kind numeric."
+        elif self.is_date and not self._are_dates(lower, upper):
+            yield "lower", f"is a {self.kind}, so its bounds must be dates of the years 1 to 9999."
         for spike in self.spikes:
-            if not self.lower <= spike <= self.upper or (self.kind == "integer" and not spike.is_integer()):
-                raise self._error(f"has a spike at {spike:g}. Spikes must lie within the bounds and be of the kind.")
+            if not lower <= spike <= upper or (self.is_whole and not spike.is_integer()):
+                shown = self._shown(spike)
+                yield "spikes", f"has a spike at {shown}. Spikes must lie within the bounds and be of the kind."
 
-    def _check_categories(self) -> None:
+    def _shown(self, value: float) -> str:
+        return self.text(value) if self._are_dates(value) else f"{value:g}"
+
+    def _are_dates(self, *values: float) -> bool:
+        if not self.is_date:
+            return False
+        lowest, highest = date_range(self.kind)
+        return all(lowest <= value <= highest and value.is_integer() for value in values)
+
+    def _category_faults(self) -> Iterator[tuple[str, str]]:
         if not self.categories:
-            raise self._error("has no categories. They must be public: list them from the codebook, not from the rows.")
+            yield (
+                "categories",
+                "has no categories. They must be public: list them from the codebook, not from the rows.",
+            )
+            return
+        if len(self.categories) > MOST_CATEGORIES:
+            yield (
+                "categories",
+                f"has {len(self.categories):,} categories, more than {MOST_CATEGORIES:,}: nothing would be left but "
+                "noise. Merge them along a public hierarchy (the first digits of a code), list those that are publicly "
+                "known to be frequent with an other for the rest, or give the column kind drop.",
+            )
         if len(set(self.categories)) != len(self.categories):
-            raise self._error("lists a category twice. Keep one.")
+            yield "categories", "lists a category twice. Keep one."
         if any(not text or text != text.strip() for text in self.categories):
-            raise self._error("has a category that is empty or has blanks around it. An empty cell is a missing value.")
+            yield (
+                "categories",
+                "has a category that is empty or has blanks around it. An empty cell is a missing value.",
+            )
         if self.other is not None and self.other not in self.categories:
-            raise self._error(f"has other '{self.other}', which is not among its categories. Add it.")
+            yield "other", f"has other '{self.other}', which is not among its categories. Add it."
         if set(self.missing_values) & set(self.categories):
-            raise self._error("has the same text in categories and in missing_values. Keep it in one of them.")
+            yield (
+                "missing_values",
+                "has the same text in categories and in missing_values. Keep it in one of them.",
+            )
+        if self.kind == "boolean":
+            folded = [text.casefold() for text in self.categories]
+            if len(folded) != 2 or len(set(folded)) != 2 or folded[0] in TRUE_WORDS or folded[1] in FALSE_WORDS:
+                yield (
+                    "categories",
+                    "is boolean: its categories are two words, the one for false first. Or leave them out.",
+                )
 
 
-def _number(name: str, spec: Mapping[str, Any], key: str) -> float | None:
-    value = spec.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SchemaError(f"column '{name}': {key} must be a number.")
-    return _float(name, key, value)
-
-
-def _numbers(name: str, spec: Mapping[str, Any], key: str) -> tuple[float, ...]:
-    values = spec.get(key, ())
-    if not isinstance(values, list | tuple) or any(
-        isinstance(v, bool) or not isinstance(v, int | float) for v in values
-    ):
-        raise SchemaError(f"column '{name}': {key} must be a list of numbers.")
-    return tuple(sorted({_float(name, key, value) for value in values}))
-
-
-def _float(name: str, key: str, value: int | float) -> float:
+def _reads_dates(kind: str, layout: str) -> bool:
+    """Whether a layout gives back a date (or time, to the minute) that it wrote."""
+    moment = "2003-11-29" if kind == "date" else "2003-11-29 17:45"
     try:
-        return float(value)
-    except OverflowError:
-        raise SchemaError(f"column '{name}': {key} holds a number that is too large.") from None
-
-
-def _texts(name: str, spec: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    values = spec.get(key, ())
-    # Integer codes have one spelling; a float, a date or a truth value has several, so its text must be given.
-    if not isinstance(values, list | tuple) or any(isinstance(v, bool) or not isinstance(v, str | int) for v in values):
-        raise SchemaError(
-            f"column '{name}': {key} must be a list of texts or whole numbers. Put other values in quotes."
-        )
-    return tuple(str(value) for value in values)
+        written = datetime.fromisoformat(moment).strftime(layout)
+    except ValueError:
+        return False
+    return number_of(kind, written, layout) == number_of(kind, moment)

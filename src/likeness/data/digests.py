@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.data.column import Column
+from likeness.data.date_values import numbers_of_dates
 from likeness.data.schema import Schema
 
 
@@ -55,6 +56,8 @@ def _words(column: Column, values: "pd.Series[Any]") -> tuple[NDArray[np.float64
     missing = values.isna().to_numpy(dtype=bool)
     if column.is_categorical:
         words = values.cat.codes.to_numpy().astype(np.float64)
+    elif column.is_date:
+        words = numbers_of_dates(values, column)
     else:
         words = values.to_numpy(dtype=np.float64, na_value=0.0)
     return np.where(missing, 0.0, words) + 0.0, missing  # + 0.0 makes -0.0 and 0.0 one value

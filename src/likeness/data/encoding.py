@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.data.column import Column
+from likeness.data.date_values import numbers_of_dates, typed_dates
 from likeness.data.layout import Layout
 from likeness.data.schema import Schema
 from likeness.errors import DataError
@@ -117,7 +118,8 @@ def _encode_column(column: Column, values: "pd.Series[Any]") -> NDArray[np.float
         codes = values.cat.codes.to_numpy().astype(np.int32)
         return np.where(codes < 0, len(column.categories), codes).astype(np.int32)
     lower, upper = column.bounds
-    numbers = np.clip(values.to_numpy(dtype=np.float64, na_value=np.nan), lower, upper) - lower
+    plain = numbers_of_dates(values, column) if column.is_date else values.to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = np.clip(plain, lower, upper) - lower
     if column.transform == "log1p":
         unit: NDArray[np.float64] = np.log1p(numbers) / np.log1p(upper - lower)
     else:
@@ -136,5 +138,7 @@ def _decode_column(column: Column, codes: NDArray[Any]) -> "pd.Series[Any]":
     numbers = np.clip(numbers + lower, lower, upper)
     if column.kind == "numeric":
         return pd.Series(numbers, dtype="float64")
+    if column.is_date:
+        return typed_dates(np.round(numbers), column)
     whole = pd.Series(np.round(numbers), dtype="Float64").astype("Int64")
     return whole if column.nullable else whole.astype("int64")

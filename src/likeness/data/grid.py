@@ -44,11 +44,11 @@ class Grid:
 def grid_of(column: Column, bins: int) -> Grid:
     """Bins of equal width on the column's unit scale (after its public transform), and one for each declared spike.
 
-    An integer column has at most one bin an integer, and no bin without one: narrow bins at the dense end of a
-    logarithm fall together. The lower bound of an integer log1p column (mostly the zero of an amount) is a spike
-    without being declared.
+    An integer column (and a date: days or seconds are integers) has at most one bin an integer, and no bin without one:
+    narrow bins at the dense end of a logarithm fall together. The lower bound of an integer log1p column (mostly the
+    zero of an amount) is a spike without being declared.
     """
-    return _integer_grid(column, bins) if column.kind == "integer" else _numeric_grid(column, bins)
+    return _integer_grid(column, bins) if column.is_whole else _numeric_grid(column, bins)
 
 
 def _integer_grid(column: Column, bins: int) -> Grid:

@@ -14,13 +14,14 @@ from typing import Any
 import yaml
 
 from likeness.data.column import KINDS, SPLIT_COLUMN, TRANSFORMS, Column
+from likeness.data.column_spec import DROP, Dropped, column_from
 from likeness.data.image import image_shape, pixel_columns
 from likeness.errors import SchemaError
 
 __all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
 
 TASKS = ("classification", "regression", "none")
-_KEYS = ("name", "source", "task", "label", "image", "columns")
+KEYS = ("name", "source", "task", "label", "image", "columns")
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Schema:
         label: name of the label column; None for task ``none``.
         columns: in table order.
         image: height and width where each record is a gray image; its pixels are then the first columns.
+        dropped: columns of the source that are read past; nothing depends on them.
     """
 
     name: str
@@ -43,11 +45,13 @@ class Schema:
     label: str | None
     columns: tuple[Column, ...]
     image: tuple[int, int] | None = None
+    dropped: tuple[Dropped, ...] = ()
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
             raise SchemaError(f"task '{self.task}' is not known. Tasks: {', '.join(TASKS)}.")
-        twice = sorted(name for name, count in Counter(self.names).items() if count > 1)
+        listed = [*self.names, *(dropped.name for dropped in self.dropped)]
+        twice = sorted(name for name, count in Counter(listed).items() if count > 1)
         if twice:
             raise SchemaError(f"column '{twice[0]}' is listed twice. Keep one.")
         if self.task == "none":
@@ -71,6 +75,8 @@ class Schema:
     def _check_label(self) -> None:
         if self.label is None:
             raise SchemaError(f"task {self.task} has no label. Give label: the name of one column.")
+        if self.label in [dropped.name for dropped in self.dropped]:
+            raise SchemaError(f"label '{self.label}' has kind drop. Give it another kind, or set another label.")
         if self.label not in self.names:
             raise SchemaError(f"label '{self.label}' is not a column. Columns: {', '.join(self.names)}.")
         column = self.column(self.label)
@@ -89,39 +95,32 @@ class Schema:
         Raises:
             SchemaError: naming file, column and rule.
         """
-        path = Path(path)
-        try:
-            mapping = yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader)
-        except OSError as error:
-            raise SchemaError(f"{path}: cannot be read ({error.strerror}). Give the path of a schema file.") from None
-        except UnicodeDecodeError:
-            raise SchemaError(f"{path}: is not UTF-8 text.") from None
-        except yaml.YAMLError as error:
-            raise SchemaError(f"{path}: is not valid YAML: {error}") from None
-        return cls.from_dict(mapping, path.name)
+        return cls.from_dict(read_mapping(path), Path(path).name)
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any], where: str) -> "Schema":
         """Check and build. ``where`` names the origin in messages. ``columns`` is a mapping or a list with names."""
         if not isinstance(mapping, Mapping):
-            raise SchemaError(f"{where}: holds no mapping. Keys: {', '.join(_KEYS)}.")
+            raise SchemaError(f"{where}: holds no mapping. Keys: {', '.join(KEYS)}.")
         try:
-            unknown = [str(key) for key in mapping if key not in _KEYS]
+            unknown = [str(key) for key in mapping if key not in KEYS]
             if unknown:
-                raise SchemaError(f"{unknown[0]} is not a key of a schema. Keys: {', '.join(_KEYS)}.")
+                raise SchemaError(f"{unknown[0]} is not a key of a schema. Keys: {', '.join(KEYS)}.")
             label, image = mapping.get("label"), image_shape(mapping.get("image"))
             pixels = () if image is None else pixel_columns(image)
-            listed = tuple(Column.from_dict(name, spec) for name, spec in _entries(mapping.get("columns"), image))
+            listed = [column_from(name, spec) for name, spec in entries(mapping.get("columns"), image)]
+            columns = tuple(column for column in listed if isinstance(column, Column))
             return cls(
                 name=_text(mapping, "name"),
                 source=_text(mapping, "source"),
                 task=_text(mapping, "task"),
                 label=None if label is None else str(label),
-                columns=pixels + listed,
+                columns=pixels + columns,
                 image=image,
+                dropped=tuple(column for column in listed if isinstance(column, Dropped)),
             )
         except SchemaError as error:
-            raise SchemaError(f"{where}: {error}") from None
+            raise SchemaError(f"{where}: {error}", error.faults) from None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form. Columns are a list, so that sorting keys keeps their order; :meth:`from_dict` reads it back."""
@@ -132,7 +131,10 @@ class Schema:
             "task": self.task,
             "label": self.label,
             **({} if self.image is None else {"image": {"shape": list(self.image)}}),
-            "columns": [{"name": column.name, **column.to_dict()} for column in listed],
+            "columns": [
+                *({"name": column.name, **column.to_dict()} for column in listed),
+                *({"name": dropped.name, "kind": DROP, "reason": dropped.reason} for dropped in self.dropped),
+            ],
         }
 
     def column(self, name: str) -> Column:
@@ -166,6 +168,23 @@ class Schema:
         return self.column(self.label).categories
 
 
+def read_mapping(path: str | Path) -> Any:
+    """The content of a schema file, unchecked.
+
+    Raises:
+        SchemaError: it cannot be read, or is no YAML.
+    """
+    path = Path(path)
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader)
+    except OSError as error:
+        raise SchemaError(f"{path}: cannot be read ({error.strerror}). Give the path of a schema file.") from None
+    except UnicodeDecodeError:
+        raise SchemaError(f"{path}: is not UTF-8 text.") from None
+    except yaml.YAMLError as error:
+        raise SchemaError(f"{path}: is not valid YAML: {error}") from None
+
+
 def _text(mapping: Mapping[str, Any], key: str) -> str:
     value = mapping.get(key)
     if value is None or not str(value).strip():
@@ -173,7 +192,12 @@ def _text(mapping: Mapping[str, Any], key: str) -> str:
     return str(value)
 
 
-def _entries(columns: Any, image: tuple[int, int] | None) -> Iterable[tuple[str, Any]]:
+def entries(columns: Any, image: tuple[int, int] | None = None) -> Iterable[tuple[str, Any]]:
+    """Names and mappings of section ``columns``, which is a mapping or a list with names.
+
+    Raises:
+        SchemaError: it is neither.
+    """
     if columns is None and image is not None:
         return []
     if isinstance(columns, Mapping):

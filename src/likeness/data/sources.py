@@ -13,7 +13,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from likeness.data.booleans import spelled
 from likeness.data.column import Column
+from likeness.data.date_values import numbers_of_texts, typed_dates
 from likeness.data.image_files import read_images
 from likeness.data.schema import Schema
 from likeness.errors import DataError
@@ -107,6 +109,8 @@ def _typed(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[An
         )
     if column.is_categorical:
         return _typed_categories(texts, missing, column, file)
+    if column.is_date:
+        return _typed_dates(texts.mask(missing), column, file)
     numbers = pd.to_numeric(texts.where(~missing), errors="coerce").astype("float64")
     if not np.isfinite(numbers[~missing]).all():
         raise DataError(
@@ -127,6 +131,8 @@ def _typed_categories(
     texts: "pd.Series[str]", missing: "pd.Series[bool]", column: Column, file: str
 ) -> "pd.Series[Any]":
     dtype = pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
+    if column.kind == "boolean":
+        texts = texts.map({text: spelled(text, column.categories) for text in texts.dropna().unique()})
     unknown = ~missing & ~texts.isin(column.categories)
     if unknown.any():
         if column.other is None:
@@ -136,6 +142,17 @@ def _typed_categories(
             )
         texts = texts.mask(unknown, column.other)
     return texts.mask(missing).astype(dtype)
+
+
+def _typed_dates(texts: "pd.Series[str]", column: Column, file: str) -> "pd.Series[Any]":
+    numbers = numbers_of_texts(texts, column)
+    if np.isnan(numbers[texts.notna().to_numpy()]).any():
+        written = f"like {column.format}" if column.format else "in ISO 8601"
+        raise DataError(
+            f"{file}: column '{column.name}' has a value that is not a {column.kind} {written}. Set format in the "
+            "schema to how dates are written there, or missing_values; a date with a time of day is a datetime."
+        )
+    return typed_dates(np.clip(numbers, *column.bounds), column)
 
 
 def _texts(values: "pd.Series[Any]") -> "pd.Series[str]":

@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from likeness.data.date_values import numbers_of_dates
+from likeness.data.dates import EARLIEST
 from likeness.data.encoding import Encoder
 from likeness.data.schema import Column, Schema
 from likeness.evaluation.style import MOST_COLUMNS, REAL, SYNTHETIC, cut, draw, note_cut
@@ -44,7 +46,7 @@ def histograms(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, bins
             panel.set_title(cut(column.name, 34))
             panel.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
             panel.grid(axis="x", visible=False)
-            _ticks(panel, column, bins, () if column.is_categorical else landmarks[column.name].astype(float).tolist())
+            _ticks(panel, column, bins, () if column.is_categorical else _numbers(landmarks, column))
         for panel in panels[len(shown) :]:
             panel.set_visible(False)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
@@ -55,7 +57,7 @@ def histograms(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, bins
 
 def _width(column: Column, bins: int) -> int | None:
     """Integers per bin of an integer column, so that all bins hold equally many; None for all other columns."""
-    if column.kind != "integer" or column.transform != "none":
+    if not column.is_whole or column.transform != "none":
         return None
     low, high = column.bounds
     return math.ceil((high - low + 1) / bins)
@@ -93,12 +95,22 @@ def _ticks(panel: Axes, column: Column, bins: int, landmarks: Sequence[float]) -
     else:
         places = [(value - column.bounds[0] + 0.5) / width - 0.5 for value in landmarks]
         bins = math.ceil((column.bounds[1] - column.bounds[0] + 1) / width)
-    labels = [f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}" for value in landmarks]
+    if column.is_date:
+        labels = [column.text(value)[: len(EARLIEST)] for value in landmarks]  # the day is enough
+    else:
+        labels = [f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}" for value in landmarks]
     if column.nullable:
         places, labels = [*places, bins + 0.4], [*labels, "  (missing)"]
     panel.set_xticks(places, labels, fontsize=7)
     if column.transform == "log1p":
         panel.set_xlabel("logarithmic scale", fontsize=7)
+
+
+def _numbers(landmarks: pd.DataFrame, column: Column) -> list[float]:
+    """One column of :func:`_landmarks` in its own units."""
+    values = landmarks[column.name]
+    numbers = numbers_of_dates(values, column) if column.is_date else values.to_numpy(np.float64)
+    return [float(number) for number in numbers]
 
 
 def _landmarks(encoder: Encoder, schema: Schema) -> pd.DataFrame:

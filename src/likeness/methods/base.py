@@ -72,6 +72,13 @@ class Method(ABC):
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The query of the privatize stage. May depend on released values, never on rows."""
 
+    def foreseen_queries(self, context: Context) -> list[Query]:
+        """Every query, before anything is released: for forecasts.
+
+        Where a query depends on released values, a stand-in with the same coordinates, bounds and sensitivity.
+        """
+        return [*self.auxiliary_queries(context), self.embedding_query(context, {})]
+
     @abstractmethod
     def build_generator(self, context: Context) -> "Generator":
         """An untrained generator."""

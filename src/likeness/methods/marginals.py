@@ -94,7 +94,7 @@ class Marginals(Method):
         feature = PairMarginals(tuple(cells for cells, _ in self._columns(context)))
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
         if query.dimension > self.privatize.max_coordinates:
-            gigabytes = _BYTES * query.dimension / 1e9
+            gigabytes = BYTES_A_COORDINATE * query.dimension / 1e9
             raise PlanError(
                 f"marginals would release {query.dimension:,} coordinates (about {gigabytes:.1f} GB of memory), more "
                 f"than marginals.privatize.max_coordinates {self.privatize.max_coordinates:,}. Lower "
@@ -175,7 +175,7 @@ class Marginals(Method):
         return found
 
 
-_BYTES = 130  # of memory a coordinate, measured in the noise and in the objective
+BYTES_A_COORDINATE = 130  # of memory, measured in the noise and in the objective
 
 
 def _weights(feature: PairMarginals) -> tuple[int, ...]:

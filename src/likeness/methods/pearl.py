@@ -107,7 +107,13 @@ class Pearl(EmbeddingMethod):
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The characteristic function by class, frequencies N(0, σ₀²) with σ₀ one over the mean distance."""
-        scale = 1 / mean_distance(auxiliary[DISTANCE])
+        return self._embedding(context, 1 / mean_distance(auxiliary[DISTANCE]))
+
+    def foreseen_queries(self, context: Context) -> list[Query]:
+        """The scale of the frequencies comes from the release before; it changes no bound."""
+        return [*self.auxiliary_queries(context), self._embedding(context, 1.0)]
+
+    def _embedding(self, context: Context, scale: float) -> Query:
         feature = CharacteristicFunction(
             self.privatize.num_frequencies, context.layout.width, scale, self.privatize.seed
         )

@@ -1,0 +1,19 @@
+"""The public spellings of true and false, read in any case; what a table gets is the column's own two words."""
+
+FALSE_WORDS = ("false", "no", "f", "n", "0")
+TRUE_WORDS = ("true", "yes", "t", "y", "1")
+DEFAULT_WORDS = ("false", "true")
+
+
+def spelled(text: str, words: tuple[str, ...]) -> str:
+    """The column's own word for a text that spells false or true; any other text as it is.
+
+    Args:
+        words: the column's word for false, and for true.
+    """
+    folded = text.casefold()
+    if text in words or len(words) != 2:
+        return text
+    if folded in (*FALSE_WORDS, words[0].casefold()):
+        return words[0]
+    return words[1] if folded in (*TRUE_WORDS, words[1].casefold()) else text

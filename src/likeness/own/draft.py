@@ -1,0 +1,80 @@
+"""The draft of a public schema: names and guessed kinds, and a question wherever public knowledge is needed.
+
+A question is a ``null`` that no command accepts, with a comment beside it that begins with ``# ?``. Nothing is filled
+in from rows: no bound, no category, no missing code, whether a value is ever missing, nor how many rows there are.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+
+from likeness.errors import SchemaError
+
+GUESSED = "# from the data: confirm from public knowledge"
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ .-][A-Za-z0-9_]+)*", re.ASCII)
+_WORDS_OF_YAML = ("null", "true", "false")
+_NULLABLE = ("nullable", "true where a value may be missing, false where never")
+_QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "integer": (
+        ("lower", "the smallest possible value, from the codebook; values beyond are clipped"),
+        ("upper", "the largest possible value, from the codebook"),
+        _NULLABLE,
+    ),
+    "date": (
+        ("lower", "the first possible day, as 1994-03-01; days before are clipped"),
+        ("upper", "the last possible day"),
+        _NULLABLE,
+    ),
+    "datetime": (
+        ("lower", "the first possible day or time, as 1994-03-01 or 1994-03-01 17:05:00"),
+        ("upper", "the last possible day or time; a day means all of it"),
+        _NULLABLE,
+    ),
+    "categorical": (
+        ("categories", "every possible value, as a list, from the codebook; for names, ids, free text: kind drop"),
+        _NULLABLE,
+    ),
+    "boolean": (_NULLABLE,),
+    "drop": (("reason", "why the column is left out; or another kind"),),
+}
+_QUESTIONS["numeric"] = _QUESTIONS["integer"]
+
+
+def draft_schema(name: str, kinds: Mapping[str, str], label: str | None) -> str:
+    """The draft as YAML text.
+
+    Args:
+        name: of the table. kinds: guessed kind by column name. label: the column to be predicted, if there is one.
+
+    Raises:
+        SchemaError: the label is not a column.
+    """
+    if label is not None and label not in kinds:
+        raise SchemaError(f"--label {label} is not a column. Columns: {', '.join(kinds)}.")
+    lines = [
+        "# A DRAFT that a person completes. It becomes PUBLIC: all of it must be public knowledge, from a codebook,",
+        "# a law, a questionnaire, never from the rows. Answer every question (# ?), confirm every guessed kind,",
+        "# and run: likeness check. docs/own-data.md says what each key means.",
+        f"name: {_key(name)}",
+        "source: null  # ? where bounds and categories come from: the codebook, the law, the questionnaire",
+    ]
+    if label is None:
+        lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
+    else:
+        task = "classification" if kinds[label] in ("categorical", "boolean") else "regression"
+        lines += [f"task: {task}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
+    lines.append("columns:")
+    for column, kind in kinds.items():
+        questions = _QUESTIONS[kind]
+        if column == label:  # a label is never missing
+            questions = tuple(question for question in questions if question is not _NULLABLE)
+        lines += [f"  {_key(column)}:", f"    kind: {kind}  {GUESSED}"]
+        lines += [f"    {key}: null  # ? {text}" for key, text in questions]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    """A name in YAML, in quotes unless it can only be read as a text."""
+    if _PLAIN.fullmatch(name) and name.lower() not in _WORDS_OF_YAML:
+        return name
+    return json.dumps(name, ensure_ascii=False)

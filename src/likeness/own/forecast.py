@@ -1,0 +1,187 @@
+"""What a run would cost and give, from the schema and the settings alone: nothing is spent and no row is opened.
+
+The number of records is what a person says it is, publicly or about; it is never counted.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from likeness.artifacts import context, method, plan_of
+from likeness.features import CellMap, PairMarginals
+from likeness.methods.base import Context, Method
+from likeness.methods.embedding import EmbeddingMethod
+from likeness.methods.marginals import BYTES_A_COORDINATE, Marginals
+from likeness.params import Params
+from likeness.privacy.adjacency import Adjacency
+from likeness.release.query import Query
+from likeness.release.terms import EachRecord
+
+MOST_NOISE = 0.25
+"""The rule: the noise's standard error is at most this part of what is measured, where that has an average size."""
+RULE = (
+    "enough records: the standard error of the noise is at most a quarter of the share that an average class, and an "
+    "average cell of every column, holds (of the root mean square of a coordinate, for methods without cells)"
+)
+_CELLS_A_SECOND, _NETWORK_A_SECOND = 1e10, 2e10  # operations of one core; calibrated on Adult's measured trainings
+_BASE_BYTES = 0.6e9  # Python with its libraries
+_BYTES_A_CELL = 150  # of the source while it is typed: cells are texts then
+_EVALUATION_SECONDS = 45 / (32_561 * 108)  # a record and coordinate: 12 classifiers on Adult on 2 cores
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How well one kind of number is known.
+
+    Attributes:
+        of: in words. noise: standard deviation of its noise, in records. average: the share that it has on average.
+        error: standard error of the share for the given number of records; None where none was given.
+        records: the fewest records for which :data:`RULE` holds; None where it is not applied.
+    """
+
+    of: str
+    noise: float
+    average: float
+    error: float | None
+    records: int | None
+
+
+@dataclass(frozen=True)
+class QueryForecast:
+    """One query. ``sigma`` is the noise on every coordinate of its sum, in units of the feature."""
+
+    query: str
+    coordinates: int
+    sensitivity: float
+    noise_multiplier: float
+    sigma: float
+    measures: tuple[Measure, ...]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A run, before it is run.
+
+    Attributes:
+        rows: number of training records as given; None where nobody said.
+        queries: all of them. records: the fewest for which the rule holds everywhere.
+        memory_bytes, training_seconds, evaluation_seconds: rough, within a factor of three; None where not known.
+    """
+
+    method: str
+    epsilon: float
+    delta: float
+    rho: float
+    rows: int | None
+    width: int
+    queries: tuple[QueryForecast, ...]
+    records: int
+    memory_bytes: float
+    training_seconds: float | None
+    evaluation_seconds: float | None
+
+
+def forecast(params: Params, rows: int | None = None) -> Forecast:
+    """Forecast the run that params.yaml asks for.
+
+    Args:
+        rows: number of training records, public or approximate. Under replace_one it is in params.yaml.
+
+    Raises:
+        LikenessError: the settings do not go together.
+    """
+    plan, facts, recipe = plan_of(params), context(params), method(params)
+    rows = rows if rows is not None else params.privacy.num_records
+    adjacency = Adjacency(params.privacy.adjacency)
+    queries = []
+    for query in recipe.foreseen_queries(facts):
+        sensitivity = math.sqrt(query.sensitivity_squared(adjacency)) * 2.0**-query.lattice_bits
+        multiplier = plan.query(query.name).noise_multiplier
+        sigma = sensitivity * multiplier
+        measures = tuple(
+            Measure(
+                of, noise, average, None if rows is None else noise / rows, _fewest(noise, average) if ruled else None
+            )
+            for of, noise, average, ruled in _measures(query, sigma, facts)
+        )
+        queries.append(QueryForecast(query.name, query.dimension, sensitivity, multiplier, sigma, measures))
+    coordinates, columns = max(query.coordinates for query in queries), len(facts.schema.columns)
+    scored = None if rows is None else min(rows, params.evaluate.max_rows or rows)
+    return Forecast(
+        method=params.method,
+        epsilon=params.privacy.epsilon,
+        delta=params.privacy.delta,
+        rho=plan.rho,
+        rows=rows,
+        width=facts.layout.width,
+        queries=tuple(queries),
+        records=max(measure.records or 1 for query in queries for measure in query.measures),
+        memory_bytes=_BASE_BYTES + max(BYTES_A_COORDINATE * coordinates, _BYTES_A_CELL * columns * (rows or 0)),
+        training_seconds=_training_seconds(recipe, facts, queries[-1].coordinates),
+        evaluation_seconds=None
+        if scored is None or facts.schema.task == "none"
+        else scored * facts.layout.width * _EVALUATION_SECONDS,
+    )
+
+
+def _fewest(noise: float, average: float) -> int:
+    return max(1, math.ceil(noise / (MOST_NOISE * average)))
+
+
+def _measures(query: Query, sigma: float, facts: Context) -> Iterator[tuple[str, float, float, bool]]:
+    """(what, noise in records, average share, held to the rule) of what a query measures of the records."""
+    if not isinstance(query.terms, EachRecord):
+        return  # of pairs of records, whose number is a setting
+    classes, feature = query.num_groups, query.feature
+    by_class = ", by class" if classes > 1 else ""
+    if isinstance(feature, PairMarginals):
+        yield from _cells(feature, sigma, classes, facts, by_class)
+    elif isinstance(feature, CellMap):
+        # A cell of its part: a record in it counts the part's bound.
+        for part in feature.parts:
+            bound = math.sqrt(part.norm_bound_squared)
+            yield f"share in one of {part.width} cells{by_class}", sigma / bound, 1 / (classes * part.width), True
+    elif query.width == 1:
+        yield ("share of a class" if classes > 1 else "number of records, as a share"), sigma, 1 / classes, True
+    else:
+        size = min(math.sqrt(part.norm_bound_squared / part.width) for part in feature.parts)
+        yield f"coordinate of the mean embedding{by_class}, in units of its size", sigma / size, 1 / classes, True
+
+
+def _cells(
+    feature: PairMarginals, sigma: float, classes: int, facts: Context, by_class: str
+) -> Iterator[tuple[str, float, float, bool]]:
+    """A cell of a pair as it is released; and the column whose own cells are known worst.
+
+    A cell of one column is the sum over the other column's cells in each of its pairs; with k columns it is so measured
+    k - 1 times, and the mean weighs each by its precision. Single cells of pairs are not held to the rule: the
+    generator is fitted to all of them at once.
+    """
+    sizes = [column.size for column in feature.columns]
+    weights = [float(part.norm_bound_squared) for part in feature.parts]
+    precision = [0.0] * len(sizes)
+    for (i, j), weight in zip(combinations(range(len(sizes)), 2), weights, strict=True):
+        precision[i] += weight / sizes[j]
+        precision[j] += weight / sizes[i]
+    noise = [sigma / math.sqrt(own) for own in precision]
+    worst = max(range(len(sizes)), key=lambda place: noise[place] * sizes[place])
+    name, cells = facts.schema.feature_columns[worst].name, sum(a * b for a, b in feature.sizes) / len(weights)
+    pair, column = f"share in a cell of a pair of columns{by_class}", f"share in a cell of '{name}', the hardest column"
+    yield pair, sigma / math.sqrt(min(weights)), 1 / (classes * cells), False
+    yield f"{column}{by_class}", noise[worst], 1 / (classes * sizes[worst]), True
+
+
+def _training_seconds(recipe: Method, facts: Context, coordinates: int) -> float | None:
+    training = recipe.training
+    if isinstance(recipe, Marginals):
+        # Products of components with cells, forward and twice backward, of every pair and class.
+        seconds = 6.0 * recipe.train.num_components * coordinates / _CELLS_A_SECOND
+    elif isinstance(recipe, EmbeddingMethod):
+        own, hidden = coordinates / facts.layout.num_classes, [recipe.train.latent_dim, *recipe.train.hidden]
+        weights = sum(a * b for a, b in zip(hidden, [*hidden[1:], facts.layout.width], strict=True))
+        operations = weights + facts.layout.width * own / 2 + 20 * own
+        seconds = 6.0 * training.batch_size * operations / _NETWORK_A_SECOND
+    else:
+        return None
+    return training.iterations * seconds

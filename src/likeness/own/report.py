@@ -1,0 +1,105 @@
+"""What ``likeness check`` says: faults, forecast and verdict, for people and as JSON."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from likeness.own.faults import Fault
+from likeness.own.forecast import RULE, Forecast
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that was found. ``forecast`` is None where faults forbid one."""
+
+    faults: tuple[Fault, ...]
+    notes: tuple[str, ...]
+    forecast: Forecast | None
+
+    @property
+    def passed(self) -> bool:
+        """No fault, and enough records as far as is known."""
+        return not self.faults and all(enough for _, enough in _verdicts(self.forecast))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; infinities as text."""
+        forecast = None if self.forecast is None else {**asdict(self.forecast), "rule": RULE}
+        verdicts = [{"text": text, "passed": enough} for text, enough in _verdicts(self.forecast)]
+        faults = [asdict(fault) for fault in self.faults]
+        value = {"passed": self.passed, "faults": faults, "notes": list(self.notes), "forecast": forecast}
+        plain: dict[str, Any] = _plain({**value, "verdicts": verdicts})
+        return plain
+
+    def text(self) -> str:
+        """For a person."""
+        lines = []
+        if self.faults:
+            lines.append(f"{len(self.faults)} to put right:")
+            lines += [f"  {fault.file}: {fault.text}" for fault in self.faults]
+        lines += [f"note: {note}" for note in self.notes]
+        if self.forecast is not None:
+            lines += _forecast_lines(self.forecast)
+        lines += [f"{'ok' if enough else 'NOT ENOUGH'}: {text}" for text, enough in _verdicts(self.forecast)]
+        if self.forecast is None:
+            lines.append("no forecast before this is put right")
+        return "\n".join(lines)
+
+
+def _forecast_lines(forecast: Forecast) -> list[str]:
+    rows = "not given (--rows)" if forecast.rows is None else f"{forecast.rows:,}, as given"
+    lines = [
+        f"forecast, nothing spent, no row opened: method {forecast.method}, epsilon {forecast.epsilon:g} at delta "
+        f"{forecast.delta:g}, rho {forecast.rho:.4g}, training records {rows}",
+        f"  a record is {forecast.width:,} encoded coordinates",
+    ]
+    for query in forecast.queries:
+        lines.append(
+            f"  {query.query}: {query.coordinates:,} coordinates, sensitivity {query.sensitivity:.4g}, noise sigma "
+            f"{query.sigma:.4g} on each"
+        )
+        for measure in query.measures:
+            error = ""
+            if measure.error is not None:
+                error = f": standard error {measure.error:.2g} of an average {measure.average:.2g}"
+            enough = "" if measure.records is None else f"; enough from {measure.records:,} records"
+            lines.append(f"    {measure.of}{error}{enough}")
+    training = _seconds(forecast.training_seconds, "training")
+    evaluation = _seconds(forecast.evaluation_seconds, "evaluation")
+    lines.append(
+        f"  rough, within a factor of three: memory {forecast.memory_bytes / 1e9:.1f} GB, {training}, {evaluation} "
+        "(one core; evaluation two)"
+    )
+    lines.append(f"  rule of thumb, {RULE}")
+    return lines
+
+
+def _seconds(seconds: float | None, what: str) -> str:
+    if seconds is None:
+        return f"{what} not known"
+    return f"{what} {max(1, seconds):.0f} s" if seconds < 600 else f"{what} {seconds / 60:.0f} minutes"
+
+
+def _verdicts(forecast: Forecast | None) -> Sequence[tuple[str, bool]]:
+    """Sentences about the number of records, each with whether it is good; none where nobody gave a number."""
+    if forecast is None or forecast.rows is None:
+        return []
+    rows, needed = forecast.rows, forecast.records
+    if rows >= needed:
+        text = f"{rows:,} records; the rule asks for {needed:,}"
+    else:
+        text = (
+            f"{rows:,} records; the rule asks for {needed:,}: raise privacy.epsilon (about {forecast.epsilon:g} × "
+            f"{needed / rows:.2g}), merge categories, take fewer columns or bins, or expect the rare to be lost"
+        )
+    below = forecast.delta * rows < 1
+    advice = "" if below else ". A delta of 1 / records would allow publishing a whole record: lower privacy.delta"
+    return [(text, rows >= needed), (f"delta {forecast.delta:g} against 1 / records, {1 / rows:.2g}{advice}", below)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return "inf" if isinstance(value, float) and math.isinf(value) else value

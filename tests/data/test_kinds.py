@@ -1,0 +1,298 @@
+"""Booleans, dates, times, dropped and constant columns: read cell by cell, encoded as numbers or words, and back."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likeness.data.column import MOST_CATEGORIES, Column
+from likeness.data.column_spec import column_from
+from likeness.data.date_values import numbers_of_dates, typed_dates
+from likeness.data.dates import date_range, number_of, text_of
+from likeness.data.digests import typed_digest
+from likeness.data.encoding import Encoder
+from likeness.data.grid import grid_of
+from likeness.data.layout import encoding_digest
+from likeness.data.schema import Schema
+from likeness.data.sources import read_source
+from likeness.errors import DataError, ParamsError, SchemaError
+from likeness.evaluation.histograms import histograms
+from likeness.features.cells import Cells
+from likeness.synthetic import conditions
+
+ROOT = Path(__file__).resolve().parents[2]
+MARKER = "8675309"
+
+
+def schema_of(**columns: Any) -> Schema:
+    mapping = {"name": "own", "source": "made up", "task": "none", "columns": columns}
+    return Schema.from_dict(mapping, "own.yaml")
+
+
+PATIENTS = schema_of(
+    patient={"kind": "drop", "reason": "an id"},
+    admitted={"kind": "date", "lower": "2000-01-01", "upper": "2020-12-31", "nullable": True},
+    seen={"kind": "datetime", "lower": "2000-01-01", "upper": "2020-12-31", "nullable": True},
+    smoker={"kind": "boolean", "nullable": True},
+    insured={"kind": "boolean", "categories": ["nein", "ja"]},
+    country={"kind": "categorical", "categories": ["Chile"]},
+)
+
+
+# Dates and times as numbers
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "number"),
+    [
+        ("date", "1970-01-01", 0),
+        ("date", "1969-12-31", -1),
+        ("date", "2000-03-01", 11017),
+        ("date", "2000-03-01 00:00:00.000", 11017),  # how Parquet's times are written
+        ("date", "2000-03-01 00:00:01", None),
+        ("date", "2000-02-30", None),
+        ("date", "20000301", None),
+        ("date", "2000", None),
+        ("date", "2000-03-01T00:00:00+01:00", None),
+        ("datetime", "1970-01-02", 86_400),
+        ("datetime", "1970-01-01 00:00:59.999999999", 59),
+        ("datetime", "1969-12-31T23:59:59,5", -1),
+        ("datetime", "1970-01-01 01:00:00+01:00", 0),
+        ("datetime", "1970-01-01 01:00+0100", 0),
+        ("datetime", "1970-01-01T00:00:05Z", 5),
+        ("datetime", "1970-01-01 25:00:00", None),
+        ("datetime", "12", None),
+    ],
+)
+def test_a_text_is_a_number_or_nothing(kind: str, text: str, number: int | None) -> None:
+    assert number_of(kind, text) == number
+
+
+def test_an_upper_bound_without_hours_means_the_whole_day() -> None:
+    seen = PATIENTS.column("seen")
+    assert (seen.text(seen.bounds[0]), seen.text(seen.bounds[1])) == ("2000-01-01 00:00:00", "2020-12-31 23:59:59")
+
+
+@given(st.sampled_from(["date", "datetime"]), st.data())
+@settings(max_examples=50)
+def test_text_and_number_are_inverse_over_all_years(kind: str, data: st.DataObject) -> None:
+    lowest, highest = (int(number) for number in date_range(kind))
+    number = data.draw(st.integers(lowest, highest) | st.sampled_from([lowest, highest]))
+    assert number_of(kind, text_of(kind, number)) == number
+    column = Column("d", kind, float(lowest), float(highest), nullable=True)
+    values = typed_dates(np.array([number, np.nan]), column)
+    back = numbers_of_dates(values, column)
+    assert back[0] == number and np.isnan(back[1])
+
+
+# Sources
+
+
+def write_csv(folder: Path, rows: list[str]) -> Path:
+    path = folder / "own.csv"
+    path.write_text("\n".join(["patient,admitted,seen,smoker,insured,country", *rows]) + "\n")
+    return path
+
+
+def test_a_csv_is_read_by_these_kinds_with_missing_values(tmp_path: Path) -> None:
+    rows = [
+        "p1,2001-02-03,2001-02-03 04:05:06.123456789,Yes,JA,Chile",
+        "p2,,,,no,Chile",
+        "p3,1600-01-01,9999-12-31T00:00,f,0,Chile",
+    ]
+    table, _ = read_source(write_csv(tmp_path, rows), PATIENTS)
+    assert list(table.columns) == ["admitted", "seen", "smoker", "insured", "country"]
+    assert table["smoker"].tolist()[::2] == ["true", "false"] and table["smoker"].isna().tolist() == [0, 1, 0]
+    assert table["insured"].tolist() == ["ja", "nein", "nein"]
+    # Clipped to the public bounds; a cell beside a year of 1600 or 9999 is read as if it were alone.
+    assert table.to_csv(index=False).splitlines()[1:] == [
+        "2001-02-03,2001-02-03 04:05:06,true,ja,Chile",
+        ",,,nein,Chile",
+        "2000-01-01,2020-12-31 23:59:59,false,nein,Chile",
+    ]
+
+
+def test_a_parquet_file_gives_the_same_table_as_a_csv(tmp_path: Path) -> None:
+    source = pa.table(
+        {
+            "patient": [1, 2],
+            "admitted": pa.array([11356, None], pa.int32()).cast(pa.date32()),
+            "seen": pa.array([981173106000000789, None], pa.timestamp("ns")),
+            "smoker": [True, None],
+            "insured": pa.array([1, 0], pa.int8()),
+            "country": ["Chile", "Chile"],
+        }
+    )
+    pq.write_table(source, tmp_path / "own.parquet")
+    expected, _ = read_source(
+        write_csv(tmp_path, ["1,2001-02-03,2001-02-03 04:05:06,true,true,Chile", "2,,,,false,Chile"]), PATIENTS
+    )
+    pd.testing.assert_frame_equal(read_source(tmp_path / "own.parquet", PATIENTS)[0], expected)
+    assert str(expected["admitted"].dtype) == "date32[day][pyarrow]"
+
+
+def test_other_ways_to_write_a_date_are_told_by_the_schema(tmp_path: Path) -> None:
+    schema = schema_of(
+        d={"kind": "date", "format": "%d.%m.%Y", "lower": "1990-01-01", "upper": "2020-01-01", "spikes": ["1990-01-01"]}
+    )
+    (tmp_path / "own.csv").write_text("d\n03.02.2001\n")
+    assert read_source(tmp_path / "own.csv", schema)[0].to_csv(index=False) == "d\n2001-02-03\n"
+    assert Schema.from_dict(schema.to_dict(), "copy") == schema
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "rule"),
+    [
+        (f"1,{MARKER},,,ja,Chile", "admitted", "not a date in ISO 8601"),
+        (f"1,2001-02-03 10:00:{MARKER[:2]},,,ja,Chile", "admitted", "not a date in ISO 8601"),
+        (f"1,,{MARKER},,ja,Chile", "seen", "not a datetime in ISO 8601"),
+        (f"1,,,{MARKER},ja,Chile", "smoker", "not among its public categories"),
+        (f"1,,,,{MARKER},Chile", "insured", "not among its public categories"),
+        (f"1,,,,ja,{MARKER}", "country", "not among its public categories"),
+    ],
+)
+def test_a_bad_cell_is_refused_without_its_value(tmp_path: Path, row: str, column: str, rule: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read_source(write_csv(tmp_path, ["9,,,,ja,Chile", row]), PATIENTS)
+    assert str(caught.value).startswith(f"own.csv: column '{column}'") and rule in str(caught.value)
+    assert MARKER not in str(caught.value) and caught.value.__context__ is None
+
+
+# Schema
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"kind": "date", "lower": "2000-01-01", "upper": "1999-01-01"}, "has bounds 2000-01-01 to 1999-01-01"),
+        ({"kind": "date", "lower": 1999, "upper": "2000-01-01"}, "lower must be a date like 1994-03-01"),
+        ({"kind": "datetime", "lower": "x", "upper": "2000-01-01"}, "lower must be a datetime like"),
+        ({"kind": "date", "lower": "1999-01-01"}, "has no bounds"),
+        ({"kind": "date", "lower": "1999-01-01", "upper": "2000-01-01", "format": "%m/%Y"}, "has format '%m/%Y'"),
+        (
+            {"kind": "date", "lower": "1999-01-01", "upper": "2000-01-01", "transform": "log1p"},
+            "transform is not a key",
+        ),
+        (
+            {"kind": "date", "lower": "1999-01-01", "upper": "2000-01-01", "spikes": ["1900-01-01"]},
+            "spike at 1900-01-01",
+        ),
+        ({"kind": "boolean", "categories": ["yes", "no"]}, "the one for false first"),
+        ({"kind": "boolean", "categories": ["yes", "perhaps"]}, "the one for false first"),
+        ({"kind": "boolean", "categories": ["perhaps", "no"]}, "the one for false first"),
+        ({"kind": "boolean", "categories": ["no", "yes", "maybe"]}, "its categories are two words"),
+        ({"kind": "boolean", "other": "x"}, "other is not a key of a boolean column"),
+        ({"kind": "drop"}, "reason is missing"),
+        ({"kind": "drop", "reason": "id", "lower": 1}, "lower is not a key of a drop column"),
+        (
+            {"kind": "integer", "lower": 3, "upper": 3},
+            "A column with one value: give it kind drop, or kind categorical",
+        ),
+        (
+            {"kind": "categorical", "categories": list(range(MOST_CATEGORIES + 1))},
+            "Merge them along a public hierarchy",
+        ),
+    ],
+)
+def test_what_is_refused_names_column_and_rule(spec: dict[str, Any], words: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        column_from("x", spec)
+    assert words in str(caught.value) and "column 'x'" in str(caught.value)
+
+
+def test_a_thousand_categories_are_allowed() -> None:
+    assert len(Column("x", "categorical", categories=tuple(map(str, range(MOST_CATEGORIES)))).categories) == 1000
+
+
+def test_every_fault_of_a_column_is_told_at_once() -> None:
+    with pytest.raises(SchemaError) as caught:
+        column_from("x", {"kind": "integer", "lower": "a", "upper": 2, "nullable": 1, "transform": "sqrt", "scale": 1})
+    assert [key for key, _ in caught.value.faults] == ["scale", "lower", "nullable", "transform"]
+
+
+def test_a_dropped_column_shapes_nothing_and_stays_in_the_schema() -> None:
+    without = {key: value for key, value in PATIENTS.to_dict().items() if key != "columns"}
+    columns = [column for column in PATIENTS.to_dict()["columns"] if column["kind"] != "drop"]
+    bare = Schema.from_dict({**without, "columns": columns}, "bare")
+    assert encoding_digest(bare) == encoding_digest(PATIENTS) and bare.names == PATIENTS.names
+    assert [dropped.name for dropped in PATIENTS.dropped] == ["patient"]
+    assert Schema.from_dict(PATIENTS.to_dict(), "copy") == PATIENTS
+    with pytest.raises(SchemaError, match="label 'patient' has kind drop"):
+        Schema.from_dict({**PATIENTS.to_dict(), "task": "classification", "label": "patient"}, "own")
+    with pytest.raises(SchemaError, match="column 'patient' is listed twice"):
+        Schema.from_dict(
+            {**without, "columns": [*PATIENTS.to_dict()["columns"], columns[0] | {"name": "patient"}]}, "t"
+        )
+
+
+def test_schemas_of_earlier_versions_keep_their_digest() -> None:
+    """It is part of the key of every release made with them: another digest is a second release, at full cost."""
+    expected = {"adult": "9f29d4f35433e0c5", "census": "77fabdc5db3c8ed3", "covtype": "c53e1a4898e5ac00"}
+    for name, start in expected.items():
+        assert encoding_digest(Schema.load(ROOT / f"data/schema/{name}.yaml")).startswith(start), name
+
+
+def test_the_digest_of_new_kinds_is_pinned_too() -> None:
+    assert encoding_digest(PATIENTS)[:16] == "f26f3e63d5557b26"
+    table = pd.DataFrame(
+        {
+            "admitted": typed_dates(np.array([11356.0, np.nan]), PATIENTS.column("admitted")),
+            "seen": typed_dates(np.array([981173106.0, np.nan]), PATIENTS.column("seen")),
+            "smoker": pd.Categorical(["true", None], ["false", "true"]),
+            "insured": pd.Categorical(["ja", "nein"], ["nein", "ja"]),
+            "country": pd.Categorical(["Chile", "Chile"], ["Chile"]),
+        }
+    )
+    assert typed_digest(table, PATIENTS, b"k" * 32)[:16] == "32c8180065d4ffdf"
+    codes = Encoder(PATIENTS).encode(table)
+    assert codes["admitted"][0] == (11356 - 10957) / (18627 - 10957) and np.isnan(codes["admitted"][1])
+    np.testing.assert_array_equal(
+        Encoder(PATIENTS).expand(codes)[1], [0.5, 1, 0.5, 1, 0, 0, 1, 1, 0, 1]
+    )  # dates, smoker missing, insured, country
+
+
+# Bins, plots, conditions
+
+
+@pytest.mark.parametrize("kind", ["date", "datetime"])
+def test_bins_of_dates_hold_whole_days_or_seconds(kind: str) -> None:
+    column = column_from("d", {"kind": kind, "lower": "2000-01-01", "upper": "2000-01-10"})
+    assert isinstance(column, Column)
+    grid = grid_of(column, 4)
+    encoder = Encoder(Schema("t", "made up", "none", None, (column,)))
+    values = np.arange(column.bounds[0], column.bounds[1] + 1, 1 if kind == "date" else 3600)
+    x = encoder.expand(encoder.encode(pd.DataFrame({"d": typed_dates(values, column)})))
+    found = Cells(0, grid.size, grid.inner).places(x)
+    assert np.bincount(found).tolist() == ([2, 3, 2, 3] if kind == "date" else [60, 60, 60, 60])
+
+
+def test_histograms_show_every_kind() -> None:
+    rows = [
+        {"admitted": 11000.0, "seen": 981173106.0, "smoker": "true", "insured": "ja", "country": "Chile"},
+        {"admitted": np.nan, "seen": np.nan, "smoker": None, "insured": "nein", "country": "Chile"},
+    ]
+    plain = pd.DataFrame(rows)
+    table = pd.DataFrame(
+        {
+            column.name: typed_dates(plain[column.name].to_numpy(float), column)
+            if column.is_date
+            else pd.Categorical(plain[column.name], list(column.categories))
+            for column in PATIENTS.columns
+        }
+    )
+    assert histograms(table, table, PATIENTS).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("given_", [True, "True", "yes", "1", "T"])
+def test_a_boolean_can_be_asked_for_in_any_spelling(given_: object) -> None:
+    assert conditions({"smoker": given_, "insured": "no"}, PATIENTS) == (None, {2: 1, 3: 0})
+    with pytest.raises(ParamsError, match=r"sample\.where\.smoker must be one of false, true, got 'perhaps'"):
+        conditions({"smoker": "perhaps"}, PATIENTS)
+    with pytest.raises(ParamsError, match="'seen' is datetime"):
+        conditions({"seen": "2001-02-03"}, PATIENTS)

@@ -1,0 +1,244 @@
+"""``likeness check``: every fault at once, a forecast from public settings alone, and a verdict by a stated rule."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from likeness.artifacts import context, method, plan_of
+from likeness.cli import app
+from likeness.methods import METHODS
+from likeness.own.faults import examine, schema_faults
+from likeness.own.forecast import MOST_NOISE, RULE, forecast
+from likeness.params import Params, load_params
+from likeness.privacy.adjacency import Adjacency
+
+ROOT = Path(__file__).resolve().parents[2]
+MARKER = "Xq7Secret"
+GOOD: dict[str, Any] = {
+    "name": "own",
+    "source": "made up",
+    "task": "classification",
+    "label": "sick",
+    "columns": {
+        "id": {"kind": "drop", "reason": "an id"},
+        "age": {"kind": "integer", "lower": 0, "upper": 99},
+        "born": {"kind": "date", "lower": "1900-01-01", "upper": "2020-12-31", "nullable": True},
+        "town": {"kind": "categorical", "categories": [f"t{place}" for place in range(40)]},
+        "sick": {"kind": "boolean"},
+    },
+}
+
+SPLIT = {"source": "own.csv", "schema": "own.yaml", "split": {"column": "part"}}
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose table has a header, and below it bytes that are no rows."""
+    (tmp_path / "own.csv").write_bytes(f"id,age,born,town,sick,extra\n{MARKER}".encode() + b"\xff\xfe" * 100_000)
+    write(tmp_path, GOOD)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, schema: Any, **changes: Any) -> None:
+    """Schema and settings; changed keys with two underscores for a dot."""
+    (folder / "own.yaml").write_text(schema if isinstance(schema, str) else yaml.safe_dump(schema, sort_keys=False))
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["ingest"] = {"source": "own.csv", "schema": "own.yaml"}
+    for key, value in changes.items():
+        section, _, name = key.rpartition("__")
+        (content[section] if section else content)[name] = value
+    (folder / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["check", *arguments], catch_exceptions=False)
+    assert MARKER not in result.output
+    return result.exit_code, result.output
+
+
+def test_all_faults_are_told_at_once_column_by_column(clone: Path) -> None:
+    columns = {
+        "age": {"kind": "integer", "lower": None, "upper": None, "nullable": None},
+        "born": {"kind": "date", "lower": "soon", "upper": "2020-12-31", "nullable": 3},
+        "town": {"kind": "categorical", "categories": None},
+        "sick": {"kind": "bool"},
+        "note": {"kind": "drop", "reason": None},
+        "size": {"kind": "numeric", "lower": 3, "upper": None},
+        "gone": {"kind": "numeric", "lower": 2, "upper": 1, "transform": "sqrt"},
+    }
+    write(
+        clone,
+        {**GOOD, "source": None, "colour": 1, "columns": columns},
+        privacy__identity=None,
+        sample={"rows": 0},
+        evaluate={"bins": 1},
+    )
+    code, output = run()
+    assert code == 1
+    for words in (
+        "privacy.identity is an open question",
+        "sample.rows must be at least 1, got 0",
+        "evaluate.bins must be at least 2, got 1",
+    ):
+        assert words in output
+    openly = "Answer from public knowledge, never from the rows."
+    faults = schema_faults({**GOOD, "source": None, "colour": 1, "columns": columns})
+    assert faults == [
+        "colour is not a key of a schema. Keys: name, source, task, label, image, columns.",
+        "source is an open question: where bounds and categories come from.",
+        f"column 'age': lower, upper and nullable are open questions. {openly}",
+        "column 'born': lower must be a date like 1994-03-01.",
+        "column 'born': nullable must be true or false.",
+        f"column 'town': categories is an open question. {openly}",
+        "column 'sick' has kind 'bool'. Kinds: numeric, integer, categorical, ordinal, boolean, date, datetime, drop.",
+        f"column 'note': reason is an open question. {openly}",
+        f"column 'size': upper is an open question. {openly}",
+        "column 'gone' has transform 'sqrt'. Transforms: none, log1p.",
+        "column 'gone' has bounds 2 to 1. They must be finite, lower below upper.",
+    ]
+
+
+def test_schema_source_and_settings_are_examined_together(clone: Path) -> None:
+    columns = {**GOOD["columns"], "height": {"kind": "numeric", "lower": None, "upper": 1}, "town": {"kind": "date"}}
+    write(clone, {**GOOD, "columns": columns}, ingest=SPLIT)
+    code, output = run("--json")
+    report = json.loads(output)
+    assert code == 1 and report["forecast"] is None and not report["passed"]
+    assert [(fault["file"], fault["text"].partition(".")[0]) for fault in report["faults"]] == [
+        ("own.yaml", "column 'town' has no bounds"),
+        ("own.yaml", "column 'height': lower is an open question"),
+        ("own.csv", "column 'height' of the schema is not in the header"),
+        ("params.yaml", "ingest"),
+    ]
+    assert "extra" in report["notes"][0] and "id" not in report["notes"][0].split(": ")[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"label": "age"}, "label 'age' is integer, but task classification"),
+        ({"label": "id"}, "label 'id' has kind drop"),
+        ({"task": "guess"}, "task 'guess' is not known"),
+        ({"columns": None}, "columns is missing"),
+    ],
+)
+def test_rules_that_span_columns(clone: Path, change: dict[str, Any], words: str) -> None:
+    assert any(words in fault for fault in schema_faults({**GOOD, **change}))
+    # Also where another column is still open.
+    if change.get("columns", True):
+        other = {**GOOD["columns"], "height": {"kind": "numeric", "lower": None, "upper": None}}
+        faults = schema_faults({**GOOD, "columns": other, **change})
+        assert len(faults) == 2 and words in faults[1]
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"), [("name: [", "is not valid YAML"), ("- 1\n", "holds no mapping"), ("", "holds no mapping")]
+)
+def test_a_schema_that_is_none(clone: Path, schema: str, words: str) -> None:
+    write(clone, schema)
+    code, output = run()
+    assert code == 1 and words in output
+
+
+@pytest.mark.parametrize("text", ["a: [", "[]", None])
+def test_settings_that_are_none(clone: Path, text: str | None) -> None:
+    (clone / "params.yaml").unlink()
+    if text is not None:
+        (clone / "params.yaml").write_text(text)
+    code, output = run()
+    assert code == 1 and "params.yaml" in output and "no forecast" in output
+
+
+def test_a_plan_that_cannot_be_is_a_fault(clone: Path) -> None:
+    write(clone, GOOD, privacy__num_records=100)
+    code, output = run()
+    assert code == 1 and "privacy.num_records must be null when privacy.adjacency is add_remove_one" in output
+
+
+def test_the_verdict_follows_the_rule_and_nothing_is_opened_or_written(clone: Path) -> None:
+    before = sorted(path.name for path in clone.rglob("*"))
+    code, output = run()
+    assert code == 0 and RULE in output and "not given (--rows)" in output
+    assert "note: read past, because the schema does not name them: extra" in output
+    _, text = run("--json")
+    needed = json.loads(text)["forecast"]["records"]
+    code, output = run("--rows", str(needed))
+    assert code == 0 and f"ok: {needed:,} records" in output
+    code, output = run("--rows", str(needed - 1))
+    assert code == 1 and f"NOT ENOUGH: {needed - 1:,} records; the rule asks for {needed:,}" in output
+    code, output = run("--rows", "1000000")
+    assert code == 1 and "NOT ENOUGH: delta 1e-05 against 1 / records, 1e-06. A delta of 1 / records" in output
+    assert sorted(path.name for path in clone.rglob("*")) == before
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_foreseen_with_the_noise_of_its_plan(clone: Path, name: str, adjacency: Adjacency) -> None:
+    """Sigma by query as the door computes it; and a query for every planned one, so that none is forgotten."""
+    number = 5_000 if adjacency is Adjacency.REPLACE_ONE else None
+    write(clone, GOOD, method=name, privacy__adjacency=str(adjacency), privacy__num_records=number)
+    params = load_params()
+    found = forecast(params, 5_000)
+    plan, facts = plan_of(params), context(params)
+    assert [query.query for query in found.queries] == [query.query for query in plan.queries]
+    for query, asked in zip(found.queries, method(params).foreseen_queries(facts), strict=True):
+        scale = math.sqrt(asked.sensitivity_squared(adjacency)) * plan.query(query.query).noise_multiplier
+        assert query.sigma == pytest.approx(scale / 2**asked.lattice_bits, rel=1e-12)
+        assert query.coordinates == asked.dimension
+    assert found.rows == 5_000 and found.memory_bytes > 0 and found.records > 1
+
+
+def test_a_constant_column_is_allowed_and_its_cost_is_told(clone: Path) -> None:
+    town = {"kind": "categorical", "categories": ["t1"]}
+    write(clone, {**GOOD, "columns": {**GOOD["columns"], "town": town}})
+    code, output = run()
+    assert (
+        code == 0
+        and "note: one category only, which costs noise and tells nothing; kind drop is cheaper: town" in output
+    )
+    with_it = forecast(load_params()).queries[1].sigma
+    write(clone, {**GOOD, "columns": {**GOOD["columns"], "town": {"kind": "drop", "reason": "one value"}}})
+    assert forecast(load_params()).queries[1].sigma < with_it
+
+
+def marginals(clone: Path, **changes: Any) -> Params:
+    write(clone, GOOD, **changes)
+    return load_params()
+
+
+def test_errors_of_shares_are_those_of_the_mean_of_all_pairs(clone: Path) -> None:
+    found = forecast(marginals(clone), 10_000)
+    counts, embedding = found.queries
+    assert counts.measures[0].error == pytest.approx(counts.sigma / 10_000)
+    pair, town = embedding.measures
+    assert "'town'" in town.of and pair.records is None
+    # town has pairs with age (16 bins) and born (16 bins and missing); a cell of town is a sum over either.
+    noise = 1 / math.sqrt(1 / (16 * embedding.sigma**2) + 1 / (17 * embedding.sigma**2))
+    assert town.noise == pytest.approx(noise)
+    assert town.error == pytest.approx(noise / 10_000) and town.average == 1 / (2 * 40)
+    assert town.records == math.ceil(noise / (MOST_NOISE * town.average))
+    assert found.records == town.records
+    # The same wherever the column stands in the table.
+    write(clone, {**GOOD, "columns": dict(reversed(GOOD["columns"].items()))})
+    assert forecast(load_params()).queries[1].measures[1].noise == pytest.approx(noise)
+
+
+def test_more_epsilon_and_fewer_categories_need_fewer_records(clone: Path) -> None:
+    first = forecast(marginals(clone)).records
+    assert forecast(marginals(clone, privacy__epsilon=4.0)).records < first / 2
+    write(clone, {**GOOD, "columns": {**GOOD["columns"], "town": {"kind": "boolean"}}})
+    assert forecast(load_params()).records < first / 2
+    assert forecast(marginals(clone, privacy__epsilon=float("inf"))).records == 1
+
+
+def test_the_shipped_project_passes_for_adult(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert examine().faults == ()
+    code, output = run("--rows", "32561")
+    assert code == 0 and "embedding: 36,694 coordinates" in output
