@@ -21,6 +21,7 @@ from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import make_plan
 from likeness.release.door import release
+from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.release.terms import Records
@@ -102,12 +103,12 @@ def released(method: Method) -> Callable[[Adjacency], tuple[dict[str, Released],
         ledger = Ledger.create(locate())
         ledger.declare_identity("people", adjacency, 3.0, 1e-5)
         dataset = Dataset("people", "digest")
-        auxiliary = {
-            query.name: from_bytes(release(query, plan, dataset, ledger, rows), query.name)
-            for query in method.auxiliary_queries(context(adjacency))
-        }
-        query = method.embedding_query(context(adjacency), auxiliary)
-        return auxiliary, from_bytes(release(query, plan, dataset, ledger, rows), query.name)
+
+        def answer(query: Query) -> Released:
+            return from_bytes(release(query, plan, dataset, ledger, rows), query.name)
+
+        auxiliary = method.ask(context(adjacency), answer)
+        return auxiliary, answer(method.embedding_query(context(adjacency), auxiliary))
 
     return make
 
