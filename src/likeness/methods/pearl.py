@@ -107,8 +107,8 @@ class Pearl(EmbeddingMethod):
 
     def check(self, context: Context) -> None:
         """What a network cannot make, and numbers that have no modes."""
-        super().check(context)
         self.auxiliary.mixture.check(context)
+        super().check(context)
 
     def shares(self) -> list[QueryShare]:
         """Class counts, the steps of the mixture, mean pairwise distance, embedding."""
