@@ -174,12 +174,15 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
                 adjacency=adjacency,
                 num_records=count,
             )
-            auxiliary: dict[str, Released] = {}
-            queries = method.auxiliary_queries(context)
+            queries: list[Query] = []
             with temporary_ledger(adjacency) as ledger:
-                for query in queries:
-                    data = door.release(query, plan, Dataset("people", "rows"), ledger, lambda rows=rows: [rows])
-                    auxiliary[query.name] = from_bytes(data, query.name)
+
+                def answer(query: Query, plan=plan, ledger=ledger, rows=rows, queries=queries) -> Released:
+                    queries.append(query)
+                    data = door.release(query, plan, Dataset("people", "rows"), ledger, lambda: [rows])
+                    return from_bytes(data, query.name)
+
+                auxiliary = method.ask(context, answer)
             for query in [*queries, method.embedding_query(context, auxiliary)]:
                 key = f"{adjacency} {query.spec()} {query.num_groups}"
                 found.setdefault(key, Case(f"{name} {query.name}", adjacency, query, query))

@@ -23,7 +23,8 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
 from likeness.release.door import release
-from likeness.release.released import from_bytes
+from likeness.release.query import Query
+from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.release.terms import Records
 from likeness.rng import public
@@ -99,12 +100,12 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
         ledger = Ledger.create(locate())
         ledger.declare_identity(plan.identity, Adjacency(plan.adjacency), plan.epsilon, plan.delta)
         dataset = Dataset(plan.identity, typed_digest(train, schema, ledger.key), str(draw))
-        auxiliary = {
-            query.name: from_bytes(release(query, plan, dataset, ledger, rows), query.name)
-            for query in method.auxiliary_queries(own)
-        }
-        query = method.embedding_query(own, auxiliary)
-        embedding = from_bytes(release(query, plan, dataset, ledger, rows), query.name)
+
+        def answer(query: Query) -> Released:
+            return from_bytes(release(query, plan, dataset, ledger, rows), query.name)
+
+        auxiliary = method.ask(own, answer)
+        embedding = answer(method.embedding_query(own, auxiliary))
     saved, _ = fit(method, own, auxiliary, embedding, params.train.device, params.train.threads)
     return encoder.decode(*saved.draw(params.sample.rows, params.sample.seed))
 

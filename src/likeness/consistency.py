@@ -80,7 +80,7 @@ def _check_queries(params: Params, released: Mapping[Path, Released]) -> None:
     """Each file answers the question that the method asks with these settings: map, classes, schema."""
     recipe, facts = method(params), context(params)
     auxiliary = {one.receipt.query: one for path, one in released.items() if path != EMBEDDING}
-    queries: list[Query] = [*recipe.auxiliary_queries(facts), recipe.embedding_query(facts, auxiliary)]
+    queries: list[Query] = [*recipe.auxiliary_queries(facts, auxiliary), recipe.embedding_query(facts, auxiliary)]
     asked = {query.name: query for query in queries}
     encoding = encoding_digest(facts.schema)
     for path, one in released.items():

@@ -69,20 +69,21 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
         draw = current_draw(query, plan, rows, lost)
         return sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), draw))
 
+    costs = {query.query: query.rho for query in plan.queries}
     found: dict[str, float] = {}
     auxiliary: dict[str, Released] = {}
-    queries = recipe.auxiliary_queries(facts)
-    for query in queries:
-        key = key_of(query)
-        found[key] = plan.query(query.name).rho
-        data = stored_bytes(ledger, key) if key in reserved else None
-        if data is not None:
-            auxiliary[query.name] = from_bytes(data, key[:12])
-    last = next(query for query in plan.queries if query.stage == "privatize")
-    if len(auxiliary) == len(queries):
-        found[key_of(recipe.embedding_query(facts, auxiliary))] = last.rho
-    else:  # its map may depend on what is not released yet, so it is new as well
-        found[sha256_json([plan.digest, params.sections.get(params.method), last.query])] = last.rho
+    try:
+        for query in recipe.auxiliary_queries(facts, auxiliary):
+            key = key_of(query)
+            found[key] = costs.pop(query.name)
+            data = stored_bytes(ledger, key) if key in reserved else None
+            if data is not None:
+                auxiliary[query.name] = from_bytes(data, key[:12])
+        query = recipe.embedding_query(facts, auxiliary)
+        found[key_of(query)] = costs.pop(query.name)
+    except KeyError:  # a query hangs on what is not released yet: it is new, and so are those after it
+        section = params.sections.get(params.method)
+        found |= {sha256_json([plan.digest, section, name]): rho for name, rho in costs.items()}
     return {key: rho for key, rho in found.items() if key not in reserved}
 
 

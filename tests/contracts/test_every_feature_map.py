@@ -20,6 +20,8 @@ from likeness.features import (
     HermiteFeatures,
     MeanMap,
     MixedFourierFeatures,
+    Modal,
+    ModeStatistics,
     NetworkTangent,
     OuterMap,
     PairDistance,
@@ -28,9 +30,17 @@ from likeness.features import (
     width,
 )
 from likeness.features.cells import Cells
+from likeness.features.modes import Modes
 from likeness.release.lattice_sum import _evaluate, _factors, block_rows
 from likeness.release.query import Query
 
+MODES = (
+    Modes(0, False, (0.3, 0.5, 0.2), (0.1, 0.47, 0.83), (0.05, 0.1, 0.02)),
+    Modes(2, True, (0.6, 0.4), (0.21, 0.68), (0.12, 0.08)),
+)
+MANY_MODES = tuple(
+    Modes(at, at % 4 == 0, (0.2,) * 5, (0.1, 0.3, 0.5, 0.7, 0.9), (0.01, 0.03, 0.1, 0.2, 0.4)) for at in range(0, 60, 2)
+)
 # One example a registered map, with the number of inputs that it takes. A new map needs a line here.
 EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
     "characteristic": (CharacteristicFunction(30, 5, 0.4, seed=1), 5),
@@ -40,6 +50,8 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
         6,
     ),
     "mixed_fourier": (MixedFourierFeatures(20, 0.5, 1, numeric=(0, 1), categorical=(2, 3, 4), num_categorical=1), 5),
+    "modal": (Modal(5, MODES, CharacteristicFunction(30, 10, 0.4, seed=1)), 5),
+    "mode_statistics": (ModeStatistics(MODES), 5),
     "pair_distance": (PairDistance(4), 8),
     "pair_marginals": (
         PairMarginals(
@@ -68,6 +80,8 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
         100,
     ),
     "mixed_fourier": (MixedFourierFeatures(1_000, 0.5, 1, tuple(range(60)), tuple(range(60, 100)), 10), 100),
+    "modal": (Modal(100, MANY_MODES, CharacteristicFunction(1_000, 250, 0.4, seed=1)), 100),
+    "mode_statistics": (ModeStatistics(MANY_MODES), 100),
     "pair_distance": (PairDistance(100), 200),
     "pair_marginals": (PairMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
     "tangent": (NetworkTangent("cnn_2l", (6, 20), (10, 10), seed=1), 100),
@@ -75,7 +89,10 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
 SIZED = [("small", EXAMPLES), ("large", LARGE)]
 BOTH = pytest.mark.parametrize(
     ("feature", "inputs"),
-    [pytest.param(*maps[name], id=f"{name}-{size}") for size, maps in SIZED for name in maps],
+    [
+        *(pytest.param(*maps[name], id=f"{name}-{size}") for size, maps in SIZED for name in maps),
+        pytest.param(Modal(5, MODES, PairDistance(9)), 10, id="modal-pairs"),
+    ],
 )
 
 

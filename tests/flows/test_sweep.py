@@ -64,7 +64,7 @@ def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pyte
     def rows() -> list[Records]:
         return [Records(np.zeros((3, facts.layout.width)), np.zeros(3, dtype=np.int64))]
 
-    (query,) = recipe.auxiliary_queries(facts)
+    (query,) = recipe.auxiliary_queries(facts, {})
     counts = from_bytes(release(query, plan_of(params), dataset, ledger, rows), "counts")
     assert grid_costs([params], ledger, dataset) == pytest.approx([0.95 * ONE], rel=1e-6)
     release(recipe.embedding_query(facts, {query.name: counts}), plan_of(params), dataset, ledger, rows)

@@ -51,6 +51,8 @@ def test_a_bundle_is_right_and_holds_nothing_private(finished: Project, whole: P
         "released/class_counts.safetensors",
         "released/embedding.safetensors",
         "released/mean_pairwise_distance.safetensors",
+        "released/mixture_1.safetensors",
+        "released/mixture_2.safetensors",
     }
     everything = b"".join((whole / name).read_bytes() for name in names)
     assert b"table.csv" not in everything and str(finished.root).encode() not in everything

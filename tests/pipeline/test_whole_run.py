@@ -24,7 +24,8 @@ def test_everything_is_there_and_the_account_is_right(finished: Project) -> None
     assert privacy["private"] and privacy["adjacency"] == "add_remove_one"
     assert 0.999 < privacy["total"]["epsilon_rdp"] <= 1.0
     assert privacy["total"]["epsilon_gaussian"] < privacy["total"]["epsilon_rdp"]
-    assert [query["query"] for query in privacy["queries"]] == ["class_counts", "mean_pairwise_distance", "embedding"]
+    queries = ["class_counts", "mean_pairwise_distance", "mixture_1", "mixture_2", "embedding"]
+    assert [query["query"] for query in privacy["queries"]] == queries
     for path in ("data/synthetic/synthetic.csv", "reports/index.html", "reports/internal/index.html"):
         assert len(finished.bytes(path)) > 1000
     statement = finished.bytes("reports/PRIVACY_STATEMENT.md").decode()

@@ -18,18 +18,24 @@ from likeness.features import (
     FeatureMap,
     HermiteFeatures,
     MixedFourierFeatures,
+    Modal,
+    ModeStatistics,
     PairDistance,
 )
+from likeness.features.modes import Modes
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.lattice_sum import _BLOCK, block_rows, lattice_sum, to_lattice
 from likeness.release.query import Query
 from likeness.release.terms import BucketPairs, PositionPairs, Records
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
+MODES = (Modes(0, False, (0.4, 0.6), (0.2, 0.8), (0.05, 0.1)), Modes(1, False, (0.5, 0.5), (0.3, 0.6), (0.02, 0.2)))
 FEATURES: list[FeatureMap] = [
     CharacteristicFunction(12, 4, 1.5, seed=0),
     Constant(),
     MixedFourierFeatures(9, 0.4, 0, numeric=(0, 1), categorical=(2, 3), num_categorical=1),
+    Modal(4, MODES, CharacteristicFunction(12, 8, 1.5, seed=0)),
+    ModeStatistics(MODES),
 ]
 
 
@@ -83,13 +89,13 @@ def test_sensitivity_on_neighboring_tables(feature: FeatureMap, n: int, seed: in
     assert distance_squared(whole, lattice_sum(query, [replaced])) <= query.sensitivity_squared(REPLACE)
 
 
+@pytest.mark.parametrize("feature", [PairDistance(4), Modal(4, MODES, PairDistance(8))], ids=lambda f: f.spec()["map"])
 @settings(deadline=None, max_examples=30)
 @given(n=st.integers(2, 30), seed=st.integers(0, 10**6), data=st.data())
-def test_sensitivity_of_pair_distances(n: int, seed: int, data: st.DataObject) -> None:
+def test_sensitivity_of_pair_distances(feature: FeatureMap, n: int, seed: int, data: st.DataObject) -> None:
     records = table(n, seed)
     place = data.draw(st.integers(0, n - 1))
     dice = np.random.default_rng(seed).integers(0, 2**63, n).astype(np.uint64)
-    feature = PairDistance(4)
     kept = np.delete(np.arange(n), place)
 
     def bucket_sum(rows: np.ndarray) -> np.ndarray:

@@ -16,10 +16,13 @@ from likeness.features import (
     FeatureMap,
     HermiteFeatures,
     MixedFourierFeatures,
+    Modal,
+    ModeStatistics,
     PairDistance,
     PairMarginals,
 )
 from likeness.features.cells import Cells
+from likeness.features.modes import Modes
 from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.request import MECHANISM_VERSION
@@ -128,6 +131,10 @@ PAIRS = (
     ],
 )
 STEPS = [268435456] * 6 + [379625062] * 8 + [464943848] * 12
+MODES = (
+    Modes(0, False, (0.5, 0.5), (0.3, 0.8), (0.1, 0.2)),
+    Modes(98, True, (0.7, 0.2, 0.1), (0.2, 0.5, 0.9), (0.05, 0.1, 0.01)),
+)
 # Feature, terms, classes, lattice bits, sums, and by how many steps they may differ.
 SMALL_2: dict[str, tuple[FeatureMap, Callable[[], Terms], int, int, list[int], int]] = {
     # Counts are exact on every machine.
@@ -150,6 +157,27 @@ SMALL_2: dict[str, tuple[FeatureMap, Callable[[], Terms], int, int, list[int], i
         6,
     ),
     "pair_distance by bucket": (PairDistance(100), bucket_pairs, 1, 29, [225062501810, 1_024 << 29], 6),
+    # Exponentials may differ by their last bit.
+    "mode_statistics": (
+        ModeStatistics(MODES),
+        EachRecord,
+        1,
+        29,
+        [
+            *(216395917748, 245961204623, 281488233139, 296610468302, 297157713409, 365895490603),
+            *(80213869888, 193064116403, 21406844297),
+            *(112043345995, 101769165521, 23004859308, 102140681765, 147013341011, 17603689887),
+        ],
+        6,
+    ),
+    "modal by position": (
+        Modal(100, MODES, PairDistance(105)),
+        lambda: PositionPairs(256, seed=0),
+        1,
+        29,
+        [324036526594, 772020371456],
+        6,
+    ),
 }
 
 

@@ -69,6 +69,21 @@ class Layout:
                 blocks.append(Block(column.name, "indicator", start + 1, start + 2))
         return cls(tuple(blocks), len(schema.classes))
 
+    def with_modes(self, sizes: Mapping[int, int]) -> "Layout":
+        """The layout of rows whose multi-modal numbers are split: a one-hot block of modes before the unit.
+
+        Args:
+            sizes: number of modes by the coordinate of the unit.
+        """
+        blocks: list[Block] = []
+        for block in self.blocks:
+            start = blocks[-1].stop if blocks else 0
+            if block.start in sizes:
+                blocks.append(Block(block.column, "onehot", start, start + sizes[block.start]))
+                start = blocks[-1].stop
+            blocks.append(Block(block.column, block.kind, start, start + block.width))
+        return Layout(tuple(blocks), self.num_classes)
+
     @property
     def width(self) -> int:
         """d, the number of encoded coordinates."""

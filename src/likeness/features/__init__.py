@@ -9,6 +9,8 @@ from likeness.features.characteristic import CharacteristicFunction
 from likeness.features.constant import Constant
 from likeness.features.fourier import MixedFourierFeatures
 from likeness.features.hermite import HermiteFeatures
+from likeness.features.modal import Modal
+from likeness.features.mode_statistics import ModeStatistics
 from likeness.features.pair_distance import PairDistance
 from likeness.features.pair_marginals import PairMarginals
 from likeness.features.tangent import NetworkTangent
@@ -18,6 +20,8 @@ MAPS: dict[str, Callable[..., FeatureMap]] = {
     "constant": Constant,
     "hermite": HermiteFeatures,
     "mixed_fourier": MixedFourierFeatures,
+    "modal": Modal,
+    "mode_statistics": ModeStatistics,
     "pair_distance": PairDistance,
     "pair_marginals": PairMarginals,
     "tangent": NetworkTangent,
@@ -32,6 +36,8 @@ __all__ = [
     "HermiteFeatures",
     "MeanMap",
     "MixedFourierFeatures",
+    "Modal",
+    "ModeStatistics",
     "NetworkTangent",
     "OuterMap",
     "PairDistance",
@@ -42,13 +48,19 @@ __all__ = [
 
 
 def from_spec(spec: Mapping[str, Any]) -> FeatureMap:
-    """Build a map from its public specification.
+    """Build a map from its public specification; a map of a map has the other's specification within its own.
 
     Raises:
         ReleaseError: the map is not known to this version.
     """
-    arguments = {key: tuple(value) if isinstance(value, list) else value for key, value in spec.items()}
+    arguments = {key: _argument(value) for key, value in spec.items()}
     name = arguments.pop("map", None)
     if name not in MAPS:
         raise ReleaseError(f"feature map '{name}' is not known. Maps: {', '.join(sorted(MAPS))}")
     return MAPS[name](**arguments)
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return from_spec(value)
+    return tuple(value) if isinstance(value, list) else value

@@ -14,6 +14,7 @@ from likeness.canonical import sha256_bytes
 from likeness.errors import ArtifactError, ParamsError
 from likeness.generators.images import ImageGenerator
 from likeness.generators.mixture import ProductMixture
+from likeness.generators.modal import ModalGenerator
 from likeness.generators.sampling import systematic
 from likeness.generators.tabular import TabularGenerator
 from likeness.generators.weights import SPEC_DIGEST, check_weights
@@ -22,6 +23,7 @@ from likeness.rng import public_seed
 Generator = TabularGenerator | ImageGenerator | ProductMixture
 GENERATORS: dict[str, type[TabularGenerator] | type[ImageGenerator] | type[ProductMixture]] = {
     "image": ImageGenerator,
+    "modal": ModalGenerator,
     "product_mixture": ProductMixture,
     "tabular": TabularGenerator,
 }

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -65,8 +65,20 @@ class Method(ABC):
         return None
 
     @abstractmethod
-    def auxiliary_queries(self, context: Context) -> list[Query]:
-        """Queries of the auxiliary stage."""
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterable[Query]:
+        """Queries of the auxiliary stage, one after the other.
+
+        Args:
+            released: answers by the name of their query. Whoever asks adds each answer before taking the next query,
+                so that a query may depend on the answers before it, and never on rows.
+        """
+
+    def ask(self, context: Context, answer: Callable[[Query], Released]) -> dict[str, Released]:
+        """All answers of the auxiliary stage, asked for in turn."""
+        released: dict[str, Released] = {}
+        for query in self.auxiliary_queries(context, released):
+            released[query.name] = answer(query)
+        return released
 
     @abstractmethod
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
@@ -77,11 +89,11 @@ class Method(ABC):
 
         Where a query depends on released values, a stand-in with the same coordinates, bounds and sensitivity.
         """
-        return [*self.auxiliary_queries(context), self.embedding_query(context, {})]
+        return [*self.auxiliary_queries(context, {}), self.embedding_query(context, {})]
 
     @abstractmethod
-    def build_generator(self, context: Context) -> "Generator":
-        """An untrained generator."""
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+        """An untrained generator. Its shape may depend on released values."""
 
     @abstractmethod
     def build_objective(

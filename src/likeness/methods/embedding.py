@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from likeness.errors import PlanError
-from likeness.features import FeatureMap
+from likeness.features import FeatureMap, Modal
 from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights, number_of_records
 from likeness.methods.settings import NetworkTraining
@@ -35,7 +35,7 @@ class EmbeddingMethod(Method):
                 "Give one, or network: fully_connected."
             )
 
-    def build_generator(self, context: Context) -> "Generator":
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """The papers' networks, the same for every method, for fair comparison."""
         from likeness.generators.images import ImageGenerator
         from likeness.generators.tabular import TabularGenerator
@@ -66,7 +66,8 @@ class EmbeddingMethod(Method):
             rows_per_class,
         )
 
-        feature = self.embedding_query(context, auxiliary).feature
+        asked = self.embedding_query(context, auxiliary).feature
+        feature = asked.inner if isinstance(asked, Modal) else asked  # the network's rows are split already
         weights = class_weights(auxiliary[CLASS_COUNTS])
         records = number_of_records(context, auxiliary[CLASS_COUNTS])
         objective = EmbeddingObjective(

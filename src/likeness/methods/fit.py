@@ -29,7 +29,7 @@ def fit(
     torch.set_num_threads(threads)
     torch.manual_seed(public_seed(context.seed, "train.weights"))
     chosen = choose_device(device)
-    network = method.build_generator(context)
+    network = method.build_generator(context, auxiliary)
     method.start(context, auxiliary, embedding, network)
     objective = method.build_objective(context, auxiliary, embedding, chosen)
     weights = class_weights(auxiliary[CLASS_COUNTS])

@@ -85,7 +85,7 @@ class Marginals(Method):
             raise PlanError("marginals needs two feature columns at least: there is no pair. Use method pearl or merf.")
         self.embedding_query(context, {})
 
-    def auxiliary_queries(self, context: Context) -> list[Query]:
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
         """Counts by class."""
         return [class_counts_query(context)]
 
@@ -102,7 +102,7 @@ class Marginals(Method):
             )
         return query
 
-    def build_generator(self, context: Context) -> "Generator":
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """A mixture of products over the same cells."""
         from likeness.generators.mixture import ProductMixture
 

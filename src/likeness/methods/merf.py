@@ -53,7 +53,7 @@ class Merf(EmbeddingMethod):
         """Class counts and embedding."""
         return class_counts_and_embedding(self.plan.shares)
 
-    def auxiliary_queries(self, context: Context) -> list[Query]:
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
         """Counts by class."""
         return [class_counts_query(context)]
 

@@ -56,7 +56,7 @@ class Ntk(EmbeddingMethod):
         super().check(context)
         self.embedding_query(context, {})
 
-    def auxiliary_queries(self, context: Context) -> list[Query]:
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
         """Counts by class."""
         return [class_counts_query(context)]
 

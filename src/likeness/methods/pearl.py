@@ -1,13 +1,16 @@
 """PEARL: a private characteristic function, and a critic over its frequencies (Liew, Takahashi and Ueno 2022)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from likeness.features import CharacteristicFunction, FeatureMap, PairDistance
+from likeness.data.layout import Layout
+from likeness.features import CharacteristicFunction, FeatureMap, Modal, PairDistance
+from likeness.features.modes import Modes
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, class_counts_query
 from likeness.methods.embedding import EmbeddingMethod
+from likeness.methods.modes import Mixture
 from likeness.methods.settings import NetworkTraining
 from likeness.params import require
 from likeness.privacy.plan import QueryShare
@@ -19,17 +22,19 @@ if TYPE_CHECKING:
     import torch
 
     from likeness.generators.objective import Critic
+    from likeness.generators.saved import Generator
 
 DISTANCE = "mean_pairwise_distance"
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Section ``pearl.plan.shares``: parts of ρ, summing to 1."""
+    """Section ``pearl.plan.shares``: parts of ρ, summing to 1; ``mixture`` is that of all steps together."""
 
     class_counts: float
     mean_pairwise_distance: float
     embedding: float
+    mixture: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Auxiliary:
 
     num_pairs: int = 4096
     seed: int = 0
+    mixture: Mixture = field(default_factory=Mixture)
 
     def __post_init__(self) -> None:
         """Buckets are addressed by bits."""
@@ -89,35 +95,69 @@ class Pearl(EmbeddingMethod):
     auxiliary: Auxiliary = field(default_factory=Auxiliary)
     privatize: Privatize = field(default_factory=Privatize)
 
+    def __post_init__(self) -> None:
+        """A mixture has a share of ρ, and no mixture has none."""
+        share, components = self.plan.shares.mixture, self.auxiliary.mixture.components
+        key = "pearl.plan.shares.mixture"
+        if self.auxiliary.mixture.on:
+            rule = f"between 0 and 1 while pearl.auxiliary.mixture.components is {components}: its steps are paid for"
+            require(0 < share < 1, key, share, rule)
+        else:
+            require(share == 0, key, share, "0 while pearl.auxiliary.mixture.components is 1: there is no mixture")
+
+    def check(self, context: Context) -> None:
+        """What a network cannot make, and numbers that have no modes."""
+        self.auxiliary.mixture.check(context)
+        super().check(context)
+
     def shares(self) -> list[QueryShare]:
-        """Class counts, mean pairwise distance, embedding."""
+        """Class counts, the steps of the mixture, mean pairwise distance, embedding."""
         shares = self.plan.shares
         return [
             QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
+            *self.auxiliary.mixture.shares(shares.mixture),
             QueryShare(DISTANCE, "auxiliary", shares.mean_pairwise_distance),
             QueryShare(EMBEDDING, "privatize", shares.embedding),
         ]
 
-    def auxiliary_queries(self, context: Context) -> list[Query]:
-        """Counts by class, and the distance within random pairs at O(n)."""
-        pairs = self.auxiliary.num_pairs
-        terms = BucketPairs(pairs) if context.num_records is None else PositionPairs(pairs, self.auxiliary.seed)
-        diameter_squared = round(context.layout.diameter**2)
-        return [class_counts_query(context), Query(DISTANCE, "auxiliary", PairDistance(diameter_squared), terms=terms)]
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
+        """Counts by class, the steps of the mixture, and the distance within random pairs of split rows at O(n)."""
+        yield class_counts_query(context)
+        yield from self.auxiliary.mixture.queries(context, released)
+        yield self._distance(context, self.auxiliary.mixture.modes(released))
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The characteristic function by class, frequencies N(0, σ₀²) with σ₀ one over the mean distance."""
-        return self._embedding(context, 1 / mean_distance(auxiliary[DISTANCE]))
+        modes = self.auxiliary.mixture.modes(auxiliary)
+        return self._embedding(context, modes, 1 / mean_distance(auxiliary[DISTANCE]))
 
     def foreseen_queries(self, context: Context) -> list[Query]:
-        """The scale of the frequencies comes from the release before; it changes no bound."""
-        return [*self.auxiliary_queries(context), self._embedding(context, 1.0)]
+        """With the mixture's public starting modes, and a scale of 1: neither changes a bound."""
+        mixture = self.auxiliary.mixture
+        start = mixture.start(context)
+        asked = [class_counts_query(context), *mixture.foreseen(context), self._distance(context, start)]
+        return [*asked, self._embedding(context, start, 1.0)]
 
-    def _embedding(self, context: Context, scale: float) -> Query:
-        feature = CharacteristicFunction(
-            self.privatize.num_frequencies, context.layout.width, scale, self.privatize.seed
-        )
-        return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
+    def _distance(self, context: Context, modes: tuple[Modes, ...]) -> Query:
+        pairs = self.auxiliary.num_pairs
+        terms = BucketPairs(pairs) if context.num_records is None else PositionPairs(pairs, self.auxiliary.seed)
+        feature = PairDistance(round(_split(context.layout, modes).diameter ** 2))
+        return Query(DISTANCE, "auxiliary", _of_split_rows(feature, context.layout, modes), terms=terms)
+
+    def _embedding(self, context: Context, modes: tuple[Modes, ...], scale: float) -> Query:
+        width = _split(context.layout, modes).width
+        feature = CharacteristicFunction(self.privatize.num_frequencies, width, scale, self.privatize.seed)
+        whole = _of_split_rows(feature, context.layout, modes)
+        return Query(EMBEDDING, "privatize", whole, num_groups=context.layout.num_classes)
+
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+        """The papers' network, of split rows where there are modes."""
+        from likeness.generators.modal import ModalGenerator
+
+        modes, train = self.auxiliary.mixture.modes(auxiliary), self.train
+        if not modes:
+            return super().build_generator(context, auxiliary)
+        return ModalGenerator(context.layout, modes, train.latent_dim, train.hidden, train.sampling)
 
     def critic(self, feature: FeatureMap, device: "torch.device") -> "Critic | None":
         """The paper's critic over the frequencies, unless ``critic: false``."""
@@ -136,5 +176,15 @@ def mean_distance(released: Released) -> float:
     """
     total, pairs = (float(value) for value in released.values[0])
     ratio = total / max(pairs, 1.0)
-    diameter = math.sqrt(int(released.receipt.feature["diameter_squared"]))
+    feature = released.receipt.feature
+    diameter = math.sqrt(int(feature.get("inner", feature)["diameter_squared"]))
     return diameter * min(1.0, max(0.05, ratio))
+
+
+def _split(layout: Layout, modes: tuple[Modes, ...]) -> Layout:
+    return layout.with_modes({column.place: column.size for column in modes})
+
+
+def _of_split_rows(feature: FeatureMap, layout: Layout, modes: tuple[Modes, ...]) -> FeatureMap:
+    """The map of encoded rows that is this one of split rows; itself where nothing is split."""
+    return Modal(layout.width, modes, feature) if modes else feature
