@@ -7,18 +7,24 @@ from likeness.artifacts import AUXILIARY, PLAN, context, method, open_ledger_to_
 from likeness.params import Params
 from likeness.privacy.plan import Plan
 from likeness.release.door import release
+from likeness.release.query import Query
+from likeness.release.released import Released, from_bytes
 from likeness.rows import private_rows
 from likeness.stage import run_stage
 
 
 def main(params: Params) -> None:
-    """Ask the door for each auxiliary query."""
+    """Ask the door for each auxiliary query in turn."""
     plan, ledger = Plan.from_dict(read_json(PLAN)), open_ledger_to_spend(params)
     dataset, read = private_rows(params, ledger.id)
     AUXILIARY.mkdir(parents=True, exist_ok=True)
-    for query in method(params).auxiliary_queries(context(params)):
+
+    def answer(query: Query) -> Released:
         data = release(query, plan, dataset, ledger, read, provenance())
         (AUXILIARY / f"{query.name}.safetensors").write_bytes(data)
+        return from_bytes(data, query.name)
+
+    method(params).ask(context(params), answer)
 
 
 if __name__ == "__main__":

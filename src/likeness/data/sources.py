@@ -35,8 +35,37 @@ def read_source(
     """
     wanted = dict.fromkeys([*schema.names, *([split_column] if split_column else [])])
     raw = read_images(path, schema, split_column) if path.suffix == ".npz" else _read_raw(path, list(wanted))
-    typed = pd.DataFrame({column.name: _typed(raw[column.name], column, path.name) for column in schema.columns})
-    return typed, None if split_column is None else _texts(raw[split_column])
+    return typed(raw, schema, path.name), None if split_column is None else _texts(raw[split_column])
+
+
+def read_frame(df: pd.DataFrame, schema: Schema, where: str = "the DataFrame") -> pd.DataFrame:
+    """Type a table that is in memory by the same rules as a Parquet file of it.
+
+    Args:
+        df: other columns than the schema's are left out, and so is the index. where: what messages call it.
+
+    Raises:
+        DataError: a column is missing, or a value breaks the schema's rule for its column.
+    """
+    if not isinstance(df, pd.DataFrame):
+        raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}.")
+    chosen = _chosen(df.set_axis([str(name) for name in df.columns], axis="columns"), schema.names, where)
+    columns = {}
+    for name in schema.names:
+        cells = _arrow(chosen[name])
+        if cells is None:
+            raise DataError(f"{where}: column '{name}' mixes values of several types. Give all of them one type.")
+        columns[name] = cells
+    return typed(_cells(pa.table(columns)), schema, where)
+
+
+def typed(raw: pd.DataFrame, schema: Schema, where: str) -> pd.DataFrame:
+    """The columns of the schema, in its order and its types.
+
+    Raises:
+        DataError: a value breaks the schema's rule for its column.
+    """
+    return pd.DataFrame({column.name: _typed(raw[column.name], column, where) for column in schema.columns})
 
 
 def _read_raw(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
@@ -52,26 +81,40 @@ def _read_raw(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
             f"{path.name}: cannot be read as a table. Check that it is complete, in UTF-8 (CSV), and that no row has "
             "more cells than the header."
         )
+    return _chosen(raw, wanted, path.name)
+
+
+def _chosen(raw: pd.DataFrame, wanted: Sequence[str], where: str) -> pd.DataFrame:
     present = [str(name) for name in raw.columns]
     for name in wanted:
         if present.count(name) > 1:
-            raise DataError(f"{path.name}: column '{name}' stands twice in the header. Keep one.")
+            raise DataError(f"{where}: column '{name}' stands twice in the header. Keep one.")
         if name not in present:
-            raise DataError(f"{path.name}: column '{name}' is missing. Columns: {', '.join(present)}.")
+            raise DataError(f"{where}: column '{name}' is missing. Columns: {', '.join(present)}.")
     return raw[list(wanted)]
 
 
 def _read_parquet(path: Path) -> pd.DataFrame | None:
     try:
-        table = pq.read_table(path)
-        for place, field in enumerate(table.schema):
-            # Cell by cell: pandas would choose one format for all from what the others hold.
-            if pa.types.is_temporal(field.type):
-                cells = table.column(place).cast(pa.int64() if pa.types.is_duration(field.type) else pa.string())
-                table = table.set_column(place, field.name, cells)
-        frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
-        return frame
+        return _cells(pq.read_table(path))
     except (pa.ArrowException, ValueError, OSError):
+        return None
+
+
+def _cells(table: pa.Table) -> pd.DataFrame:
+    for place, field in enumerate(table.schema):
+        # Cell by cell: pandas would choose one format for all from what the others hold.
+        if pa.types.is_temporal(field.type):
+            cells = table.column(place).cast(pa.int64() if pa.types.is_duration(field.type) else pa.string())
+            table = table.set_column(place, field.name, cells)
+    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    return frame
+
+
+def _arrow(values: "pd.Series[Any]") -> pa.Array | None:
+    try:
+        return pa.Array.from_pandas(values)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return None
 
 

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -67,6 +67,10 @@ class Method(ABC):
     @abstractmethod
     def auxiliary_queries(self, context: Context) -> list[Query]:
         """Queries of the auxiliary stage."""
+
+    def ask(self, context: Context, answer: Callable[[Query], Released]) -> dict[str, Released]:
+        """All answers of the auxiliary stage, asked for in turn."""
+        return {query.name: answer(query) for query in self.auxiliary_queries(context)}
 
     @abstractmethod
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:

@@ -27,16 +27,16 @@ DISTANCE = "mean_pairwise_distance"
 class Shares:
     """Section ``pearl.plan.shares``: parts of ρ, summing to 1."""
 
-    class_counts: float
-    mean_pairwise_distance: float
-    embedding: float
+    class_counts: float = 0.05
+    mean_pairwise_distance: float = 0.05
+    embedding: float = 0.9
 
 
 @dataclass(frozen=True)
 class PlanSettings:
     """Section ``pearl.plan``."""
 
-    shares: Shares
+    shares: Shares = field(default_factory=Shares)
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Pearl(EmbeddingMethod):
     """Characteristic function of the encoded row by class, at frequencies scaled to a private mean distance."""
 
     name: ClassVar[str] = "pearl"
-    plan: PlanSettings
-    train: TrainPearl
+    plan: PlanSettings = field(default_factory=PlanSettings)
+    train: TrainPearl = field(default_factory=TrainPearl)
     auxiliary: Auxiliary = field(default_factory=Auxiliary)
     privatize: Privatize = field(default_factory=Privatize)
 
