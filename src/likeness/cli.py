@@ -1,4 +1,4 @@
-"""The command line: ``likeness ledger ...``, ``summary``, ``bundle``, ``verify`` and ``sample``."""
+"""The command line: ``likeness ledger ...``, ``summary``, ``bundle``, ``verify`` and ``sample``; see also cli_run."""
 
 import json
 import sys
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from likeness import cli_run
+from likeness.cli_run import JSON
 from likeness.errors import LikenessError
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ app = typer.Typer(
 )
 ledger_app = typer.Typer(no_args_is_help=True, help="The ledger of everything ever released on this machine.")
 app.add_typer(ledger_app, name="ledger")
+app.command()(cli_run.run)
+app.command()(cli_run.compare)
 
 
 @ledger_app.command("init")
@@ -121,23 +125,27 @@ def ledger_reanchor(
 
 
 @app.command()
-def summary() -> None:
+def summary(as_json: JSON = False) -> None:
     """Say where the results of the last run are, what was spent, and how good they are."""
-    from likeness.summary import summary_text
+    from likeness.summary import summary_json, summary_text
 
-    typer.echo(summary_text(Path()))
+    typer.echo(json.dumps(summary_json(Path()), indent=1) if as_json else summary_text(Path()))
 
 
 @app.command("bundle")
 def bundle_(
     target: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .zip.")] = Path("bundle"),
+    as_json: JSON = False,
 ) -> None:
     """Put all that may be published about the last run in one place, and nothing else."""
     from likeness.bundle import write_bundle
     from likeness.params import load_params
 
     names = write_bundle(load_params(), target)
-    typer.echo(f"{target}: {len(names)} files. Verify it anywhere: likeness verify {target}")
+    if as_json:
+        typer.echo(json.dumps({"bundle": str(target), "files": names}, indent=1))
+    else:
+        typer.echo(f"{target}: {len(names)} files. Verify it anywhere: likeness verify {target}")
 
 
 @app.command()
@@ -169,8 +177,9 @@ def sample(
     out: Annotated[Path, typer.Option(help="A .csv or .parquet file.")],
     seed: Annotated[int, typer.Option(help="Public; the same seed gives the same rows.")] = 0,
     where: Annotated[list[str] | None, typer.Option(help="COLUMN=CATEGORY; may be given several times.")] = None,
+    as_json: JSON = False,
 ) -> None:
-    """Draw more rows from a bundle, on any machine."""
+    """Draw more rows from a bundle or a saved synthesizer, on any machine."""
     from likeness.verifier import draw, opened
 
     if out.suffix not in (".csv", ".parquet"):
@@ -182,7 +191,8 @@ def sample(
         table.to_csv(out, index=False)
     else:
         table.to_parquet(out, index=False)
-    typer.echo(f"{out}: {rows:,} rows")
+    told = {"file": str(out), "rows": rows, "seed": seed, "where": given, "columns": list(table.columns)}
+    typer.echo(json.dumps(told, indent=1) if as_json else f"{out}: {rows:,} rows")
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -176,8 +176,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         """Draw synthetic rows, as many as you like: they cost nothing.
 
         Args:
-            n: how many. where: only such rows, from the name of a categorical column to one of its categories; None for
-                missing. seed: public; the same seed gives the same rows.
+            n: how many.
+            where: only such rows, from the name of a categorical column to one of its categories; None for missing.
+            seed: public; the same seed gives the same rows.
 
         Returns:
             the schema's columns: float64 for numeric, int64 (Int64 if nullable) for integer, ordered or unordered
