@@ -37,7 +37,7 @@ $(VENV)/.docs: $(VENV)/.installed
 	touch $@
 
 docs: $(VENV)/.docs
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) site .mypy_cache .ruff_cache .hypothesis

@@ -97,7 +97,8 @@ def test_the_tutorial_runs_and_keeps_no_output(monkeypatch: pytest.MonkeyPatch) 
     with tempfile.TemporaryDirectory() as folder:
         for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
             monkeypatch.setenv(name, folder)
-        notebook, manager = nbformat.read(NOTEBOOK, as_version=4), AsyncKernelManager(transport="ipc")
+        notebook, manager = nbformat.read(NOTEBOOK, as_version=4), AsyncKernelManager()
+        manager.transport, manager.ip = "ipc", f"{folder}/kernel"
         own = {"metadata": {"path": str(DOCS)}}
         nbclient.NotebookClient(notebook, km=manager, timeout=300, resources=own).execute()
     told = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", []))
