@@ -96,3 +96,20 @@ def test_run_needs_a_project_and_a_ledger(
         (tmp_path / name).write_text((root / name).read_text())
     code, _, error = run("run", monkeypatch=monkeypatch, capsys=capsys)
     assert code == 2 and "likeness ledger init" in error and "Running" not in error
+
+
+def test_a_tracked_run_by_its_id(
+    runs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "params.yaml").write_text((Path(__file__).parents[1] / "params.yaml").read_text())
+    monkeypatch.chdir(tmp_path)
+    metrics = {"epsilon": 3.0, "internal.scores.synthetic.roc_auc": 0.75, "internal.scores.real.roc_auc": 0.9}
+    monkeypatch.setattr("likeness.tracking.tracked_run", lambda params, run: (account(3.0, 10), metrics))
+    code, text, _ = run("compare", "a" * 32, str(runs[0]), "--json", monkeypatch=monkeypatch, capsys=capsys)
+    found = json.loads(text)
+    assert code == 0 and found["account"]["epsilon"] == [3.0, 1.0]
+    assert found["internal"] == {
+        "scores roc auc": [0.75, None],
+        "scores f1": [None, 0.625],
+        "marginals 1": [None, 0.015625],
+    }

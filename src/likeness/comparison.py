@@ -1,5 +1,6 @@
 """Two runs side by side: what each promised and spent, and, where a folder still has them, internal scores."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from likeness.artifacts import INTERNAL, PRIVACY, read_json
 from likeness.errors import ArtifactError
 from likeness.verifier import opened
 
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
 NOT_PRIVATE = "computed on real rows, NOT private: keep them inside"
 
 
@@ -25,11 +27,13 @@ class Run:
 
 
 def read_run(path: Path) -> Run:
-    """A project's folder after a run, a bundle (folder or zip file) or a saved synthesizer.
+    """A project's folder after a run, a bundle (folder or zip file), a saved synthesizer, or the id of a tracked run.
 
     Raises:
-        ArtifactError: it is none of these.
+        LikenessError: it is none of these.
     """
+    if _RUN_ID.fullmatch(str(path)) and not path.exists():
+        return _tracked(str(path))
     with opened(path) as folder:
         if (folder / PRIVACY).exists():
             metrics = folder / INTERNAL / "metrics.json"
@@ -62,6 +66,16 @@ def comparison_text(found: Mapping[str, Mapping[str, list[Any]]], names: tuple[s
     if found["internal"]:
         lines.insert(1 + len(found["account"]), f"\ninternal scores, {NOT_PRIVATE}")
     return "\n".join(lines)
+
+
+def _tracked(run: str) -> Run:
+    from likeness.params import load_params
+    from likeness.tracking import tracked_run
+
+    privacy, metrics = tracked_run(load_params(), run)
+    names = {name: name.split(".", 3) for name in metrics if name.startswith("internal.")}  # internal.KIND.TABLE.NAME
+    own = {(kind, score): metrics[name] for name, (_, kind, table, score) in names.items() if table == "synthetic"}
+    return Run(privacy, {f"{kind} {score}".replace("_", " "): value for (kind, score), value in own.items()})
 
 
 def _facts(privacy: Mapping[str, Any]) -> dict[str, Any]:

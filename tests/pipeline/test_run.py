@@ -24,6 +24,10 @@ def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(finished: 
     compared = json.loads(finished.run("likeness", "compare", ".", made["bundle"], "--json"))
     assert all(a == b for a, b in compared["account"].values())
     assert compared["internal"] and all(b is None for _, b in compared["internal"].values())
+    tracked = json.loads(finished.bytes("reports/tracking.json"))["run_id"]
+    compared = json.loads(finished.run("likeness", "compare", tracked, ".", "--json"))
+    assert all(a == b for a, b in compared["account"].values())
+    assert "holds no privacy account" in finished.run("likeness", "compare", "0" * 32, ".", ok=False)
     words = ("--rows", "5", "--out", str(tmp_path / "rows.csv"), "--where", "income=>50K", "--json")
     drawn = json.loads(finished.run("likeness", "sample", made["bundle"], *words))
     assert drawn["rows"] == 5 and drawn["where"] == {"income": ">50K"} and "age" in drawn["columns"]
