@@ -53,8 +53,8 @@ def compare(
 ) -> None:
     """Compare two runs: method, ε, lifetime, and internal scores where a project's folder has them.
 
-    A bundle has no internal scores; those of a folder, or of a run tracked with tracking.internal_metrics, were computed
-    on real rows and are NOT private. Both accounts are believed as they stand: `likeness verify` recomputes a bundle's.
+    A bundle has no internal scores; those of a folder, or of a run tracked with tracking.internal_metrics, come from
+    real rows and are NOT private. Both accounts are believed as they stand: `likeness verify` recomputes a bundle's.
     """
     from likeness.comparison import NOT_PRIVATE, comparison_text, read_run
     from likeness.comparison import compare as compared
