@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from likeness import Schema
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 NOTEBOOK = DOCS / "tutorial.ipynb"
@@ -83,6 +85,13 @@ def test_links_between_pages_lead_somewhere(hooks: ModuleType) -> None:
     for path, text in texts.items():
         for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text):
             assert re.match(r"[a-z]+:", target) or (path.parent / target).exists(), f"{path.name} points to {target}"
+
+
+def test_the_schema_that_is_shown_is_one() -> None:
+    text = (DOCS / "howto/own-data.md").read_text()
+    shown = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert shown is not None
+    assert Schema.from_dict(yaml.safe_load(shown[1]), "own-data.md").column("ward").other == "other"
 
 
 def test_the_tutorial_runs_and_keeps_no_output(monkeypatch: pytest.MonkeyPatch) -> None:
