@@ -20,6 +20,7 @@ from likeness.errors import BudgetError, DataError, LikenessError, ParamsError, 
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
 from likeness.synthesizer import CAP
+from likeness.verifier import draw
 
 MARKER = "8675309"  # stands for a private value: it must never be in a message
 SCHEMA = {
@@ -218,6 +219,7 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert loaded.get_params() == {**fitted.get_params(), **changed}
     text = "".join(path.read_text() for path in (tmp_path / "saved").iterdir() if path.is_file())
     assert str(tmp_path) not in text
+    assert draw(tmp_path / "saved", 99, 4, {}).equals(loaded.sample(99, seed=4))  # as `likeness sample` does
     spent = count()
     assert loaded.fit(rows()).sample(9).equals(fitted.sample(9)) and count() == spent
     released = tmp_path / "saved/released"

@@ -42,7 +42,7 @@ def summary_json(root: Path) -> dict[str, Any]:
         **{name: privacy[name] for name in ("private", "method", "identity", "adjacency", "target")},
         "total": {name: privacy["total"][name] for name in ("rho", "epsilon_rdp", "delta")},
         "lifetime": privacy["ledger"]["lifetime"],
-        "internal": {name: metrics[name] for name in ("scores", "marginals")},
+        "internal": metrics,
     }
 
 
