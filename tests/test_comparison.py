@@ -103,6 +103,8 @@ def test_a_tracked_run_by_its_id(
 ) -> None:
     (tmp_path / "params.yaml").write_text((Path(__file__).parents[1] / "params.yaml").read_text())
     monkeypatch.chdir(tmp_path)
+    code, _, error = run("compare", "a" * 32, str(runs[0]), monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 2 and "was tracked there" in error and not list(tmp_path.glob("*.db"))
     metrics = {"epsilon": 3.0, "internal.scores.synthetic.roc_auc": 0.75, "internal.scores.real.roc_auc": 0.9}
     monkeypatch.setattr("likeness.tracking.tracked_run", lambda params, run: (account(3.0, 10), metrics))
     code, text, _ = run("compare", "a" * 32, str(runs[0]), "--json", monkeypatch=monkeypatch, capsys=capsys)

@@ -132,10 +132,13 @@ def tracked_run(params: Params, run: str) -> tuple[dict[str, Any], dict[str, flo
         LikenessError: the store cannot be used, or does not hold the account of that run.
     """
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
 
     uri, _ = tracking_store(params)
+    if uri.startswith("sqlite:///") and not Path(uri.removeprefix("sqlite:///")).exists():
+        raise LikenessError(f"{uri} does not exist: no run '{run}' was tracked there. Look at tracking.uri.")
     try:
         client = MlflowClient(tracking_uri=uri)
         metrics: dict[str, float] = dict(client.get_run(run).data.metrics)
