@@ -1,4 +1,4 @@
-# make demo: the whole pipeline on the bundled Adult table. make test: lint, types, floors, tests.
+# make demo: the whole pipeline on the bundled Adult table. make test: lint, types, floors, tests. make docs: the site.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # DVC runs `python`: it must be this one.
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -32,5 +32,12 @@ lint: $(VENV)/.installed
 test: lint
 	$(BIN)/python -m pytest
 
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	touch $@
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .hypothesis

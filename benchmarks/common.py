@@ -3,14 +3,11 @@
 import dataclasses
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 
 from likeness.artifacts import context, load_schema, plan_of
-from likeness.data.digests import typed_digest
-from likeness.data.encoding import Encoder
 from likeness.data.schema import Schema
 from likeness.data.sources import read_source
 from likeness.evaluation.distances import image_distances
@@ -25,10 +22,9 @@ from likeness.privacy.ledger import Ledger
 from likeness.release.door import release
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
-from likeness.release.request import Dataset
-from likeness.release.terms import Records
 from likeness.rng import public
-from likeness.rows import split_parts
+from likeness.rows import rows_in_memory, split_parts
+from likeness.synthetic import draw as draw_rows
 
 SHARED = Path("../shared/data")
 METRICS = ["roc_auc_hard", "roc_auc_score", "average_precision_hard", "average_precision_score", "f1", "accuracy"]
@@ -49,7 +45,7 @@ class Table:
 
 
 def load(name: str) -> Table:
-    """One of :data:`NAMES`. Adult and the digits are bundled, the mixture is made, others lie in the shared folder.
+    """One of :data:`NAMES`. Adult and the digits are bundled, others lie in data/raw or beside the project.
 
     Raises:
         SystemExit: the file is not there, with the way to get it.
@@ -87,19 +83,12 @@ def adjacent(params: Params, adjacency: str, rows: int) -> Params:
 def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
     """One noise draw: release, train, sample, in a ledger of its own. As many rows as params ask."""
     schema, own, method, plan = load_schema(params), context(params), method_from(params), plan_of(params)
-    encoder = Encoder(schema)
-    codes = encoder.encode(train)
-
-    def rows() -> Iterator[Records]:
-        for start in range(0, len(codes), 8192):
-            chunk = codes.iloc[start : start + 8192]
-            yield Records(encoder.expand(chunk), encoder.labels(chunk))
-
+    params = dataclasses.replace(params, ledger=dataclasses.replace(params.ledger, slot=str(draw)))
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
         ledger = Ledger.create(locate())
         ledger.declare_identity(plan.identity, Adjacency(plan.adjacency), plan.epsilon, plan.delta)
-        dataset = Dataset(plan.identity, typed_digest(train, schema, ledger.key), str(draw))
+        dataset, rows = rows_in_memory(params, schema, train, ledger)
 
         def answer(query: Query) -> Released:
             return from_bytes(release(query, plan, dataset, ledger, rows), query.name)
@@ -107,7 +96,7 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
         auxiliary = method.ask(own, answer)
         embedding = answer(method.embedding_query(own, auxiliary))
     saved, _ = fit(method, own, auxiliary, embedding, params.train.device, params.train.threads)
-    return encoder.decode(*saved.draw(params.sample.rows, params.sample.seed))
+    return draw_rows(saved, schema, params.sample.rows, params.sample.seed, {})
 
 
 def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:

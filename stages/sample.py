@@ -4,19 +4,17 @@ Reads: data/models, data/schema. Writes: data/synthetic/synthetic.parquet and .c
 """
 
 from likeness.artifacts import GENERATOR, load_schema
-from likeness.data.encoding import Encoder
 from likeness.generators.saved import SavedGenerator
 from likeness.params import Params
 from likeness.stage import run_stage
-from likeness.synthetic import conditions, write_synthetic
+from likeness.synthetic import draw, write_synthetic
 
 
 def main(params: Params) -> None:
     """Draw rows and decode them to the original columns."""
-    schema, sample = load_schema(params), params.sample
-    label, cells = conditions(sample.where, schema)
-    x, labels = SavedGenerator.load(GENERATOR).draw(sample.rows, sample.seed, label, cells)
-    write_synthetic(Encoder(schema).decode(x, labels), sample)
+    sample = params.sample
+    saved, schema = SavedGenerator.load(GENERATOR), load_schema(params)
+    write_synthetic(draw(saved, schema, sample.rows, sample.seed, sample.where), sample)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,26 @@
 
 Private rows pass one door once (:mod:`likeness.release`), as noisy sums. Everything after the door is
 post-processing: it may run for ever, on any machine, at no further cost in privacy.
+
+``from likeness import Synthesizer, Schema`` loads what they need at that moment, and not before (PEP 562).
 """
 
+from importlib import import_module as _import_module
+
 __version__ = "0.1.0"
+
+__all__ = ["Schema", "Synthesizer", "__version__"]
+
+_HOMES = {"Schema": "likeness.data.schema", "Synthesizer": "likeness.synthesizer"}
+
+
+def __getattr__(name: str) -> object:
+    """Public names, from the modules where they live. By name: the floors below import this package for its version."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'likeness' has no attribute '{name}'")
+    return getattr(_import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """What to offer for completion."""
+    return sorted([*globals(), *_HOMES])

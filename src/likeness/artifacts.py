@@ -60,15 +60,16 @@ def load_schema(params: Params) -> Schema:
     return Schema.load(Path(params.ingest.schema))
 
 
-def context(params: Params) -> Context:
-    """Public facts for the method's recipe."""
-    return Context(load_schema(params), params.privacy.adjacency, params.privacy.num_records, params.train.seed)
+def context(params: Params, schema: Schema | None = None) -> Context:
+    """Public facts for the method's recipe. ``schema``: instead of the one that params.yaml names."""
+    schema = schema or load_schema(params)
+    return Context(schema, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
 
 
-def plan_of(params: Params) -> Plan:
+def plan_of(params: Params, schema: Schema | None = None) -> Plan:
     """The plan, from public settings alone; refused where a later stage could not answer it."""
     recipe = method_from(params)
-    recipe.check(context(params))
+    recipe.check(context(params, schema))
     return make_plan(
         method=params.method,
         identity=params.privacy.identity,

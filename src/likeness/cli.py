@@ -1,4 +1,4 @@
-"""The command line: ``likeness summary``, ``bundle``, ``verify`` and ``sample``; ``ledger`` is a module of its own."""
+"""The command line: ``likeness summary``, ``bundle``, ``verify`` and ``sample``; the other commands are modules."""
 
 import json
 import sys
@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from likeness import cli_run
 from likeness.cli_ledger import ledger_app
 from likeness.cli_own import register
+from likeness.cli_run import JSON
 from likeness.errors import LikenessError
 
 # A traceback with local variables could show a key or a row.
@@ -20,26 +22,32 @@ app = typer.Typer(
 )
 app.add_typer(ledger_app, name="ledger")
 register(app)  # init and check
+app.command()(cli_run.run)
+app.command()(cli_run.compare)
 
 
 @app.command()
-def summary() -> None:
+def summary(as_json: JSON = False) -> None:
     """Say where the results of the last run are, what was spent, and how good they are."""
-    from likeness.summary import summary_text
+    from likeness.summary import summary_json, summary_text
 
-    typer.echo(summary_text(Path()))
+    typer.echo(json.dumps(summary_json(Path()), indent=1) if as_json else summary_text(Path()))
 
 
 @app.command("bundle")
 def bundle_(
     target: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .zip.")] = Path("bundle"),
+    as_json: JSON = False,
 ) -> None:
     """Put all that may be published about the last run in one place, and nothing else."""
     from likeness.bundle import write_bundle
     from likeness.params import load_params
 
     names = write_bundle(load_params(), target)
-    typer.echo(f"{target}: {len(names)} files. Verify it anywhere: likeness verify {target}")
+    if as_json:
+        typer.echo(json.dumps({"bundle": str(target), "files": names}, indent=1))
+    else:
+        typer.echo(f"{target}: {len(names)} files. Verify it anywhere: likeness verify {target}")
 
 
 @app.command()
@@ -71,8 +79,9 @@ def sample(
     out: Annotated[Path, typer.Option(help="A .csv or .parquet file.")],
     seed: Annotated[int, typer.Option(help="Public; the same seed gives the same rows.")] = 0,
     where: Annotated[list[str] | None, typer.Option(help="COLUMN=CATEGORY; may be given several times.")] = None,
+    as_json: JSON = False,
 ) -> None:
-    """Draw more rows from a bundle, on any machine."""
+    """Draw more rows from a bundle or a saved synthesizer, on any machine."""
     from likeness.verifier import draw, opened
 
     if out.suffix not in (".csv", ".parquet"):
@@ -84,7 +93,8 @@ def sample(
         table.to_csv(out, index=False)
     else:
         table.to_parquet(out, index=False)
-    typer.echo(f"{out}: {rows:,} rows")
+    told = {"file": str(out), "rows": rows, "seed": seed, "where": given, "columns": list(table.columns)}
+    typer.echo(json.dumps(told, indent=1) if as_json else f"{out}: {rows:,} rows")
 
 
 def _pair(text: str) -> tuple[str, str]:

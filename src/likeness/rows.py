@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
+    from likeness.privacy.ledger import Ledger
     from likeness.release.request import Dataset
     from likeness.release.terms import Records
 
@@ -68,7 +69,6 @@ def private_rows(params: Params, ledger_id: str) -> "tuple[Dataset, Callable[[],
         DataError: ``privacy.num_records`` is not the number of training rows.
     """
     from likeness.release.request import Dataset
-    from likeness.release.terms import Records
 
     schema, found = load_schema(params), read_card(ENCODED)
     expected = {
@@ -81,17 +81,56 @@ def private_rows(params: Params, ledger_id: str) -> "tuple[Dataset, Callable[[],
             raise ArtifactError(f"{ENCODED} was written under another {name} than params.yaml says. Run: dvc repro")
     if found["ledger"] != ledger_id:
         raise ArtifactError(f"{ENCODED} was written with the key of another ledger. Run: dvc repro --force ingest")
-    if found["num_records"] != params.privacy.num_records:
-        raise DataError(
-            f"privacy.num_records is {params.privacy.num_records}, the training table has {found['num_records']} "
-            "rows. Under replace_one the number of records is public and must be right; correct params.yaml."
-        )
+    _check_number(params, found["num_records"])
 
     def read() -> Iterator["Records"]:
         encoder = Encoder(schema)
-        rows = max(1, min(_MOST_ROWS, _MOST_CELLS // encoder.layout.width))
-        for chunk in iter_private(ENCODED, None, rows, card=found):
-            codes = chunk[(chunk[SPLIT] == "train").to_numpy()]
-            yield Records(encoder.expand(codes), encoder.labels(codes))
+        for chunk in iter_private(ENCODED, None, _chunk_rows(encoder), card=found):
+            yield _records(encoder, chunk[(chunk[SPLIT] == "train").to_numpy()])
 
     return Dataset(found["identity"], found["digest"], params.ledger.slot, found["encoding"]), read
+
+
+def rows_in_memory(
+    params: Params, schema: Schema, train: "DataFrame", ledger: "Ledger"
+) -> "tuple[Dataset, Callable[[], Iterator[Records]]]":
+    """The same for typed training rows that are in memory: the same digest, so the same releases.
+
+    Args:
+        train: typed with ``schema``, every row a training row, in an order that belongs to the digest.
+
+    Raises:
+        DataError: ``privacy.num_records`` is not the number of rows.
+    """
+    from likeness.data.digests import typed_digest
+    from likeness.release.request import Dataset
+
+    own = encoded_card(card(params, ledger.id, typed_digest(train, schema, ledger.key), len(train)), schema)
+    _check_number(params, own["num_records"])
+
+    def read() -> Iterator["Records"]:
+        encoder = Encoder(schema)
+        rows = _chunk_rows(encoder)
+        for start in range(0, len(train), rows):
+            yield _records(encoder, encoder.encode(train.iloc[start : start + rows]))
+
+    return Dataset(own["identity"], own["digest"], params.ledger.slot, own["encoding"]), read
+
+
+def _check_number(params: Params, found: int | None) -> None:
+    """The number of training rows, where it is public, is what the settings say."""
+    if found != params.privacy.num_records:
+        raise DataError(
+            f"privacy.num_records is {params.privacy.num_records}, the training table has {found} rows. Under "
+            "replace_one the number of records is public and must be right; correct params.yaml."
+        )
+
+
+def _chunk_rows(encoder: Encoder) -> int:
+    return max(1, min(_MOST_ROWS, _MOST_CELLS // encoder.layout.width))
+
+
+def _records(encoder: Encoder, codes: "DataFrame") -> "Records":
+    from likeness.release.terms import Records
+
+    return Records(encoder.expand(codes), encoder.labels(codes))

@@ -1,8 +1,8 @@
 """The account of a run: what was really released, composed, checked against ledger and target, in two forms."""
 
 import math
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from likeness import __version__
@@ -36,19 +36,47 @@ def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
     for path, receipt in receipts.items():
         check_against(commits, path, receipt, ledger_id)
     check_run(params, plan, released)
-    total = compose(list(receipts.values()), params.privacy.delta)
+    total = composed(params, list(receipts.values()))
+    return privacy_json(
+        params,
+        plan,
+        list(receipts.values()),
+        total,
+        ledger,
+        sample_request(params.sample),
+        check_synthetic(params.sample),
+    )
+
+
+def composed(params: Params, receipts: Sequence[Receipt]) -> Account:
+    """The total of all releases of a run.
+
+    Raises:
+        ReleaseError: it exceeds the target.
+    """
+    total = compose(list(receipts), params.privacy.delta)
     if total.epsilon_rdp > params.privacy.epsilon * (1 + _TOLERANCE):
         raise ReleaseError(
             f"the releases compose to epsilon {total.epsilon_rdp:.9g} at delta {total.delta:g}, more than the target "
             f"{params.privacy.epsilon:g}. Do not publish: data/released does not belong to this params.yaml."
         )
-    return _privacy_json(params, plan, receipts, total, ledger)
+    return total
 
 
-def _privacy_json(
-    params: Params, plan: Plan, receipts: dict[Path, Receipt], total: Account, ledger: Ledger
+def privacy_json(
+    params: Params,
+    plan: Plan,
+    receipts: Sequence[Receipt],
+    total: Account,
+    ledger: Ledger,
+    sample: Mapping[str, Any],
+    outputs: Mapping[str, str],
 ) -> dict[str, Any]:
-    outputs = check_synthetic(params.sample)
+    """The account as JSON.
+
+    Args:
+        sample: how the table was asked for. outputs: SHA-256 of the files that it is about, by path.
+    """
     budget = ledger.budget(params.privacy.identity)
     assert budget is not None  # the releases checked above were reserved under it
     commits = ledger.commits()
@@ -68,7 +96,7 @@ def _privacy_json(
             "ledger_seq": receipt.ledger_seq,
             "sha256": commits[receipt.key][1],
         }
-        for receipt in receipts.values()
+        for receipt in receipts
     ]
     return {
         "format": 1,
@@ -91,9 +119,9 @@ def _privacy_json(
             "stages": {stage: [_finite(value) for value in curve] for stage, curve in total.stages.items()},
         },
         "queries": queries,
-        "sample": sample_request(params.sample),
+        "sample": dict(sample),
         # Without noise, a digest would tell of exact values.
-        "outputs": outputs if plan.private else {},
+        "outputs": dict(outputs) if plan.private else {},
         "ledger": {
             "id": ledger.id,
             "lifetime": {

@@ -1,6 +1,7 @@
 """What ``make demo`` prints at its end."""
 
 from pathlib import Path
+from typing import Any
 
 from likeness.artifacts import INTERNAL, PRIVACY, REPORT, STATEMENT, SYNTHETIC, read_json
 
@@ -34,6 +35,19 @@ def summary_text(root: Path) -> str:
     if not privacy["private"]:
         lines.insert(0, "\nNOT PRIVATE: epsilon is inf, no noise was added. Do not publish.")
     return "\n".join(lines)
+
+
+def summary_json(root: Path) -> dict[str, Any]:
+    """The same for scripts; ``internal`` was computed on real rows and is NOT private."""
+    privacy, metrics = read_json(root / PRIVACY), read_json(root / INTERNAL / "metrics.json")
+    files = {"table": f"{SYNTHETIC}.parquet", "table_csv": f"{SYNTHETIC}.csv", "statement": STATEMENT, "report": REPORT}
+    return {
+        "files": {name: str(path) for name, path in files.items()},
+        **{name: privacy[name] for name in ("private", "method", "identity", "adjacency", "target")},
+        "total": {name: privacy["total"][name] for name in ("rho", "epsilon_rdp", "delta")},
+        "lifetime": privacy["ledger"]["lifetime"],
+        "internal": metrics,
+    }
 
 
 def _number(value: float | str) -> str:

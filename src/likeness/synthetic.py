@@ -15,6 +15,8 @@ from likeness.params import Sample, allowed
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from likeness.generators.saved import SavedGenerator
+
 _LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
 
 
@@ -46,6 +48,15 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, di
         else:
             label = place
     return label, cells
+
+
+def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
+    """Rows of a generator as a typed table: the sentence that the stage, ``likeness sample`` and the API share."""
+    from likeness.data.encoding import Encoder
+
+    label, cells = conditions(where, schema)
+    x, labels = saved.draw(rows, seed, label, cells)
+    return Encoder(schema).decode(x, labels)
 
 
 def write_synthetic(table: "DataFrame", sample: Sample) -> None:

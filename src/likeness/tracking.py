@@ -126,6 +126,35 @@ def settings(params: Params) -> dict[str, Any]:
     return dict(_flatten(value, ""))
 
 
+def tracked_run(params: Params, run: str) -> tuple[dict[str, Any], dict[str, float]]:
+    """What the tracking store holds of a run.
+
+    Args:
+        run: its id, as in ``reports/tracking.json``.
+
+    Returns:
+        the privacy account, and the metrics by name.
+
+    Raises:
+        LikenessError: the store cannot be used, or does not hold the account of that run.
+    """
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    from mlflow.exceptions import MlflowException
+    from mlflow.tracking import MlflowClient
+
+    uri, _ = tracking_store(params)
+    if uri.startswith("sqlite:///") and not Path(uri.removeprefix("sqlite:///")).exists():
+        raise LikenessError(f"{uri} does not exist: no run '{run}' was tracked there. Look at tracking.uri.")
+    try:
+        client = MlflowClient(tracking_uri=uri)
+        metrics: dict[str, float] = dict(client.get_run(run).data.metrics)
+        with tempfile.TemporaryDirectory() as folder:
+            return read_json(Path(client.download_artifacts(run, PRIVACY.name, folder))), metrics
+    except (MlflowException, OSError):
+        raise LikenessError(f"{_shown(uri)} holds no privacy account of a run '{run}'. Give another run.") from None
+
+
 def run_witnesses(params: Params) -> list[Witness]:
     """What the tracked runs saw of the ledger's head.
 

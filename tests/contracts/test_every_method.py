@@ -166,3 +166,9 @@ def test_what_cannot_be_released_is_refused_before_anything_is_spent() -> None:
         small("marginals").check(Context(lonely, "add_remove_one", None, 0))
     for name in SMALL:
         small(name).check(context(Adjacency.ADD_REMOVE_ONE))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_defaults_in_the_code_are_the_shipped_settings(name: str) -> None:
+    """The Python API builds a method from nothing: it must be the one that params.yaml describes."""
+    assert build(METHODS[name], {}, name) == build(METHODS[name], SHIPPED[name], name)

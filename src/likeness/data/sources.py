@@ -37,8 +37,40 @@ def read_source(
     """
     wanted = dict.fromkeys([*schema.names, *([split_column] if split_column else [])])
     raw = read_images(path, schema, split_column) if path.suffix == ".npz" else _read_raw(path, list(wanted))
-    typed = pd.DataFrame({column.name: _typed(raw[column.name], column, path.name) for column in schema.columns})
-    return typed, None if split_column is None else _texts(raw[split_column])
+    return typed(raw, schema, path.name), None if split_column is None else _texts(raw[split_column])
+
+
+def read_frame(df: pd.DataFrame, schema: Schema, where: str = "the DataFrame") -> pd.DataFrame:
+    """Type a table that is in memory by the same rules as a Parquet file of it.
+
+    Args:
+        df: other columns than the schema's are left out, and so is the index. where: what messages call it.
+
+    Raises:
+        DataError: a column is missing, or a value breaks the schema's rule for its column.
+    """
+    if not isinstance(df, pd.DataFrame):
+        raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}.")
+    chosen = _chosen(df.set_axis([str(name) for name in df.columns], axis="columns"), schema.names, where)
+    columns = {}
+    for name in schema.names:
+        cells = _arrow(chosen[name])
+        if cells is None:
+            raise DataError(f"{where}: column '{name}' mixes values of several types. Give all of them one type.")
+        columns[name] = cells
+    raw = _raw(pa.table(columns), schema.names)
+    if raw is None:
+        raise DataError(f"{where}: holds bytes that are not UTF-8 text. Decode them first.")
+    return typed(raw, schema, where)
+
+
+def typed(raw: pd.DataFrame, schema: Schema, where: str) -> pd.DataFrame:
+    """The columns of the schema, in its order and its types.
+
+    Raises:
+        DataError: a value breaks the schema's rule for its column.
+    """
+    return pd.DataFrame({column.name: _typed(raw[column.name], column, where) for column in schema.columns})
 
 
 def _read_raw(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
@@ -54,14 +86,18 @@ def _read_raw(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
             f"{path.name}: cannot be read as a table. Check that it is complete, in UTF-8 (CSV), and that no row has "
             "more cells than the header."
         )
+    return _chosen(raw, wanted, path.name)
+
+
+def _chosen(raw: pd.DataFrame, wanted: Sequence[str], where: str) -> pd.DataFrame:
     present = [str(name) for name in raw.columns]
     for name in wanted:
         if present.count(name) > 1:
-            raise DataError(f"{path.name}: column '{name}' stands twice in the header. Keep one.")
+            raise DataError(f"{where}: column '{name}' stands twice in the header. Keep one.")
         if name not in present:
             # The file's own header is not told: where there is none, its first row stands in its place.
             raise DataError(
-                f"{path.name}: column '{name}' is missing. The first row must be a header with the columns that the "
+                f"{where}: column '{name}' is missing. The first row must be a header with the columns that the "
                 f"schema and ingest.split name: {', '.join(wanted)}."
             )
     return raw[list(wanted)]
@@ -69,20 +105,37 @@ def _read_raw(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
 
 def _read_parquet(path: Path, wanted: Sequence[str]) -> pd.DataFrame | None:
     try:
-        table = pq.read_table(path)
-        for place, field in enumerate(table.schema):
-            if field.name in wanted:
-                table.column(place).validate(full=True)  # a damaged file can hold text that is not UTF-8
-            # Cell by cell: pandas would choose one format for all from what the others hold.
-            if pa.types.is_temporal(field.type):
-                cells = table.column(place).cast(pa.int64() if pa.types.is_duration(field.type) else pa.string())
-                table = table.set_column(place, field.name, cells)
-            elif field.name in wanted and (pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type)):
-                # Text in UTF-8, or refused here.
-                table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
-        frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
-        return frame
+        return _cells(pq.read_table(path), wanted)
     except (pa.ArrowException, ValueError, OSError):
+        return None
+
+
+def _raw(table: pa.Table, wanted: Sequence[str]) -> pd.DataFrame | None:
+    try:
+        return _cells(table, wanted)
+    except (pa.ArrowException, ValueError):
+        return None
+
+
+def _cells(table: pa.Table, wanted: Sequence[str]) -> pd.DataFrame:
+    for place, field in enumerate(table.schema):
+        if field.name in wanted:
+            table.column(place).validate(full=True)  # a damaged file can hold text that is not UTF-8
+        # Cell by cell: pandas would choose one format for all from what the others hold.
+        if pa.types.is_temporal(field.type):
+            cells = table.column(place).cast(pa.int64() if pa.types.is_duration(field.type) else pa.string())
+            table = table.set_column(place, field.name, cells)
+        elif field.name in wanted and (pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type)):
+            # Text in UTF-8, or refused here.
+            table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
+    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    return frame
+
+
+def _arrow(values: "pd.Series[Any]") -> pa.Array | None:
+    try:
+        return pa.Array.from_pandas(values)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return None
 
 

@@ -10,7 +10,7 @@ from likeness.errors import PlanError
 from likeness.features import FeatureMap, HermiteFeatures
 from likeness.methods.base import EMBEDDING, Context, class_counts_and_embedding, class_counts_query
 from likeness.methods.embedding import EmbeddingMethod
-from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, one_each
+from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares, one_each
 from likeness.params import allowed, require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -71,13 +71,16 @@ class TrainHp(NetworkTraining):
         require(good, "hp.train.gamma", self.gamma, "above 0, or null for the weights of the noise")
 
 
+_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.05, embedding=0.95))
+
+
 @dataclass(frozen=True)
 class Hp(EmbeddingMethod):
     """Sum kernel, product kernel or both, of Hermite features; all subsets in one release, before training."""
 
     name: ClassVar[str] = "hp"
-    plan: TwoQueryPlan
-    train: TrainHp
+    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
+    train: TrainHp = field(default_factory=TrainHp)
     auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
 

@@ -19,7 +19,7 @@ from likeness.methods.base import (
     class_weights,
     number_of_records,
 )
-from likeness.methods.settings import NoSettings, TwoQueryPlan
+from likeness.methods.settings import NoSettings, TwoQueryPlan, TwoQueryShares
 from likeness.params import allowed, require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -50,10 +50,10 @@ class Privatize:
 class TrainMixture:
     """Section ``marginals.train``."""
 
-    iterations: int
-    learning_rate: float
-    num_components: int
-    information_price: float
+    iterations: int = 400
+    learning_rate: float = 0.2
+    num_components: int = 500
+    information_price: float = 1.0
     schedule: str = "cosine"
 
     def __post_init__(self) -> None:
@@ -65,13 +65,16 @@ class TrainMixture:
         allowed("marginals.train.schedule", self.schedule, ("constant", "cosine"))
 
 
+_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.03, embedding=0.97))
+
+
 @dataclass(frozen=True)
 class Marginals(Method):
     """Noisy counts of every pair of columns in every class, and the mixture of products that explains them."""
 
     name: ClassVar[str] = "marginals"
-    plan: TwoQueryPlan
-    train: TrainMixture
+    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
+    train: TrainMixture = field(default_factory=TrainMixture)
     auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
 

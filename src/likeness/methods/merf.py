@@ -8,7 +8,7 @@ from typing import ClassVar
 from likeness.features import MixedFourierFeatures
 from likeness.methods.base import EMBEDDING, Context, class_counts_and_embedding, class_counts_query
 from likeness.methods.embedding import EmbeddingMethod
-from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan
+from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
 from likeness.params import require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -19,7 +19,7 @@ from likeness.release.released import Released
 class Privatize:
     """Section ``merf.privatize``."""
 
-    num_frequencies: int = 500
+    num_frequencies: int = 1000
     lengthscale: float | tuple[float, ...] = 0.5
     lengthscale_weights: tuple[float, ...] | None = None
     seed: int = 0
@@ -39,13 +39,16 @@ class Privatize:
             require(good, "merf.privatize.lengthscale_weights", self.lengthscale_weights, rule)
 
 
+_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.05, embedding=0.95))
+
+
 @dataclass(frozen=True)
 class Merf(EmbeddingMethod):
     """Fourier features of the numeric columns beside scaled one-hot columns; class weights from noisy counts."""
 
     name: ClassVar[str] = "merf"
-    plan: TwoQueryPlan
-    train: NetworkTraining
+    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
+    train: NetworkTraining = field(default_factory=NetworkTraining)
     auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
 

@@ -9,7 +9,7 @@ from likeness.features import NetworkTangent
 from likeness.features.tangent import ARCHITECTURES
 from likeness.methods.base import EMBEDDING, Context, class_counts_and_embedding, class_counts_query
 from likeness.methods.embedding import EmbeddingMethod
-from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan
+from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
 from likeness.params import allowed, require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -38,12 +38,23 @@ class Privatize:
 
 
 @dataclass(frozen=True)
+class TrainNtk(NetworkTraining):
+    """Section ``ntk.train``."""
+
+    iterations: int = 2000
+    batch_size: int = 1000
+
+
+_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.05, embedding=0.95))
+
+
+@dataclass(frozen=True)
 class Ntk(EmbeddingMethod):
     """Normalized gradient of a random public network by class; class weights from noisy counts."""
 
     name: ClassVar[str] = "ntk"
-    plan: TwoQueryPlan
-    train: NetworkTraining
+    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
+    train: TrainNtk = field(default_factory=TrainNtk)
     auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
 

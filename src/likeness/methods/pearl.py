@@ -31,9 +31,9 @@ DISTANCE = "mean_pairwise_distance"
 class Shares:
     """Section ``pearl.plan.shares``: parts of ρ, summing to 1; ``mixture`` is that of all steps together."""
 
-    class_counts: float
-    mean_pairwise_distance: float
-    embedding: float
+    class_counts: float = 0.05
+    mean_pairwise_distance: float = 0.05
+    embedding: float = 0.9
     mixture: float = 0.0
 
 
@@ -41,7 +41,7 @@ class Shares:
 class PlanSettings:
     """Section ``pearl.plan``."""
 
-    shares: Shares
+    shares: Shares = field(default_factory=Shares)
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ class Pearl(EmbeddingMethod):
     """Characteristic function of the encoded row by class, at frequencies scaled to a private mean distance."""
 
     name: ClassVar[str] = "pearl"
-    plan: PlanSettings
-    train: TrainPearl
+    plan: PlanSettings = field(default_factory=PlanSettings)
+    train: TrainPearl = field(default_factory=TrainPearl)
     auxiliary: Auxiliary = field(default_factory=Auxiliary)
     privatize: Privatize = field(default_factory=Privatize)
 

@@ -59,14 +59,11 @@ def table(bundle: Bundle) -> str:
 
 def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> Any:
     """Rows from the generator of a bundle, as a typed pandas DataFrame."""
-    from likeness.data.encoding import Encoder
+    from likeness import synthetic
     from likeness.generators.saved import SavedGenerator
-    from likeness.synthetic import conditions
 
-    schema = Schema.load(folder / names.SCHEMA)
-    label, cells = conditions(where, schema)
-    x, labels = SavedGenerator.load(folder / "generator").draw(rows, seed, label, cells)
-    return Encoder(schema).decode(x, labels)
+    saved, schema = SavedGenerator.load(folder / "generator"), Schema.load(folder / names.SCHEMA)
+    return synthetic.draw(saved, schema, rows, seed, where)
 
 
 def _same(a: Any, b: Any) -> Any:

@@ -1,0 +1,4 @@
+from likeness.data.schema import Schema as Schema
+from likeness.synthesizer import Synthesizer as Synthesizer
+
+__version__: str

@@ -1,0 +1,366 @@
+"""The pipeline for Python: fit a synthesizer to a DataFrame, draw rows, say what it cost.
+
+It asks the door, trains, composes and draws by the functions that the stages use, and spends from the same ledger: the
+same rows, schema, settings and identity are the same release here and there, and cost nothing the second time.
+"""
+
+import operator
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from likeness.artifacts import context, open_ledger, open_ledger_to_spend, plan_of, provenance, read_json, write_json
+from likeness.canonical import sha256_bytes
+from likeness.data.schema import Schema
+from likeness.errors import ArtifactError, ParamsError, ReleaseError
+from likeness.methods import METHODS, method_from
+from likeness.params import (
+    Evaluate,
+    Ingest,
+    LedgerSettings,
+    Params,
+    Privacy,
+    Sample,
+    Schedule,
+    Tracking,
+    Train,
+    allowed,
+    build,
+    require,
+)
+from likeness.release.query import Query
+from likeness.release.released import Released, from_bytes, load_folder
+from likeness.rows import rows_in_memory
+from likeness.statement import composed, privacy_json, statement
+from likeness.synthetic import draw
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+CAP = {"epsilon": 10.0, "delta": 1e-5}
+"""Lifetime cap of people that the ledger has never heard of, unless ``cap`` says otherwise; as in params.yaml."""
+
+_SETTINGS, _PLAN, _PRIVACY, _STATEMENT = "synthesizer.json", "plan.json", "privacy.json", "PRIVACY_STATEMENT.md"
+_SCHEMA, _GENERATOR, _RELEASED = "schema.yaml", "generator", "released"  # as in a bundle: `likeness sample` reads them
+
+
+class Synthesizer(BaseEstimator):  # type: ignore[misc]
+    """Differentially private synthetic rows, in the conventions of scikit-learn.
+
+    Every parameter is public. A ledger must exist (``likeness ledger init``, once a machine).
+
+    Args:
+        method: ``marginals``, ``hp``, ``merf``, ``ntk``, ``pearl``: a name in :data:`likeness.methods.METHODS`.
+        epsilon: ε of the whole fit; ``inf`` turns noise off and states NOT PRIVATE.
+        delta: δ, well below 1 / number of records.
+        schema: public knowledge of the columns: a :class:`~likeness.data.schema.Schema`, the path of a schema file, or
+            what such a file holds as a mapping.
+        adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
+        num_records: number of rows; with ``replace_one`` only, and then always.
+        identity: a name for the people in the data, kept when the data get a new version. Costs add up under it.
+        unit: what one row stands for, as the statement shall say it.
+        ledger_home: folder of the ledger; None: the user's. ``LIKENESS_HOME`` overrides both.
+        cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or
+            :data:`CAP` for people that the ledger has never heard of.
+        slot: another value is a deliberate second release, at the full cost.
+        settings: the method's own section of params.yaml, or a part of it; None: as shipped.
+        seed: public seed of the training.
+        device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+        threads: of the training, part of its reproducibility.
+
+    Attributes:
+        schema_: the schema, as an object.
+        generator_: the trained generator.
+        releases_: noisy statistics with their receipts, by the name of their query.
+        loss_curve_: (iteration, loss) during the training; empty after :meth:`load`.
+        privacy_: see :attr:`privacy`.
+        n_features_in_: number of the schema's columns; ``feature_names_in_``: their names.
+
+    Examples:
+        >>> synthesizer = Synthesizer(epsilon=1.0, schema="data/schema/adult.yaml", identity="uci-adult-1994")
+        >>> synthetic = synthesizer.fit(train).sample(32_000)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        *,
+        method: str = "marginals",
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        schema: "Schema | Mapping[str, Any] | str | Path | None" = None,
+        adjacency: str = "add_remove_one",
+        num_records: int | None = None,
+        identity: str | None = None,
+        unit: str = "one row is one person",
+        ledger_home: str | None = None,
+        cap: tuple[float, float] | None = None,
+        slot: str = "1",
+        settings: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        device: str = "auto",
+        threads: int = 1,
+    ) -> None:
+        """Keep the parameters as they are; :meth:`fit` checks them."""
+        self.method = method
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.adjacency = adjacency
+        self.num_records = num_records
+        self.identity = identity
+        self.unit = unit
+        self.ledger_home = ledger_home
+        self.cap = cap
+        self.slot = slot
+        self.settings = settings
+        self.seed = seed
+        self.device = device
+        self.threads = threads
+
+    def fit(self, X: "DataFrame", y: None = None) -> "Synthesizer":
+        """Release noisy statistics of the rows, or fetch those released before, and train a generator on them.
+
+        Everything that can be refused is refused before the ledger is asked; the cost is on record before the rows are
+        summed. The rows are not kept.
+
+        Args:
+            X: all of it training rows; hold your test rows out before. Columns beside the schema's are left out, as in
+                a source file. The order of the rows is part of their digest.
+            y: for scikit-learn's signature only; the label is a column of ``X``.
+
+        Returns:
+            itself, fitted.
+
+        Raises:
+            ParamsError, SchemaError, PlanError: a parameter is wrong, or the release would be impossible.
+            DataError: the rows do not fit the schema. Messages name column and rule, never a value.
+            BudgetError: over the lifetime cap; nothing was summed.
+            LedgerError: there is no ledger, or it is damaged.
+        """
+        from likeness.data.sources import read_frame
+        from likeness.generators.training import choose_device
+        from likeness.methods.fit import fit
+        from likeness.release.door import release
+
+        if y is not None:
+            raise ParamsError("y must be None: the label is a column of the table that the schema names")
+        params, schema = self._params(), _schema(self.schema)
+        recipe, facts, plan = method_from(params), context(params, schema), plan_of(params, schema)
+        choose_device(params.train.device)
+        table = read_frame(X, schema)
+        params = self._with_cap(params)
+        ledger = open_ledger_to_spend(params)
+        dataset, read = rows_in_memory(params, schema, table, ledger)
+
+        def answer(query: Query) -> Released:
+            return from_bytes(release(query, plan, dataset, ledger, read, provenance(params)), query.name)
+
+        auxiliary = recipe.ask(facts, answer)
+        embedding = answer(recipe.embedding_query(facts, auxiliary))
+        released = {**auxiliary, embedding.receipt.query: embedding}
+        receipts = [one.receipt for one in released.values()]
+        privacy = privacy_json(params, plan, receipts, composed(params, receipts), ledger, _NO_TABLE, {})
+        with _torch_as_it_was():
+            generator, losses = fit(recipe, facts, auxiliary, embedding, params.train.device, params.train.threads)
+        self.plan_, self.generator_, self.loss_curve_ = plan, generator, losses
+        self._keep(schema, released, privacy)
+        return self
+
+    def sample(self, n: int, where: Mapping[str, Any] | None = None, seed: int = 0) -> "DataFrame":
+        """Draw synthetic rows, as many as you like: they cost nothing.
+
+        Args:
+            n: how many.
+            where: only such rows, from the name of a categorical column to one of its categories; None for missing.
+            seed: public; the same seed gives the same rows.
+
+        Returns:
+            the schema's columns: float64 for numeric, int64 (Int64 if nullable) for integer, ordered or unordered
+            categories for the others.
+
+        Raises:
+            ParamsError: naming what of ``n`` and ``where`` is not allowed.
+            sklearn.exceptions.NotFittedError: :meth:`fit` was not called.
+        """
+        check_is_fitted(self, "generator_")
+        require(operator.index(n) >= 1, "n", n, "at least 1")
+        return draw(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
+
+    @property
+    def privacy(self) -> dict[str, Any]:
+        """What was spent, as in ``reports/privacy.json``: target, total, every query, lifetime of these people.
+
+        ``total.epsilon_rdp`` is the ε that is guaranteed; ``ledger.lifetime`` is as it was at the time of the fit.
+        """
+        check_is_fitted(self, "privacy_")
+        value: dict[str, Any] = self.privacy_
+        return value
+
+    @property
+    def statement(self) -> str:
+        """The same for people, in Markdown."""
+        return statement(self.privacy)
+
+    def save(self, path: str | Path) -> None:
+        """Write generator, released statistics, schema, plan, statement and parameters into a new folder.
+
+        All of it may be published, unless the statement says NOT PRIVATE. The place of the ledger stays behind.
+        ``likeness sample`` reads the folder as it reads a bundle.
+
+        Raises:
+            ArtifactError: the path exists.
+        """
+        check_is_fitted(self, "generator_")
+        target = Path(path)
+        if target.exists():
+            raise ArtifactError(f"{target} exists. Delete it, or give another name.")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".synthesizer") as temporary:
+            folder = Path(temporary) / "synthesizer"
+            self.generator_.save(folder / _GENERATOR)
+            (folder / _RELEASED).mkdir()
+            for name, data in self._released_bytes().items():
+                (folder / _RELEASED / f"{name}.safetensors").write_bytes(data)
+            (folder / _SCHEMA).write_text(_yaml(self.schema_.to_dict()), encoding="utf-8")
+            own = {name: value for name, value in self.get_params(deep=False).items() if name not in _LEFT_OUT}
+            write_json(folder / _SETTINGS, {"format": 1, "params": _plain(own)})
+            write_json(folder / _PLAN, self.plan_.to_dict())
+            write_json(folder / _PRIVACY, self.privacy_)
+            (folder / _STATEMENT).write_text(self.statement)
+            folder.rename(target)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Synthesizer":
+        """Read what :meth:`save` wrote; no ledger is needed to sample.
+
+        Raises:
+            ArtifactError: the folder is none of ours, or a file is missing.
+            ReleaseError: generator, released statistics and account do not belong together.
+        """
+        from likeness.generators.saved import SavedGenerator
+        from likeness.privacy.plan import Plan
+
+        folder = Path(path)
+        settings = read_json(folder / _SETTINGS)
+        if settings.get("format") != 1:
+            raise ArtifactError(f"{folder / _SETTINGS} has an unknown format. Fit again with this version.")
+        schema = Schema.load(folder / _SCHEMA)
+        loaded = cls(**{**_from_plain(settings["params"]), "schema": schema})
+        released, privacy = load_folder(folder / _RELEASED), read_json(folder / _PRIVACY)
+        loaded.plan_ = Plan.from_dict(read_json(folder / _PLAN))
+        loaded.generator_, loaded.loss_curve_ = SavedGenerator.load(folder / _GENERATOR), []
+        loaded._keep(schema, released, privacy)
+        told = {query["query"]: query["sha256"] for query in privacy["queries"]}
+        if told != {name: sha256_bytes(data) for name, data in loaded._released_bytes().items()}:
+            raise ReleaseError(f"{folder}: the released files are not those of {_PRIVACY}. Restore the folder.")
+        if loaded.generator_.provenance["releases"] != sorted(one.receipt.key for one in released.values()):
+            raise ReleaseError(f"{folder}: the generator was trained on other releases. Restore the folder.")
+        return loaded
+
+    def _params(self) -> Params:
+        """The parameters as the stages know them, checked by the same rules."""
+        allowed("method", self.method, METHODS)
+        if self.identity is None:
+            raise ParamsError("identity is missing: give the people in the data a name that later versions keep")
+        privacy = {name: _plain(getattr(self, name)) for name in _PRIVACY_KEYS}
+        cap = CAP if self.cap is None else _plain(self.cap)
+        if isinstance(cap, list):
+            require(len(cap) == 2, "cap", self.cap, "a pair of epsilon and delta")
+            cap = dict(zip(("epsilon", "delta"), cap, strict=True))
+        ledger = {"home": None if self.ledger_home is None else str(self.ledger_home), "cap": cap, "slot": self.slot}
+        training = {name: _plain(getattr(self, name)) for name in ("device", "seed", "threads")}
+        return Params(
+            method=self.method,
+            privacy=build(Privacy, privacy, "privacy"),
+            ledger=build(LedgerSettings, ledger, "ledger"),
+            ingest=Ingest("", ""),
+            train=build(Train, training, "train"),
+            sample=Sample(1),
+            evaluate=Evaluate(),
+            tracking=Tracking(""),
+            schedule=Schedule(""),
+            sections={self.method: _plain(self.settings or {})},
+        )
+
+    def _with_cap(self, params: Params) -> Params:
+        """Where no cap is asked for, the one on record."""
+        budget = open_ledger(params).budget(params.privacy.identity) if self.cap is None else None
+        if budget is None:
+            return params
+        cap = replace(params.ledger.cap, epsilon=budget.cap_epsilon, delta=budget.cap_delta)
+        return replace(params, ledger=replace(params.ledger, cap=cap))
+
+    def _keep(self, schema: Schema, released: Mapping[str, Released], privacy: dict[str, Any]) -> None:
+        import numpy as np
+
+        self.schema_, self.releases_, self.privacy_ = schema, dict(released), privacy
+        self.n_features_in_ = len(schema.names)
+        self.feature_names_in_ = np.array(schema.names, dtype=object)
+
+    def _released_bytes(self) -> dict[str, bytes]:
+        from likeness.release.released import to_bytes
+
+        return {name: to_bytes(one) for name, one in self.releases_.items()}
+
+
+_PRIVACY_KEYS = ("epsilon", "delta", "identity", "unit", "adjacency", "num_records")
+_LEFT_OUT = ("schema", "ledger_home")  # of what is saved: a file of its own, and a place on this machine
+_NO_TABLE: dict[str, Any] = {
+    "rows": None,
+    "seed": None,
+    "where": {},
+}  # the account is about a generator, not about a table
+
+
+def _schema(given: "Schema | Mapping[str, Any] | str | Path | None") -> Schema:
+    if isinstance(given, Schema):
+        return given
+    if isinstance(given, Mapping):
+        return Schema.from_dict(given, "schema")
+    if given is None:
+        raise ParamsError("schema is missing: give a Schema, a mapping, or the path of a schema file")
+    return Schema.load(given)
+
+
+def _yaml(value: Mapping[str, Any]) -> str:
+    import yaml
+
+    return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+
+
+def _plain(value: Any) -> Any:
+    """As YAML would give it: tuples as lists, numbers of numpy as Python's."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        return value.item()
+    return "inf" if value == float("inf") else value
+
+
+def _from_plain(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters from JSON: the cap is a pair, and epsilon a number."""
+    own = dict(params)
+    own["epsilon"] = float(own["epsilon"])
+    own["cap"] = None if own["cap"] is None else tuple(float(value) for value in own["cap"])
+    return own
+
+
+@contextmanager
+def _torch_as_it_was() -> Iterator[None]:
+    """The training sets torch's seed and number of threads; a notebook shall not notice."""
+    import torch
+
+    threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)

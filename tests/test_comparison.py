@@ -1,0 +1,117 @@
+"""`likeness compare` and the progress of `likeness run`, on small accounts and on lines as DVC writes them."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from likeness import cli, cli_run
+
+
+def account(epsilon: float, rows: int | None) -> dict[str, Any]:
+    return {
+        "private": True, "method": "marginals", "identity": "people", "adjacency": "add_remove_one",
+        "target": {"epsilon": epsilon, "delta": 1e-5}, "total": {"rho": 0.03, "epsilon_rdp": epsilon, "delta": 1e-5},
+        "ledger": {"lifetime": {"spent_epsilon": 2.5, "cap_epsilon": 10.0}}, "queries": [{}, {}],
+        "sample": {"rows": rows, "seed": 0, "where": {}},
+    }  # fmt: skip
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> tuple[Path, Path]:
+    """A project's folder with internal scores, and a saved synthesizer."""
+    project, saved = tmp_path / "project", tmp_path / "saved"
+    (project / "reports/internal").mkdir(parents=True)
+    (project / "reports/privacy.json").write_text(json.dumps(account(1.0, 32_000)))
+    scores = {"scores": {"synthetic": {"f1": 0.625}, "real": {"f1": 0.9}}, "marginals": {"synthetic": {"1": 0.015625}}}
+    (project / "reports/internal/metrics.json").write_text(json.dumps({**scores, "other": 3}))
+    saved.mkdir()
+    (saved / "privacy.json").write_text(json.dumps(account(2.0, None)))
+    return project, saved
+
+
+def run(*words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["likeness", *words])
+    code = 0
+    try:
+        cli.main()
+    except SystemExit as end:
+        code = int(end.code or 0)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_compare_shows_both_and_says_what_is_internal(
+    runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [str(path) for path in runs]
+    code, text, _ = run("compare", *names, monkeypatch=monkeypatch, capsys=capsys)
+    lines = [line.split() for line in text.splitlines()]
+    assert code == 0 and ["epsilon", "1", "2"] in lines and ["rows", "32,000", "-"] in lines
+    assert ["lifetime", "epsilon", "2.5", "2.5"] in lines and ["scores", "f1", "0.625", "-"] in lines
+    assert "0.9" not in text  # of real rows: no part of the run
+    assert text.index("NOT private") < text.index("scores f1") and text.index("NOT private") > text.index("rows")
+    code, text, _ = run("compare", *names[::-1], "--json", monkeypatch=monkeypatch, capsys=capsys)
+    found = json.loads(text)
+    assert found["account"]["epsilon"] == [2.0, 1.0] and found["internal"]["marginals 1"] == [None, 0.015625]
+    assert "NOT private" in found["internal_is"] and found["runs"] == names[::-1]
+    code, text, _ = run("compare", names[1], names[1], monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 0 and "internal" not in text
+
+
+def test_compare_refuses_what_is_no_run(
+    runs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for wrong, message in (("empty", "holds no run"), ("nowhere", "does not exist")):
+        words = ("compare", str(runs[0]), str(tmp_path / wrong))
+        code, _, error = run(*words, monkeypatch=monkeypatch, capsys=capsys)
+        assert code == 2 and message in error and "Traceback" not in error
+
+
+def test_progress_counts_stages_and_passes_on_what_they_say() -> None:
+    stages, seen = {"plan": "multipliers", "train": "fit"}, list[str]()
+    lines = [
+        ("Stage 'plan' didn't change, skipping\n", "[ 1/2] plan: multipliers (up to date)"),
+        ("Running stage 'train':\n", "[ 2/2] train: fit"),
+        ("> python -m stages.train\n", ""),
+        ("train pearl: step 4 of 60, loss 0.1, 2 s left\n", "train pearl: step 4 of 60, loss 0.1, 2 s left"),
+        ("Updating lock file 'dvc.lock'\n", ""),
+        ("Use `dvc push` to send your updates to remote storage.\n", ""),
+        ("ERROR: failed to reproduce 'train': it ended\n", "ERROR: failed to reproduce 'train': it ended"),
+    ]
+    assert [cli_run._progress(line, stages, seen) for line, _ in lines] == [told for _, told in lines]
+
+
+def test_run_needs_a_project_and_a_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, error = run("run", monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 2 and "dvc.yaml is missing. Run from the project's folder." in error
+    root = Path(__file__).parents[1]
+    for name in ("dvc.yaml", "params.yaml"):
+        (tmp_path / name).write_text((root / name).read_text())
+    code, _, error = run("run", monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 2 and "likeness ledger init" in error and "Running" not in error
+
+
+def test_a_tracked_run_by_its_id(
+    runs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "params.yaml").write_text((Path(__file__).parents[1] / "params.yaml").read_text())
+    monkeypatch.chdir(tmp_path)
+    code, _, error = run("compare", "a" * 32, str(runs[0]), monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 2 and "was tracked there" in error and not list(tmp_path.glob("*.db"))
+    metrics = {"epsilon": 3.0, "internal.scores.synthetic.roc_auc": 0.75, "internal.scores.real.roc_auc": 0.9}
+    monkeypatch.setattr("likeness.tracking.tracked_run", lambda params, run: (account(3.0, 10), metrics))
+    code, text, _ = run("compare", "a" * 32, str(runs[0]), "--json", monkeypatch=monkeypatch, capsys=capsys)
+    found = json.loads(text)
+    assert code == 0 and found["account"]["epsilon"] == [3.0, 1.0]
+    assert found["internal"] == {
+        "scores roc auc": [0.75, None],
+        "scores f1": [None, 0.625],
+        "marginals 1": [None, 0.015625],
+    }

@@ -1,0 +1,270 @@
+"""The Python API: conventions of scikit-learn, the ledger's rules, and the typing rules of a source file."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import yaml
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from likeness import Schema, Synthesizer
+from likeness.data.sources import read_frame, read_source
+from likeness.errors import BudgetError, DataError, LikenessError, ParamsError, PlanError, ReleaseError
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.synthesizer import CAP
+from likeness.verifier import draw
+
+MARKER = "8675309"  # stands for a private value: it must never be in a message
+SCHEMA = {
+    "name": "toy",
+    "source": "made up",
+    "task": "classification",
+    "label": "y",
+    "columns": {
+        "a": {"kind": "numeric", "lower": 0, "upper": 1},
+        "b": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
+        "n": {"kind": "integer", "lower": 0, "upper": 9},
+        "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
+        "o": {"kind": "ordinal", "categories": [1, 2, 3], "nullable": True},
+        "y": {"kind": "categorical", "categories": ["No", "Yes"]},
+    },
+}
+FAST = {"privatize": {"bins": 4}, "train": {"iterations": 10, "num_components": 5}}
+
+
+def rows(count: int = 400) -> pd.DataFrame:
+    """A table as people have it: plain objects, floats because of nulls, one column too many."""
+    generator = np.random.default_rng(0)
+    label = generator.integers(0, 2, count)
+    return pd.DataFrame(
+        {
+            "extra": "not in the schema",
+            "a": generator.random(count),
+            "b": pd.Series(generator.integers(0, 10, count)).where(generator.random(count) < 0.8),
+            "n": generator.integers(0, 10, count),
+            "c": np.array(["u", "v", "w"])[np.minimum(2, label + generator.integers(0, 2, count))],
+            "o": pd.Series(generator.integers(1, 4, count)).where(generator.random(count) < 0.9),
+            "y": np.where(label == 1, "Yes", "No"),
+        },
+        index=generator.permutation(count),
+    )
+
+
+def small(**changes: Any) -> Synthesizer:
+    given = {"schema": SCHEMA, "identity": "toy people", "settings": FAST, "device": "cpu"}
+    return Synthesizer(**{**given, **changes})
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    return Ledger.create(locate())
+
+
+def count() -> int:
+    return Ledger.open(locate()).head().count
+
+
+def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    table = rows()
+    fitted = small(threads=threads + 1).fit(table)
+    assert torch.equal(torch.get_rng_state(), state) and torch.get_num_threads() == threads
+    assert fitted.n_features_in_ == 6 and list(fitted.feature_names_in_) == ["a", "b", "n", "c", "o", "y"]
+    synthetic = fitted.sample(500)
+    assert {name: str(dtype) for name, dtype in synthetic.dtypes.items()} == {
+        "a": "float64", "b": "Int64", "n": "int64", "c": "category", "o": "category", "y": "category"
+    }  # fmt: skip
+    assert synthetic["o"].cat.ordered and synthetic["a"].between(0, 1).all() and len(synthetic) == 500
+    assert fitted.sample(500).equals(synthetic) and not fitted.sample(500, seed=1).equals(synthetic)
+    chosen = fitted.sample(50, where={"y": "Yes", "c": "w", "o": None})
+    assert (chosen["y"] == "Yes").all() and (chosen["c"] == "w").all() and chosen["o"].isna().all()
+    for wrong in ({"c": "x"}, {"nowhere": "x"}, {"a": 1}):
+        with pytest.raises(ParamsError, match=r"sample\.where"):
+            fitted.sample(1, where=wrong)
+    with pytest.raises(ParamsError, match="n must be at least 1"):
+        fitted.sample(0)
+    privacy, budget = fitted.privacy, Ledger.open(locate()).budget("toy people")
+    assert budget is not None and privacy["adjacency"] == "add_remove_one"
+    assert privacy["total"]["epsilon_rdp"] == pytest.approx(1, abs=1e-6) and privacy["total"]["delta"] == 1e-5
+    assert [query["query"] for query in privacy["queries"]] == ["class_counts", "embedding"]
+    assert privacy["ledger"]["lifetime"]["spent_epsilon"] == budget.spent_epsilon == pytest.approx(1, abs=1e-6)
+    assert (budget.cap_epsilon, budget.cap_delta) == (CAP["epsilon"], CAP["delta"])
+    assert "ε = 1 at δ = 1e-05" in fitted.statement and "toy people" in fitted.statement
+
+
+def test_a_refit_is_the_stored_release_and_another_question_costs(ledger: Ledger) -> None:
+    first = small().fit(rows())
+    spent = count()
+    again = clone(first).fit(rows())
+    assert count() == spent and again.sample(99).equals(first.sample(99)) and again.privacy == first.privacy
+    # Neither the training nor other columns nor the index are part of the question; the order of the rows is.
+    other = small(settings={**FAST, "train": {"iterations": 5, "num_components": 3}}, seed=3)
+    other.fit(rows().drop(columns="extra").reset_index(drop=True))
+    assert count() == spent and other.releases_["embedding"].receipt == first.releases_["embedding"].receipt
+    small(slot="2").fit(rows())
+    assert count() == spent + 4  # two reserved, two committed
+    small().fit(rows()[::-1])
+    assert count() == spent + 8
+
+
+def test_the_cap_is_kept_and_the_one_on_record_rules(ledger: Ledger) -> None:
+    small(cap=(1.2, 1e-5)).fit(rows())
+    spent = count()
+    with pytest.raises(BudgetError, match="over budget for 'toy people'"):
+        small(slot="2").fit(rows())  # no cap asked for: the one on record
+    with pytest.raises(BudgetError, match="The ledger rules"):
+        small(cap=(9.0, 1e-5), slot="2").fit(rows())
+    with pytest.raises(BudgetError, match="accounted under identity 'toy people'"):
+        small(identity="a new name").fit(rows())
+    assert Ledger.open(locate()).budget("toy people").spent_epsilon == pytest.approx(1, abs=1e-6)  # type: ignore[union-attr]
+    assert count() == spent + 1  # the declaration of the new name
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"identity": None}, "identity is missing"),
+        ({"schema": None}, "schema is missing"),
+        ({"method": "gan"}, "method must be one of"),
+        ({"epsilon": -1}, "privacy.epsilon must be greater than 0"),
+        ({"epsilon": "much"}, "privacy.epsilon must be a number"),
+        ({"cap": (1.0,)}, "cap must be a pair"),
+        ({"device": "abacus"}, "train.device must be one of"),
+        ({"settings": {"trane": {}}}, "marginals.trane is not a setting"),
+        ({"adjacency": "replace_one"}, "num_records is needed"),
+        ({"adjacency": "replace_one", "num_records": 399}, "the training table has 400 rows"),
+        ({"settings": {"privatize": {"max_coordinates": 5}}}, "would release"),
+        ({"settings": {"plan": {"shares": {"class_counts": 0.5, "embedding": 0.4}}}}, "must sum to 1"),
+    ],
+)
+def test_what_is_wrong_is_refused_before_anything_is_spent(
+    ledger: Ledger, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(LikenessError, match=message):
+        small(**change).fit(rows())
+    assert not [record for record in Ledger.open(locate()).records() if record.kind == "reserve"]
+
+
+def test_no_ledger_no_fit() -> None:
+    with pytest.raises(LikenessError, match="likeness ledger init"):
+        small().fit(rows())
+
+
+def test_wrong_tables_are_refused_without_a_private_word(ledger: Ledger) -> None:
+    table = rows()
+    tables: list[tuple[Any, str]] = [
+        (table.drop(columns="c"), "the DataFrame: column 'c' is missing"),
+        (pd.concat([table, table[["c"]]], axis=1), "column 'c' stands twice"),
+        (table.assign(c=MARKER), "column 'c' has a value that is not among its public categories"),
+        (table.assign(a=MARKER + "x"), "column 'a' has a value that is not a number"),
+        (table.assign(n=np.where(table["n"] > 5, 0.5, 1)), "column 'n' has a value that is not whole"),
+        (table.assign(n=table["b"]), "column 'n' has a missing value"),
+        (table.assign(n=table["b"].astype("Int64")), "column 'n' has a missing value"),
+        (table.assign(c=[MARKER, int(MARKER)] * 200), "column 'c' mixes values of several types"),
+        (table.to_numpy(), "must be a pandas DataFrame, got ndarray"),
+    ]
+    for wrong, message in tables:
+        with pytest.raises(DataError, match=message) as caught:
+            small().fit(wrong)
+        assert MARKER not in str(caught.value) and caught.value.__context__ is None
+    with pytest.raises(ParamsError, match="y must be None"):
+        small().fit(table, table["y"])
+    assert count() == 1
+
+
+def test_a_frame_is_typed_as_a_parquet_file_of_it(tmp_path: Path) -> None:
+    schema, table = Schema.from_dict(SCHEMA, "toy.yaml"), rows()
+    table["c"] = table["c"].astype("category")
+    table.to_parquet(tmp_path / "toy.parquet", index=False)
+    typed = read_frame(table, schema)
+    pd.testing.assert_frame_equal(typed, read_source(tmp_path / "toy.parquet", schema)[0])
+    pd.testing.assert_frame_equal(typed, read_frame(typed, schema))  # and what was typed stays as it is
+    assert set(typed["o"].dropna()) == {"1", "2", "3"}
+
+
+def test_conventions_of_scikit_learn(ledger: Ledger) -> None:
+    own = small(epsilon=2.0)
+    assert clone(own).get_params() == own.get_params() and own.get_params()["epsilon"] == 2.0
+    assert own.set_params(epsilon=3.0).epsilon == 3.0
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        own.set_params(epsilom=1)
+    with pytest.raises(TypeError):
+        Synthesizer("marginals")  # type: ignore[misc]
+    for use in (lambda: own.sample(1), lambda: own.privacy, lambda: own.statement, lambda: own.save("nowhere")):
+        with pytest.raises(NotFittedError):
+            use()
+    fitted = own.fit(rows())
+    with pytest.raises(NotFittedError):
+        clone(fitted).sample(1)
+
+
+def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
+    fitted = small(epsilon=np.float64(2), cap=(5, 1e-5), ledger_home=str(tmp_path / "ledger")).fit(rows())
+    fitted.save(tmp_path / "saved")
+    with pytest.raises(LikenessError, match="exists"):
+        fitted.save(tmp_path / "saved")
+    loaded = Synthesizer.load(tmp_path / "saved")
+    assert loaded.sample(99, seed=4).equals(fitted.sample(99, seed=4))
+    assert (loaded.privacy, loaded.statement) == (fitted.privacy, fitted.statement)
+    assert loaded.schema_ == fitted.schema_ and list(loaded.feature_names_in_) == list(fitted.feature_names_in_)
+    changed = {"schema": loaded.schema_, "ledger_home": None}
+    assert loaded.get_params() == {**fitted.get_params(), **changed}
+    text = "".join(path.read_text() for path in (tmp_path / "saved").iterdir() if path.is_file())
+    assert str(tmp_path) not in text
+    assert draw(tmp_path / "saved", 99, 4, {}).equals(loaded.sample(99, seed=4))  # as `likeness sample` does
+    spent = count()
+    assert loaded.fit(rows()).sample(9).equals(fitted.sample(9)) and count() == spent
+    released = tmp_path / "saved/released"
+    (released / "embedding.safetensors").write_bytes((released / "class_counts.safetensors").read_bytes())
+    with pytest.raises(ReleaseError, match="not those of privacy"):
+        Synthesizer.load(tmp_path / "saved")
+    with pytest.raises(LikenessError, match="missing"):
+        Synthesizer.load(tmp_path)
+
+
+def test_without_noise_it_says_not_private(ledger: Ledger) -> None:
+    fitted = small(epsilon=float("inf"), cap=(float("inf"), 1e-5)).fit(rows())
+    assert fitted.privacy["private"] is False and "NOT PRIVATE" in fitted.statement
+    assert "inf" in json.dumps(fitted.privacy) and fitted.privacy["outputs"] == {}
+
+
+def test_defaults_are_those_of_the_shipped_settings() -> None:
+    shipped = yaml.safe_load((Path(__file__).parents[1] / "params.yaml").read_text())
+    own = Synthesizer().get_params()
+    assert own["method"] == shipped["method"]
+    for section, names in {
+        "privacy": ("epsilon", "delta", "adjacency", "num_records", "unit"),
+        "ledger": ("slot",),
+        "train": ("device", "seed", "threads"),
+    }.items():
+        for name in names:
+            assert own[name] == shipped[section][name], name
+    assert {key: float(value) for key, value in shipped["ledger"]["cap"].items()} == CAP
+
+
+def test_importing_likeness_is_quick_and_names_are_there() -> None:
+    code = (
+        "import sys, likeness\n"
+        "heavy = {'torch', 'pandas', 'sklearn', 'numpy', 'yaml'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert {'Schema', 'Synthesizer'} <= set(dir(likeness))\n"
+        "from likeness import Schema\n"
+        "assert Schema.__module__ == 'likeness.data.schema' and 'sklearn' not in sys.modules\n"
+        "assert not hasattr(likeness, 'Nothing')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_replace_one(ledger: Ledger) -> None:
+    fitted = small(adjacency="replace_one", num_records=400).fit(rows())
+    assert fitted.privacy["num_records"] == 400
+    with pytest.raises(PlanError, match="must be null"):
+        small(num_records=400).fit(rows())
