@@ -4,11 +4,28 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
 from small_project import Project
 
+from likeness import cli
+from likeness.comparison import read_run
+from likeness.errors import LikenessError
 
-def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(finished: Project, tmp_path: Path) -> None:
+
+def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(
+    finished: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(*words: str) -> Any:
+        """What a command prints on standard output, as JSON; in this process, which has loaded everything already."""
+        monkeypatch.setattr(sys, "argv", ["likeness", *words, "--json"])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        captured = capsys.readouterr()
+        assert not end.value.code, captured.err
+        return json.loads(captured.out)
+
     command = [sys.executable, "-m", "likeness", "run", "--json"]
     done = subprocess.run(command, cwd=finished.root, env=finished.environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -18,18 +35,22 @@ def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(finished: 
     )
     assert found["private"] is True and found["total"]["epsilon_rdp"] <= 1 and found["internal"]["scores"]["synthetic"]
     assert (finished.root / found["files"]["table"]).exists()
-    assert finished.run("likeness", "summary", "--json") == done.stdout
-    made = json.loads(finished.run("likeness", "bundle", str(tmp_path / "run.zip"), "--json"))
+    monkeypatch.chdir(finished.root)
+    for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR", "LIKENESS_MLFLOW_URI"):
+        monkeypatch.setenv(name, finished.environment[name])
+    assert told("summary") == found
+    made = told("bundle", str(tmp_path / "run.zip"))
     assert "privacy.json" in made["files"]
-    compared = json.loads(finished.run("likeness", "compare", ".", made["bundle"], "--json"))
+    compared = told("compare", ".", made["bundle"])
     assert all(a == b for a, b in compared["account"].values())
     assert compared["internal"] and all(b is None for _, b in compared["internal"].values())
     tracked = json.loads(finished.bytes("reports/tracking.json"))["run_id"]
-    compared = json.loads(finished.run("likeness", "compare", tracked, ".", "--json"))
+    compared = told("compare", tracked, ".")
     assert all(a == b for a, b in compared["account"].values())
-    assert "holds no privacy account" in finished.run("likeness", "compare", "0" * 32, ".", ok=False)
-    words = ("--rows", "5", "--out", str(tmp_path / "rows.csv"), "--where", "income=>50K", "--json")
-    drawn = json.loads(finished.run("likeness", "sample", made["bundle"], *words))
+    with pytest.raises(LikenessError, match="holds no privacy account"):
+        read_run(Path("0" * 32))
+    words = ("--rows", "5", "--out", str(tmp_path / "rows.csv"), "--where", "income=>50K")
+    drawn = told("sample", made["bundle"], *words)
     assert drawn["rows"] == 5 and drawn["where"] == {"income": ">50K"} and "age" in drawn["columns"]
 
 
