@@ -1,5 +1,6 @@
 """params.yaml: what ships loads; everything else is refused by name."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likeness.artifacts import plan_of
 from likeness.errors import LikenessError, ParamsError
 from likeness.methods import METHODS, method_from
 from likeness.params import load_params
@@ -31,6 +33,16 @@ def test_the_shipped_file_holds_every_method(tmp_path: Path, name: str) -> None:
     method = loaded(tmp_path, {**shipped(), "method": name})
     assert method.name == name
     assert sum(share.share for share in method.shares()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("example", ["digits", "mnist", "fashion_mnist"])
+def test_the_examples_plan_with_every_method_that_they_hold(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    params = load_params(f"examples/{example}/params.yaml")
+    assert set(params.sections) == {"hp", "merf", "ntk", "pearl"}
+    for name in params.sections:
+        plan = plan_of(replace(params, method=name))
+        assert plan.private and plan.epsilon == 1.0
 
 
 @pytest.mark.parametrize(
