@@ -22,7 +22,7 @@ import contextlib
 import dataclasses
 import math
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -159,8 +159,11 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
     """Every query of the methods, each question once, under both adjacencies; settings as shipped."""
     found: dict[str, Case] = {}
     sections = load_params(Path(__file__).parents[1] / "params.yaml").sections
-    for name in names:
-        method = build(METHODS[name], sections[name], name)
+    shipped = [(name, "", sections[name]) for name in names]
+    if "pearl" in names:
+        shipped.append(("pearl", " with modes", with_modes(sections["pearl"])))
+    for name, variant, section in shipped:
+        method = build(METHODS[name], section, name)
         for adjacency in Adjacency:
             rows = table(40, 0)
             count = len(rows.x) if adjacency is Adjacency.REPLACE_ONE else None
@@ -185,8 +188,16 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
                 auxiliary = method.ask(context, answer)
             for query in [*queries, method.embedding_query(context, auxiliary)]:
                 key = f"{adjacency} {query.spec()} {query.num_groups}"
-                found.setdefault(key, Case(f"{name} {query.name}", adjacency, query, query))
+                found.setdefault(key, Case(f"{name}{variant} {query.name}", adjacency, query, query))
     return list(found.values())
+
+
+def with_modes(section: Mapping[str, Any]) -> dict[str, Any]:
+    """PEARL's section with a mixture of two steps, paid for by the embedding."""
+    shares = {**section["plan"]["shares"], "mixture": 0.1}
+    shares["embedding"] = 1 - shares["class_counts"] - shares["mean_pairwise_distance"] - shares["mixture"]
+    mixture = {"components": 3, "iterations": 2, "columns": None}
+    return {**section, "plan": {"shares": shares}, "auxiliary": {**section["auxiliary"], "mixture": mixture}}
 
 
 def audit(case: Case, draws: int = 0, epsilon: float = EPSILON, alarm: float = ALARM) -> Finding:

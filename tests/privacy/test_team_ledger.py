@@ -215,8 +215,9 @@ def test_machines_racing_for_the_last_of_the_budget(ledger: Ledger, machine: Cal
     """Together they ask for two releases more than fit: never over, one chain, whatever the order."""
     steps = 3
     fits = writers * steps - 2
-    # Forked, because eight interpreters that import everything anew take half a minute.
-    context = multiprocessing.get_context("fork")
+    # Forked from a fresh process, not from this one: other tests leave threads and exit handlers in it.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["likeness.privacy.ledger", "psycopg", "sqlalchemy.dialects.postgresql"])
     start, told, racers = context.Barrier(writers), context.Queue(), []
     head = ledger.head().head
     for place in range(writers):
