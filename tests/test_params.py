@@ -45,6 +45,19 @@ def test_the_examples_plan_with_every_method_that_they_hold(example: str, monkey
         assert plan.private and plan.epsilon == 1.0
 
 
+@pytest.mark.parametrize("example", ["digits", "mnist", "fashion_mnist"])
+def test_the_examples_hold_every_key_that_a_stage_watches(example: str) -> None:
+    """DVC refuses a params.yaml that lacks one."""
+    content = yaml.safe_load((ROOT / "examples" / example / "params.yaml").read_text())
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    for key in {key for stage in stages.values() for key in stage.get("params", [])}:
+        for method in sorted(set(content) & set(METHODS)):
+            value = content
+            for word in key.replace("${method}", method).split("."):
+                assert isinstance(value, dict) and word in value, key
+                value = value[word]
+
+
 @pytest.mark.parametrize(
     ("keys", "value", "message"),
     [
