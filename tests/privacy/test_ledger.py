@@ -306,3 +306,18 @@ def test_kill_at_any_moment_leaves_a_ledger_that_opens(ledger: Ledger) -> None:
         records = Ledger.open(locate()).records()
         on_record = sum(r.kind == "reserve" and r.body["key"].startswith(f"a{attempt}-") for r in records)
         assert told <= on_record <= told + 1
+
+
+@pytest.mark.parametrize("old", [b"TRIGGER records_no_update", b"CREATE TABLE records"])
+def test_a_file_whose_text_is_spoiled_is_told_plainly(ledger: Ledger, old: bytes) -> None:
+    """SQLite quotes bytes that are no text, and Python fails to read what it quotes."""
+    whole = locate().database.read_bytes()
+    place = whole.index(old)
+    for offset in (0, len(old) - 3):
+        spoiled = bytearray(whole)
+        spoiled[place + offset : place + offset + 3] = b"\xff\xfe\xc3"
+        locate().database.write_bytes(spoiled)
+        try:
+            Ledger.open(locate())
+        except LedgerError as told:
+            assert "Restore" in str(told)

@@ -215,7 +215,9 @@ class Chain:
     @contextlib.contextmanager
     def drawing(self, key: str) -> Iterator[None]:
         """One process draws the release of that key at a time, on all machines that share the chain."""
-        with file_lock(self.home.locks / f"{key}.lock"), told_plainly(self.home), release_lock(self._engine, key):
+        with file_lock(self.home.locks / f"{key}.lock"), contextlib.ExitStack() as held:
+            with told_plainly(self.home):  # not the caller's own errors
+                held.enter_context(release_lock(self._engine, key))
             yield
 
     def released(self, key: str) -> bytes | None:

@@ -106,6 +106,8 @@ def told_plainly(home: Home) -> Iterator[None]:
     """
     try:
         yield
+    except UnicodeDecodeError:  # Python's own, where a damaged file puts other bytes into SQLite's message
+        raise LedgerError(f"{home.database}: not a readable ledger. Restore it from a backup.") from None
     except DBAPIError as error:
         if home.url is None:
             raise LedgerError(f"{home.database}: not a readable ledger. Restore it from a backup.") from error
