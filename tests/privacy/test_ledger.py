@@ -321,3 +321,15 @@ def test_a_file_whose_text_is_spoiled_is_told_plainly(ledger: Ledger, old: bytes
             Ledger.open(locate())
         except LedgerError as told:
             assert "Restore" in str(told)
+
+
+@pytest.mark.parametrize("value", ["NULL", "7", "'no json'", "x'ff'", "'null'"])
+def test_a_record_that_holds_no_text_is_told_plainly(ledger: Ledger, value: str) -> None:
+    with sqlite3.connect(locate().database) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("DELETE FROM sqlite_master WHERE type = 'trigger'")
+        connection.execute("UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '') WHERE name = 'records'")
+    with sqlite3.connect(locate().database) as connection:
+        connection.execute(f"UPDATE records SET body = {value} WHERE seq = 2")  # noqa: S608
+    with pytest.raises(LedgerError, match=r"not a readable ledger|chain is broken"):
+        Ledger.open(locate())

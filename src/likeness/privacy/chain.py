@@ -108,7 +108,8 @@ class Chain:
         with told_plainly(home), chain._engine.begin() as connection:
             lock_database(connection)
             migrate(connection, home.place)
-        if chain.records()[0].body["key_sha256"] != sha256_bytes(chain.key):
+        body = chain.records()[0].body
+        if not isinstance(body, dict) or body.get("key_sha256") != sha256_bytes(chain.key):
             raise LedgerError(f"{home.key_file} is not the key of this ledger. Restore the right one.")
         return chain
 
@@ -149,7 +150,7 @@ class Chain:
         rows = connection.execute(select(RECORDS).order_by(RECORDS.c.seq)).all()
         try:
             records = [Record(r.seq, r.time, r.kind, json.loads(r.body), r.previous, r.digest) for r in rows]
-        except ValueError as error:
+        except (TypeError, ValueError) as error:  # SQLite's columns hold any type, and so does a damaged file
             raise LedgerError(f"{place}: not a readable ledger. Restore it from a backup.") from error
         if not records:
             raise LedgerError(f"{place}: the ledger is empty. Restore it from a backup.")

@@ -22,7 +22,10 @@ def version_of(connection: Connection) -> int:
         return 0
     if VERSIONS.name not in tables:
         return 1
-    return int(connection.execute(select(func.coalesce(func.max(VERSIONS.c.version), 1))).scalar_one())
+    found = connection.execute(select(func.coalesce(func.max(VERSIONS.c.version), 1))).scalar_one()
+    if not isinstance(found, int):
+        raise LedgerError("the ledger's table of versions is damaged. Restore the ledger from a backup.")
+    return found
 
 
 def migrate(connection: Connection, place: str) -> None:
