@@ -19,14 +19,20 @@ COLUMNS = [
     "roc_auc_hard", "roc_auc_score", "average_precision_score", "f1", "tv_1_test", "tv_2_test", "tv_3_test", "seconds"
 ]  # fmt: skip
 # Method, and what differs from params.yaml: section and settings.
-VARIANTS: dict[str, tuple[str, str, dict[str, object]]] = {
-    "marginals": ("marginals", "train", {}),
-    "pearl": ("pearl", "train", {}),
-    "pearl, no critic": ("pearl", "train", {"critic": False}),
-    "merf": ("merf", "train", {}),
-    "hp": ("hp", "privatize", {}),
-    "hp, sum kernel": ("hp", "privatize", {"kernel": "sum"}),
-    "hp, product kernel": ("hp", "privatize", {"kernel": "product"}),
+MODES = {
+    "plan": {"shares": {"class_counts": 0.05, "mixture": 0.15, "mean_pairwise_distance": 0.05, "embedding": 0.75}},
+    "auxiliary": {"mixture": {"components": 5, "iterations": 8, "columns": None}},
+}
+VARIANTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
+    "marginals": ("marginals", {}),
+    "pearl": ("pearl", {}),
+    "pearl, no critic": ("pearl", {"train": {"critic": False}}),
+    "pearl, modes": ("pearl", MODES),
+    "pearl, modes, no critic": ("pearl", {**MODES, "train": {"critic": False}}),
+    "merf": ("merf", {}),
+    "hp": ("hp", {}),
+    "hp, sum kernel": ("hp", {"privatize": {"kernel": "sum"}}),
+    "hp, product kernel": ("hp", {"privatize": {"kernel": "product"}}),
 }
 
 
@@ -53,9 +59,9 @@ def main() -> None:
 
 def variant(params: Params, name: str) -> Params:
     """Settings of one row: as shipped, but for the method and what its line above says."""
-    method, section, changes = VARIANTS[name]
-    sections = {**params.sections}
-    sections[method] = {**sections[method], section: {**sections[method][section], **changes}}
+    method, changes = VARIANTS[name]
+    own = params.sections[method]
+    sections = {**params.sections, method: {key: {**value, **changes.get(key, {})} for key, value in own.items()}}
     return dataclasses.replace(params, method=method, sections=sections)
 
 

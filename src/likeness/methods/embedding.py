@@ -1,13 +1,23 @@
 """What PEARL, DP-MERF and DP-NTK share: one network, trained on batches against a continuous map's mean embedding."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from likeness.errors import PlanError
 from likeness.features import FeatureMap, Modal
 from likeness.generators.settings import TrainingSettings
-from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights, number_of_records
-from likeness.methods.settings import NetworkTraining
+from likeness.methods.base import (
+    CLASS_COUNTS,
+    Context,
+    Method,
+    class_counts_and_embedding,
+    class_counts_query,
+    class_weights,
+    number_of_records,
+)
+from likeness.methods.settings import NetworkTraining, TwoQueryPlan
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
@@ -85,3 +95,17 @@ class EmbeddingMethod(Method):
     def training(self) -> TrainingSettings:
         """Section ``METHOD.train``."""
         return self.train.loop
+
+
+class TwoQueryMethod(EmbeddingMethod):
+    """A recipe that asks for class counts and then for the embedding."""
+
+    plan: TwoQueryPlan
+
+    def shares(self) -> list[QueryShare]:
+        """Class counts and embedding."""
+        return class_counts_and_embedding(self.plan.shares)
+
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterable[Query]:
+        """Counts by class."""
+        return [class_counts_query(context)]

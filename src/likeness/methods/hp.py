@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from likeness.errors import PlanError
 from likeness.features import FeatureMap, HermiteFeatures
-from likeness.methods.base import EMBEDDING, Context, class_counts_and_embedding, class_counts_query
-from likeness.methods.embedding import EmbeddingMethod
+from likeness.methods.base import EMBEDDING, Context
+from likeness.methods.embedding import TwoQueryMethod
 from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares, one_each
 from likeness.params import allowed, require
-from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
 from likeness.rng import public
@@ -75,7 +74,7 @@ _PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.05, embedding=0.95))
 
 
 @dataclass(frozen=True)
-class Hp(EmbeddingMethod):
+class Hp(TwoQueryMethod):
     """Sum kernel, product kernel or both, of Hermite features; all subsets in one release, before training."""
 
     name: ClassVar[str] = "hp"
@@ -84,18 +83,10 @@ class Hp(EmbeddingMethod):
     auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
 
-    def shares(self) -> list[QueryShare]:
-        """Class counts and embedding."""
-        return class_counts_and_embedding(self.plan.shares)
-
     def check(self, context: Context) -> None:
         """As many length scales as numbers, enough columns for a subset, no more coordinates than allowed."""
         super().check(context)
         self.embedding_query(context, {})
-
-    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
-        """Counts by class."""
-        return [class_counts_query(context)]
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Hermite features by class; length scales and subsets are public settings.

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from likeness.features import MixedFourierFeatures
-from likeness.methods.base import EMBEDDING, Context, class_counts_and_embedding, class_counts_query
-from likeness.methods.embedding import EmbeddingMethod
+from likeness.methods.base import EMBEDDING, Context
+from likeness.methods.embedding import TwoQueryMethod
 from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
 from likeness.params import require
-from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -43,7 +42,7 @@ _PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.05, embedding=0.95))
 
 
 @dataclass(frozen=True)
-class Merf(EmbeddingMethod):
+class Merf(TwoQueryMethod):
     """Fourier features of the numeric columns beside scaled one-hot columns; class weights from noisy counts."""
 
     name: ClassVar[str] = "merf"
@@ -51,14 +50,6 @@ class Merf(EmbeddingMethod):
     train: NetworkTraining = field(default_factory=NetworkTraining)
     auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
-
-    def shares(self) -> list[QueryShare]:
-        """Class counts and embedding."""
-        return class_counts_and_embedding(self.plan.shares)
-
-    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
-        """Counts by class."""
-        return [class_counts_query(context)]
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The mixed map; its length scale is a public setting, never a median of private distances."""

@@ -7,11 +7,10 @@ from typing import ClassVar
 from likeness.errors import PlanError
 from likeness.features import NetworkTangent
 from likeness.features.tangent import ARCHITECTURES
-from likeness.methods.base import EMBEDDING, Context, class_counts_and_embedding, class_counts_query
-from likeness.methods.embedding import EmbeddingMethod
+from likeness.methods.base import EMBEDDING, Context
+from likeness.methods.embedding import TwoQueryMethod
 from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
 from likeness.params import allowed, require
-from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -49,7 +48,7 @@ _PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.05, embedding=0.95))
 
 
 @dataclass(frozen=True)
-class Ntk(EmbeddingMethod):
+class Ntk(TwoQueryMethod):
     """Normalized gradient of a random public network by class; class weights from noisy counts."""
 
     name: ClassVar[str] = "ntk"
@@ -58,18 +57,10 @@ class Ntk(EmbeddingMethod):
     auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
 
-    def shares(self) -> list[QueryShare]:
-        """Class counts and embedding."""
-        return class_counts_and_embedding(self.plan.shares)
-
     def check(self, context: Context) -> None:
         """No more coordinates than allowed."""
         super().check(context)
         self.embedding_query(context, {})
-
-    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
-        """Counts by class."""
-        return [class_counts_query(context)]
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The gradient by class. The network sees an image as an image, and a table's row as it is encoded."""

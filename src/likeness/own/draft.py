@@ -50,7 +50,8 @@ def draft_schema(name: str, kinds: Mapping[str, str], label: str | None) -> str:
         SchemaError: the label is not a column.
     """
     if label is not None and label not in kinds:
-        raise SchemaError(f"--label {label} is not a column. Columns: {', '.join(kinds)}.")
+        # The names are not told: a first line of words may be a row.
+        raise SchemaError(f"--label {label} is not a column. Give a name of the first line, which must be a header.")
     lines = [
         "# A DRAFT that a person completes. It becomes PUBLIC: all of it must be public knowledge, from a codebook,",
         "# a law, a questionnaire, never from the rows. Answer every question (# ?), confirm every guessed kind,",
