@@ -22,12 +22,15 @@ from typing import Any
 import yaml
 
 from likeness.canonical import sha256_bytes
+from likeness.privacy.calibration import rho_for
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "pipeline"))
 from small_project import copy_project  # noqa: E402
 
 IDENTITY = "fault-people"
+EPSILON, ROOM = 1.0, 1e6  # of a plan; of a cap that nothing in a trial of kills reaches
+CAP_RHO = rho_for(ROOM, 1e-5)
 REFUSED = 2  # exit code of an error raised on purpose
 RELEASED = ("data/released/auxiliary/class_counts.safetensors", "data/released/embedding.safetensors")
 
@@ -204,6 +207,33 @@ class Child:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
         return self.wait()
+
+
+class Grounds:
+    """Fields to try things on: one that every trial of a kind shares, with another slot each time."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the shared one."""
+        self.folder = folder
+        self.shared = Field.make(folder / "shared", EPSILON, ROOM)
+        self.seconds = self._measure()
+
+    def fresh(self, name: str, cap: float = ROOM) -> Field:
+        """A field with a ledger of its own, which may be ruined."""
+        target = self.folder / name
+        shutil.rmtree(target, ignore_errors=True)
+        return Field.make(target, EPSILON, cap)
+
+    def slot(self, name: str) -> Field:
+        """The shared field, about to make releases of its own."""
+        self.shared.set(ledger__slot=name)
+        self.shared.forget_released()
+        return self.shared
+
+    def _measure(self) -> float:
+        done = [self.slot(f"measure {trial}").spend() for trial in range(2)]
+        assert all(one.code == 0 for one in done), done[-1].output
+        return done[-1].seconds
 
 
 def spend() -> None:

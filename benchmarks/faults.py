@@ -25,44 +25,16 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.common import keep, read_results
-from benchmarks.fault_field import ROOT, Ended, Field, check, preload, saved, spend
+from benchmarks.fault_field import CAP_RHO, EPSILON, ROOT, Ended, Grounds, check, preload, saved, spend
+from benchmarks.fault_runs import KilledRuns, terminate_flow
 from likeness.privacy.calibration import rho_for
 
 RESULTS = Path("benchmarks/results/faults.csv")
 KEYS = ["kind", "trial"]
-EPSILON, ROOM = 1.0, 1e6  # of a plan; of a cap that nothing in a trial of kills reaches
-CAP_RHO = rho_for(ROOM, 1e-5)
 
 
 class Skipped(Exception):
     """A trial that cannot be made on this machine, with the reason."""
-
-
-class Grounds:
-    """Fields to try things on: one that every trial of a kind shares, with another slot each time."""
-
-    def __init__(self, folder: Path) -> None:
-        """Make the shared one."""
-        self.folder = folder
-        self.shared = Field.make(folder / "shared", EPSILON, ROOM)
-        self.seconds = self._measure()
-
-    def fresh(self, name: str, cap: float = ROOM) -> Field:
-        """A field with a ledger of its own, which may be ruined."""
-        target = self.folder / name
-        shutil.rmtree(target, ignore_errors=True)
-        return Field.make(target, EPSILON, cap)
-
-    def slot(self, name: str) -> Field:
-        """The shared field, about to make releases of its own."""
-        self.shared.set(ledger__slot=name)
-        self.shared.forget_released()
-        return self.shared
-
-    def _measure(self) -> float:
-        done = [self.slot(f"measure {trial}").spend() for trial in range(2)]
-        assert all(one.code == 0 for one in done), done[-1].output
-        return done[-1].seconds
 
 
 Trial = Callable[[Grounds, int, random.Random], list[str]]
@@ -81,36 +53,6 @@ def terminate_stage(grounds: Grounds, trial: int, dice: random.Random) -> list[s
     field = grounds.slot(f"term {trial}")
     field.start(spend).kill(dice.uniform(0, 1.1 * grounds.seconds), signal.SIGTERM)
     return field.recovered(CAP_RHO)
-
-
-def kill_run(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
-    """kill -9 of a whole ``dvc repro``: its process group, or DVC alone, which leaves its stage behind."""
-    field = grounds.fresh("run")
-    process = _command(field, "dvc", "repro", "account")
-    time.sleep(dice.uniform(1, 20))
-    if trial % 2:
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
-    process.wait()
-    wrong = field.broken_rules(CAP_RHO)
-    return wrong + _finishes(field)
-
-
-def terminate_flow(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
-    """SIGTERM of the Prefect flow, as a server or systemd sends it."""
-    field = grounds.fresh("flow")
-    for name in ("flows", "prefect.toml"):
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, field.root / name)
-    process = _command(field, "flows.synthesize")
-    time.sleep(dice.uniform(5, 30))
-    process.terminate()
-    output = process.communicate(timeout=120)[0]
-    wrong = field.broken_rules(CAP_RHO)
-    if process.returncode not in (0, 128 + signal.SIGTERM, -signal.SIGTERM) or "Traceback" in output:
-        wrong.append(f"the flow ended with {process.returncode}: {output.strip()[-200:]}")
-    return wrong + _finishes(field)
 
 
 def read_only(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
@@ -359,7 +301,7 @@ KINDS: dict[str, tuple[Trial, int]] = {
     "clock set back": (clock_back, 6),
     "damaged file": (damaged_file, 100),
     "edited ledger": (edited_file, len(_EDITS)),
-    "kill -9, dvc repro": (kill_run, 4),
+    "kill -9, whole run": (KilledRuns(), 200),
     "SIGTERM, Prefect flow": (terminate_flow, 2),
 }
 
@@ -372,41 +314,6 @@ def _refused(ended: Ended, word: str = "") -> list[str]:
     if ended.code == 0:
         return ["not refused"]
     return [] if ended.clear and word in ended.output else [f"not clear: {ended.output.strip()[:300]}"]
-
-
-def _command(field: Field, *words: str) -> "subprocess.Popen[str]":
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    environment = {
-        **ours,
-        "PYTHONPATH": os.pathsep.join([str(field.root / "src"), str(field.root)]),
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "LIKENESS_HOME": str(field.home),
-        "LIKENESS_ANCHOR": str(field.anchor),
-        "LIKENESS_MLFLOW_URI": f"sqlite:///{field.home.parent}/mlflow.db",
-        "PREFECT_HOME": str(field.home.parents[1] / "prefect"),
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-    }
-    return subprocess.Popen(
-        [sys.executable, "-m", *words],
-        cwd=field.root,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def _finishes(field: Field) -> list[str]:
-    """The next whole run succeeds; the ledger then knows one plan, paid once."""
-    process = _command(field, "dvc", "repro", "account")
-    output = process.communicate(timeout=600)[0]
-    wrong = [] if process.returncode == 0 else [f"the next run failed: {output.strip()[-300:]}"]
-    records = field.records()
-    reserved = [r for r in records if r["kind"] == "reserve"] if isinstance(records, list) else []
-    if len(reserved) != 2:
-        wrong.append(f"{len(reserved)} releases were charged, not 2")
-    return wrong + field.broken_rules(CAP_RHO)
 
 
 @contextmanager
