@@ -228,7 +228,7 @@ def audit(case: Case, draws: int = 0, epsilon: float = EPSILON, alarm: float = A
     if np.logical_and.reduce([noise == 0 for noise in noises]).any():
         failures.append("a coordinate carries no noise")
     mu = 1 / claim.noise_multiplier
-    claimed = compose([claim], DELTA).epsilon_rdp
+    claimed = compose([claim], DELTA).epsilon
     unit = [noise.ravel() / claim.noise_scale for noise in noises]
     lower = lower_free = 0.0
     support = np.flatnonzero(moved)

@@ -94,7 +94,7 @@ def _headline(privacy: dict[str, Any]) -> str:
     total = privacy["total"]
     stamp = "" if privacy["private"] else "NOT PRIVATE: no noise was added. "
     return (
-        f"{stamp}{privacy['identity']}, {privacy['method']}, {privacy['adjacency']}: epsilon {total['epsilon_rdp']} at "
+        f"{stamp}{privacy['identity']}, {privacy['method']}, {privacy['adjacency']}: epsilon {total['epsilon']} at "
         f"delta {total['delta']}, rho {total['rho']}"
     )
 

@@ -13,7 +13,7 @@ from likeness import cli, cli_run
 def account(epsilon: float, rows: int | None) -> dict[str, Any]:
     return {
         "private": True, "method": "marginals", "identity": "people", "adjacency": "add_remove_one",
-        "target": {"epsilon": epsilon, "delta": 1e-5}, "total": {"rho": 0.03, "epsilon_rdp": epsilon, "delta": 1e-5},
+        "target": {"epsilon": epsilon, "delta": 1e-5}, "total": {"rho": 0.03, "epsilon": epsilon, "delta": 1e-5},
         "ledger": {"lifetime": {"spent_epsilon": 2.5, "cap_epsilon": 10.0}}, "queries": [{}, {}],
         "sample": {"rows": rows, "seed": 0, "where": {}},
     }  # fmt: skip

@@ -93,7 +93,7 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
         fitted.sample(0)
     privacy, budget = fitted.privacy, Ledger.open(locate()).budget("toy people")
     assert budget is not None and privacy["adjacency"] == "add_remove_one"
-    assert privacy["total"]["epsilon_rdp"] == pytest.approx(1, abs=1e-6) and privacy["total"]["delta"] == 1e-5
+    assert privacy["total"]["epsilon"] == pytest.approx(1, abs=1e-6) and privacy["total"]["delta"] == 1e-5
     assert [query["query"] for query in privacy["queries"]] == ["class_counts", "embedding"]
     assert privacy["ledger"]["lifetime"]["spent_epsilon"] == budget.spent_epsilon == pytest.approx(1, abs=1e-6)
     assert (budget.cap_epsilon, budget.cap_delta) == (CAP["epsilon"], CAP["delta"])

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 MARKER = 0.123456789
 PRIVACY: dict[str, Any] = {
     "private": True,
-    "total": {"rho": 0.03, "epsilon_rdp": 1.0, "epsilon_gaussian": 0.9, "delta": 1e-5},
+    "total": {"rho": 0.03, "epsilon": 1.0, "epsilon_rdp": 1.09, "epsilon_gaussian": 0.9999, "delta": 1e-5},
     "rdp_curve": {"orders": [2.0, 4.0], "total": [0.1, 0.2], "stages": {"privatize": [0.1, 0.2]}},
     "queries": [{"query": "embedding", "sha256": "ab" * 32}],
     "ledger": {"lifetime": {"spent_epsilon": 1.0}},
@@ -124,7 +124,7 @@ def test_seconds_of_private_stages_are_left_out(project: Path) -> None:
 
 def test_without_noise_only_settings_and_the_statement_leave(project: Path, tmp_path: Path) -> None:
     """Sums without noise are private rows in another form, and so are digests and losses computed from them."""
-    total = {"rho": "inf", "epsilon_rdp": "inf", "epsilon_gaussian": "inf", "delta": 1e-5}
+    total = {"rho": "inf", "epsilon": "inf", "epsilon_rdp": "inf", "epsilon_gaussian": "inf", "delta": 1e-5}
     privacy = PRIVACY | {"private": False, "total": total, "ledger": {"lifetime": {"spent_epsilon": "inf"}}}
     (project / "reports/privacy.json").write_text(json.dumps(privacy))
     run = fetch(track(load_params()))

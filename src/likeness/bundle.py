@@ -137,7 +137,7 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         f"# {schema.name}: synthetic rows",
         "",
         f"{rows:,} synthetic rows; none of them is a person. Made by the method `{privacy['method']}` of Likeness from "
-        f"{len(privacy['queries'])} noisy statistics, ε = {total['epsilon_rdp']:.6g} at δ = {total['delta']:g} "
+        f"{len(privacy['queries'])} noisy statistics, ε = {total['epsilon']:.6g} at δ = {total['delta']:g} "
         f"({privacy['adjacency']}, unit: {privacy['unit']}). [{STATEMENT}]({STATEMENT}) says what that promises and "
         "what it does not.",
         "",

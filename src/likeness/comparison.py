@@ -85,7 +85,7 @@ def _facts(privacy: Mapping[str, Any]) -> dict[str, Any]:
         "private": privacy["private"],
         "identity": privacy["identity"],
         "adjacency": privacy["adjacency"],
-        "epsilon": total["epsilon_rdp"],
+        "epsilon": total["epsilon"],
         "target epsilon": privacy["target"]["epsilon"],
         "delta": total["delta"],
         "rho": total["rho"],

@@ -16,7 +16,7 @@ def summary_text(root: Path) -> str:
         f"privacy statement  {STATEMENT}",
         f"report             {REPORT} (public), {INTERNAL}/index.html (with real rows: NOT private)",
         "",
-        f"method {privacy['method']}, {privacy['adjacency']}: epsilon {_number(total['epsilon_rdp'])} spent at delta "
+        f"method {privacy['method']}, {privacy['adjacency']}: epsilon {_number(total['epsilon'])} spent at delta "
         f"{total['delta']:g} (target {_number(target['epsilon'])})",
         "",
         f"{'scores on real test rows':<26}{'synthetic':>10}{'real':>10}{'shuffled':>10}",
@@ -44,7 +44,7 @@ def summary_json(root: Path) -> dict[str, Any]:
     return {
         "files": {name: str(path) for name, path in files.items()},
         **{name: privacy[name] for name in ("private", "method", "identity", "adjacency", "target")},
-        "total": {name: privacy["total"][name] for name in ("rho", "epsilon_rdp", "delta")},
+        "total": {name: privacy["total"][name] for name in ("rho", "epsilon", "delta")},
         "lifetime": privacy["ledger"]["lifetime"],
         "internal": metrics,
     }

@@ -196,7 +196,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
     def privacy(self) -> dict[str, Any]:
         """What was spent, as in ``reports/privacy.json``: target, total, every query, lifetime of these people.
 
-        ``total.epsilon_rdp`` is the ε that is guaranteed; ``ledger.lifetime`` is as it was at the time of the fit.
+        ``total.epsilon`` is the ε that is guaranteed; ``ledger.lifetime`` is as it was at the time of the fit.
         """
         check_is_fitted(self, "privacy_")
         value: dict[str, Any] = self.privacy_

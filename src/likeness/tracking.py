@@ -101,8 +101,8 @@ def public_metrics(privacy: dict[str, Any], endings: Mapping[str, str]) -> dict[
     seen = _stages()
     public = [stage for stage, how in endings.items() if how == "ran" and not _saw_private(seen[stage])]
     return {
-        "epsilon": float(total["epsilon_rdp"]),
-        "epsilon_gaussian": float(total["epsilon_gaussian"]),
+        "epsilon": float(total["epsilon"]),
+        "epsilon_rdp": float(total["epsilon_rdp"]),
         "delta": float(total["delta"]),
         "rho": float(total["rho"]),
         "lifetime_epsilon": float(lifetime["spent_epsilon"]),

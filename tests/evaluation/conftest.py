@@ -99,7 +99,7 @@ def privacy() -> dict[str, Any]:
         "adjacency": "add_remove_one",
         "num_records": None,
         "target": {"epsilon": 1.0, "delta": 1e-5},
-        "total": {"rho": 0.02, "epsilon_rdp": 0.98765, "epsilon_gaussian": 0.91234, "delta": 1e-5},
+        "total": {"rho": 0.02, "epsilon": 0.98765, "epsilon_rdp": 1.07654, "epsilon_gaussian": 0.98755, "delta": 1e-5},
         "rdp_curve": {
             "orders": orders,
             "total": [0.02 * order for order in orders],

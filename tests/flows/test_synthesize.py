@@ -71,7 +71,7 @@ def test_the_account_is_left_as_an_artifact(toy: Path, prefect_server: None) -> 
     (toy / "reports").mkdir()
     query = {column: 1 for column in _COLUMNS}
     privacy = {"private": True, "identity": "people", "method": "pearl", "adjacency": "add_remove_one"}
-    privacy |= {"total": {"epsilon_rdp": 1.0, "delta": 1e-5, "rho": 0.03}, "queries": [query]}
+    privacy |= {"total": {"epsilon": 1.0, "delta": 1e-5, "rho": 0.03}, "queries": [query]}
     (toy / "reports/privacy.json").write_text(json.dumps(privacy))
     (toy / "reports/PRIVACY_STATEMENT.md").write_text("# Privacy statement")
     head = Ledger.create(locate()).head()

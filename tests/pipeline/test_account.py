@@ -195,7 +195,7 @@ def test_releases_of_different_rows_are_not_stated_together(copy: Project) -> No
 def test_more_than_the_target_is_not_stated(copy: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def more(receipts: Any, delta: float) -> Any:
         total = compose(receipts, delta)
-        return dataclasses.replace(total, epsilon_rdp=total.epsilon_rdp * 1.01)
+        return dataclasses.replace(total, epsilon=total.epsilon * 1.01)
 
     monkeypatch.setattr(statement, "compose", more)
     with pytest.raises(ReleaseError, match=r"compose to epsilon 1\.0.* more than the target 1"):

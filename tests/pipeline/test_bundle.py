@@ -156,7 +156,7 @@ def an_unknown_mechanism(folder: Path) -> None:
 
 
 def a_smaller_claim(folder: Path) -> None:
-    edit_json(folder / "privacy.json", lambda v: v["total"].update(epsilon_rdp=0.5))
+    edit_json(folder / "privacy.json", lambda v: v["total"].update(epsilon=0.5))
 
 
 def a_larger_target(folder: Path) -> None:

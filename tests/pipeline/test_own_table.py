@@ -85,7 +85,7 @@ def test_own_table_from_parquet_without_a_split_column(another: Project) -> None
     before = another.bytes("data/released/embedding.safetensors")
     another.repro("report")
     assert another.bytes("data/released/embedding.safetensors") == before  # the same rows, the same question
-    assert json.loads(another.bytes("reports/privacy.json"))["total"]["epsilon_rdp"] <= 20
+    assert json.loads(another.bytes("reports/privacy.json"))["total"]["epsilon"] <= 20
 
     another.run("likeness", "bundle", "own")
     assert "WRONG" not in another.run("likeness", "verify", "own")

@@ -22,8 +22,8 @@ def ledger_rows(project: Project) -> list[tuple[str, ...]]:
 def test_everything_is_there_and_the_account_is_right(finished: Project) -> None:
     privacy = json.loads(finished.bytes("reports/privacy.json"))
     assert privacy["private"] and privacy["adjacency"] == "add_remove_one"
-    assert 0.999 < privacy["total"]["epsilon_rdp"] <= 1.0
-    assert privacy["total"]["epsilon_gaussian"] < privacy["total"]["epsilon_rdp"]
+    assert 0.999 < privacy["total"]["epsilon"] <= 1.0
+    assert privacy["total"]["epsilon_gaussian"] < privacy["total"]["epsilon"] < privacy["total"]["epsilon_rdp"]
     queries = ["class_counts", "mean_pairwise_distance", "mixture_1", "mixture_2", "embedding"]
     assert [query["query"] for query in privacy["queries"]] == queries
     for path in ("data/synthetic/synthetic.csv", "reports/index.html", "reports/internal/index.html"):

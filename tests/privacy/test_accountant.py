@@ -5,9 +5,10 @@ import math
 
 import pytest
 
-from likeness.errors import ReleaseError
+from likeness.errors import PlanError, ReleaseError
 from likeness.privacy.accountant import ORDERS, compose
-from likeness.privacy.calibration import delta_of_mu, epsilon_of_rho
+from likeness.privacy.calibration import delta_of_mu, epsilon_of_rho, epsilon_renyi
+from likeness.privacy.fineness import ALLOWANCE
 from likeness.privacy.receipt import MECHANISM, Receipt
 
 
@@ -46,14 +47,15 @@ def test_three_accountants_agree() -> None:
     account = compose(RECEIPTS, 1e-5)
     rho = sum(item.rho for item in RECEIPTS)
     assert account.rho == pytest.approx(rho)
-    assert account.epsilon_rdp == pytest.approx(epsilon_of_rho(rho, 1e-5), rel=1e-9)
+    assert account.epsilon == epsilon_of_rho(rho, 1e-5) == pytest.approx(account.epsilon_gaussian + ALLOWANCE, rel=1e-5)
+    assert account.epsilon_rdp == pytest.approx(epsilon_renyi(rho, 1e-5), rel=1e-9)
     assert delta_of_mu(account.epsilon_gaussian, math.sqrt(2 * rho)) == pytest.approx(1e-5, rel=1e-6)
     dp_accounting = pytest.importorskip("dp_accounting")
     accountant = dp_accounting.pld.PLDAccountant()
     for item in RECEIPTS:
         accountant.compose(dp_accounting.GaussianDpEvent(item.noise_multiplier))
     assert account.epsilon_gaussian == pytest.approx(accountant.get_epsilon(1e-5), rel=2e-3)
-    assert account.epsilon_gaussian < account.epsilon_rdp
+    assert account.epsilon_gaussian < account.epsilon < account.epsilon_rdp
 
 
 def test_curve_adds_up_by_stage() -> None:
@@ -65,7 +67,20 @@ def test_curve_adds_up_by_stage() -> None:
 
 def test_no_noise_is_infinite() -> None:
     account = compose([*RECEIPTS, receipt(0.0)], 1e-5)
-    assert account.epsilon_rdp == account.epsilon_gaussian == math.inf
+    assert account.epsilon == account.epsilon_rdp == account.epsilon_gaussian == math.inf
+
+
+def test_accountants_that_do_not_agree_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "likeness.privacy.accountant.epsilon_of_rho", lambda rho, delta: 0.999 * epsilon_of_rho(rho, delta)
+    )
+    with pytest.raises(ReleaseError, match="two accountants do not agree"):
+        compose(RECEIPTS, 1e-5)
+
+
+def test_noise_that_is_too_coarse_has_no_account() -> None:
+    with pytest.raises(PlanError, match="q: the noise of this plan"):
+        compose([*RECEIPTS, dataclasses.replace(RECEIPTS[0], noise_scale=5000.0)], 1e-5)
 
 
 def test_nothing_is_free_by_default() -> None:

@@ -61,8 +61,8 @@ def render(
     try:
         return environment.get_template("report.html.j2").render(
             privacy=privacy,
-            epsilon=privacy["total"]["epsilon_rdp"],
-            factor=_factor(privacy["total"]["epsilon_rdp"]),
+            epsilon=privacy["total"]["epsilon"],
+            factor=_factor(privacy["total"]["epsilon"]),
             statement=Markup(to_html(_without_title(statement), top=3)),
             loss_image=embed(curves.loss_curve(losses)) if losses.get("iteration") else None,
             loss_text=loss_text(losses),

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from likeness.errors import ReleaseError
+from likeness.privacy.calibration import epsilon_of_rho
+from likeness.privacy.fineness import ALLOWANCE, check_fine
 from likeness.privacy.receipt import MECHANISM, Receipt
 
 # Rényi orders of the published curve; the conversion itself optimizes over all orders.
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0, 256.0, 512.0)
+
+_AGREE = 1e-4  # relative; autodp solves for the exact Gaussian to about 1e-6
 
 
 @dataclass(frozen=True)
@@ -18,14 +22,16 @@ class Account:
 
     Attributes:
         rho: sum of the ρ of all releases.
-        epsilon_rdp: ε at ``delta`` from autodp's composed Rényi curve. The guarantee that is stated.
-        epsilon_gaussian: ε of the exact composition if the noise were continuous Gaussian (Balle and Wang 2018); the
-            lattice is so fine (see docs) that the difference is far below what is printed. Shown beside, not claimed.
+        epsilon: at ``delta``; the guarantee that is stated (:func:`likeness.privacy.calibration.epsilon_of_rho`).
+        epsilon_rdp: by autodp's composed Rényi curve, which holds whatever the mechanisms.
+        epsilon_gaussian: by autodp's composition of exact Gaussians, if the noise were continuous (Balle and Wang
+            2018). What is stated is this and the lattice's allowance, or the Rényi value if that is smaller.
         orders, curve: the Rényi curve in total, and by stage in ``stages``.
     """
 
     delta: float
     rho: float
+    epsilon: float
     epsilon_rdp: float
     epsilon_gaussian: float
     orders: tuple[float, ...]
@@ -37,17 +43,23 @@ def compose(receipts: Sequence[Receipt], delta: float) -> Account:
     """Compose releases with autodp.
 
     Raises:
-        ReleaseError: there is no receipt, or one of a mechanism that is not known here: nothing is free by default.
+        ReleaseError: there is no receipt, or one of a mechanism that is not known here: nothing is free by default; or
+            autodp and our own conversion do not agree.
+        PlanError: a release whose noise is too coarse on its lattice.
     """
     if not receipts:
         raise ReleaseError("no receipts to compose: nothing was released, or data/released is incomplete")
     for receipt in receipts:
         if receipt.private and receipt.mechanism != MECHANISM:
             raise ReleaseError(f"{receipt.query}: mechanism '{receipt.mechanism}' is not known to the accountant")
+        if receipt.private:
+            check_fine(receipt.query, receipt.dimension, receipt.noise_scale)
     stages = sorted({receipt.stage for receipt in receipts})
     if not all(receipt.private for receipt in receipts):
         infinite = tuple(math.inf for _ in ORDERS)
-        return Account(delta, math.inf, math.inf, math.inf, ORDERS, infinite, {stage: infinite for stage in stages})
+        return Account(
+            delta, math.inf, math.inf, math.inf, math.inf, ORDERS, infinite, {stage: infinite for stage in stages}
+        )
 
     from autodp.mechanism_zoo import ExactGaussianMechanism, GaussianMechanism
     from autodp.transformer_zoo import ComposeGaussian, Composition
@@ -66,4 +78,10 @@ def compose(receipts: Sequence[Receipt], delta: float) -> Account:
             part = Composition()(own, [1] * len(own))
             by_stage[stage] = tuple(float(part.get_RDP(order)) for order in ORDERS)
     rho = math.fsum(receipt.rho for receipt in receipts)
-    return Account(delta, rho, epsilon_rdp, epsilon_gaussian, ORDERS, curve, by_stage)
+    epsilon, second = epsilon_of_rho(rho, delta), min(epsilon_rdp, epsilon_gaussian + ALLOWANCE)
+    if not math.isclose(epsilon, second, rel_tol=_AGREE):
+        raise ReleaseError(
+            f"two accountants do not agree: epsilon {epsilon:.9g} by our conversion of rho {rho:.9g}, {second:.9g} by "
+            f"autodp, at delta {delta:g}. Do not publish; report it with versions of autodp and scipy."
+        )
+    return Account(delta, rho, epsilon, epsilon_rdp, epsilon_gaussian, ORDERS, curve, by_stage)

@@ -12,6 +12,7 @@ from typing import Any
 from likeness.errors import BudgetError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_of_rho, rho_for
+from likeness.privacy.fineness import MOST_RELEASES
 from likeness.privacy.records import Record
 from likeness.rng import secret_bytes
 
@@ -171,6 +172,19 @@ def check_rooms(found: Sequence[Room], rho: float) -> None:
     for room in found:
         if not room.fits(rho):
             raise BudgetError(room.refusal(rho))
+
+
+def check_number(records: Sequence[Record], identity: str) -> None:
+    """Refuse a release beyond the number for which the account of the lattice holds.
+
+    Raises:
+        BudgetError: :data:`likeness.privacy.fineness.MOST_RELEASES` were made of these people.
+    """
+    if len(_reserved(records, identity)) >= MOST_RELEASES:
+        raise BudgetError(
+            f"'{identity}' has {MOST_RELEASES:,} releases on record, the most for which the account holds. No private "
+            "row was read. Waiting brings no budget back."
+        )
 
 
 def cap_body(identity: str, adjacency: Adjacency, epsilon: float, delta: float) -> dict[str, Any]:

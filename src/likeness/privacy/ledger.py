@@ -19,6 +19,7 @@ from likeness.privacy.budget import (
     Room,
     budget_of,
     cap_body,
+    check_number,
     check_rooms,
     limit_body,
     limits_of,
@@ -189,8 +190,8 @@ class Ledger:
         A reservation that was made before under the same key is returned as it is, and costs nothing more.
 
         Raises:
-            BudgetError: the release, or the plan it belongs to, would exceed a cap; or the same rows were released
-                under another identity.
+            BudgetError: the release, or the plan it belongs to, would exceed a cap; the same rows were released under
+                another identity; or there are more releases than the account holds for.
         """
         with self._chain.appending() as records:
             for record in records:
@@ -202,6 +203,7 @@ class Ledger:
             budget = budget_of(records, request.identity)
             if budget is None or budget.adjacency is not request.adjacency:
                 raise LedgerError(f"identity '{request.identity}' was not declared under {request.adjacency}")
+            check_number(records, request.identity)
             asker = Asker.of(request.details)
             check_rooms(rooms(records, budget, asker, moment(records)), asked_rho(records, request))
             body = {

@@ -4,7 +4,8 @@ Guarantee. Let f be the integer sum of :func:`likeness.release.lattice_sum.latti
 the plan's adjacency, computed from nothing but the bounds that the sum enforces on integers
 (:func:`likeness.privacy.adjacency.lattice_sensitivity_squared`). The released value f(table) + N_ℤ(0, σ²)^dimension
 satisfies :math:`\rho = \Delta^2 / (2 \sigma^2)` zero-concentrated differential privacy (Canonne, Kamath and Steinke
-2020, Theorem 14), and its cost is in the ledger before a row is read.
+2020, Theorem 14), and it is a Gaussian mechanism up to what :mod:`likeness.privacy.fineness` proves of its lattice. Its
+cost is in the ledger before a row is read.
 
 A request that was answered before is answered with the same bytes and costs nothing: no re-run is a second release.
 """
@@ -19,6 +20,7 @@ from likeness.canonical import sha256_bytes, sha256_json
 from likeness.errors import DataError, LedgerError, PlanError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.anchor import sync_folder, write_durably
+from likeness.privacy.fineness import check_fine
 from likeness.privacy.ledger import Ledger, Reservation
 from likeness.privacy.noise import add_discrete_gaussian, sampler_name
 from likeness.privacy.plan import Plan
@@ -53,7 +55,7 @@ def release(
         the bytes of the released file, receipt inside; see :func:`likeness.release.released.from_bytes`.
 
     Raises:
-        PlanError: the plan belongs to other people.
+        PlanError: the plan belongs to other people, or its noise is too coarse on the lattice.
         BudgetError: over the lifetime cap; nothing was read.
         LedgerError: the ledger is damaged, or released bytes were lost.
     """
@@ -63,6 +65,8 @@ def release(
         )
     sensitivity_squared, scale = query.sensitivity_squared(plan.adjacency), noise_scale(query, plan)
     dataset = current_draw(query, plan, dataset, ledger.lost())
+    if plan.private:
+        check_fine(query.name, query.dimension, scale)
     request = request_of(query, str(plan.adjacency), scale, dataset)
     key = sha256_json(request)
     with ledger.drawing(key):

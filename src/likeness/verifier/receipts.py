@@ -6,6 +6,7 @@ from likeness import bundle as names
 from likeness.canonical import sha256_bytes
 from likeness.features import from_spec
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.fineness import ALLOWANCE, COARSEST, coarseness
 from likeness.privacy.receipt import MECHANISM, Receipt
 from likeness.release.query import Query
 from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Terms
@@ -13,7 +14,7 @@ from likeness.verifier.files import Bundle
 from likeness.verifier.verdict import Untestable, Wrong, require
 
 _EXACT = 1e-9
-_CLOSE = 1e-3  # dp-accounting searches a grid of orders
+_CLOSE = 1e-3  # dp-accounting searches a grid of orders, and solves with a tolerance
 
 
 def sensitivity(bundle: Bundle) -> str:
@@ -31,18 +32,20 @@ def sensitivity(bundle: Bundle) -> str:
         for field, (expected, told) in own.items():
             require(math.isclose(expected, told, rel_tol=_EXACT), f"{name}: {field} is {told:.9g}, not {expected:.9g}")
         require(receipt.change == str(query.terms.change(Adjacency(receipt.adjacency))), f"{name}: change is wrong")
+        fine = coarseness(receipt.dimension, receipt.noise_scale) <= COARSEST
+        require(fine, f"{name}: the noise is too coarse on its lattice to be accounted as Gaussian")
         require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is not known")
     return f"{len(bundle.released())} receipts agree with their maps"
 
 
 def epsilon(bundle: Bundle) -> str:
-    """ε of all receipts by dp-accounting: privacy loss distributions from below, Rényi orders at the same value."""
+    """ε of all receipts by dp-accounting: exact Gaussians, or Rényi orders if they give less; privacy losses beside."""
     try:
         import dp_accounting
     except ImportError:
         raise Untestable("dp-accounting is not installed: pip install dp-accounting") from None
     privacy = bundle.json(names.PRIVACY)
-    claim, delta = float(privacy["total"]["epsilon_rdp"]), float(privacy["total"]["delta"])
+    claim, delta = float(privacy["total"]["epsilon"]), float(privacy["total"]["delta"])
     require(claim <= float(privacy["target"]["epsilon"]) * (1 + _EXACT), "the claim exceeds the target")
     multipliers = [released.receipt.noise_multiplier for released in bundle.released().values()]
     require(all(0 < multiplier < math.inf for multiplier in multipliers), "a release has no noise")
@@ -52,10 +55,16 @@ def epsilon(bundle: Bundle) -> str:
         event = dp_accounting.GaussianDpEvent(multiplier)
         renyi.compose(event)
         tight.compose(event)
-    upper, lower = float(renyi.get_epsilon(delta)), float(tight.get_epsilon(delta))
-    require(claim >= lower, f"the claim {claim:.6g} is below what the noise gives, {lower:.6g}")
-    require(math.isclose(claim, upper, rel_tol=_CLOSE), f"the claim {claim:.6g} is not what receipts give: {upper:.6g}")
-    return f"epsilon {claim:.6g} at delta {delta:g}; dp-accounting: {upper:.6g} by Rényi, {lower:.6g} by privacy loss"
+    together = 1 / math.sqrt(math.fsum(multiplier**-2 for multiplier in multipliers))
+    exact = float(dp_accounting.get_epsilon_gaussian(together, delta * math.exp(-ALLOWANCE))) + ALLOWANCE
+    by_renyi, by_loss = float(renyi.get_epsilon(delta)), float(tight.get_epsilon(delta))
+    least, own = float(dp_accounting.get_epsilon_gaussian(together, delta)), min(exact, by_renyi)
+    require(claim >= least * (1 - _EXACT), f"the claim {claim:.6g} is below what the noise gives, {least:.6g}")
+    require(math.isclose(claim, own, rel_tol=_CLOSE), f"the claim {claim:.6g} is not what receipts give: {own:.6g}")
+    return (
+        f"epsilon {claim:.6g} at delta {delta:g}; dp-accounting: {exact:.6g} by exact Gaussians, {by_loss:.6g} by "
+        f"privacy loss distributions, {by_renyi:.6g} by Rényi"
+    )
 
 
 def account(bundle: Bundle) -> str:
