@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.fault_field import CAP_RHO, ROOT, Field, Grounds
+from likeness.cut_files import set_aside
 
 LATEST = 25.0  # seconds after its start at which a run is killed at the latest; a whole one takes twice as long
 KILLS_OF_ONE = 10  # kills after which a workspace must be let through to its end
@@ -25,6 +26,7 @@ class WholeRun:
         """A workspace that has not run anything yet."""
         self.field = field
         self.kills = 0
+        self.cut_files = 0
 
     def kill(self, after: float, alone: bool) -> str | None:
         """Start the run, kill it after so many seconds: its process group, or DVC alone, which leaves its stage behind.
@@ -35,6 +37,7 @@ class WholeRun:
         Raises:
             RuntimeError: it came to a bad end by itself.
         """
+        self._set_aside()
         with tempfile.TemporaryFile("w+") as output:
             process = command(self.field, output, "dvc", "repro")
             try:
@@ -54,6 +57,7 @@ class WholeRun:
 
     def ended_well(self) -> list[str]:
         """The next whole run succeeds; the ledger then knows one plan, paid once."""
+        self._set_aside()
         with tempfile.TemporaryFile("w+") as output:
             process = command(self.field, output, "dvc", "repro")
             code = process.wait(600)
@@ -64,6 +68,10 @@ class WholeRun:
         if len(reserved) != 2:
             wrong.append(f"{len(reserved)} releases were charged, not 2")
         return wrong + self.field.broken_rules(CAP_RHO)
+
+    def _set_aside(self) -> None:
+        """As ``likeness run`` and the flow do before they start DVC, whose own files a kill may have cut."""
+        self.cut_files += len(set_aside(self.field.root))
 
 
 class KilledRuns:
@@ -83,12 +91,14 @@ class KilledRuns:
             except RuntimeError as error:
                 return [*wrong, str(error)]
             wrong += run.field.broken_rules(CAP_RHO)
+            cut = f", {run.cut_files} of DVC's files had been cut" if run.cut_files else ""
+            run.cut_files = 0
             if stage is None or run.kills == KILLS_OF_ONE:
                 wrong += run.ended_well()
             else:
                 self._run = run
             if stage is not None:
-                return [*wrong, f"({stage})"]
+                return [*wrong, f"({stage}{cut})"]
 
 
 def terminate_flow(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from likeness.cut_files import set_aside
+
 # Exit codes with which likeness.stage ends after printing a message that is safe to show.
 _TOLD = ("2", "3")
 Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
@@ -35,6 +37,8 @@ def reproduce(stage: str, root: Path, timeout: float) -> Outcome:
     The child is a process group of its own. It is killed as a whole after ``timeout`` seconds, and when this call is
     left by any exception, such as that of a signal: DVC alone would leave its stage behind as an orphan.
     """
+    for told in set_aside(root):
+        print(told, file=sys.stderr, flush=True)
     # --wait-for-lock: another dvc may be at work in this folder, on another stage.
     command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "-s", stage]
     process = subprocess.Popen(

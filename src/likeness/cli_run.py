@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from likeness.cut_files import set_aside
 from likeness.errors import ArtifactError, LikenessError
 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
@@ -37,6 +38,8 @@ def run(
 
     stages = _stages()
     open_ledger(load_params())  # a missing ledger is told now, not by the first stage
+    for told in set_aside(Path()):
+        typer.echo(told, err=True)
     code = _repro(stages, ["--force"] if force else [])
     if code:
         raise LikenessError(f"dvc repro ended with exit code {code}; what the stage said stands above")

@@ -49,7 +49,7 @@ def test_the_grid_is_composed_and_what_cells_share_is_counted_once(project: Path
     assert costs == pytest.approx([ONE, 0.95 * ONE, rho_for(2.0, 1e-5)], rel=1e-6)
     lines, refusal = module.price_list(cells(("merf", 1.0), ("merf", 2.0)))
     assert not refusal and f"all of it: rho {ONE + rho_for(2.0, 1e-5):.6g}" in lines[2]
-    assert "lifetime cap of uci-adult-1994: epsilon 0 spent, 2.295 of 10 afterwards" in lines[3]
+    assert "lifetime cap of uci-adult-1994: epsilon 0 spent, 2.302 of 10 afterwards" in lines[3]
 
 
 def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,6 +70,15 @@ def test_over_the_cap_is_refused_with_spent_asked_and_cap(ledger: Ledger) -> Non
     assert len(ledger.records()) == 4
 
 
+def test_more_releases_than_the_account_holds_for_are_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("likeness.privacy.budget.MOST_RELEASES", 2)
+    first = ledger.reserve(request("k1", 0.1 * CAP))
+    ledger.reserve(request("k2", 0.1 * CAP))
+    with pytest.raises(BudgetError, match="'people' has 2 releases on record, the most"):
+        ledger.reserve(request("k3", 0.1 * CAP))
+    assert ledger.reserve(request("k1", 0.1 * CAP)) == first  # what was granted stays granted
+
+
 def test_a_plan_that_cannot_finish_does_not_start(ledger: Ledger) -> None:
     ledger.reserve(request("other", 0.5 * CAP))
     with pytest.raises(BudgetError, match="over budget"):

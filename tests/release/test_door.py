@@ -147,6 +147,14 @@ def test_no_noise_only_when_infinity_is_written_and_then_it_is_marked(ledger: Le
     assert ledger.budget("people").spent_epsilon == float("inf")
 
 
+def test_noise_too_coarse_for_its_lattice_is_refused_before_anything_is_spent(ledger: Ledger) -> None:
+    ledger.change_cap("people", float("inf"), 1e-5)
+    before = ledger.records()
+    with pytest.raises(PlanError, match=r"lattice steps wide .* privacy\.epsilon"):
+        release(query(), plan(1e11), DATASET, ledger, forbidden)
+    assert ledger.records() == before
+
+
 def test_public_number_of_records_must_be_right() -> None:
     ledger = Ledger.create(locate())
     ledger.declare_identity("people", Adjacency.REPLACE_ONE, 1.0, 1e-5)

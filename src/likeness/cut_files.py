@@ -1,0 +1,61 @@
+"""What a kill in the middle of a write leaves of DVC's own files, and how to go on from there.
+
+DVC writes ``dvc.lock`` and ``.dvc/tmp/rwlock`` in place. Killed at that moment, it leaves them empty or cut short, and
+from then on every command of DVC fails with a message that names no remedy. Neither file holds a release or a cost: the
+ledger does, so that without them stages run again, get their released bytes back and spend nothing.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import yaml
+
+_PATIENCE = 1.0  # seconds; a DVC at work in the same folder has written its file by then
+
+
+def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
+    """Rename files of DVC in ``root`` that a kill cut short; what is whole stays.
+
+    Args:
+        patience: seconds after which a file that looks cut is looked at again, in case somebody was writing it.
+
+    Returns:
+        a line for each file, for a person.
+    """
+    told = []
+    for name, whole in _WHOLE.items():
+        path = root / name
+        if _readable(path, whole):
+            continue
+        time.sleep(patience)
+        if _readable(path, whole):
+            continue
+        aside = path.with_name(f"{path.name}.cut")
+        path.replace(aside)
+        told.append(f"{name} was cut short by a kill; it is {aside.name} now. Stages run again and spend nothing.")
+    return told
+
+
+def _readable(path: Path, whole: Callable[[str], bool]) -> bool:
+    try:
+        return whole(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return True
+    except (ValueError, yaml.YAMLError):  # a ValueError: not JSON, or not UTF-8
+        return False
+
+
+def _whole_lock(text: str) -> bool:
+    content = yaml.safe_load(text)
+    if not isinstance(content, Mapping) or "schema" not in content:
+        return False
+    stages = content.get("stages", {})
+    return isinstance(stages, Mapping) and all(isinstance(one, Mapping) and "cmd" in one for one in stages.values())
+
+
+_WHOLE: dict[str, Callable[[str], bool]] = {
+    "dvc.lock": _whole_lock,
+    ".dvc/tmp/rwlock": lambda text: isinstance(json.loads(text), Mapping),
+}
