@@ -138,8 +138,8 @@ class Finding:
     """What an audit of one case found.
 
     Attributes:
-        reached: distance of the two sums over the claimed sensitivity. claimed: ε that the account states (Rényi).
-        tight: ε of a Gaussian of the claimed scale, exact; what is left below ``claimed`` is the conversion's slack.
+        reached: distance of the two sums over the claimed sensitivity. claimed: ε that the account states.
+        tight: ε of a Gaussian of the claimed scale, exact; what is left below ``claimed`` is for the lattice.
         lower: bound on ε at the plan's δ from error rates; lower_free: without assumptions, at ``LARGE_DELTA``, where
             the tight one is ``tight_free``. failures: what does not hold; empty if all does.
     """

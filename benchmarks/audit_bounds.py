@@ -56,7 +56,7 @@ def mu_lower(without: Floats, present: Floats, alarm: float) -> float:
 
 
 def tight_epsilon(mu: float, delta: float) -> float:
-    """ε at δ of a Gaussian with μ = Δ/σ, exact (Balle and Wang 2018): below what Rényi accounts can state."""
+    """ε at δ of a Gaussian with μ = Δ/σ, exact (Balle and Wang 2018)."""
     if delta_of_mu(0.0, mu) <= delta:
         return 0.0
     return float(brentq(lambda epsilon: delta_of_mu(epsilon, mu) - delta, 0.0, mu * mu / 2 + 40 * mu))

@@ -17,8 +17,9 @@ scale than it fits them, and limits the sum of AIM's measured cells where the si
 
 Privacy: (ε, δ) under add/remove of one row. The number of rows is not told to a mechanism, it is estimated from noisy
 counts; ``--rows`` is only how many rows to write. Sizes are public. ρ is the largest whose zCDP implies (ε, δ) by
-Canonne, Kamath and Steinke 2020, Proposition 12: dpmm's own conversion, and the same as in
-``likeness.privacy.calibration``. Noise is opendp's, choices are numpy's: good for a benchmark on public data.
+Canonne, Kamath and Steinke 2020, Proposition 12: dpmm's own conversion. Likeness has about 8 % less noise by exact
+Gaussian accounting, which is not theirs to use: they choose by the exponential mechanism. Noise is opendp's, choices
+are numpy's: good for a benchmark on public data.
 """
 
 import argparse

@@ -11,6 +11,7 @@ from likeness.consistency import check_run
 from likeness.errors import ReleaseError
 from likeness.params import Params
 from likeness.privacy.accountant import Account, compose
+from likeness.privacy.fineness import ALLOWANCE
 from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
@@ -161,10 +162,10 @@ def statement(privacy: dict[str, Any]) -> str:
         f"- **Whose data:** `{privacy['identity']}`; unit of privacy: {privacy['unit']}.",
         f"- **Neighboring tables:** `{privacy['adjacency']}`: {_ADJACENCY[privacy['adjacency']]}.",
         f"- **Guarantee:** ε = {_number(total['epsilon'])} at δ = {total['delta']:g} "
-        f"(target ε = {_number(target['epsilon'])}, δ = {target['delta']:g}), by exact composition of Gaussians, "
+        f"(target ε = {_number(target['epsilon'])}, δ = {target['delta']:g}), {_conversion(total)}, "
         f"total ρ = {_number(total['rho'])}.",
-        f"- **For comparison:** composition of Rényi differential privacy alone gives ε = "
-        f"{_number(total['epsilon_rdp'])}. It holds for more mechanisms than these and is larger for that.",
+        f"- **For comparison:** composition of Rényi differential privacy gives ε = {_number(total['epsilon_rdp'])}; "
+        f"were the noise continuous, exact composition of Gaussians would give {_number(total['epsilon_gaussian'])}.",
         f"- **Lifetime of these people in ledger `{privacy['ledger']['id']}`:** "
         f"ε = {_number(lifetime['spent_epsilon'])} spent of {_number(lifetime['cap_epsilon'])} at "
         f"δ = {lifetime['cap_delta']:g}.",
@@ -201,6 +202,13 @@ def statement(privacy: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _conversion(total: Mapping[str, Any]) -> str:
+    """By which of the two conversions the claim was made."""
+    if total["epsilon"] == total["epsilon_rdp"] or float(total["epsilon"]) > 0.9999999 * float(total["epsilon_rdp"]):
+        return "by composition of Rényi differential privacy"
+    return f"by exact composition of Gaussians and {ALLOWANCE:g} for their lattice"
 
 
 def _about(privacy: dict[str, Any]) -> list[str]:

@@ -159,6 +159,14 @@ def a_smaller_claim(folder: Path) -> None:
     edit_json(folder / "privacy.json", lambda v: v["total"].update(epsilon=0.5))
 
 
+def a_claim_without_the_lattice(folder: Path) -> None:
+    edit_json(folder / "privacy.json", lambda v: v["total"].update(epsilon=v["total"]["epsilon"] - 1e-4))
+
+
+def another_claim_beside(folder: Path) -> None:
+    edit_json(folder / "privacy.json", lambda v: v["total"].update(epsilon_rdp=0.5))
+
+
 def a_larger_target(folder: Path) -> None:
     edit_json(folder / "privacy.json", lambda v: v["target"].update(epsilon=0.9))
 
@@ -247,6 +255,8 @@ FAULTS: list[tuple[Callable[[Path], None], str]] = [
     (another_adjacency, "sensitivity"),
     (an_unknown_mechanism, "sensitivity"),
     (a_smaller_claim, "epsilon"),
+    (a_claim_without_the_lattice, "epsilon"),
+    (another_claim_beside, "epsilon"),
     (a_larger_target, "epsilon"),
     (a_forgotten_query, "account"),
     (another_plan, "account"),

@@ -7,7 +7,7 @@ import pytest
 
 from likeness.errors import PlanError, ReleaseError
 from likeness.privacy.accountant import ORDERS, compose
-from likeness.privacy.calibration import delta_of_mu, epsilon_of_rho, epsilon_renyi
+from likeness.privacy.calibration import delta_of_mu, epsilon_gaussian, epsilon_of_rho, epsilon_renyi, rho_for
 from likeness.privacy.fineness import ALLOWANCE
 from likeness.privacy.receipt import MECHANISM, Receipt
 
@@ -71,11 +71,21 @@ def test_no_noise_is_infinite() -> None:
 
 
 def test_accountants_that_do_not_agree_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "likeness.privacy.accountant.epsilon_of_rho", lambda rho, delta: 0.999 * epsilon_of_rho(rho, delta)
-    )
-    with pytest.raises(ReleaseError, match="two accountants do not agree"):
-        compose(RECEIPTS, 1e-5)
+    for name, own in (("epsilon_renyi", epsilon_renyi), ("epsilon_gaussian_of_rho", epsilon_gaussian)):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"likeness.privacy.accountant.{name}", lambda rho, delta, own=own: 0.999 * own(rho, delta))
+            with pytest.raises(ReleaseError, match="two accountants do not agree"):
+                compose(RECEIPTS, 1e-5)
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-9])
+@pytest.mark.parametrize("epsilon", [2e-4, 1e-3, 0.01, 1, 99, 101, 105, 150, 1000])
+def test_every_plan_has_an_account(epsilon: float, delta: float) -> None:
+    """Whichever conversion is claimed: else a budget is spent, and the statement refused."""
+    multiplier = 1 / math.sqrt(2 * rho_for(epsilon, delta) / 2)
+    account = compose([receipt(multiplier), receipt(multiplier, "auxiliary")], delta)
+    assert account.epsilon <= epsilon * (1 + 1e-9) and account.epsilon <= account.epsilon_rdp * (1 + 1e-9)
+    assert account.epsilon == pytest.approx(epsilon_of_rho(account.rho, delta), rel=1e-12)
 
 
 def test_noise_that_is_too_coarse_has_no_account() -> None:

@@ -1,5 +1,6 @@
 """The ledger: caps, reservations, tampering, crashes, races."""
 
+import dataclasses
 import json
 import math
 import os
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 from likeness.errors import BudgetError, LedgerError, PlanError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.anchor import anchor_path
+from likeness.privacy.budget import coarseness_of
 from likeness.privacy.calibration import rho_for
+from likeness.privacy.fineness import COARSEST, coarseness
 from likeness.privacy.home import Home, locate
 from likeness.privacy.ledger import Ledger, Reservation
 
@@ -70,12 +73,18 @@ def test_over_the_cap_is_refused_with_spent_asked_and_cap(ledger: Ledger) -> Non
     assert len(ledger.records()) == 4
 
 
-def test_more_releases_than_the_account_holds_for_are_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("likeness.privacy.budget.MOST_RELEASES", 2)
+def test_lattices_too_coarse_together_are_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries that tell dimension and scale count as they are, others, and queries to come, as the coarsest."""
+    monkeypatch.setattr("likeness.privacy.budget.ALLOWANCE", 2.5 * COARSEST)
     first = ledger.reserve(request("k1", 0.1 * CAP))
+    with pytest.raises(BudgetError, match="'people' has 1 releases on record, whose lattices"):
+        ledger.reserve(request("k2", 0.1 * CAP, others={"a": 0.1 * CAP}))
     ledger.reserve(request("k2", 0.1 * CAP))
-    with pytest.raises(BudgetError, match="'people' has 2 releases on record, the most"):
+    with pytest.raises(BudgetError, match="'people' has 2 releases on record, whose lattices"):
         ledger.reserve(request("k3", 0.1 * CAP))
+    told = dataclasses.replace(request("k4", 0.1 * CAP), details={"dimension": 1000, "noise_scale": 2.0**31})
+    assert coarseness_of(told.details) == coarseness(1000, 2.0**31) < 1e-14
+    ledger.reserve(told)
     assert ledger.reserve(request("k1", 0.1 * CAP)) == first  # what was granted stays granted
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from likeness.errors import BudgetError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_of_rho, rho_for
-from likeness.privacy.fineness import MOST_RELEASES
+from likeness.privacy.fineness import ALLOWANCE, COARSEST, coarseness
 from likeness.privacy.records import Record
 from likeness.rng import secret_bytes
 
@@ -174,17 +174,28 @@ def check_rooms(found: Sequence[Room], rho: float) -> None:
             raise BudgetError(room.refusal(rho))
 
 
-def check_number(records: Sequence[Record], identity: str) -> None:
-    """Refuse a release beyond the number for which the account of the lattice holds.
+def check_lattices(records: Sequence[Record], identity: str, asked: Sequence[float]) -> None:
+    """Refuse a release with which the lattices of an identity's releases would take more than their part of ε.
+
+    Args:
+        asked: η of what is asked, see :mod:`likeness.privacy.fineness`.
 
     Raises:
-        BudgetError: :data:`likeness.privacy.fineness.MOST_RELEASES` were made of these people.
+        BudgetError: there are too many releases, or too coarse ones, for the account to hold.
     """
-    if len(_reserved(records, identity)) >= MOST_RELEASES:
+    spent = [coarseness_of(record.body) for record in _reserved(records, identity)]
+    if math.fsum([*spent, *asked]) > ALLOWANCE:
         raise BudgetError(
-            f"'{identity}' has {MOST_RELEASES:,} releases on record, the most for which the account holds. No private "
-            "row was read. Waiting brings no budget back."
+            f"'{identity}' has {len(spent):,} releases on record, whose lattices are as coarse together as the account "
+            "allows. No private row was read. Waiting brings no budget back."
         )
+
+
+def coarseness_of(entry: Mapping[str, Any]) -> float:
+    """η of a release as its entry tells it; an entry that does not, of another writer than the door, has the most."""
+    if "dimension" not in entry or "noise_scale" not in entry:
+        return COARSEST
+    return coarseness(int(entry["dimension"]), float(entry["noise_scale"])) if entry["noise_scale"] else 0.0
 
 
 def cap_body(identity: str, adjacency: Adjacency, epsilon: float, delta: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@ methods, versions of the data, clones and branches. Storage is :mod:`likeness.pr
 """
 
 import contextlib
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,17 +20,19 @@ from likeness.privacy.budget import (
     Room,
     budget_of,
     cap_body,
-    check_number,
+    check_lattices,
     check_rooms,
+    coarseness_of,
     limit_body,
     limits_of,
     rooms,
 )
 from likeness.privacy.calibration import rho_for
 from likeness.privacy.chain import Chain, Record, append
+from likeness.privacy.fineness import COARSEST
 from likeness.privacy.home import Home
 from likeness.privacy.records import moment
-from likeness.privacy.reservation import Reservation, asked_rho, check_owner
+from likeness.privacy.reservation import Reservation, check_owner, open_queries
 
 __all__ = ["Budget", "Ledger", "Reservation"]
 
@@ -191,7 +194,7 @@ class Ledger:
 
         Raises:
             BudgetError: the release, or the plan it belongs to, would exceed a cap; the same rows were released under
-                another identity; or there are more releases than the account holds for.
+                another identity; or there are more, or coarser, releases than the account holds for.
         """
         with self._chain.appending() as records:
             for record in records:
@@ -203,9 +206,11 @@ class Ledger:
             budget = budget_of(records, request.identity)
             if budget is None or budget.adjacency is not request.adjacency:
                 raise LedgerError(f"identity '{request.identity}' was not declared under {request.adjacency}")
-            check_number(records, request.identity)
             asker = Asker.of(request.details)
-            check_rooms(rooms(records, budget, asker, moment(records)), asked_rho(records, request))
+            open_ = open_queries(records, request)
+            asked = [coarseness_of(request.details), *(COARSEST for _ in open_)]
+            check_lattices(records, request.identity, asked)
+            check_rooms(rooms(records, budget, asker, moment(records)), request.rho + math.fsum(open_))
             body = {
                 **request.details,
                 "key": request.key,

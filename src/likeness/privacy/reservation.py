@@ -55,8 +55,8 @@ def check_owner(records: list[Record], request: Reservation) -> None:
                 )
 
 
-def asked_rho(records: list[Record], request: Reservation) -> float:
-    """The cost of a request, and of what its plan asks besides that these rows have not answered at that cost."""
+def open_queries(records: list[Record], request: Reservation) -> list[float]:
+    """Costs of what the plan of a request asks besides, and these rows have not answered at that cost."""
     gone = {record.body["key"] for record in records if record.kind == "lost"}
     paid: dict[str, list[float]] = {}
     for record in records:
@@ -69,9 +69,8 @@ def asked_rho(records: list[Record], request: Reservation) -> float:
         ):
             paid.setdefault(str(body.get("query")), []).append(float(body["rho"]))
     # A query of the plan is paid if these rows answered one of its name at its cost: another method may have asked it.
-    open_ = [
+    return [
         rho
         for name, rho in request.others.items()
         if not any(math.isclose(rho, cost, rel_tol=RELATIVE_TOLERANCE) for cost in paid.get(name, []))
     ]
-    return request.rho + math.fsum(open_)

@@ -69,9 +69,9 @@ class BucketPairs:
     The two lowest ranks of a bucket are its pair; the others of the bucket are left out.
 
     Stability: fix the dice of all other records (they are independent of each other and of who is in the table; the
-    guarantee then holds for the mixture over dice as well, because Rényi divergence is jointly quasi-convex and δ(ε)
-    jointly convex: that of two mixtures with the same weights is at most the largest of the parts; van Erven and
-    Harremoës 2014; Balle, Barthe and Gaboardi 2018). Adding or
+    guarantee then holds for the mixture over dice as well, because Rényi divergence is jointly quasi-convex: that of
+    two mixtures with the same weights is at most the largest of the parts; van Erven and Harremoës 2014; for Gaussian
+    differential privacy see :mod:`likeness.privacy.fineness`). Adding or
     removing a record touches its own bucket only, whose pair appears, disappears, or becomes another pair.
     The dice are never stored: their number is the number of records.
 

@@ -6,7 +6,9 @@ from likeness import bundle as names
 from likeness.canonical import sha256_bytes, sha256_json
 from likeness.data.layout import encoding_digest
 from likeness.data.schema import Schema
+from likeness.privacy.budget import coarseness_of
 from likeness.privacy.calibration import epsilon_of_rho
+from likeness.privacy.fineness import ALLOWANCE
 from likeness.release.request import REQUEST_KEYS
 from likeness.verifier.files import Bundle
 from likeness.verifier.verdict import require
@@ -54,6 +56,10 @@ def entries(bundle: Bundle) -> str:
     spent = math.fsum(
         float(r["body"]["rho"]) for r in reserved.values() if r["body"]["identity"] == privacy["identity"]
     )
+    lattices = math.fsum(
+        coarseness_of(r["body"]) for r in reserved.values() if r["body"]["identity"] == privacy["identity"]
+    )
+    require(lattices <= ALLOWANCE, "the lattices of all releases together are too coarse to be accounted for")
     told = float(privacy["ledger"]["lifetime"]["spent_rho"])
     require(math.isclose(spent, told, rel_tol=_EXACT), f"lifetime rho is {spent:.6g}, the account says {told:.6g}")
     lifetime = privacy["ledger"]["lifetime"]
