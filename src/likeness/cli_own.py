@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from likeness.errors import LikenessError
+from likeness.params import ONE_PERSON
 
 _ENDINGS = (".csv.gz", ".csv", ".parquet")
 
@@ -22,6 +23,9 @@ def init(
     source: Annotated[Path, typer.Argument(help="A .csv, .csv.gz or .parquet file with a header.")],
     name: Annotated[str | None, typer.Option(help="Short name of the table; the file's own by default.")] = None,
     label: Annotated[str | None, typer.Option(help="The column to be predicted, if there is one.")] = None,
+    person: Annotated[
+        str | None, typer.Option(help="The column that says whose row it is, if a person may have several rows.")
+    ] = None,
 ) -> None:
     """Draft the public schema of your own table, and point params.yaml to it. A person completes the draft."""
     from likeness.own.draft import draft_schema
@@ -38,14 +42,17 @@ def init(
     target = Path("data/schema") / f"{name}.yaml"
     if target.exists():
         raise LikenessError(f"{target} exists and is not overwritten. Give --name, or delete it.")
-    text = draft_schema(name, kinds_of(source), label)
+    text = draft_schema(name, kinds_of(source), label, person)
+    several = None if person is None else {"column": person, "max_rows": None}
     changed = with_values(
         params.read_text(encoding="utf-8"),
         {
             "ingest.source": source.as_posix(),
             "ingest.schema": target.as_posix(),
             "ingest.split": {"test_fraction": 0.2, "seed": 0},
+            "ingest.unit": several,
             "privacy.identity": None,
+            **({} if several is None else {"privacy.unit": ONE_PERSON}),
         },
     )
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +61,9 @@ def init(
     typer.echo(
         f"{target}: a draft. Its column names come from the header and its kinds are guesses; every '# ?' in it is a "
         "question to you, to be answered from public knowledge, because it is published with the results.\n"
-        "params.yaml: ingest is set, privacy.identity is a question too. Keep the table itself out of git.\n"
+        "params.yaml: ingest is set, privacy.identity is a question too"
+        + (", and ingest.unit.max_rows" if several else "; if a person may have several rows, see ingest.unit")
+        + ". Keep the table itself out of git.\n"
         "Then: likeness check"
     )
 

@@ -10,9 +10,15 @@ from typing import Any, TypeVar
 
 import yaml
 
+from likeness.bounds import Unit
 from likeness.errors import ParamsError
 
 T = TypeVar("T")
+
+ONE_ROW, ONE_PERSON = "one row is one person", "one person"
+"""What ``privacy.unit`` says as shipped, and what it may say with ``ingest.unit``."""
+MOST_ROWS = 10_000
+"""Of one person: sums of features, and noise so many times wider, are far from the ends of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,22 @@ class Ingest:
     source: str
     schema: str
     split: Split = field(default_factory=Split)
+    unit: Unit | None = None
+
+    def __post_init__(self) -> None:
+        """Check what is said of people with several rows."""
+        if self.unit is None:
+            return
+        require(self.unit.column.strip() != "", "ingest.unit.column", self.unit.column, "the name of a column")
+        most = self.unit.max_rows
+        rule = f"1 to {MOST_ROWS:,}; noise is as many times wider"
+        require(1 <= most <= MOST_ROWS, "ingest.unit.max_rows", most, rule)
+        require(
+            self.unit.column != self.split.column,
+            "ingest.unit.column",
+            self.unit.column,
+            "another column than ingest.split.column: the split is public, who somebody is is not",
+        )
 
 
 @dataclass(frozen=True)
@@ -185,6 +207,23 @@ class Params:
     tracking: Tracking
     schedule: Schedule
     sections: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        """Check what sections say of each other."""
+        if self.ingest.unit is None:
+            return
+        if self.privacy.adjacency != "add_remove_one":
+            raise ParamsError(
+                f"privacy.adjacency is {self.privacy.adjacency}, but ingest.unit lets a person have several rows: "
+                "another person may have more or fewer of them, so that the number of records cannot be public. Set "
+                "privacy.adjacency: add_remove_one, or ingest.unit: null."
+            )
+        require(
+            self.privacy.unit != ONE_ROW,
+            "privacy.unit",
+            self.privacy.unit,
+            f"who is protected with all their rows, as '{ONE_PERSON}' or 'one patient', while ingest.unit is set",
+        )
 
 
 def load_params(path: Path | str = "params.yaml") -> Params:

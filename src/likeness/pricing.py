@@ -62,7 +62,8 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
     from likeness.release.request import Dataset, request_of
 
     plan, recipe, facts = plan_of(params), method(params), context(params)
-    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.slot, encoding_digest(facts.schema))
+    encoding = encoding_digest(facts.schema)
+    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.slot, encoding, plan.unit)
     lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
 
     def key_of(query: Query) -> str:

@@ -139,6 +139,12 @@ def _params(path: Path) -> tuple[Params | None, list[Fault]]:
         words = "a name for the PEOPLE in the data, which new versions of the data keep"
         faults.append(Fault(path.name, f"privacy.identity is an open question: {words}."))
         content = {**content, "privacy": {**privacy, "identity": "?"}}
+    ingest = content.get("ingest")
+    unit = ingest.get("unit") if isinstance(ingest, dict) else None
+    if isinstance(ingest, dict) and isinstance(unit, dict) and unit.get("max_rows") is None:
+        words = "the most rows of one person that are used, public; noise is as many times wider"
+        faults.append(Fault(path.name, f"ingest.unit.max_rows is an open question: {words}."))
+        content = {**content, "ingest": {**ingest, "unit": {**unit, "max_rows": 1}}}
     kinds = typing.get_type_hints(Params)
     for name, kind in kinds.items():
         if name in content and dataclasses.is_dataclass(kind):
@@ -169,7 +175,14 @@ def _source_faults(params: Params, mapping: Any, notes: list[str]) -> list[Fault
     faults = [fault for fault, name in zip(faults, needed, strict=True) if name not in header]
     if split is not None and split not in header:
         faults.append(Fault("params.yaml", f"ingest.split.column '{split}' is not in the header of {source.name}."))
-    past = [name for name in header if name not in columns and name != split]
+    unit = params.ingest.unit
+    person = None if unit is None else unit.column
+    if person is not None and person not in header:
+        faults.append(Fault("params.yaml", f"ingest.unit.column '{person}' is not in the header of {source.name}."))
+    if person in needed:
+        words = "says who somebody is (ingest.unit) and is never released: give it kind drop, or leave it out"
+        faults.append(Fault(Path(params.ingest.schema).name, f"column '{person}' {words}."))
+    past = [name for name in header if name not in columns and name not in (split, person)]
     if past:
         notes.append(f"read past, because the schema does not name them: {', '.join(past)}")
     return faults

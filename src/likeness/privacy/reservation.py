@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from likeness.bounds import Unit
 from likeness.errors import BudgetError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.budget import RELATIVE_TOLERANCE
@@ -24,6 +25,7 @@ class Reservation:
         rho: its cost. others: names and costs of the plan's other queries: what of them is not yet on record must fit
             as well, so that a run that cannot finish does not start.
         details: what else an auditor wants to read, public facts only.
+        unit: who is protected where a person may have several rows; None: a row is a person.
     """
 
     key: str
@@ -36,6 +38,7 @@ class Reservation:
     slot: str
     encoding: str
     details: dict[str, Any]
+    unit: Unit | None = None
 
 
 def base_slot(slot: str) -> str:
