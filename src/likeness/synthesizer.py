@@ -66,8 +66,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
         num_records: number of rows; with ``replace_one`` only, and then always.
         identity: a name for the people in the data, kept when the data get a new version. Costs add up under it.
-        unit: who is protected, as the statement shall say it; None: one row is one person, or with ``unit_column`` one
-            person.
+        unit: who is protected, as the statement shall say it. With ``unit_column``, what is shipped means one person.
         unit_column: the column of the table whose values name the people, where a person may have several rows; it is
             no column of the schema, and never released. None: a row is a person.
         max_rows: the most rows of one person that are used; with ``unit_column`` only, and then always. Noise is as
@@ -104,7 +103,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         adjacency: str = "add_remove_one",
         num_records: int | None = None,
         identity: str | None = None,
-        unit: str | None = None,
+        unit: str = ONE_ROW,
         unit_column: str | None = None,
         max_rows: int | None = None,
         ledger_home: str | None = None,
@@ -285,7 +284,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         if self.identity is None:
             raise ParamsError("identity is missing: give the people in the data a name that later versions keep")
         privacy = {name: _plain(getattr(self, name)) for name in _PRIVACY_KEYS}
-        privacy["unit"] = self.unit or (ONE_ROW if self.unit_column is None else ONE_PERSON)
+        if self.unit_column is not None and self.unit == ONE_ROW:
+            privacy["unit"] = ONE_PERSON
         if (self.unit_column is None) is not (self.max_rows is None):
             raise ParamsError("unit_column and max_rows go together: who has several rows, and how many of them count")
         unit = None if self.unit_column is None else {"column": self.unit_column, "max_rows": _plain(self.max_rows)}
@@ -329,7 +329,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         return {name: to_bytes(one) for name, one in self.releases_.items()}
 
 
-_PRIVACY_KEYS = ("epsilon", "delta", "identity", "adjacency", "num_records")
+_PRIVACY_KEYS = ("epsilon", "delta", "identity", "unit", "adjacency", "num_records")
 _LEFT_OUT = ("schema", "ledger_home")  # of what is saved: a file of its own, and a place on this machine
 _NO_TABLE: dict[str, Any] = {
     "rows": None,
