@@ -17,6 +17,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, make_plan
 
 if TYPE_CHECKING:
+    from likeness.data.databases import Database
     from likeness.privacy.ledger import Ledger
 
 SOURCE = Path("data/private/source.json")
@@ -145,6 +146,23 @@ def fingerprint(path: Path, key: bytes) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def source_digest(params: Params, key: bytes) -> str:
+    """Keyed hash of the source: of a file's bytes, or of the rows that a database gives.
+
+    Raises:
+        DataError: there is no such file, or the database cannot be read.
+    """
+    found = database(params)
+    return fingerprint(source_path(params), key) if found is None else found.fingerprint(key)
+
+
+def database(params: Params) -> "Database | None":
+    """The source, if it is a database."""
+    from likeness.data.databases import Database
+
+    return Database(params.ingest.source, params.ingest.query or "") if params.ingest.from_database else None
 
 
 def provenance(params: Params | None = None) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """Typed settings from params.yaml. An unknown key, a wrong type or a value out of range is refused by name."""
 
 import math
+import re
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
@@ -14,6 +16,9 @@ from likeness.bounds import Unit
 from likeness.errors import ParamsError
 
 T = TypeVar("T")
+
+_DATABASES = ("sqlite", "postgresql+psycopg")
+_READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re.ASCII)
 
 ONE_ROW, ONE_PERSON = "one row is one person", "one person"
 """What ``privacy.unit`` says as shipped, and what it may say with ``ingest.unit``."""
@@ -103,9 +108,16 @@ class Ingest:
     schema: str
     split: Split = field(default_factory=Split)
     unit: Unit | None = None
+    query: str | None = None
+
+    @property
+    def from_database(self) -> bool:
+        """Whether the source is a database and not a file."""
+        return "://" in self.source
 
     def __post_init__(self) -> None:
-        """Check what is said of people with several rows."""
+        """Check what is said of a database, and of people with several rows."""
+        self._check_source()
         if self.unit is None:
             return
         require(self.unit.column.strip() != "", "ingest.unit.column", self.unit.column, "the name of a column")
@@ -118,6 +130,39 @@ class Ingest:
             self.unit.column,
             "another column than ingest.split.column: the split is public, who somebody is is not",
         )
+
+    def _check_source(self) -> None:
+        """A database's URL has no password and is never repeated; its query reads."""
+        if not self.from_database:
+            if self.query is not None:
+                raise ParamsError("ingest.query is for a database: ingest.source is a file. Set ingest.query: null")
+            return
+        try:
+            parts = urlsplit(self.source)
+            password, database = parts.password, parts.path.strip("/")
+        except ValueError:
+            password, database, parts = None, "", urlsplit("")
+        secret = {"password", "sslpassword", "passwd"} & {name.lower() for name, _ in parse_qsl(parts.query)}
+        if password is not None or secret:
+            raise ParamsError(
+                "ingest.source must not hold a password: params.yaml, dvc.lock and logs would keep it. Leave it out, "
+                "and use PGPASSWORD, PGPASSFILE (~/.pgpass) or a service file (PGSERVICE), as for psql."
+            )
+        if (
+            not database
+            or parts.scheme not in _DATABASES
+            or (parts.scheme == "sqlite" and (parts.netloc or parts.query))
+        ):
+            raise ParamsError(
+                "ingest.source must be a file, sqlite:///people.db (four slashes before an absolute path), or "
+                "postgresql+psycopg://user@host:port/database"
+            )
+        query = (self.query or "").strip()
+        if not _READS.fullmatch(query):
+            raise ParamsError(
+                "ingest.query must be the name of a table, or one SELECT (or WITH ... SELECT) without a semicolon, "
+                "while ingest.source is a database"
+            )
 
 
 @dataclass(frozen=True)
@@ -210,6 +255,11 @@ class Params:
 
     def __post_init__(self) -> None:
         """Check what sections say of each other."""
+        if self.ingest.from_database and self.privacy.adjacency == "replace_one":
+            raise ParamsError(
+                "privacy.adjacency is replace_one, but ingest.source is a database, whose rows have no places that a "
+                "public split or pairing could go by. Set privacy.adjacency: add_remove_one, or export a file."
+            )
         if self.ingest.unit is None:
             return
         if self.privacy.adjacency != "add_remove_one":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeness.artifacts import ENCODED, load_schema
+from likeness.artifacts import ENCODED, database, load_schema, source_path
 from likeness.bounds import Unit
 from likeness.data.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.encoding import Encoder
@@ -37,6 +37,19 @@ if TYPE_CHECKING:
 SPLIT, PERSON = SPLIT_COLUMN, PERSON_COLUMN
 BESIDE = [SPLIT, PERSON]  # what private tables have beside the schema's columns; the second not always
 _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 24  # of a chunk
+
+
+def source_rows(params: Params, schema: Schema) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
+    """The typed rows of the source, its split column and whose row each is, where params.yaml names such columns.
+
+    Raises:
+        DataError: there is no such source, or it does not fit the schema.
+    """
+    from likeness.data.sources import read_people
+
+    ingest, found = params.ingest, database(params)
+    columns = ingest.split.column, None if ingest.unit is None else ingest.unit.column
+    return read_people(source_path(params), schema, *columns) if found is None else found.read(schema, *columns)
 
 
 def used_rows(

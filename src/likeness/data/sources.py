@@ -57,7 +57,7 @@ def read_people(
     else:
         raw = _read_raw(path, list(wanted))
     people = None if person_column is None else people_of(raw[person_column], path.name)
-    return typed(raw, schema, path.name), None if split_column is None else _texts(raw[split_column]), people
+    return typed(raw, schema, path.name), None if split_column is None else texts_of(raw[split_column]), people
 
 
 def read_frame(df: pd.DataFrame, schema: Schema, where: str = "the DataFrame") -> pd.DataFrame:
@@ -97,6 +97,30 @@ def _frame_cells(df: pd.DataFrame, names: Sequence[str], where: str) -> pd.DataF
     raw = _raw(pa.table(columns), names)
     if raw is None:
         raise DataError(f"{where}: holds bytes that are not UTF-8 text. Decode them first.")
+    return raw
+
+
+def cells_of(names: Sequence[str], values: Sequence[Sequence[Any]], wanted: Sequence[str], where: str) -> pd.DataFrame:
+    """Wanted columns of what a database's driver gave, as raw cells like those of a Parquet file.
+
+    Args:
+        names: of all columns. values: of each column, Python's own. where: what messages call the source.
+
+    Raises:
+        DataError: a column is missing, stands there twice, or mixes types.
+    """
+    columns = {}
+    for name in wanted:
+        if names.count(name) != 1:
+            fault = "is given twice" if name in names else "is missing"
+            raise DataError(f"{where}: column '{name}' {fault}. ingest.query must give: {', '.join(wanted)}.")
+        cells = _arrow(values[names.index(name)])
+        if cells is None:
+            raise DataError(f"{where}: column '{name}' mixes values of several types. CAST it to one in ingest.query.")
+        columns[name] = cells
+    raw = _raw(pa.table(columns), wanted)
+    if raw is None:
+        raise DataError(f"{where}: holds bytes that are not UTF-8 text. Decode them in ingest.query.")
     return raw
 
 
@@ -168,9 +192,9 @@ def _cells(table: pa.Table, wanted: Sequence[str]) -> pd.DataFrame:
     return frame
 
 
-def _arrow(values: "pd.Series[Any]") -> pa.Array | None:
+def _arrow(values: "pd.Series[Any] | Sequence[Any]") -> pa.Array | None:
     try:
-        return pa.Array.from_pandas(values)
+        return pa.Array.from_pandas(values) if isinstance(values, pd.Series) else pa.array(values)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return None
 
@@ -189,7 +213,7 @@ def _typed(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[An
     if column.kind == "integer" and not column.nullable and values.dtype.kind in "iu" and not column.missing_values:
         # Whole numbers without a gap need no detour over text, which takes a minute for the pixels of MNIST.
         return values.astype("float64").clip(*column.bounds).astype("int64")
-    texts = _texts(values)
+    texts = texts_of(values)
     missing = texts.isna() | texts.isin(["", *column.missing_values])
     if missing.any() and not column.nullable:
         raise DataError(
@@ -244,7 +268,7 @@ def _typed_dates(texts: "pd.Series[str]", column: Column, file: str) -> "pd.Seri
     return typed_dates(np.clip(numbers, *column.bounds), column)
 
 
-def _texts(values: "pd.Series[Any]") -> "pd.Series[str]":
+def texts_of(values: "pd.Series[Any]") -> "pd.Series[str]":
     """Cells as stripped text; whole floats lose their '.0', which a null in an integer column of Parquet brings."""
     if pd.api.types.is_float_dtype(values.dtype):
         whole = values.notna() & (values % 1 == 0) & (values.abs() < 2**53)
