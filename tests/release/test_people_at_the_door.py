@@ -130,6 +130,23 @@ def test_an_identity_keeps_its_unit_of_privacy(ledger: Ledger) -> None:
         ledger.declare_identity("rows", ADD, 1.0, 1e-5, "pid")
 
 
+def test_what_another_bound_has_paid_for_is_not_paid_for_this_one(ledger: Ledger) -> None:
+    """A plan that cannot finish does not start: its other query was answered at that cost, for other bounds."""
+    shares = [QueryShare("q", "privatize", 0.5), QueryShare("other", "auxiliary", 0.5)]
+    plans = [replace(plan(unit), queries=two.queries) for unit in (UNIT, Unit("pid", 2)) for two in [_two(shares)]]
+    other = replace(QUERY, name="other", stage="auxiliary")
+    ledger.change_cap("people", 1.3, 1e-5)  # room for three quarters of a plan more
+    for query in (other, QUERY):
+        release(query, plans[0], ROWS, ledger, lambda: rows([0]))
+    with pytest.raises(BudgetError, match="over budget"):
+        release(QUERY, plans[1], replace(ROWS, unit=plans[1].unit), ledger, forbidden)
+
+
+def _two(shares: list[QueryShare]) -> Plan:
+    own = {"method": "m", "identity": "people", "shares": shares, "epsilon": 1.0, "delta": 1e-5}
+    return make_plan(**own, adjacency=ADD, num_records=None)
+
+
 def test_plans_and_receipts_without_units_are_as_they_were(ledger: Ledger) -> None:
     assert plan(None).to_dict()["format"] == 1 and "unit" not in plan(None).to_dict()
     assert plan().to_dict()["format"] == 2  # which a version that knows no units refuses

@@ -61,14 +61,15 @@ def check_owner(records: list[Record], request: Reservation) -> None:
 def asked_rho(records: list[Record], request: Reservation) -> float:
     """The cost of a request, and of what its plan asks besides that these rows have not answered at that cost."""
     gone = {record.body["key"] for record in records if record.kind == "lost"}
+    unit = None if request.unit is None else request.unit.to_dict()
     paid: dict[str, list[float]] = {}
     for record in records:
         body = record.body
         if (
             record.kind == "reserve"
             and body["key"] not in gone
-            and (body["identity"], body["digest"], base_slot(body["slot"]), body["encoding"])
-            == (request.identity, request.digest, base_slot(request.slot), request.encoding)
+            and (body["identity"], body["digest"], base_slot(body["slot"]), body["encoding"], body.get("unit"))
+            == (request.identity, request.digest, base_slot(request.slot), request.encoding, unit)
         ):
             paid.setdefault(str(body.get("query")), []).append(float(body["rho"]))
     # A query of the plan is paid if these rows answered one of its name at its cost: another method may have asked it.
