@@ -118,8 +118,9 @@ def test_an_empty_answer_is_an_empty_table(database: Database) -> None:
         ("SELECT CAST(X'FF38363735333039' AS TEXT) AS a, x, c, seen FROM visits", "or a row of its answer"),
         ("SELECT X'FF38363735333039' AS c, a, x, seen FROM visits", "'c' mixes|not UTF-8|not among"),
         ("DELETE FROM visits", "refuses ingest.query"),
+        ("WITH t AS (SELECT 1) DELETE FROM visits RETURNING a, x, c, seen", "refuses ingest.query"),
     ],
-    ids=["table", "column", "twice", "category", "number", "null", "mixed", "text", "bytes", "delete"],
+    ids=["table", "column", "twice", "category", "number", "null", "mixed", "text", "bytes", "delete", "returning"],
 )
 def test_what_does_not_fit_is_refused_without_a_value(database: Database, query: str, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
@@ -223,13 +224,19 @@ def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path) ->
         url = f"postgresql+psycopg://owner@/postgres?host={folder}"
         engine = create_engine(url)
         visits().to_sql("visits", engine, index=False)
+        with engine.begin() as connection:
+            connection.exec_driver_sql("CREATE SEQUENCE counter")
         engine.dispose()
         database = Database(url, "SELECT a, x, c, seen, part, pid FROM visits WHERE c LIKE '%' AND x::text <> ':x'")
         own, other = (each.read(SCHEMA, "part", "pid") for each in (database, sqlite(tmp_path / "t.db", visits())))
         for one, another in zip(own, other, strict=True):
             assert one.equals(another)
         query = "WITH gone AS (DELETE FROM visits RETURNING *) SELECT * FROM gone"
-        for words in (query, "SELECT CAST('8675309x' AS integer) AS a FROM visits"):
+        for words in (
+            query,
+            "SELECT nextval('counter') AS a, x, c, seen FROM visits",
+            "SELECT CAST('8675309x' AS integer) AS a FROM visits",
+        ):
             with pytest.raises(DataError, match=r"refuses ingest\.query") as caught:
                 Database(url, words).read(SCHEMA)
             assert SECRET not in str(caught.value)
