@@ -3,7 +3,7 @@
 Reads: the private source, the ledger's key. Writes: data/private/source.json (a keyed hash). Spends: nothing.
 """
 
-from likeness.artifacts import SOURCE, fingerprint, open_ledger, source_path, write_json
+from likeness.artifacts import SOURCE, open_ledger, source_digest, write_json
 from likeness.data.tables import make_private_folder
 from likeness.params import Params
 from likeness.stage import run_stage
@@ -11,7 +11,7 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Hash the source with the ledger's secret key."""
-    digest = fingerprint(source_path(params), open_ledger(params).key)
+    digest = source_digest(params, open_ledger(params).key)
     make_private_folder(SOURCE.parent)
     write_json(SOURCE, {"hmac": digest})
 

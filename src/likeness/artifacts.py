@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from likeness import __version__
 from likeness.canonical import sha256_json
 from likeness.data.schema import Schema
-from likeness.errors import ArtifactError, DataError
+from likeness.errors import ArtifactError, DataError, SchemaError
 from likeness.methods import Context, Method, method_from
 from likeness.params import Params
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, make_plan
 
 if TYPE_CHECKING:
+    from likeness.data.databases import Database
     from likeness.privacy.ledger import Ledger
 
 SOURCE = Path("data/private/source.json")
@@ -57,12 +58,23 @@ def write_json(path: Path, value: Any) -> None:
 
 def load_schema(params: Params) -> Schema:
     """The public schema that params.yaml names."""
-    return Schema.load(Path(params.ingest.schema))
+    return _checked(params, Schema.load(Path(params.ingest.schema)))
+
+
+def _checked(params: Params, schema: Schema) -> Schema:
+    """Refuse to synthesize the column that says who somebody is."""
+    unit = params.ingest.unit
+    if unit is not None and unit.column in schema.names:
+        raise SchemaError(
+            f"column '{unit.column}' is ingest.unit.column, whose values name people: it is never released. In the "
+            "schema give it kind drop with a reason, or leave it out."
+        )
+    return schema
 
 
 def context(params: Params, schema: Schema | None = None) -> Context:
     """Public facts for the method's recipe. ``schema``: instead of the one that params.yaml names."""
-    schema = schema or load_schema(params)
+    schema = load_schema(params) if schema is None else _checked(params, schema)
     return Context(schema, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
 
 
@@ -78,6 +90,7 @@ def plan_of(params: Params, schema: Schema | None = None) -> Plan:
         delta=params.privacy.delta,
         adjacency=Adjacency(params.privacy.adjacency),
         num_records=params.privacy.num_records,
+        unit=params.ingest.unit,
     )
 
 
@@ -100,7 +113,9 @@ def open_ledger_to_spend(params: Params) -> "Ledger":
     ledger, cap = open_ledger(params), params.ledger.cap
     own = [witness for witness in git_witnesses(Path()) if witness.ledger_id == ledger.id]
     check_witnesses(ledger.records(), own)
-    ledger.declare_identity(params.privacy.identity, Adjacency(params.privacy.adjacency), cap.epsilon, cap.delta)
+    adjacency, unit = Adjacency(params.privacy.adjacency), params.ingest.unit
+    person = None if unit is None else unit.column
+    ledger.declare_identity(params.privacy.identity, adjacency, cap.epsilon, cap.delta, person)
     ledger.declare_limits(params.privacy.identity, limits(params))
     return ledger
 
@@ -131,6 +146,23 @@ def fingerprint(path: Path, key: bytes) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def source_digest(params: Params, key: bytes) -> str:
+    """Keyed hash of the source: of a file's bytes, or of the rows that a database gives.
+
+    Raises:
+        DataError: there is no such file, or the database cannot be read.
+    """
+    found = database(params)
+    return fingerprint(source_path(params), key) if found is None else found.fingerprint(key)
+
+
+def database(params: Params) -> "Database | None":
+    """The source, if it is a database."""
+    from likeness.data.databases import Database
+
+    return Database(params.ingest.source, params.ingest.query or "") if params.ingest.from_database else None
 
 
 def provenance(params: Params | None = None) -> dict[str, Any]:

@@ -1,7 +1,44 @@
-"""The bound of a feature vector, in the words that feature maps, sensitivities and the door share."""
+"""Bounds, in the words that all floors share: of a feature vector, and of how many rows a person may have."""
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+from likeness.errors import ReleaseError
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Who is protected where a person may have several rows: everyone who has a value of a column, with all rows.
+
+    Attributes:
+        column: of the source, whose values name the people. Never encoded, never released; its own name is public.
+        max_rows: k, the most training rows of one person that are used. Public.
+    """
+
+    column: str
+    max_rows: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {"column": self.column, "max_rows": self.max_rows}
+
+    @classmethod
+    def from_dict(cls, value: Any) -> "Unit":
+        """Inverse of :meth:`to_dict`; whole numbers stay whole, because a sensitivity is counted from them.
+
+        Raises:
+            ReleaseError: it holds no unit.
+        """
+        whole = isinstance(value, dict) and set(value) == {"column", "max_rows"}
+        if not whole or not isinstance(value["column"], str) or type(value["max_rows"]) is not int:
+            raise ReleaseError("a unit of privacy must have a column and a whole number max_rows")
+        return cls(value["column"], value["max_rows"])
+
+
+def rows_per_unit(unit: Unit | None) -> int:
+    """The most rows that one person adds to a sum; 1 where a row is a person."""
+    return 1 if unit is None else unit.max_rows
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,7 @@ def _facts(privacy: Mapping[str, Any]) -> dict[str, Any]:
         "private": privacy["private"],
         "identity": privacy["identity"],
         "adjacency": privacy["adjacency"],
+        "rows of a person": (privacy.get("rows_of_a_person") or {"max_rows": 1})["max_rows"],
         "epsilon": total["epsilon"],
         "target epsilon": privacy["target"]["epsilon"],
         "delta": total["delta"],

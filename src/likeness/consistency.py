@@ -47,7 +47,7 @@ def _check_plan(params: Params, plan: Plan) -> None:
         and _close(own.noise_multiplier, other.noise_multiplier)
         for own, other in zip(plan.queries, expected.queries, strict=False)
     ]
-    public = ("method", "identity", "adjacency", "epsilon", "delta", "num_records")
+    public = ("method", "identity", "adjacency", "epsilon", "delta", "num_records", "unit")
     if (
         len(plan.queries) != len(expected.queries)
         or not all(same)
@@ -64,8 +64,8 @@ def _check_receipts(params: Params, plan: Plan, released: Mapping[Path, Released
         raise ReleaseError(f"data/released answers {answered}, the plan asks {planned}. Run: dvc repro")
     for path, one in released.items():
         receipt = one.receipt
-        if (receipt.adjacency, receipt.identity) != (str(plan.adjacency), plan.identity):
-            raise ReleaseError(f"{path}: released under another adjacency or identity. Run: dvc repro")
+        if (receipt.adjacency, receipt.identity, receipt.unit) != (str(plan.adjacency), plan.identity, plan.unit):
+            raise ReleaseError(f"{path}: released under another adjacency, identity or unit. Run: dvc repro")
         if base_slot(receipt.slot) != params.ledger.slot:
             raise ReleaseError(f"{path}: released in another slot than ledger.slot. Run: dvc repro")
         if receipt.private is not plan.private or not _close(
@@ -88,7 +88,7 @@ def _check_queries(params: Params, released: Mapping[Path, Released]) -> None:
         if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
             raise ReleaseError(f"{path}: answers another question than params.yaml asks. Run: dvc repro")
         # The key holds what the receipt does not: the schema's bounds and categories, and the mechanism's version.
-        dataset = Dataset(receipt.identity, receipt.digest, receipt.slot, encoding)
+        dataset = Dataset(receipt.identity, receipt.digest, receipt.slot, encoding, receipt.unit)
         if sha256_json(request_of(query, receipt.adjacency, receipt.noise_scale, dataset)) != receipt.key:
             raise ReleaseError(f"{path}: released for another schema, or by another version. Run: dvc repro")
 

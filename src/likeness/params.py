@@ -1,18 +1,29 @@
 """Typed settings from params.yaml. An unknown key, a wrong type or a value out of range is refused by name."""
 
 import math
+import re
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
+from likeness.bounds import Unit
 from likeness.errors import ParamsError
 
 T = TypeVar("T")
+
+_DATABASES = ("sqlite", "postgresql+psycopg")
+_READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re.ASCII)
+
+ONE_ROW, ONE_PERSON = "one row is one person", "one person"
+"""What ``privacy.unit`` says as shipped, and what it may say with ``ingest.unit``."""
+MOST_ROWS = 10_000
+"""Of one person: sums of features, and noise so many times wider, are far from the ends of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +107,62 @@ class Ingest:
     source: str
     schema: str
     split: Split = field(default_factory=Split)
+    unit: Unit | None = None
+    query: str | None = None
+
+    @property
+    def from_database(self) -> bool:
+        """Whether the source is a database and not a file."""
+        return "://" in self.source
+
+    def __post_init__(self) -> None:
+        """Check what is said of a database, and of people with several rows."""
+        self._check_source()
+        if self.unit is None:
+            return
+        require(self.unit.column.strip() != "", "ingest.unit.column", self.unit.column, "the name of a column")
+        most = self.unit.max_rows
+        rule = f"1 to {MOST_ROWS:,}; noise is as many times wider"
+        require(1 <= most <= MOST_ROWS, "ingest.unit.max_rows", most, rule)
+        require(
+            self.unit.column != self.split.column,
+            "ingest.unit.column",
+            self.unit.column,
+            "another column than ingest.split.column: the split is public, who somebody is is not",
+        )
+
+    def _check_source(self) -> None:
+        """A database's URL has no password and is never repeated; its query reads."""
+        if not self.from_database:
+            if self.query is not None:
+                raise ParamsError("ingest.query is for a database: ingest.source is a file. Set ingest.query: null")
+            return
+        try:
+            parts = urlsplit(self.source)
+            password, database = parts.password, parts.path.strip("/")
+        except ValueError:
+            password, database, parts = None, "", urlsplit("")
+        secret = {"password", "sslpassword", "passwd"} & {name.lower() for name, _ in parse_qsl(parts.query)}
+        if password is not None or secret:
+            raise ParamsError(
+                "ingest.source must not hold a password: params.yaml, dvc.lock and logs would keep it. Leave it out, "
+                "and use PGPASSWORD, PGPASSFILE (~/.pgpass) or a service file (PGSERVICE), as for psql."
+            )
+        if (
+            not database
+            or parts.scheme not in _DATABASES
+            or (parts.scheme == "sqlite" and (parts.netloc or parts.query))
+        ):
+            raise ParamsError(
+                "ingest.source must be a file, sqlite:///people.db (four slashes before an absolute path), or "
+                "postgresql+psycopg://user@host:port/database"
+            )
+        query = (self.query or "").strip()
+        if not _READS.fullmatch(query):
+            raise ParamsError(
+                "ingest.query must be the name of a table, or one SELECT (or WITH ... SELECT) without a semicolon, "
+                "while ingest.source is a database"
+            )
 
 
 @dataclass(frozen=True)
@@ -185,6 +252,28 @@ class Params:
     tracking: Tracking
     schedule: Schedule
     sections: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        """Check what sections say of each other."""
+        if self.ingest.from_database and self.privacy.adjacency == "replace_one":
+            raise ParamsError(
+                "privacy.adjacency is replace_one, but ingest.source is a database, whose rows have no places that a "
+                "public split or pairing could go by. Set privacy.adjacency: add_remove_one, or export a file."
+            )
+        if self.ingest.unit is None:
+            return
+        if self.privacy.adjacency != "add_remove_one":
+            raise ParamsError(
+                f"privacy.adjacency is {self.privacy.adjacency}, but ingest.unit lets a person have several rows: "
+                "another person may have more or fewer of them, so that the number of records cannot be public. Set "
+                "privacy.adjacency: add_remove_one, or ingest.unit: null."
+            )
+        require(
+            self.privacy.unit != ONE_ROW,
+            "privacy.unit",
+            self.privacy.unit,
+            f"who is protected with all their rows, as '{ONE_PERSON}' or 'one patient', while ingest.unit is set",
+        )
 
 
 def load_params(path: Path | str = "params.yaml") -> Params:

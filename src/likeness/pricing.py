@@ -1,7 +1,7 @@
 """What a run would cost before it starts: which of its releases are on record already, and which caps have room.
 
 Only the door charges; this is foresight, for schedules and sweeps. No private row is read: whether the rows are those
-of an earlier run is told by the keyed hash of the source file and the card of the encoded table.
+of an earlier run is told by the keyed hash of the source and the card of the encoded table.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from likeness.artifacts import SOURCE, context, fingerprint, limits, method, plan_of, provenance, read_json, source_path
+from likeness.artifacts import SOURCE, context, limits, method, plan_of, provenance, read_json, source_digest
 from likeness.canonical import sha256_json
 from likeness.errors import BudgetError, LikenessError
 from likeness.params import Params
@@ -34,7 +34,7 @@ def known_rows(params: Params, ledger: Ledger) -> "Dataset | None":
     """The rows of the last run, if source and rules of ingestion are still the same; None if that is not sure."""
     try:
         dataset, _ = private_rows(params, ledger.id)
-        if read_json(SOURCE).get("hmac") != fingerprint(source_path(params), ledger.key):
+        if read_json(SOURCE).get("hmac") != source_digest(params, ledger.key):
             return None
     except LikenessError:
         return None
@@ -62,7 +62,8 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
     from likeness.release.request import Dataset, request_of
 
     plan, recipe, facts = plan_of(params), method(params), context(params)
-    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.slot, encoding_digest(facts.schema))
+    encoding = encoding_digest(facts.schema)
+    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.slot, encoding, plan.unit)
     lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
 
     def key_of(query: Query) -> str:

@@ -1,15 +1,22 @@
 """The private rows of a run: whose they are, how they are encoded, and how the door opens them.
 
 Every private table carries a *card* with its rows: identity, adjacency, keyed digest of the training rows, the ledger
-whose key that is, their number where it is public, and, once encoded, the digest of the encoding. A card and its rows
-are one file, so that no stage, run by hand or out of order, can charge one people's rows to another.
+whose key that is, their number where it is public, for whom they were bounded where a person may have several, and,
+once encoded, the digest of the encoding. A card and its rows are one file, so that no stage, run by hand or out of
+order, can charge one people's rows to another.
+
+Where a person may have several rows, each carries the number of its person, so that the door can count for itself; the
+names of the people stay in the source.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from likeness.artifacts import ENCODED, load_schema
-from likeness.data.column import SPLIT_COLUMN
+import numpy as np
+
+from likeness.artifacts import ENCODED, database, load_schema, source_path
+from likeness.bounds import Unit
+from likeness.data.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.encoding import Encoder
 from likeness.data.layout import encoding_digest
 from likeness.data.schema import Schema
@@ -27,17 +34,62 @@ if TYPE_CHECKING:
     from likeness.release.request import Dataset
     from likeness.release.terms import Records
 
-SPLIT = SPLIT_COLUMN
+SPLIT, PERSON = SPLIT_COLUMN, PERSON_COLUMN
+BESIDE = [SPLIT, PERSON]  # what private tables have beside the schema's columns; the second not always
 _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 24  # of a chunk
 
 
-def split_parts(params: Params, schema: Schema, table: "DataFrame", column: "Series[str] | None") -> "NDArray[str_]":
-    """``train`` or ``test`` for each row, by the rule that fits the adjacency."""
+def source_rows(params: Params, schema: Schema) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
+    """The typed rows of the source, its split column and whose row each is, where params.yaml names such columns.
+
+    Raises:
+        DataError: there is no such source, or it does not fit the schema.
+    """
+    from likeness.data.sources import read_people
+
+    ingest, found = params.ingest, database(params)
+    columns = ingest.split.column, None if ingest.unit is None else ingest.unit.column
+    return read_people(source_path(params), schema, *columns) if found is None else found.read(schema, *columns)
+
+
+def used_rows(
+    params: Params,
+    schema: Schema,
+    table: "DataFrame",
+    column: "Series[str] | None",
+    people: "Series[str] | None" = None,
+) -> "DataFrame":
+    """The typed rows that are used, each with its part and, where a person may have several, the number of its person.
+
+    Args:
+        column: the public split column, if there is one. people: whose row each is, where ``ingest.unit`` says so.
+    """
+    parts = split_parts(params, schema, table, column, people)
+    if people is None:
+        return table.assign(**{SPLIT: parts})
+    from likeness.data.people import bounded, numbered
+
+    assert params.ingest.unit is not None
+    keep = bounded(table, schema, people, parts, params.ingest.unit.max_rows)
+    return table[keep].assign(**{SPLIT: parts[keep], PERSON: numbered(people[keep])}).reset_index(drop=True)
+
+
+def split_parts(
+    params: Params,
+    schema: Schema,
+    table: "DataFrame",
+    column: "Series[str] | None",
+    people: "Series[str] | None" = None,
+) -> "NDArray[str_]":
+    """``train`` or ``test`` for each row, by the rule that fits the adjacency and the unit of privacy."""
+    from likeness.data.people import split_by_person
     from likeness.data.split import split_by_column, split_by_content, split_by_position
 
     split = params.ingest.split
     if column is not None:
         return split_by_column(column, split.train, split.test)
+    if people is not None:
+        return split_by_person(people, split.test_fraction, split.seed)
     if params.privacy.adjacency == Adjacency.REPLACE_ONE:
         return split_by_position(len(table), split.test_fraction, split.seed)
     return split_by_content(table, schema, split.test_fraction, split.seed)
@@ -52,6 +104,7 @@ def card(params: Params, ledger_id: str, digest: str, num_records: int) -> dict[
         "ledger": ledger_id,
         "digest": digest,
         "num_records": num_records if public else None,
+        "unit": _unit(params),
     }
 
 
@@ -64,8 +117,8 @@ def private_rows(params: Params, ledger_id: str) -> "tuple[Dataset, Callable[[],
     """Whose rows, without opening them; and a function that opens them, called once the cost is on record.
 
     Raises:
-        ArtifactError: the encoded table was made under another identity, adjacency or encoding than params.yaml says,
-            or with the key of another ledger.
+        ArtifactError: the encoded table was made under another identity, adjacency, unit of privacy or encoding than
+            params.yaml says, or with the key of another ledger.
         DataError: ``privacy.num_records`` is not the number of training rows.
     """
     from likeness.release.request import Dataset
@@ -75,6 +128,7 @@ def private_rows(params: Params, ledger_id: str) -> "tuple[Dataset, Callable[[],
         "identity": params.privacy.identity,
         "adjacency": params.privacy.adjacency,
         "encoding": encoding_digest(schema),
+        "unit": _unit(params),
     }
     for name, value in expected.items():
         if found.get(name) != value:
@@ -88,16 +142,18 @@ def private_rows(params: Params, ledger_id: str) -> "tuple[Dataset, Callable[[],
         for chunk in iter_private(ENCODED, None, _chunk_rows(encoder), card=found):
             yield _records(encoder, chunk[(chunk[SPLIT] == "train").to_numpy()])
 
-    return Dataset(found["identity"], found["digest"], params.ledger.slot, found["encoding"]), read
+    unit = None if found.get("unit") is None else Unit.from_dict(found["unit"])
+    return Dataset(found["identity"], found["digest"], params.ledger.slot, found["encoding"], unit), read
 
 
 def rows_in_memory(
-    params: Params, schema: Schema, train: "DataFrame", ledger: "Ledger"
+    params: Params, schema: Schema, train: "DataFrame", ledger: "Ledger", people: "Series[str] | None" = None
 ) -> "tuple[Dataset, Callable[[], Iterator[Records]]]":
     """The same for typed training rows that are in memory: the same digest, so the same releases.
 
     Args:
         train: typed with ``schema``, every row a training row, in an order that belongs to the digest.
+        people: whose row each is, where a person may have several: no more of them are used than ``ingest.unit`` says.
 
     Raises:
         DataError: ``privacy.num_records`` is not the number of rows.
@@ -105,6 +161,12 @@ def rows_in_memory(
     from likeness.data.digests import typed_digest
     from likeness.release.request import Dataset
 
+    if people is not None:
+        from likeness.data.people import bounded, numbered
+
+        assert params.ingest.unit is not None
+        keep = bounded(train, schema, people, np.full(len(train), "train"), params.ingest.unit.max_rows)
+        train, numbers = train[keep], numbered(people[keep])
     own = encoded_card(card(params, ledger.id, typed_digest(train, schema, ledger.key), len(train)), schema)
     _check_number(params, own["num_records"])
 
@@ -112,9 +174,12 @@ def rows_in_memory(
         encoder = Encoder(schema)
         rows = _chunk_rows(encoder)
         for start in range(0, len(train), rows):
-            yield _records(encoder, encoder.encode(train.iloc[start : start + rows]))
+            codes = encoder.encode(train.iloc[start : start + rows])
+            if people is not None:
+                codes = codes.assign(**{PERSON: numbers[start : start + rows]})
+            yield _records(encoder, codes)
 
-    return Dataset(own["identity"], own["digest"], params.ledger.slot, own["encoding"]), read
+    return Dataset(own["identity"], own["digest"], params.ledger.slot, own["encoding"], params.ingest.unit), read
 
 
 def _check_number(params: Params, found: int | None) -> None:
@@ -133,4 +198,9 @@ def _chunk_rows(encoder: Encoder) -> int:
 def _records(encoder: Encoder, codes: "DataFrame") -> "Records":
     from likeness.release.terms import Records
 
-    return Records(encoder.expand(codes), encoder.labels(codes))
+    people = codes[PERSON].to_numpy() if PERSON in codes else None
+    return Records(encoder.expand(codes), encoder.labels(codes), people)
+
+
+def _unit(params: Params) -> dict[str, Any] | None:
+    return None if params.ingest.unit is None else params.ingest.unit.to_dict()

@@ -7,6 +7,7 @@ from typing import Any
 
 from likeness import __version__
 from likeness.artifacts import AUXILIARY, EMBEDDING
+from likeness.bounds import Unit
 from likeness.consistency import check_run
 from likeness.errors import ReleaseError
 from likeness.params import Params
@@ -104,7 +105,8 @@ def privacy_json(
         "private": plan.private,
         "method": params.method,
         "identity": params.privacy.identity,
-        "unit": params.privacy.unit,
+        "unit": protected(params.ingest.unit, params.privacy.unit),
+        **({} if params.ingest.unit is None else {"rows_of_a_person": params.ingest.unit.to_dict()}),
         "adjacency": str(plan.adjacency),
         "num_records": plan.num_records,
         "target": {"epsilon": _finite(params.privacy.epsilon), "delta": params.privacy.delta},
@@ -143,15 +145,30 @@ def _finite(value: float) -> float | str:
     return value if math.isfinite(value) else "inf"
 
 
+def protected(unit: Unit | None, words: str) -> str:
+    """Who is protected, in words.
+
+    Args:
+        words: what the curator calls a unit.
+    """
+    if unit is None:
+        return words
+    rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"
+    return f"{words} with all rows of one value of {unit.column!r}, of which at most {rows} are used"
+
+
 _ADJACENCY = {
     "add_remove_one": "one record added or removed; the number of records is itself protected",
     "replace_one": "one record replaced by any other; the number of records is public",
 }
+_PEOPLE = "one person added or removed with all rows; the number of people and of records is itself protected"
 
 
 def statement(privacy: dict[str, Any]) -> str:
     """The same account for a person, in Markdown."""
     total, target, lifetime = privacy["total"], privacy["target"], privacy["ledger"]["lifetime"]
+    several = privacy.get("rows_of_a_person")
+    neighbors = _PEOPLE if several else _ADJACENCY[privacy["adjacency"]]
     lines = ["# Privacy statement", ""]
     if not privacy["private"]:
         lines += ["**NOT PRIVATE.** This run was made with `epsilon: inf`: no noise was added. Do not publish.", ""]
@@ -160,7 +177,7 @@ def statement(privacy: dict[str, Any]) -> str:
         "statistics of the private table, and from nothing else that depends on it.",
         "",
         f"- **Whose data:** `{privacy['identity']}`; unit of privacy: {privacy['unit']}.",
-        f"- **Neighboring tables:** `{privacy['adjacency']}`: {_ADJACENCY[privacy['adjacency']]}.",
+        f"- **Neighboring tables:** `{privacy['adjacency']}`: {neighbors}.",
         f"- **Guarantee:** ε = {_number(total['epsilon'])} at δ = {total['delta']:g} "
         f"(target ε = {_number(target['epsilon'])}, δ = {target['delta']:g}), {_conversion(total)}, "
         f"total ρ = {_number(total['rho'])}.",
@@ -186,13 +203,16 @@ def statement(privacy: dict[str, Any]) -> str:
         "",
         "Noise: discrete Gaussian on an integer lattice, drawn once by OpenDP from the operating system's generator; "
         "each record is clipped to its declared bound and truncated to the lattice before it is summed, and the "
-        "sensitivity counts that.",
+        "sensitivity counts that."
+        + (f" It is {several['max_rows']:,} times that of one record, and so is the noise." if several else ""),
         "",
         "## What is not covered",
         "",
         "- What was taken as public: the schema (columns, bounds, categories), the split, the settings in params.yaml."
         " If one of them was read off the rows, this statement does not hold.",
-        "- A person with more than one row, unless the unit above says so.",
+        "- A person with more than one value of the column that names people."
+        if several
+        else "- A person with more than one row, unless the unit above says so.",
         "- Everything under `data/private` and `reports/internal`: exact, not private, not to be published.",
         "- Statistical truth: synthetic rows resemble the population; none of them is a person, and an inference about"
         " a group can be right without anybody's record having been used for it.",

@@ -21,6 +21,8 @@ from likeness.data.schema import Schema
 from likeness.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.methods import METHODS, method_from
 from likeness.params import (
+    ONE_PERSON,
+    ONE_ROW,
     Evaluate,
     Ingest,
     LedgerSettings,
@@ -64,7 +66,11 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
         num_records: number of rows; with ``replace_one`` only, and then always.
         identity: a name for the people in the data, kept when the data get a new version. Costs add up under it.
-        unit: what one row stands for, as the statement shall say it.
+        unit: who is protected, as the statement shall say it. With ``unit_column``, what is shipped means one person.
+        unit_column: the column of the table whose values name the people, where a person may have several rows; it is
+            no column of the schema, and never released. None: a row is a person.
+        max_rows: the most rows of one person that are used; with ``unit_column`` only, and then always. Noise is as
+            many times wider.
         ledger_home: folder of the ledger; None: the user's. ``LIKENESS_HOME`` overrides both.
         cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or
             :data:`CAP` for people that the ledger has never heard of.
@@ -97,7 +103,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         adjacency: str = "add_remove_one",
         num_records: int | None = None,
         identity: str | None = None,
-        unit: str = "one row is one person",
+        unit: str = ONE_ROW,
+        unit_column: str | None = None,
+        max_rows: int | None = None,
         ledger_home: str | None = None,
         cap: tuple[float, float] | None = None,
         slot: str = "1",
@@ -115,6 +123,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         self.num_records = num_records
         self.identity = identity
         self.unit = unit
+        self.unit_column = unit_column
+        self.max_rows = max_rows
         self.ledger_home = ledger_home
         self.cap = cap
         self.slot = slot
@@ -130,8 +140,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         summed. The rows are not kept.
 
         Args:
-            X: all of it training rows; hold your test rows out before. Columns beside the schema's are left out, as in
-                a source file. The order of the rows is part of their digest.
+            X: all of it training rows; hold your test rows out before, with ``unit_column`` all rows of a person or
+                none. Columns beside the schema's are left out, as in a source file. The order of the rows is part of
+                their digest.
             y: for scikit-learn's signature only; the label is a column of ``X``.
 
         Returns:
@@ -143,7 +154,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             BudgetError: over the lifetime cap; nothing was summed.
             LedgerError: there is no ledger, or it is damaged.
         """
-        from likeness.data.sources import read_frame
+        from likeness.data.sources import read_frame, read_frame_people
         from likeness.generators.training import choose_device
         from likeness.methods.fit import fit
         from likeness.release.door import release
@@ -153,10 +164,14 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         params, schema = self._params(), _schema(self.schema)
         recipe, facts, plan = method_from(params), context(params, schema), plan_of(params, schema)
         choose_device(params.train.device)
-        table = read_frame(X, schema)
+        people = None
+        if params.ingest.unit is None:
+            table = read_frame(X, schema)
+        else:
+            table, people = read_frame_people(X, schema, params.ingest.unit.column)
         params = self._with_cap(params)
         ledger = open_ledger_to_spend(params)
-        dataset, read = rows_in_memory(params, schema, table, ledger)
+        dataset, read = rows_in_memory(params, schema, table, ledger, people)
 
         def answer(query: Query) -> Released:
             return from_bytes(release(query, plan, dataset, ledger, read, provenance(params)), query.name)
@@ -269,6 +284,11 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         if self.identity is None:
             raise ParamsError("identity is missing: give the people in the data a name that later versions keep")
         privacy = {name: _plain(getattr(self, name)) for name in _PRIVACY_KEYS}
+        if self.unit_column is not None and self.unit == ONE_ROW:
+            privacy["unit"] = ONE_PERSON
+        if (self.unit_column is None) is not (self.max_rows is None):
+            raise ParamsError("unit_column and max_rows go together: who has several rows, and how many of them count")
+        unit = None if self.unit_column is None else {"column": self.unit_column, "max_rows": _plain(self.max_rows)}
         cap = CAP if self.cap is None else _plain(self.cap)
         if isinstance(cap, list):
             require(len(cap) == 2, "cap", self.cap, "a pair of epsilon and delta")
@@ -279,7 +299,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             method=self.method,
             privacy=build(Privacy, privacy, "privacy"),
             ledger=build(LedgerSettings, ledger, "ledger"),
-            ingest=Ingest("", ""),
+            ingest=build(Ingest, {"source": "", "schema": "", "unit": unit}, "ingest"),
             train=build(Train, training, "train"),
             sample=Sample(1),
             evaluate=Evaluate(),

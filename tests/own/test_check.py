@@ -194,6 +194,25 @@ def test_every_method_is_foreseen_with_the_noise_of_its_plan(clone: Path, name: 
     assert found.rows == 5_000 and found.memory_bytes > 0 and found.records > 1
 
 
+def test_several_rows_a_person_are_asked_about_and_their_cost_is_told(clone: Path) -> None:
+    write(clone, GOOD)
+    one = forecast(load_params(), 5_000)
+    people = {"ingest__unit": {"column": "id", "max_rows": 4}, "privacy__unit": "one patient"}
+    write(clone, GOOD, **people)
+    four = forecast(load_params(), 5_000)
+    assert [query.sigma for query in four.queries] == pytest.approx([4 * query.sigma for query in one.queries])
+    assert four.records == pytest.approx(4 * one.records, abs=4) and four.rho == one.rho
+    assert "up to 4 rows of a person: noise is 4 times as wide" in run()[1]
+    people["ingest__unit"]["max_rows"] = None
+    write(clone, GOOD, **people)
+    assert "params.yaml: ingest.unit.max_rows is an open question: the most rows of one person" in run()[1]
+    write(clone, GOOD, ingest__unit={"column": "town", "max_rows": 4}, privacy__unit="one town")
+    assert "own.yaml: column 'town' says who somebody is (ingest.unit) and is never released" in run()[1]
+    write(clone, GOOD, ingest__unit={"column": "pid", "max_rows": 4}, privacy__unit="one patient")
+    code, output = run()
+    assert code == 1 and "ingest.unit.column 'pid' is not in the header of own.csv" in output
+
+
 def test_a_constant_column_is_allowed_and_its_cost_is_told(clone: Path) -> None:
     town = {"kind": "categorical", "categories": ["t1"]}
     write(clone, {**GOOD, "columns": {**GOOD["columns"], "town": town}})

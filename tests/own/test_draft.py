@@ -99,6 +99,8 @@ def test_params_point_to_the_draft_and_keep_every_other_byte(clone: Path) -> Non
         "source": "own.csv",
         "schema": "data/schema/mine.yaml",
         "split": {"test_fraction": 0.2, "seed": 0},
+        "unit": None,
+        "query": None,
     }
 
 

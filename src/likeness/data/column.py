@@ -16,6 +16,8 @@ KINDS = (*NUMBER_KINDS, "categorical", "ordinal", "boolean", *DATE_KINDS)
 TRANSFORMS = ("none", "log1p")
 # The split travels in the private table under this name, so no column may have it.
 SPLIT_COLUMN = "__split__"
+# And the number of the person whose row it is, where people have several.
+PERSON_COLUMN = "__person__"
 # Up to here encode and decode give every integer back exactly, under either transform (float64 has 53 bits).
 LARGEST_INTEGER = 10**12
 # Noise grows with the number of categories and records do not: beyond this nothing is left of a column.
@@ -114,7 +116,7 @@ class Column:
 
     def _faults(self) -> Iterator[tuple[str, str]]:
         """Every broken rule: the key that breaks it, and the rest of a sentence that begins with the column."""
-        if not self.name or self.name == SPLIT_COLUMN:
+        if not self.name or self.name in (SPLIT_COLUMN, PERSON_COLUMN):
             yield "name", "cannot have that name: it is empty or reserved. Rename the column."
         if self.kind not in KINDS:
             yield "kind", f"has kind '{self.kind}'. Kinds: {', '.join(KINDS)}, drop."

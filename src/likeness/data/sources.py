@@ -17,6 +17,7 @@ from likeness.data.booleans import spelled
 from likeness.data.column import Column
 from likeness.data.date_values import numbers_of_texts, typed_dates
 from likeness.data.image_files import read_images
+from likeness.data.people import people_of
 from likeness.data.schema import Schema
 from likeness.errors import DataError
 
@@ -35,9 +36,28 @@ def read_source(
     Raises:
         DataError: a column is missing, or a value breaks the schema's rule for its column.
     """
-    wanted = dict.fromkeys([*schema.names, *([split_column] if split_column else [])])
-    raw = read_images(path, schema, split_column) if path.suffix == ".npz" else _read_raw(path, list(wanted))
-    return typed(raw, schema, path.name), None if split_column is None else _texts(raw[split_column])
+    table, split, _ = read_people(path, schema, split_column)
+    return table, split
+
+
+def read_people(
+    path: Path, schema: Schema, split_column: str | None = None, person_column: str | None = None
+) -> tuple[pd.DataFrame, "pd.Series[str] | None", "pd.Series[str] | None"]:
+    """The same, and whose row each is, by a column that names people if there is one.
+
+    Raises:
+        DataError: also where a row names nobody.
+    """
+    others = [name for name in (split_column, person_column) if name is not None]
+    wanted = dict.fromkeys([*schema.names, *others])
+    if path.suffix == ".npz":
+        if person_column is not None:
+            raise DataError(f"{path.name}: an .npz file says of no image whose it is. Set ingest.unit: null.")
+        raw = read_images(path, schema, split_column)
+    else:
+        raw = _read_raw(path, list(wanted))
+    people = None if person_column is None else people_of(raw[person_column], path.name)
+    return typed(raw, schema, path.name), None if split_column is None else texts_of(raw[split_column]), people
 
 
 def read_frame(df: pd.DataFrame, schema: Schema, where: str = "the DataFrame") -> pd.DataFrame:
@@ -49,19 +69,59 @@ def read_frame(df: pd.DataFrame, schema: Schema, where: str = "the DataFrame") -
     Raises:
         DataError: a column is missing, or a value breaks the schema's rule for its column.
     """
+    return typed(_frame_cells(df, schema.names, where), schema, where)
+
+
+def read_frame_people(
+    df: pd.DataFrame, schema: Schema, person_column: str, where: str = "the DataFrame"
+) -> tuple[pd.DataFrame, "pd.Series[str]"]:
+    """The same, and whose row each is.
+
+    Raises:
+        DataError: also where a row names nobody.
+    """
+    raw = _frame_cells(df, [*schema.names, person_column], where)
+    return typed(raw, schema, where), people_of(raw[person_column], where)
+
+
+def _frame_cells(df: pd.DataFrame, names: Sequence[str], where: str) -> pd.DataFrame:
     if not isinstance(df, pd.DataFrame):
         raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}.")
-    chosen = _chosen(df.set_axis([str(name) for name in df.columns], axis="columns"), schema.names, where)
+    chosen = _chosen(df.set_axis([str(name) for name in df.columns], axis="columns"), names, where)
     columns = {}
-    for name in schema.names:
+    for name in names:
         cells = _arrow(chosen[name])
         if cells is None:
             raise DataError(f"{where}: column '{name}' mixes values of several types. Give all of them one type.")
         columns[name] = cells
-    raw = _raw(pa.table(columns), schema.names)
+    raw = _raw(pa.table(columns), names)
     if raw is None:
         raise DataError(f"{where}: holds bytes that are not UTF-8 text. Decode them first.")
-    return typed(raw, schema, where)
+    return raw
+
+
+def cells_of(names: Sequence[str], values: Sequence[Sequence[Any]], wanted: Sequence[str], where: str) -> pd.DataFrame:
+    """Wanted columns of what a database's driver gave, as raw cells like those of a Parquet file.
+
+    Args:
+        names: of all columns. values: of each column, Python's own. where: what messages call the source.
+
+    Raises:
+        DataError: a column is missing, stands there twice, or mixes types.
+    """
+    columns = {}
+    for name in wanted:
+        if names.count(name) != 1:
+            fault = "is given twice" if name in names else "is missing"
+            raise DataError(f"{where}: column '{name}' {fault}. ingest.query must give: {', '.join(wanted)}.")
+        cells = _arrow(values[names.index(name)])
+        if cells is None:
+            raise DataError(f"{where}: column '{name}' mixes values of several types. CAST it to one in ingest.query.")
+        columns[name] = cells
+    raw = _raw(pa.table(columns), wanted)
+    if raw is None:
+        raise DataError(f"{where}: holds bytes that are not UTF-8 text. Decode them in ingest.query.")
+    return raw
 
 
 def typed(raw: pd.DataFrame, schema: Schema, where: str) -> pd.DataFrame:
@@ -132,9 +192,9 @@ def _cells(table: pa.Table, wanted: Sequence[str]) -> pd.DataFrame:
     return frame
 
 
-def _arrow(values: "pd.Series[Any]") -> pa.Array | None:
+def _arrow(values: "pd.Series[Any] | Sequence[Any]") -> pa.Array | None:
     try:
-        return pa.Array.from_pandas(values)
+        return pa.Array.from_pandas(values) if isinstance(values, pd.Series) else pa.array(values)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return None
 
@@ -153,7 +213,7 @@ def _typed(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[An
     if column.kind == "integer" and not column.nullable and values.dtype.kind in "iu" and not column.missing_values:
         # Whole numbers without a gap need no detour over text, which takes a minute for the pixels of MNIST.
         return values.astype("float64").clip(*column.bounds).astype("int64")
-    texts = _texts(values)
+    texts = texts_of(values)
     missing = texts.isna() | texts.isin(["", *column.missing_values])
     if missing.any() and not column.nullable:
         raise DataError(
@@ -208,7 +268,7 @@ def _typed_dates(texts: "pd.Series[str]", column: Column, file: str) -> "pd.Seri
     return typed_dates(np.clip(numbers, *column.bounds), column)
 
 
-def _texts(values: "pd.Series[Any]") -> "pd.Series[str]":
+def texts_of(values: "pd.Series[Any]") -> "pd.Series[str]":
     """Cells as stripped text; whole floats lose their '.0', which a null in an integer column of Parquet brings."""
     if pd.api.types.is_float_dtype(values.dtype):
         whole = values.notna() & (values % 1 == 0) & (values.abs() < 2**53)

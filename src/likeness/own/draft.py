@@ -40,22 +40,30 @@ _QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
 _QUESTIONS["numeric"] = _QUESTIONS["integer"]
 
 
-def draft_schema(name: str, kinds: Mapping[str, str], label: str | None) -> str:
+def draft_schema(name: str, kinds: Mapping[str, str], label: str | None, person: str | None = None) -> str:
     """The draft as YAML text.
 
     Args:
         name: of the table. kinds: guessed kind by column name. label: the column to be predicted, if there is one.
+        person: the column whose values name the people, where they may have several rows.
 
     Raises:
-        SchemaError: the label is not a column.
+        SchemaError: the label, or the column that names people, is not a column.
     """
-    if label is not None and label not in kinds:
-        # The names are not told: a first line of words may be a row.
-        raise SchemaError(f"--label {label} is not a column. Give a name of the first line, which must be a header.")
+    for option, column in (("--label", label), ("--person", person)):
+        if column is not None and column not in kinds:
+            # The names are not told: a first line of words may be a row.
+            words = "Give a name of the first line, which must be a header."
+            raise SchemaError(f"{option} {column} is not a column. {words}")
+    if person is not None and person == label:
+        raise SchemaError(f"--person {person} is the label: who somebody is is never released. Give another column.")
     lines = [
         "# A DRAFT that a person completes. It becomes PUBLIC: all of it must be public knowledge, from a codebook,",
         "# a law, a questionnaire, never from the rows. Answer every question (# ?), confirm every guessed kind,",
         "# and run: likeness check. docs/own-data.md says what each key means.",
+        "# A row is a person? Where one may have several, set ingest.unit in params.yaml, or init --person COLUMN."
+        if person is None
+        else "# A person may have several rows: ingest.unit in params.yaml asks how many of them are used at most.",
         f"name: {_key(name)}",
         "source: null  # ? where bounds and categories come from: the codebook, the law, the questionnaire",
     ]
@@ -66,6 +74,10 @@ def draft_schema(name: str, kinds: Mapping[str, str], label: str | None) -> str:
         lines += [f"task: {task}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
     lines.append("columns:")
     for column, kind in kinds.items():
+        if column == person:
+            reason = "names the person (ingest.unit) and is never released"
+            lines += [f"  {_key(column)}:", "    kind: drop", f"    reason: {reason}"]
+            continue
         questions = _QUESTIONS[kind]
         if column == label:  # a label is never missing
             questions = tuple(question for question in questions if question is not _NULLABLE)

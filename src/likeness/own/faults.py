@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from likeness.artifacts import database
 from likeness.data.column import Column
 from likeness.data.column_spec import DROP, column_from
 from likeness.data.schema import KEYS, Schema, entries, read_mapping
@@ -139,6 +140,12 @@ def _params(path: Path) -> tuple[Params | None, list[Fault]]:
         words = "a name for the PEOPLE in the data, which new versions of the data keep"
         faults.append(Fault(path.name, f"privacy.identity is an open question: {words}."))
         content = {**content, "privacy": {**privacy, "identity": "?"}}
+    ingest = content.get("ingest")
+    unit = ingest.get("unit") if isinstance(ingest, dict) else None
+    if isinstance(ingest, dict) and isinstance(unit, dict) and unit.get("max_rows") is None:
+        words = "the most rows of one person that are used, public; noise is as many times wider"
+        faults.append(Fault(path.name, f"ingest.unit.max_rows is an open question: {words}."))
+        content = {**content, "ingest": {**ingest, "unit": {**unit, "max_rows": 1}}}
     kinds = typing.get_type_hints(Params)
     for name, kind in kinds.items():
         if name in content and dataclasses.is_dataclass(kind):
@@ -158,18 +165,27 @@ def _source_faults(params: Params, mapping: Any, notes: list[str]) -> list[Fault
     source = Path(params.ingest.source)
     if source.suffix == ".npz":
         return []
+    found = database(params)
+    where = source.name if found is None else found.name
     try:
-        header = header_of(source)
+        header = header_of(source) if found is None else found.columns()
     except DataError as error:
         return [Fault("params.yaml", f"ingest.source: {error}")]
     columns = dict(_columns(mapping))
     needed = [name for name, spec in columns.items() if not (isinstance(spec, Mapping) and spec.get("kind") == DROP)]
     split = params.ingest.split.column
-    faults = [Fault(source.name, f"column '{name}' of the schema is not in the header.") for name in needed]
+    faults = [Fault(where, f"column '{name}' of the schema is not in the header.") for name in needed]
     faults = [fault for fault, name in zip(faults, needed, strict=True) if name not in header]
     if split is not None and split not in header:
-        faults.append(Fault("params.yaml", f"ingest.split.column '{split}' is not in the header of {source.name}."))
-    past = [name for name in header if name not in columns and name != split]
+        faults.append(Fault("params.yaml", f"ingest.split.column '{split}' is not in the header of {where}."))
+    unit = params.ingest.unit
+    person = None if unit is None else unit.column
+    if person is not None and person not in header:
+        faults.append(Fault("params.yaml", f"ingest.unit.column '{person}' is not in the header of {where}."))
+    if person in needed:
+        words = "says who somebody is (ingest.unit) and is never released: give it kind drop, or leave it out"
+        faults.append(Fault(Path(params.ingest.schema).name, f"column '{person}' {words}."))
+    past = [name for name in header if name not in columns and name not in (split, person)]
     if past:
         notes.append(f"read past, because the schema does not name them: {', '.join(past)}")
     return faults

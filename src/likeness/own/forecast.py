@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from likeness.artifacts import context, method, plan_of
+from likeness.bounds import rows_per_unit
 from likeness.features import CellMap, PairMarginals
 from likeness.methods.base import Context, Method
 from likeness.methods.embedding import EmbeddingMethod
@@ -64,6 +65,7 @@ class Forecast:
     """A run, before it is run.
 
     Attributes:
+        rows_of_a_person: the most that are used; every sigma is as many times that of one row.
         rows: number of training records as given; None where nobody said.
         queries: all of them. records: the fewest for which the rule holds everywhere.
         memory_bytes, training_seconds, evaluation_seconds: rough, within a factor of three; None where not known.
@@ -73,6 +75,7 @@ class Forecast:
     epsilon: float
     delta: float
     rho: float
+    rows_of_a_person: int
     rows: int | None
     width: int
     queries: tuple[QueryForecast, ...]
@@ -96,7 +99,7 @@ def forecast(params: Params, rows: int | None = None) -> Forecast:
     adjacency = Adjacency(params.privacy.adjacency)
     queries = []
     for query in recipe.foreseen_queries(facts):
-        sensitivity = math.sqrt(query.sensitivity_squared(adjacency)) * 2.0**-query.lattice_bits
+        sensitivity = math.sqrt(query.sensitivity_squared(adjacency, plan.unit)) * 2.0**-query.lattice_bits
         multiplier = plan.query(query.name).noise_multiplier
         sigma = sensitivity * multiplier
         measures = tuple(
@@ -113,6 +116,7 @@ def forecast(params: Params, rows: int | None = None) -> Forecast:
         epsilon=params.privacy.epsilon,
         delta=params.privacy.delta,
         rho=plan.rho,
+        rows_of_a_person=rows_per_unit(plan.unit),
         rows=rows,
         width=facts.layout.width,
         queries=tuple(queries),

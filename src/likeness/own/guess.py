@@ -12,11 +12,14 @@ import zlib
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
 from likeness.data.dates import number_of
 from likeness.errors import DataError
+
+if TYPE_CHECKING:
+    from likeness.data.databases import Database
 
 _ROWS = 1000
 _LONGEST = 1 << 20  # bytes of a header
@@ -53,6 +56,19 @@ def kinds_of(path: Path) -> dict[str, str]:
     cells = [[row[place].strip() for row in rows if place < len(row)] for place in range(len(names))]
     if any(name in own for name, own in zip(names, cells, strict=True)):
         _refuse_header(path)
+    return {name: _kind_of_cells(own) for name, own in zip(names, cells, strict=True)}
+
+
+def kinds_of_query(database: "Database") -> dict[str, str]:
+    """The same of a database's answer: from its first rows, as of a CSV.
+
+    Raises:
+        DataError: the database cannot be read, or gives a name twice.
+    """
+    names, rows = database.columns(), database.first(_ROWS)
+    if len(set(names)) < len(names):
+        raise DataError(f"{database.name}: ingest.query gives a name twice. Rename columns in it with AS.")
+    cells = [["" if row[place] is None else str(row[place]).strip() for row in rows] for place in range(len(names))]
     return {name: _kind_of_cells(own) for name, own in zip(names, cells, strict=True)}
 
 

@@ -53,6 +53,12 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
         f"{forecast.delta:g}, rho {forecast.rho:.4g}, training records {rows}",
         f"  a record is {forecast.width:,} encoded coordinates",
     ]
+    most = forecast.rows_of_a_person
+    if most > 1:
+        lines.append(
+            f"  up to {most:,} rows of a person: noise is {most:,} times as wide as with one row a person, and so many "
+            "times the records are needed"
+        )
     for query in forecast.queries:
         lines.append(
             f"  {query.query}: {query.coordinates:,} coordinates, sensitivity {query.sensitivity:.4g}, noise sigma "

@@ -24,7 +24,10 @@ RELATIVE_TOLERANCE = 1e-9  # of ρ, for a plan that asks for exactly what is lef
 
 @dataclass(frozen=True)
 class Budget:
-    """State of one identity. ``spent_rho`` includes reservations that were never committed."""
+    """State of one identity. ``spent_rho`` includes reservations that were never committed.
+
+    ``person`` is the column whose values name the people, where they may have several rows; None: a row is a person.
+    """
 
     identity: str
     adjacency: Adjacency
@@ -32,6 +35,7 @@ class Budget:
     cap_delta: float
     spent_rho: float
     uncommitted: int
+    person: str | None = None
 
     @property
     def spent_epsilon(self) -> float:
@@ -126,6 +130,7 @@ def budget_of(records: Sequence[Record], identity: str) -> Budget | None:
         cap_delta=float(caps[-1]["delta"]),
         spent_rho=sum(float(body["rho"]) for body in reserved),
         uncommitted=sum(body["key"] not in committed for body in reserved),
+        person=caps[-1].get("person"),
     )
 
 
@@ -198,9 +203,32 @@ def coarseness_of(entry: Mapping[str, Any]) -> float:
     return coarseness(int(entry["dimension"]), float(entry["noise_scale"])) if entry["noise_scale"] else 0.0
 
 
-def cap_body(identity: str, adjacency: Adjacency, epsilon: float, delta: float) -> dict[str, Any]:
-    """Content of a lifetime cap's record."""
-    return {"identity": identity, "adjacency": str(adjacency), "epsilon": epsilon, "delta": delta, "nonce": _nonce()}
+def cap_body(
+    identity: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None = None
+) -> dict[str, Any]:
+    """Content of a lifetime cap's record. ``person``: see :class:`Budget`."""
+    body = {"identity": identity, "adjacency": str(adjacency), "epsilon": epsilon, "delta": delta, "nonce": _nonce()}
+    return body if person is None else {**body, "person": person}
+
+
+def check_person(identity: str, on_record: str | None, asked: str | None) -> None:
+    """Refuse to add up what protects rows and what protects people, or people by different names.
+
+    Another number of rows a person is no matter: adjacency is about the table before its rows are bounded.
+
+    Raises:
+        BudgetError: who is protected is not who was protected before.
+    """
+    if on_record != asked:
+        raise BudgetError(
+            f"identity '{identity}' is accounted with {_who(on_record)} as the unit of privacy; a release for "
+            f"{_who(asked)} cannot be composed with the earlier ones. Set ingest.unit in params.yaml as it was: "
+            + ("null." if on_record is None else f"column: {on_record}.")
+        )
+
+
+def _who(person: str | None) -> str:
+    return "a row" if person is None else f"all rows of one value of '{person}'"
 
 
 def limit_body(identity: str, scope: str, name: str, epsilon: float, delta: float) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from likeness.privacy.budget import (
     budget_of,
     cap_body,
     check_lattices,
+    check_person,
     check_rooms,
     coarseness_of,
     limit_body,
@@ -82,24 +83,30 @@ class Ledger:
         """Write a lost anchor anew; see :meth:`likeness.privacy.chain.Chain.reanchor`."""
         Chain.reanchor(home, head)
 
-    def declare_identity(self, identity: str, adjacency: Adjacency, epsilon: float, delta: float) -> None:
+    def declare_identity(
+        self, identity: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None = None
+    ) -> None:
         """Record the lifetime cap of an identity the first time it is seen; later the ledger's cap rules.
+
+        Args:
+            person: the column whose values name the people, where they may have several rows; None: a row is a person.
 
         Raises:
             PlanError: the cap is no (ε, δ).
-            BudgetError: the settings ask for another cap or adjacency than the one on record.
+            BudgetError: the settings ask for another cap, adjacency or unit of privacy than the one on record.
         """
         rho_for(epsilon, delta)
         with self._chain.appending() as records:
             budget = budget_of(records, identity)
             if budget is None:
-                append(records, "cap", cap_body(identity, adjacency, epsilon, delta))
+                append(records, "cap", cap_body(identity, adjacency, epsilon, delta, person))
                 return
             if budget.adjacency is not adjacency:
                 raise BudgetError(
                     f"identity '{identity}' is accounted under {budget.adjacency}; a release under {adjacency} cannot "
                     f"be composed with the earlier ones. Set privacy.adjacency: {budget.adjacency}."
                 )
+            check_person(identity, budget.person, person)
             if (budget.cap_epsilon, budget.cap_delta) != (epsilon, delta):
                 raise BudgetError(
                     f"ledger.cap in params.yaml is (epsilon {epsilon:g}, delta {delta:g}), the ledger's cap for "
@@ -116,7 +123,8 @@ class Ledger:
         """
         rho_for(epsilon, delta)
         with self._chain.appending() as records:
-            append(records, "cap", cap_body(identity, _known(records, identity).adjacency, epsilon, delta))
+            known = _known(records, identity)
+            append(records, "cap", cap_body(identity, known.adjacency, epsilon, delta, known.person))
 
     def declare_limits(self, identity: str, limits: Mapping[str, tuple[float, float]]) -> None:
         """Record caps by project, user or month the first time that they are asked for; later the ledger's rule.
@@ -206,6 +214,7 @@ class Ledger:
             budget = budget_of(records, request.identity)
             if budget is None or budget.adjacency is not request.adjacency:
                 raise LedgerError(f"identity '{request.identity}' was not declared under {request.adjacency}")
+            check_person(request.identity, budget.person, None if request.unit is None else request.unit.column)
             asker = Asker.of(request.details)
             open_ = open_queries(records, request)
             asked = [coarseness_of(request.details), *(COARSEST for _ in open_)]

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
+from likeness.bounds import Unit
 from likeness.canonical import sha256_json
 from likeness.errors import PlanError
 from likeness.privacy.adjacency import Adjacency
@@ -40,7 +41,11 @@ class PlannedQuery:
 
 @dataclass(frozen=True)
 class Plan:
-    """Every noise multiplier of a run, from public settings alone."""
+    """Every noise multiplier of a run, from public settings alone.
+
+    ``unit`` is who is protected where a person may have several rows, None where a row is a person. Multipliers do not
+    depend on it: they are noise in units of a sensitivity, and it is the sensitivity that grows with the rows.
+    """
 
     method: str
     identity: str
@@ -49,6 +54,7 @@ class Plan:
     delta: float
     num_records: int | None
     queries: tuple[PlannedQuery, ...]
+    unit: Unit | None = None
 
     @property
     def rho(self) -> float:
@@ -75,12 +81,16 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON value; infinities as text."""
-        return {"format": 1, **{key: _text(value) for key, value in asdict(self).items()}}
+        value = {key: _text(value) for key, value in asdict(self).items()}
+        if self.unit is None:
+            del value["unit"]
+        # A version that knows no units must not read a plan with one.
+        return {"format": 1 if self.unit is None else 2, **value}
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> "Plan":
         """Inverse of :meth:`to_dict`."""
-        if value.get("format") != 1:
+        if value.get("format") != (2 if "unit" in value else 1):
             raise PlanError("plan.json has an unknown format. Run the plan stage again with this version.")
         queries = tuple(PlannedQuery(**{key: _number(item) for key, item in q.items()}) for q in value["queries"])
         return cls(
@@ -91,6 +101,7 @@ class Plan:
             delta=value["delta"],
             num_records=value["num_records"],
             queries=queries,
+            unit=Unit.from_dict(value["unit"]) if "unit" in value else None,
         )
 
 
@@ -103,6 +114,7 @@ def make_plan(
     delta: float,
     adjacency: Adjacency,
     num_records: int | None,
+    unit: Unit | None = None,
 ) -> Plan:
     """Split the ρ of the target by shares.
 
@@ -110,7 +122,8 @@ def make_plan(
     instead, as DP-HP does, is basic composition and wastes budget.
 
     Raises:
-        PlanError: the shares do not sum to 1, the target is impossible, or ``num_records`` contradicts the adjacency.
+        PlanError: the shares do not sum to 1, the target is impossible, or ``num_records`` or ``unit`` contradicts the
+            adjacency.
     """
     names = [share.query for share in shares]
     if len(set(names)) != len(names):
@@ -132,6 +145,11 @@ def make_plan(
             "privacy.num_records must be null when privacy.adjacency is add_remove_one: the number of records is "
             "private there and is estimated from a noisy count."
         )
+    if unit is not None and adjacency is not Adjacency.ADD_REMOVE_ONE:
+        raise PlanError(
+            f"ingest.unit is set, so a person is added or removed with all rows, but privacy.adjacency is {adjacency}. "
+            "Set privacy.adjacency: add_remove_one."
+        )
     total = rho_for(epsilon, delta)
     queries = []
     for share in shares:
@@ -139,7 +157,7 @@ def make_plan(
         multiplier = _rounded_up(1 / math.sqrt(2 * rho)) if math.isfinite(rho) else 0.0
         cost = 1 / (2 * multiplier**2) if multiplier else math.inf
         queries.append(PlannedQuery(share.query, share.stage, share.share, cost, multiplier))
-    plan = Plan(method, identity, adjacency, epsilon, delta, num_records, tuple(queries))
+    plan = Plan(method, identity, adjacency, epsilon, delta, num_records, tuple(queries), unit)
     reached = epsilon_of_rho(plan.rho, delta)
     if plan.private and reached > epsilon:
         raise PlanError(f"the plan reaches epsilon {reached:.9g} at delta {delta:g}, more than the target {epsilon:g}")

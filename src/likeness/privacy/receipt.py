@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from likeness.bounds import Unit
 from likeness.errors import ReleaseError
 
 MECHANISM = "discrete_gaussian"
@@ -31,6 +32,7 @@ class Receipt:
         slot: which deliberate repetition this is.
         key: name of the release in the ledger. ``ledger_id`` and ``ledger_seq``: the entry that paid for it.
         plan: digest of the plan.
+        unit: who is protected with up to how many rows, where a person may have several; None: a row is a person.
     """
 
     query: str
@@ -56,6 +58,7 @@ class Receipt:
     ledger_id: str
     ledger_seq: int
     format: int = 1
+    unit: Unit | None = None
 
     @property
     def private(self) -> bool:
@@ -66,6 +69,8 @@ class Receipt:
         """A JSON value."""
         value = asdict(self)
         value["rho"] = self.rho if self.private else "inf"
+        if self.unit is None:
+            del value["unit"]  # as receipts were before there were units
         return value
 
     @classmethod
@@ -76,6 +81,7 @@ class Receipt:
             ReleaseError: fields are missing or unknown, or the format is newer than this version.
         """
         known = {field.name for field in fields(cls)}
-        if set(value) != known or value.get("format") != 1:
+        if set(value) | {"unit"} != known or value.get("format") != 1:
             raise ReleaseError(f"{where}: the receipt does not have the fields of format 1; it was not written by us")
-        return cls(**{**value, "rho": float(value["rho"])})
+        unit = Unit.from_dict(value["unit"]) if "unit" in value else None
+        return cls(**{**value, "rho": float(value["rho"]), "unit": unit})

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from likeness.bounds import Unit
 from likeness.errors import BudgetError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.budget import RELATIVE_TOLERANCE
@@ -24,6 +25,7 @@ class Reservation:
         rho: its cost. others: names and costs of the plan's other queries: what of them is not yet on record must fit
             as well, so that a run that cannot finish does not start.
         details: what else an auditor wants to read, public facts only.
+        unit: who is protected where a person may have several rows; None: a row is a person.
     """
 
     key: str
@@ -36,6 +38,7 @@ class Reservation:
     slot: str
     encoding: str
     details: dict[str, Any]
+    unit: Unit | None = None
 
 
 def base_slot(slot: str) -> str:
@@ -58,14 +61,15 @@ def check_owner(records: list[Record], request: Reservation) -> None:
 def open_queries(records: list[Record], request: Reservation) -> list[float]:
     """Costs of what the plan of a request asks besides, and these rows have not answered at that cost."""
     gone = {record.body["key"] for record in records if record.kind == "lost"}
+    unit = None if request.unit is None else request.unit.to_dict()
     paid: dict[str, list[float]] = {}
     for record in records:
         body = record.body
         if (
             record.kind == "reserve"
             and body["key"] not in gone
-            and (body["identity"], body["digest"], base_slot(body["slot"]), body["encoding"])
-            == (request.identity, request.digest, base_slot(request.slot), request.encoding)
+            and (body["identity"], body["digest"], base_slot(body["slot"]), body["encoding"], body.get("unit"))
+            == (request.identity, request.digest, base_slot(request.slot), request.encoding, unit)
         ):
             paid.setdefault(str(body.get("query")), []).append(float(body["rho"]))
     # A query of the plan is paid if these rows answered one of its name at its cost: another method may have asked it.

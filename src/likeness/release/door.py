@@ -1,8 +1,9 @@
 r"""The door. Private rows pass it once, as a noisy sum.
 
 Guarantee. Let f be the integer sum of :func:`likeness.release.lattice_sum.lattice_sum`, and Δ its L2 sensitivity under
-the plan's adjacency, computed from nothing but the bounds that the sum enforces on integers
-(:func:`likeness.privacy.adjacency.lattice_sensitivity_squared`). The released value f(table) + N_ℤ(0, σ²)^dimension
+the plan's adjacency, computed from nothing but the bounds that the sum enforces on integers and, where a person may
+have several rows, the most of them, which the door counts (:func:`_counted`); see
+:func:`likeness.privacy.adjacency.lattice_sensitivity_squared`. The released value f(table) + N_ℤ(0, σ²)^dimension
 satisfies :math:`\rho = \Delta^2 / (2 \sigma^2)` zero-concentrated differential privacy (Canonne, Kamath and Steinke
 2020, Theorem 14), and it is a Gaussian mechanism up to what :mod:`likeness.privacy.fineness` proves of its lattice. Its
 cost is in the ledger before a row is read.
@@ -16,8 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from likeness.bounds import Unit
 from likeness.canonical import sha256_bytes, sha256_json
-from likeness.errors import DataError, LedgerError, PlanError
+from likeness.errors import DataError, LedgerError, PlanError, ReleaseError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.anchor import sync_folder, write_durably
 from likeness.privacy.fineness import check_fine
@@ -55,7 +59,9 @@ def release(
         the bytes of the released file, receipt inside; see :func:`likeness.release.released.from_bytes`.
 
     Raises:
-        PlanError: the plan belongs to other people, or its noise is too coarse on the lattice.
+        PlanError: the plan belongs to other people, or to people with another number of rows; or its noise is too
+            coarse on the lattice.
+        DataError: a person has more rows than the sensitivity counts, or the public number of records is wrong.
         BudgetError: over the lifetime cap; nothing was read.
         LedgerError: the ledger is damaged, or released bytes were lost.
     """
@@ -63,7 +69,11 @@ def release(
         raise PlanError(
             f"the plan is for '{plan.identity}', the rows belong to '{dataset.identity}'. Run: dvc repro plan"
         )
-    sensitivity_squared, scale = query.sensitivity_squared(plan.adjacency), noise_scale(query, plan)
+    if plan.unit != dataset.unit:
+        raise PlanError(
+            f"the plan protects {_who(plan.unit)}, the rows were prepared for {_who(dataset.unit)}. Run: dvc repro"
+        )
+    sensitivity_squared, scale = query.sensitivity_squared(plan.adjacency, plan.unit), noise_scale(query, plan)
     dataset = current_draw(query, plan, dataset, ledger.lost())
     if plan.private:
         check_fine(query.name, query.dimension, scale)
@@ -89,6 +99,7 @@ def release(
                 slot=dataset.slot,
                 encoding=dataset.encoding,
                 details=details,
+                unit=plan.unit,
             )
         )
         receipt = Receipt(
@@ -114,6 +125,7 @@ def release(
             key=key,
             ledger_id=ledger.id,
             ledger_seq=reserved.seq,
+            unit=plan.unit,
         )
         data = to_bytes(_draw(query, plan, scale, read, receipt))
         if ledger.keeps_bytes:
@@ -130,7 +142,8 @@ def noise_scale(query: Query, plan: Plan) -> float:
     Raises:
         PlanError: the plan contradicts itself.
     """
-    scale = math.sqrt(query.sensitivity_squared(plan.adjacency)) * plan.query(query.name).noise_multiplier * _ROUND_UP
+    sensitivity = math.sqrt(query.sensitivity_squared(plan.adjacency, plan.unit))
+    scale = sensitivity * plan.query(query.name).noise_multiplier * _ROUND_UP
     if plan.private is not (scale > 0):
         raise PlanError("plan.json contradicts itself: noise and target do not agree. Run: dvc repro plan")
     return scale
@@ -157,16 +170,50 @@ def _draw(query: Query, plan: Plan, scale: float, read: Callable[[], Iterable[Re
 
 
 def _counted(records: Iterable[Records], plan: Plan) -> Iterable[Records]:
-    """Pass rows on; where their number is public, insist on it."""
-    count = 0
+    """Pass rows on; insist on what the guarantee takes for granted of them.
+
+    That is their number where it is public, and that nobody has more rows than the plan says: whoever reads the rows
+    tells whose they are, and here they are counted, so that a table that was prepared under another bound is refused
+    before anything of it is released. Memory: eight bytes a person.
+    """
+    count, rows = 0, np.zeros(0, dtype=np.int64)
     for chunk in records:
         count += len(chunk.x)
+        rows = _rows_of_each(rows, chunk, plan)
         yield chunk
     if plan.adjacency is Adjacency.REPLACE_ONE and count != plan.num_records:
         raise DataError(
             f"privacy.num_records is {plan.num_records}, the training table has {count} rows. Under replace_one the "
             "number of records is public and must be right; correct params.yaml."
         )
+
+
+def _rows_of_each(rows: np.ndarray, chunk: Records, plan: Plan) -> np.ndarray:
+    """Add a chunk to the rows of each person.
+
+    Raises:
+        ReleaseError: it does not tell whose rows they are, or does where a row is a person.
+        DataError: somebody has too many.
+    """
+    if plan.unit is None:
+        if chunk.people is not None:
+            raise ReleaseError("the rows are of people who may have several, the plan is not. Run: dvc repro")
+        return rows
+    people = chunk.people
+    if people is None or people.shape != (len(chunk.x),) or people.dtype != np.int64 or (people < 0).any():
+        raise ReleaseError("the rows do not tell whose they are, one number of int64 a row. Run: dvc repro")
+    found = np.bincount(people, minlength=len(rows))
+    found[: len(rows)] += rows
+    if (found > plan.unit.max_rows).any():
+        raise DataError(
+            f"somebody has more training rows than ingest.unit.max_rows, {plan.unit.max_rows}: the table was prepared "
+            "otherwise. Nothing was released. Run: dvc repro --force ingest"
+        )
+    return found
+
+
+def _who(unit: Unit | None) -> str:
+    return "single rows" if unit is None else f"people by '{unit.column}' with at most {unit.max_rows} rows"
 
 
 def _discard_uncommitted(ledger: Ledger, key: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from likeness.bounds import Part
+from likeness.bounds import Part, Unit, rows_per_unit
 from likeness.features import FeatureMap
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.release.terms import EachRecord, Terms
@@ -53,10 +53,14 @@ class Query:
         norm_squared = sum(part.norm_bound_squared for part in self.parts)
         return _NORM_BITS - max(0, math.ceil(math.log2(norm_squared) / 2))
 
-    def sensitivity_squared(self, adjacency: Adjacency) -> int:
-        """Squared L2 sensitivity of the integer sum, exact; see :func:`lattice_sensitivity_squared`."""
+    def sensitivity_squared(self, adjacency: Adjacency, unit: Unit | None = None) -> int:
+        """Squared L2 sensitivity of the integer sum, exact; see :func:`lattice_sensitivity_squared`.
+
+        Args:
+            unit: the people where they may have several rows; None: a row is a person.
+        """
         change = self.terms.change(adjacency)
-        return lattice_sensitivity_squared(self.parts, self.lattice_bits, change, self.num_groups)
+        return lattice_sensitivity_squared(self.parts, self.lattice_bits, change, self.num_groups, rows_per_unit(unit))
 
     def spec(self) -> dict[str, Any]:
         """Public specification of feature and terms."""

@@ -1,8 +1,10 @@
 """What makes a release what it is: the content of its key in the ledger."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from likeness.bounds import Unit
 from likeness.privacy.receipt import MECHANISM
 from likeness.release.query import Query
 
@@ -18,16 +20,21 @@ class Dataset:
         identity: name of the people. digest: keyed hash of the typed training rows.
         slot: a deliberate second release of the same request has another slot.
         encoding: digest of the public rules that turn typed rows into the vectors that feature maps see.
+        unit: for whom the rows were bounded, where a person may have several; None: a row is a person.
     """
 
     identity: str
     digest: str
     slot: str = "1"
     encoding: str = ""
+    unit: Unit | None = None
 
 
 def request_of(query: Query, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
-    """Everything that shapes the released values; its digest is the key. A noise scale of 0 is no privacy."""
+    """Everything that shapes the released values; its digest is the key. A noise scale of 0 is no privacy.
+
+    ``unit`` is in it only where a person may have several rows: other keys are what they were before there were units.
+    """
     return {
         "mechanism": MECHANISM if noise_scale > 0 else "none",
         "mechanism_version": MECHANISM_VERSION,
@@ -41,7 +48,17 @@ def request_of(query: Query, adjacency: str, noise_scale: float, dataset: Datase
         "adjacency": adjacency,
         "lattice_bits": query.lattice_bits,
         "noise_scale": noise_scale,
+        **({} if dataset.unit is None else {"unit": dataset.unit.to_dict()}),
     }
+
+
+def request_in(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The request that a ledger's entry tells of, for whoever recomputes its key.
+
+    Raises:
+        KeyError: the entry tells of none.
+    """
+    return {key: entry[key] for key in REQUEST_KEYS} | ({"unit": entry["unit"]} if "unit" in entry else {})
 
 
 REQUEST_KEYS = (
@@ -58,4 +75,4 @@ REQUEST_KEYS = (
     "lattice_bits",
     "noise_scale",
 )
-"""The keys of :func:`request_of`, for whoever recomputes a release's key from the ledger's entry."""
+"""The keys of every :func:`request_of`."""

@@ -18,17 +18,23 @@ class Records:
     Attributes:
         x: encoded features, shape (n, d), float64, in the unit cube.
         labels: class of each row, shape (n,), int64.
+        people: whose row each is, shape (n,), int64, numbers from 0 on; None where a row is a person.
     """
 
     x: np.ndarray
     labels: np.ndarray
+    people: np.ndarray | None = None
 
 
 class Terms(Protocol):
     """Turns a stream of records into a stream of terms."""
 
     def change(self, adjacency: Adjacency) -> TermChange:
-        """What one record can do to the terms under this adjacency."""
+        """What one record can do to the terms of any table under this adjacency.
+
+        A person of several rows is so many changes, one after the other: see
+        :func:`likeness.privacy.adjacency.lattice_sensitivity_squared`.
+        """
         ...
 
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
@@ -73,7 +79,8 @@ class BucketPairs:
     two mixtures with the same weights is at most the largest of the parts; van Erven and Harremoës 2014; for Gaussian
     differential privacy see :mod:`likeness.privacy.fineness`). Adding or
     removing a record touches its own bucket only, whose pair appears, disappears, or becomes another pair.
-    The dice are never stored: their number is the number of records.
+    The dice are never stored: their number is the number of records. A person's rows throw a die each; every one of
+    them that is added or removed touches one bucket, and two of them may meet in one.
 
     Attributes:
         num_buckets: power of two; the largest number of pairs. Public.

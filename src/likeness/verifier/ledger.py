@@ -9,7 +9,7 @@ from likeness.data.schema import Schema
 from likeness.privacy.budget import coarseness_of
 from likeness.privacy.calibration import epsilon_of_rho
 from likeness.privacy.fineness import ALLOWANCE
-from likeness.release.request import REQUEST_KEYS
+from likeness.release.request import request_in
 from likeness.verifier.files import Bundle
 from likeness.verifier.verdict import require
 
@@ -47,11 +47,13 @@ def entries(bundle: Bundle) -> str:
         require(commit["body"]["sha256"] == sha256_bytes((bundle.folder / name).read_bytes()), f"{name}: other bytes")
         require(math.isclose(entry["body"]["rho"], receipt.rho, rel_tol=_EXACT), f"{name}: another cost")
         require(
-            sha256_json({key: entry["body"][key] for key in REQUEST_KEYS}) == receipt.key,
+            sha256_json(request_in(entry["body"])) == receipt.key,
             f"{name}: another request",
         )
         same = all(entry["body"][key] == getattr(receipt, key) for key in ("identity", "digest", "slot", "adjacency"))
         require(same and entry["body"]["feature"] == dict(receipt.feature), f"{name}: reserved for something else")
+        unit = None if receipt.unit is None else receipt.unit.to_dict()
+        require(entry["body"].get("unit") == unit, f"{name}: reserved for another number of rows a person")
         require(entry["body"]["encoding"] == encoding, f"{name}: released for another schema than {names.SCHEMA}")
     spent = math.fsum(
         float(r["body"]["rho"]) for r in reserved.values() if r["body"]["identity"] == privacy["identity"]
@@ -66,6 +68,8 @@ def entries(bundle: Bundle) -> str:
     cap = [r["body"] for r in records if r["kind"] == "cap" and r["body"]["identity"] == privacy["identity"]][-1]
     told_cap = {"epsilon": float(lifetime["cap_epsilon"]), "delta": float(lifetime["cap_delta"])}
     require(all(float(cap[key]) == told_cap[key] for key in told_cap), "another lifetime cap than the ledger's")
+    people = {None if one.receipt.unit is None else one.receipt.unit.column for one in bundle.released().values()}
+    require(people == {cap.get("person")}, "the ledger's unit of privacy is not that of the releases")
     epsilon = epsilon_of_rho(spent, told_cap["delta"])
     require(math.isclose(epsilon, float(lifetime["spent_epsilon"]), rel_tol=_CLOSE), "another lifetime epsilon")
     return f"{len(bundle.released())} releases entered; lifetime rho of these people {spent:.6g}"

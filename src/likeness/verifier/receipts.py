@@ -11,6 +11,7 @@ from likeness.privacy.fineness import ALLOWANCE, COARSEST, coarseness
 from likeness.privacy.receipt import MECHANISM, Receipt
 from likeness.release.query import Query
 from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Terms
+from likeness.statement import protected
 from likeness.verifier.files import Bundle
 from likeness.verifier.verdict import Untestable, Wrong, require
 
@@ -23,7 +24,7 @@ def sensitivity(bundle: Bundle) -> str:
     """Every receipt's sensitivity, noise and cost, from the map's specification and the adjacency."""
     for name, released in bundle.released().items():
         receipt, query = released.receipt, query_again(released.receipt)
-        squared = query.sensitivity_squared(Adjacency(receipt.adjacency))
+        squared = query.sensitivity_squared(Adjacency(receipt.adjacency), receipt.unit)
         own = {
             "lattice_bits": (query.lattice_bits, receipt.lattice_bits),
             "dimension": (query.dimension, receipt.dimension),
@@ -100,6 +101,10 @@ def account(bundle: Bundle) -> str:
             require(told[field] == value, f"{receipt.query}: {field} is not that of the receipt")
         for field in ("identity", "adjacency"):
             require(privacy[field] == getattr(receipt, field), f"{receipt.query}: another {field}")
+        unit = None if receipt.unit is None else receipt.unit.to_dict()
+        require(privacy.get("rows_of_a_person") == unit, f"{receipt.query}: another number of rows a person")
+        words = protected(receipt.unit, "")
+        require(privacy["unit"].endswith(words), f"{receipt.query}: the account says otherwise who is protected")
     require(len({one.receipt.digest for one in released.values()}) == 1, "releases of different rows")
     require(math.isclose(privacy["total"]["rho"], rho, rel_tol=_EXACT), "the total rho is not the receipts' sum")
     plan = bundle.json(names.PLAN_FILE)

@@ -1,0 +1,106 @@
+"""One whole person, through ingestion, encoding and every query of every method: the sums move as far as is declared.
+
+The chain is the one of a run: typed rows with their people are split and bounded, encoded, and summed exactly.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_every_method import SCHEMA, SMALL, context, small
+
+from likeness.bounds import Unit
+from likeness.data.encoding import Encoder
+from likeness.errors import PlanError
+from likeness.params import Params, Split, load_params
+from likeness.privacy.adjacency import Adjacency
+from likeness.release.lattice_sum import lattice_sum
+from likeness.release.query import Query
+from likeness.release.terms import BucketPairs, Records
+from likeness.rows import PERSON, SPLIT, used_rows
+
+ADD = Adjacency.ADD_REMOVE_ONE
+UNIT = Unit("pid", 3)
+
+
+@pytest.fixture(scope="module")
+def params() -> Params:
+    shipped = load_params(Path(__file__).parents[2] / "params.yaml")
+    ingest = replace(shipped.ingest, unit=UNIT, split=Split(test_fraction=0.2))
+    return replace(shipped, privacy=replace(shipped.privacy, unit="one person"), ingest=ingest)
+
+
+def table(equal: bool) -> tuple[pd.DataFrame, "pd.Series[str]"]:
+    """120 visits of 40 people in random order, and seven of one more, all of them equal or all different."""
+    generator = np.random.default_rng(1)
+    count = 120
+    own = pd.DataFrame(
+        {
+            "a": generator.random(count + 7),
+            "b": pd.array(generator.integers(0, 10, count + 7), dtype="Int64"),
+            "c": generator.choice(["u", "v", "w"], count + 7),
+            "y": generator.choice(["no", "yes"], count + 7),
+        }
+    )
+    people = [f"p{n % 40}" for n in range(count)] + ["x"] * 7
+    if equal:
+        own = own.iloc[[*range(count), *[count] * 7]]
+    order = generator.permutation(count + 7)
+    own = own.iloc[order].reset_index(drop=True)
+    for column in SCHEMA.columns:
+        if column.is_categorical:
+            own[column.name] = own[column.name].astype(pd.CategoricalDtype(list(column.categories)))
+    own["a"] = own["a"].astype(float)
+    return own, pd.Series([people[place] for place in order], dtype="str")
+
+
+def training(params: Params, rows: pd.DataFrame, people: "pd.Series[str]") -> Records:
+    """The training rows as the door sees them."""
+    used = used_rows(params, SCHEMA, rows, None, people)
+    own = used[used[SPLIT] == "train"]
+    encoder = Encoder(SCHEMA)
+    codes = encoder.encode(own)
+    return Records(encoder.expand(codes), encoder.labels(codes), own[PERSON].to_numpy())
+
+
+def total(query: Query, records: Records) -> np.ndarray:
+    """The exact sum. Every record keeps its secret die in both tables: by content, and by copy of equal ones."""
+    if isinstance(query.terms, BucketPairs):
+        seen: Counter[bytes] = Counter()
+        dice = []
+        for row in records.x:
+            seen[row.tobytes()] += 1
+            dice.append(sha256(row.tobytes() + bytes([seen[row.tobytes()]])).digest()[:8])
+        thrown = np.frombuffer(b"".join(dice), dtype="<u8")
+        query = replace(query, terms=BucketPairs(16, lambda count: thrown))
+    return lattice_sum(query, iter([records])).astype(object)
+
+
+@pytest.mark.parametrize("equal", [True, False], ids=["equal", "different"])
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_a_person_moves_every_sum_no_farther_than_declared(params: Params, name: str, equal: bool) -> None:
+    rows, people = table(equal)
+    stays = (people != "x").to_numpy()
+    whole = training(params, rows, people)
+    without = training(params, rows[stays].reset_index(drop=True), people[stays].reset_index(drop=True))
+    assert len(whole.x) - len(without.x) == UNIT.max_rows  # seven rows, of which three are used
+    farther = []
+    for query in small(name).foreseen_queries(context(ADD)):
+        one, several = query.sensitivity_squared(ADD), query.sensitivity_squared(ADD, UNIT)
+        assert several == UNIT.max_rows**2 * one
+        distance = int(((total(query, whole) - total(query, without)) ** 2).sum())
+        assert distance <= several, query.name
+        farther.append(distance > one)
+    if equal:
+        assert all(farther[:1])  # three equal rows move the class counts by three: the sensitivity of one would not do
+
+
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_no_query_of_several_rows_is_answered_under_replacement(name: str) -> None:
+    for query in small(name).foreseen_queries(context(Adjacency.REPLACE_ONE)):
+        with pytest.raises(PlanError, match="under add_remove_one only"):
+            query.sensitivity_squared(Adjacency.REPLACE_ONE, UNIT)

@@ -1,0 +1,245 @@
+"""Databases as sources: the rules of a file, no order of rows, read only, and no private value in any message."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from sqlalchemy import create_engine
+from typer.testing import CliRunner
+
+from likeness.artifacts import source_digest
+from likeness.cli import app
+from likeness.data.databases import Database
+from likeness.data.digests import typed_digest
+from likeness.data.schema import Schema
+from likeness.data.sources import read_people
+from likeness.errors import DataError, LikenessError, ParamsError
+from likeness.own.faults import examine
+from likeness.params import Ingest, Params, load_params
+from likeness.rows import source_rows
+
+ROOT = Path(__file__).parents[2]
+SECRET = "8675309"  # stands for a private value: it must never be in a message
+KEY = b"k" * 32
+SCHEMA = Schema.from_dict(
+    {
+        "name": "visits",
+        "source": "made up",
+        "task": "none",
+        "columns": {
+            "a": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
+            "x": {"kind": "numeric", "lower": 0, "upper": 1},
+            "c": {"kind": "categorical", "categories": ["u", "v"]},
+            "seen": {"kind": "date", "lower": "2000-01-01", "upper": "2030-01-01"},
+        },
+    },
+    "visits.yaml",
+)
+
+
+def visits(count: int = 300) -> pd.DataFrame:
+    generator = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "pid": [f"p{n}" for n in generator.integers(0, 90, count)],
+            "part": generator.choice(["train", "test"], count),
+            "a": pd.array(generator.integers(0, 4, count), dtype="Int64"),
+            "x": generator.random(count).round(3),
+            "c": generator.choice(["u", "v"], count),
+            "seen": [f"2020-01-{day:02d}" for day in generator.integers(1, 29, count)],
+        }
+    ).mask(lambda table: (table.columns == "a") & (generator.random((count, 1)) < 0.1))
+
+
+def sqlite(path: Path, table: pd.DataFrame, order: "np.ndarray | None" = None) -> Database:
+    with closing(sqlite3.connect(path)) as connection:
+        table.iloc[np.arange(len(table)) if order is None else order].to_sql("visits", connection, index=False)
+    return Database(f"sqlite:///{path}", "visits")
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
+    """Chunks of a few rows, so that there are many."""
+    monkeypatch.setattr("likeness.data.databases._ROWS", 64)
+    return sqlite(tmp_path / "people.db", visits())
+
+
+def test_the_same_rows_as_from_a_file_in_an_order_of_their_own(database: Database, tmp_path: Path) -> None:
+    visits().to_csv(tmp_path / "t.csv", index=False)
+    expected, parts, people = read_people(tmp_path / "t.csv", SCHEMA, "part", "pid")
+    table, split, owners = database.read(SCHEMA, "part", "pid")
+    both = [
+        own.assign(part=part.to_numpy(), pid=pid.to_numpy()).astype("str").value_counts().sort_index()
+        for own, part, pid in [(expected, parts, people), (table, split, owners)]
+    ]
+    pd.testing.assert_series_equal(*both)
+    assert table.dtypes.tolist() == expected.dtypes.tolist()
+    asked = Database(database.url, "SELECT c, x, a, seen FROM visits")
+    plain, nobody, unknown = asked.read(SCHEMA)
+    assert len(plain) == 300 and nobody is None and unknown is None
+
+
+def test_the_order_of_rows_makes_no_other_digest_and_a_change_does(database: Database, tmp_path: Path) -> None:
+    shuffled = sqlite(tmp_path / "other.db", visits(), np.random.default_rng(1).permutation(300))
+    changed = sqlite(tmp_path / "changed.db", visits().replace({"pid": {"p1": "p2"}}))
+    fewer = sqlite(tmp_path / "fewer.db", visits(299))
+    digests = [typed_digest(own.read(SCHEMA, "part", "pid")[0], SCHEMA, KEY) for own in (database, shuffled)]
+    assert digests[0] == digests[1]
+    prints = [own.fingerprint(KEY) for own in (database, shuffled, changed, fewer)]
+    assert prints[0] == prints[1] and len(set(prints)) == 3
+    assert database.fingerprint(b"j" * 32) != prints[0]
+    assert Database(database.url, "SELECT a AS b FROM visits").fingerprint(KEY) != Database(
+        database.url, "SELECT a FROM visits"
+    ).fingerprint(KEY)
+
+
+def test_an_empty_answer_is_an_empty_table(database: Database) -> None:
+    table, split, people = Database(database.url, "SELECT * FROM visits WHERE x > 2").read(SCHEMA, "part", "pid")
+    assert (len(table), len(split), len(people)) == (0, 0, 0)
+    assert list(table.columns) == list(SCHEMA.names)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("nowhere", "refuses ingest.query"),
+        ("SELECT a FROM visits", "column 'x' is missing. ingest.query must give: a, x, c, seen"),
+        ("SELECT *, a FROM visits", "column 'a' is given twice"),
+        ("SELECT a, x, '8675309' AS c, seen FROM visits", "'c' has a value that is not among its public"),
+        ("SELECT a, '8675309!' AS x, c, seen FROM visits", "'x' has a value that is not a number"),
+        ("SELECT a, NULL AS x, c, seen FROM visits", "'x' has a missing value"),
+        ("SELECT CASE WHEN x < .5 THEN 1 ELSE '8675309' END AS a, x, c, seen FROM visits", "'a' mixes values"),
+        ("SELECT CAST(X'FF38363735333039' AS TEXT) AS a, x, c, seen FROM visits", "or a row of its answer"),
+        ("SELECT X'FF38363735333039' AS c, a, x, seen FROM visits", "'c' mixes|not UTF-8|not among"),
+        ("DELETE FROM visits", "refuses ingest.query"),
+        ("WITH t AS (SELECT 1) DELETE FROM visits RETURNING a, x, c, seen", "refuses ingest.query"),
+    ],
+    ids=["table", "column", "twice", "category", "number", "null", "mixed", "text", "bytes", "delete", "returning"],
+)
+def test_what_does_not_fit_is_refused_without_a_value(database: Database, query: str, message: str) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        Database(database.url, query).read(SCHEMA)
+    assert "people.db" in str(caught.value) and caught.value.__context__ is None
+    assert SECRET not in str(caught.value)
+    assert len(database.read(SCHEMA)[0]) == 300  # and nothing was written
+
+
+def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"absent\.db: no such file"):
+        Database(f"sqlite:///{tmp_path}/absent.db", "visits").read(SCHEMA)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "text.db").write_text(SECRET * 400)
+    with pytest.raises(DataError, match=r"text\.db: the database refuses ingest\.query") as caught:
+        Database(f"sqlite:///{tmp_path}/text.db", "visits").fingerprint(KEY)
+    assert SECRET not in str(caught.value)
+
+
+PASSWORD = "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("source", "query", "message"),
+    [
+        (f"postgresql+psycopg://me:{PASSWORD}@host/db", "t", "must not hold a password"),
+        (f"postgresql+psycopg://host/db?password={PASSWORD}", "t", "must not hold a password"),
+        ("mysql://host/db", "t", "must be a file, sqlite:///"),
+        ("postgresql://host/db", "t", "must be a file, sqlite:///"),
+        ("sqlite://", "t", "must be a file, sqlite:///"),
+        ("sqlite:///a.db?mode=rwc", "t", "must be a file, sqlite:///"),
+        ("sqlite:///a.db", None, "ingest.query must be the name of a table, or one SELECT"),
+        ("sqlite:///a.db", "DROP TABLE t", "ingest.query must be the name of a table, or one SELECT"),
+        ("sqlite:///a.db", "SELECT 1; DELETE FROM t", "without a semicolon"),
+        ("a.csv", "t", "ingest.query is for a database"),
+    ],
+    ids=["password", "hidden", "mysql", "driver", "memory", "options", "no query", "drop", "two", "file"],
+)
+def test_settings_hold_no_password_and_ask_one_question(source: str, query: str | None, message: str) -> None:
+    with pytest.raises(ParamsError, match=message) as caught:
+        Ingest(source, "s.yaml", query=query)
+    assert PASSWORD not in str(caught.value)
+
+
+def project(database: Database, folder: Path, **privacy: Any) -> Params:
+    """A folder of its own whose params.yaml asks the database."""
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["privacy"] |= {"identity": "visitors", **privacy}
+    content["ingest"] |= {"source": database.url, "query": "visits", "schema": "schema.yaml"}
+    content["ingest"]["split"] = {"column": "part"}
+    (folder / "params.yaml").write_text(yaml.safe_dump(content))
+    (folder / "schema.yaml").write_text(yaml.safe_dump(SCHEMA.to_dict(), sort_keys=False))
+    return load_params(folder / "params.yaml")
+
+
+def test_stages_read_it_and_places_that_do_not_exist_are_refused(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    params = project(database, tmp_path)
+    table, split, people = source_rows(params, SCHEMA)
+    assert len(table) == 300 and set(split) == {"train", "test"} and people is None
+    assert source_digest(params, KEY) == database.fingerprint(KEY)
+    assert examine().faults == ()
+    (tmp_path / "schema.yaml").write_text((tmp_path / "schema.yaml").read_text().replace("name: seen", "name: saw"))
+    assert [fault.file for fault in examine().faults] == ["people.db"]
+    with pytest.raises(ParamsError, match="rows have no places"):
+        project(database, tmp_path, adjacency="replace_one", num_records=10)
+
+
+def test_init_drafts_a_schema_from_a_database(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
+    words = ["init", database.url, "--query", "SELECT * FROM visits", "--person", "pid", "--name", "mine"]
+    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    content = yaml.safe_load((tmp_path / "params.yaml").read_text())
+    assert (content["ingest"]["source"], content["ingest"]["query"]) == (database.url, "SELECT * FROM visits")
+    assert content["ingest"]["unit"] == {"column": "pid", "max_rows": None}
+    assert content["privacy"]["unit"] == "one person"
+    columns = yaml.safe_load((tmp_path / "data/schema/mine.yaml").read_text())["columns"]
+    kinds = {"pid": "drop", "part": "categorical", "a": "integer", "x": "numeric", "c": "categorical", "seen": "date"}
+    assert {name: column["kind"] for name, column in columns.items()} == kinds
+    assert "p1" not in json.dumps(columns).replace("pid", "")
+    told = [fault.text for fault in examine().faults]
+    assert any(text.startswith("ingest.unit.max_rows is an open question") for text in told)
+    with pytest.raises(LikenessError, match="must be the name of a table"):
+        CliRunner().invoke(app, ["init", database.url, "--name", "other"], catch_exceptions=False)
+
+
+def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path) -> None:
+    import sys
+
+    sys.path.insert(0, str(ROOT / "tests/privacy"))
+    try:
+        from postgres import server
+    finally:
+        sys.path.remove(str(ROOT / "tests/privacy"))
+    with server() as folder:
+        url = f"postgresql+psycopg://owner@/postgres?host={folder}"
+        engine = create_engine(url)
+        visits().to_sql("visits", engine, index=False)
+        with engine.begin() as connection:
+            connection.exec_driver_sql("CREATE SEQUENCE counter")
+        engine.dispose()
+        database = Database(url, "SELECT a, x, c, seen, part, pid FROM visits WHERE c LIKE '%' AND x::text <> ':x'")
+        own, other = (each.read(SCHEMA, "part", "pid") for each in (database, sqlite(tmp_path / "t.db", visits())))
+        for one, another in zip(own, other, strict=True):
+            assert one.equals(another)
+        query = "WITH gone AS (DELETE FROM visits RETURNING *) SELECT * FROM gone"
+        for words in (
+            query,
+            "SELECT nextval('counter') AS a, x, c, seen FROM visits",
+            "SELECT CAST('8675309x' AS integer) AS a FROM visits",
+        ):
+            with pytest.raises(DataError, match=r"refuses ingest\.query") as caught:
+                Database(url, words).read(SCHEMA)
+            assert SECRET not in str(caught.value)
+        assert len(database.columns()) == 6
+    with pytest.raises(DataError, match="postgres: cannot be reached: "):
+        database.columns()

@@ -1,0 +1,147 @@
+"""People with several rows: what is used of a person depends on that person alone."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from likeness.data.people import bounded, numbered, people_of, split_by_person
+from likeness.data.schema import Schema
+from likeness.data.sources import read_frame_people, read_people
+from likeness.errors import DataError
+
+SECRET = "8675309"  # stands for a private value: it must never be in a message
+SCHEMA = Schema.from_dict(
+    {
+        "name": "visits",
+        "source": "made up",
+        "task": "none",
+        "columns": {
+            "a": {"kind": "integer", "lower": 0, "upper": 9},
+            "c": {"kind": "categorical", "categories": ["u", "v"]},
+        },
+    },
+    "visits.yaml",
+)
+Row = tuple[str, int, str, str]  # person, a, c, part
+
+rows = st.lists(
+    st.tuples(
+        st.sampled_from(["p1", "p2", "p3", "p4"]),
+        st.integers(0, 3),
+        st.sampled_from(["u", "v"]),
+        st.sampled_from(["train", "test"]),
+    ),
+    max_size=40,
+)
+
+
+def kept(table: list[Row], most: int) -> list[Row]:
+    """The rows that are used, in order."""
+    frame = pd.DataFrame(table, columns=["p", "a", "c", "part"])
+    typed = pd.DataFrame({"a": frame["a"].astype("int64"), "c": frame["c"].astype(pd.CategoricalDtype(["u", "v"]))})
+    mask = bounded(typed, SCHEMA, frame["p"].astype("str"), frame["part"].to_numpy(dtype=str), most)
+    return [row for row, used in zip(table, mask, strict=True) if used]
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows, st.integers(1, 4), st.sampled_from(["p1", "p2"]), st.randoms(use_true_random=False))
+def test_a_whole_person_more_or_less_moves_no_other_row_and_so_many_at_most(table, most, person, random) -> None:
+    others = [row for row in table if row[0] != person]
+    used = kept(table, most)
+    assert [row for row in used if row[0] != person] == kept(others, most)
+    for part in ("train", "test"):
+        own = Counter(row for row in table if row[0] == person and row[3] == part)
+        assert sum(row[0] == person and row[3] == part for row in used) == min(most, own.total())
+    shuffled = list(table)
+    random.shuffle(shuffled)
+    assert Counter(kept(shuffled, most)) == Counter(used)  # nor does the order of rows matter
+
+
+def test_every_row_of_a_person_has_the_same_chance() -> None:
+    """A person has eight equal rows and two others; of 4,000 such people two of ten rows are used.
+
+    The number of people who keep the rare value is binomial (1 - 8·7 / (10·9) = 17/45); two-sided false alarm 1e-9.
+    """
+    count = 4_000
+    table = [(f"person {n}", value, "u", "train") for n in range(count) for value in [1] * 8 + [7] * 2]
+    used = kept(table, 2)
+    assert len(used) == 2 * count
+    rare = len({row[0] for row in used if row[1] == 7})
+    low, high = binom.ppf([5e-10, 1 - 5e-10], count, 17 / 45)
+    assert low <= rare <= high
+
+
+def test_all_rows_of_a_person_are_on_one_side_whoever_else_is_there() -> None:
+    """Of 5,000 people a fifth is held out: binomial, two-sided false alarm 1e-9."""
+    people = pd.Series([f"person {n % 5_000}" for n in np.random.default_rng(0).permutation(15_000)])
+    parts = split_by_person(people, 0.2, seed=3)
+    sides = pd.Series(parts).groupby(people.to_numpy()).nunique()
+    assert (sides == 1).all()
+    low, high = binom.ppf([5e-10, 1 - 5e-10], 5_000, 0.2)
+    assert low <= people[parts == "test"].nunique() <= high
+    some = people[people != "person 17"]
+    assert (split_by_person(some, 0.2, seed=3) == parts[(people != "person 17").to_numpy()]).all()
+    assert (split_by_person(people, 0.2, seed=4) != parts).any()
+
+
+def test_numbers_stand_for_names() -> None:
+    assert numbered(pd.Series(["b", "a", "b", "c"])).tolist() == [0, 1, 0, 2]
+
+
+CSV = "pid,a,c,part\n007,1,u,train\n 7,2,v,train\n007 ,3,u,test\n"
+
+
+def test_people_are_read_as_text_beside_the_table(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(CSV)
+    table, split, people = read_people(tmp_path / "t.csv", SCHEMA, "part", "pid")
+    assert list(table.columns) == ["a", "c"] and split is not None and people is not None
+    assert (people.tolist(), split.tolist()) == (["007", "7", "007"], ["train", "train", "test"])
+    assert read_people(tmp_path / "t.csv", SCHEMA, "part")[2] is None
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pa.array([2**60 + 1, 2**60 + 3]),
+        pa.array(["x", "y"]),
+        pa.array(["x", "y"]).dictionary_encode(),
+        pa.array([1, 2], pa.uint8()),
+    ],
+    ids=["large", "text", "dictionary", "small"],
+)
+def test_every_type_of_name_keeps_people_apart(tmp_path: Path, names: pa.Array) -> None:
+    pq.write_table(pa.table({"pid": names, "a": [1, 2], "c": ["u", "v"]}), tmp_path / "t.parquet")
+    people = read_people(tmp_path / "t.parquet", SCHEMA, None, "pid")[2]
+    assert people is not None and people.tolist() == [str(name) for name in names.to_pylist()]
+    _, again = read_frame_people(pd.read_parquet(tmp_path / "t.parquet"), SCHEMA, "pid")
+    assert again.tolist() == people.tolist()
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["", SECRET], "'pid' of ingest.unit has an empty cell. Every row must say whose it is"),
+        ([None, 8675309], "'pid' of ingest.unit has an empty cell"),
+        ([1.5, 8675309.0], "'pid' of ingest.unit must hold texts or whole numbers"),
+        ([True, False], "'pid' of ingest.unit must hold texts or whole numbers"),
+    ],
+    ids=["empty", "null", "fraction", "boolean"],
+)
+def test_rows_without_an_owner_are_refused_without_a_value(names: list[object], message: str) -> None:
+    values = pd.Series(pd.array(names, dtype="Int64" if names[0] is None else None), name="pid")
+    with pytest.raises(DataError) as caught:
+        people_of(values, "t")
+    assert message in str(caught.value) and SECRET not in str(caught.value)
+
+
+def test_images_in_a_file_of_arrays_have_no_owner(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="says of no image whose it is"):
+        read_people(tmp_path / "t.npz", SCHEMA, None, "pid")

@@ -1,0 +1,172 @@
+"""A whole run whose people have several rows, stage by stage: ids stay inside, and a verifier recomputes."""
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from likeness import Synthesizer
+from likeness.artifacts import ENCODED, PRIVACY, STATEMENT, TABLE, read_json
+from likeness.bundle import write_bundle
+from likeness.data.people import split_by_person
+from likeness.data.tables import read_private, read_with_card, write_private
+from likeness.errors import ArtifactError, BudgetError, DataError, LikenessError, ReleaseError, SchemaError
+from likeness.params import load_params
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.rows import private_rows
+from likeness.verifier import verify
+
+ROOT = Path(__file__).parents[2]
+STAGES = ("ingest", "plan", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
+SECRET = "Xq7Secret"
+SCHEMA = {
+    "name": "visits",
+    "source": "made up",
+    "task": "none",
+    "columns": {
+        "pid": {"kind": "drop", "reason": "names the person"},
+        "x": {"kind": "numeric", "lower": 0, "upper": 1},
+        "c": {"kind": "categorical", "categories": ["u", "v"]},
+    },
+}
+
+
+def visits() -> pd.DataFrame:
+    """60 people of one visit, and one of forty."""
+    generator = np.random.default_rng(0)
+    people = [f"{SECRET}{n}" for n in range(60)] + [f"{SECRET}often"] * 40
+    table = pd.DataFrame({"pid": people, "x": generator.random(100).round(6), "c": generator.choice(["u", "v"], 100)})
+    return table.iloc[generator.permutation(100)]
+
+
+def settings(**changed: Any) -> None:
+    """params.yaml of a small run, with other values at keys whose dots are two underscores."""
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["privacy"] |= {"identity": "visitors", "unit": "one visitor"}
+    content["ingest"] |= {"source": "visits.csv", "schema": "schema.yaml", "split": {"test_fraction": 0.2, "seed": 0}}
+    content["ingest"]["unit"] = {"column": "pid", "max_rows": 3}
+    content["marginals"]["privatize"]["bins"] = 4
+    content["marginals"]["train"] |= {"iterations": 5, "num_components": 5}
+    content["sample"]["rows"] = 50
+    for key, value in changed.items():
+        section = content
+        *path, last = key.split("__")
+        for name in path:
+            section = section[name]
+        section[last] = value
+    Path("params.yaml").write_text(yaml.safe_dump(content))
+
+
+def stage(name: str) -> None:
+    import_module(f"stages.{name}").main(load_params())
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    Ledger.create(locate())
+    visits().to_csv("visits.csv", index=False)
+    Path("schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
+    settings()
+    yield tmp_path / "run"
+
+
+def test_a_run_of_people_with_several_rows(project: Path) -> None:
+    for name in STAGES:
+        stage(name)
+    table = read_private(TABLE)
+    assert len(table) < 66 and table["__person__"].value_counts().max() == 3
+    assert table.groupby("__person__")["__split__"].nunique().eq(1).all()
+    privacy, text = read_json(PRIVACY), STATEMENT.read_text()
+    assert privacy["rows_of_a_person"] == {"column": "pid", "max_rows": 3}
+    assert privacy["unit"] == "one visitor with all rows of one value of 'pid', of which at most 3 rows are used"
+    assert privacy["unit"] in text and "one person added or removed with all rows" in text
+    assert privacy["queries"][0]["sensitivity"] == 3 and privacy["total"]["epsilon"] <= 1
+
+    write_bundle(load_params(), Path("bundle"))
+    assert privacy["unit"] in Path("bundle/README.md").read_text()
+    verdict = {check.name: check.passed for check in verify(Path("bundle"))}
+    assert False not in verdict.values()
+    assert all(verdict[name] for name in ("sensitivity", "account", "statement", "ledger entries", "table"))
+    public = [path for path in project.rglob("*") if path.is_file() and path.name != "visits.csv"]
+    assert not [path for path in public if SECRET.encode() in path.read_bytes()]
+
+    account = json.loads(Path("bundle/privacy.json").read_text())
+    for wrong in ({"rows_of_a_person": {"column": "pid", "max_rows": 2}}, {"unit": "one visitor"}):
+        Path("bundle/privacy.json").write_text(json.dumps({**account, **wrong}))
+        failed = {check.name for check in verify(Path("bundle")) if check.passed is False}
+        assert "account" in failed, wrong
+
+    # In memory, the same people and rows are the same release: nothing is spent.
+    spent = Ledger.open(locate()).budget("visitors").spent_rho
+    rows = visits()
+    train = rows[split_by_person(rows["pid"], 0.2, 0) == "train"]
+    assert f"{SECRET}often" in set(train["pid"])  # so that there is somebody to be bounded
+    synthesizer = Synthesizer(
+        schema=SCHEMA, identity="visitors", unit="one visitor", unit_column="pid", max_rows=3,
+        settings={"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}},
+    )  # fmt: skip
+    synthesizer.fit(train)
+    assert Ledger.open(locate()).budget("visitors").spent_rho == spent
+    assert synthesizer.privacy["rows_of_a_person"] == privacy["rows_of_a_person"]
+    assert "pid" not in synthesizer.sample(5).columns
+
+
+def test_a_table_that_was_made_for_others_is_refused(project: Path) -> None:
+    for name in ("ingest", "plan", "preprocess"):
+        stage(name)
+    for changed in ({"ingest__unit__max_rows": 2}, {"ingest__unit": None, "privacy__unit": "one row is one visit"}):
+        settings(**changed)
+        with pytest.raises(ArtifactError, match=r"was written under another unit than params\.yaml says"):
+            private_rows(load_params(), Ledger.open(locate()).id)
+    settings()
+    codes, card = read_with_card(ENCODED)
+    write_private(codes.assign(__person__=0), ENCODED, card)  # a table that breaks what its card says
+    with pytest.raises(DataError, match="Nothing was released"):
+        stage("auxiliary")
+    write_private(codes.drop(columns="__person__"), ENCODED, card)
+    with pytest.raises(ReleaseError, match="do not tell whose they are"):
+        stage("auxiliary")
+    assert not Ledger.open(locate()).commits()
+    write_private(codes, ENCODED, card)
+    stage("auxiliary")
+    settings(ingest__unit__column="household")
+    with pytest.raises(BudgetError, match="all rows of one value of 'pid'"):
+        stage("auxiliary")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"ingest__unit__max_rows": 0}, r"ingest\.unit\.max_rows must be 1 to 10,000"),
+        ({"ingest__unit__max_rows": 2.5}, r"ingest\.unit\.max_rows must be of type int"),
+        ({"ingest__unit__column": " "}, r"ingest\.unit\.column must be the name of a column"),
+        ({"ingest__split": {"column": "pid"}}, r"must be another column than ingest\.split\.column"),
+        ({"privacy__unit": "one row is one person"}, r"privacy\.unit must be who is protected"),
+        ({"privacy__adjacency": "replace_one", "privacy__num_records": 50}, "number of records cannot be public"),
+        ({"ingest__unit__column": "x"}, "column 'x' is ingest.unit.column, whose values name people"),
+    ],
+    ids=["none", "fraction", "blank", "split", "words", "replaced", "feature"],
+)
+def test_what_cannot_be_protected_is_refused_by_name(project: Path, changed: dict[str, Any], message: str) -> None:
+    settings(**changed)
+    with pytest.raises(LikenessError, match=message):
+        stage("plan")
+
+
+def test_the_api_refuses_half_a_unit_and_a_released_name(project: Path) -> None:
+    own = {"schema": SCHEMA, "identity": "visitors"}
+    with pytest.raises(LikenessError, match="unit_column and max_rows go together"):
+        Synthesizer(**own, unit_column="pid").fit(visits())
+    with pytest.raises(SchemaError, match="is never released"):
+        Synthesizer(**own, unit_column="c", max_rows=2).fit(visits())
+    with pytest.raises(DataError, match="column 'who' is missing"):
+        Synthesizer(**own, unit_column="who", max_rows=2).fit(visits())

@@ -1,0 +1,178 @@
+"""The door with people of several rows: it counts for itself, its noise is so many times wider, its ledger knows."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from likeness.bounds import Unit
+from likeness.canonical import sha256_json
+from likeness.errors import BudgetError, DataError, LikenessError, PlanError, ReleaseError
+from likeness.features import Constant
+from likeness.privacy.adjacency import Adjacency, TermChange, lattice_sensitivity_squared
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.privacy.plan import Plan, QueryShare, make_plan
+from likeness.privacy.receipt import Receipt
+from likeness.release.door import release
+from likeness.release.query import Query
+from likeness.release.released import Released, from_bytes
+from likeness.release.request import REQUEST_KEYS, Dataset, request_in, request_of
+from likeness.release.terms import Records
+
+ADD = Adjacency.ADD_REMOVE_ONE
+UNIT = Unit("pid", 3)
+QUERY = Query("q", "privatize", Constant(), num_groups=2)
+ROWS = Dataset("people", "digest", unit=UNIT)
+
+
+def plan(unit: Unit | None = UNIT) -> Plan:
+    shares = [QueryShare("q", "privatize", 1.0)]
+    own = {"method": "m", "identity": "people", "shares": shares, "epsilon": 1.0, "delta": 1e-5, "unit": unit}
+    return make_plan(**own, adjacency=ADD, num_records=None)
+
+
+def rows(*chunks: list[int] | None) -> Iterator[Records]:
+    for people in chunks:
+        count = 4 if people is None else len(people)
+        numbers = None if people is None else np.array(people, dtype=np.int64)
+        yield Records(np.zeros((count, 1)), np.zeros(count, dtype=np.int64), numbers)
+
+
+def forbidden() -> Iterator[Records]:
+    raise AssertionError("private rows were opened")
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    made = Ledger.create(locate())
+    made.declare_identity("people", ADD, 5.0, 1e-5, "pid")
+    return made
+
+
+def asked(ledger: Ledger, *chunks: list[int] | None, unit: Unit = UNIT) -> Released:
+    data = release(QUERY, plan(unit), replace(ROWS, unit=unit), ledger, lambda: rows(*chunks))
+    return from_bytes(data, "r")
+
+
+def test_noise_is_so_many_times_as_wide_at_the_same_cost(ledger: Ledger) -> None:
+    three = asked(ledger, [0, 1, 1], [1, 2]).receipt
+    one = asked(ledger, [0, 1, 2], unit=Unit("pid", 1)).receipt
+    assert three.noise_scale == pytest.approx(3 * one.noise_scale, rel=1e-12)
+    assert three.sensitivity == 3 * one.sensitivity
+    assert (three.noise_multiplier, three.rho) == pytest.approx((one.noise_multiplier, one.rho), rel=1e-12)
+    assert three.unit == UNIT and three.rho <= plan().rho
+    assert ledger.budget("people").spent_rho == pytest.approx(2 * plan().rho)  # bounds differ, the people do not
+
+
+@pytest.mark.parametrize(
+    ("chunks", "error", "message"),
+    [
+        (
+            [[0, 1, 1], [1, 2, 1]],
+            DataError,
+            r"more training rows than ingest\.unit\.max_rows, 3: .* Nothing was released",
+        ),
+        ([[0, 5, 5, 5, 5]], DataError, "more training rows"),
+        ([None], ReleaseError, "do not tell whose they are"),
+        ([[0], [-1]], ReleaseError, "do not tell whose they are"),
+    ],
+    ids=["in two chunks", "in one", "nobody's", "below zero"],
+)
+def test_the_door_counts_the_rows_of_each_person(
+    ledger: Ledger, chunks: list[list[int] | None], error: type[LikenessError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        asked(ledger, *chunks)
+    assert ledger.commits() == {} and list(ledger.home.releases.iterdir()) == []
+    assert asked(ledger, [0, 1, 1], [1]).receipt.unit == UNIT  # the reservation is resumed with rows as they should be
+
+
+def test_rows_and_plan_must_agree_on_who_is_protected(ledger: Ledger) -> None:
+    for own, dataset in [
+        (plan(), replace(ROWS, unit=Unit("pid", 2))),
+        (plan(None), ROWS),
+        (plan(), Dataset("people", "d")),
+    ]:
+        before = ledger.records()
+        with pytest.raises(PlanError, match=r"the plan protects .*, the rows were prepared for"):
+            release(QUERY, own, dataset, ledger, forbidden)
+        assert ledger.records() == before
+    other = Ledger.create(replace(locate(), path=locate().path / "o", anchor=locate().anchor / "o"))
+    other.declare_identity("people", ADD, 1.0, 1e-5)
+    with pytest.raises(ReleaseError, match="the plan is not"):
+        release(QUERY, plan(None), Dataset("people", "d"), other, lambda: rows([0, 1]))
+
+
+def test_the_key_changes_with_column_and_rows_and_is_as_it_was_without(ledger: Ledger) -> None:
+    without = request_of(QUERY, "add_remove_one", 5.0, Dataset("people", "digest"))
+    assert tuple(without) == REQUEST_KEYS
+    units = [UNIT, Unit("pid", 4), Unit("household", 3)]
+    requests = [without, *(request_of(QUERY, "add_remove_one", 5.0, replace(ROWS, unit=unit)) for unit in units)]
+    assert len({sha256_json(request) for request in requests}) == 4
+    receipt = asked(ledger, [0]).receipt
+    entry = next(record.body for record in ledger.records() if record.kind == "reserve")
+    assert sha256_json(request_in(entry)) == receipt.key
+    assert sha256_json(request_in({key: entry[key] for key in REQUEST_KEYS})) != receipt.key
+
+
+def test_an_identity_keeps_its_unit_of_privacy(ledger: Ledger) -> None:
+    for person in (None, "household"):
+        with pytest.raises(BudgetError, match="with all rows of one value of 'pid' as the unit of privacy"):
+            ledger.declare_identity("people", ADD, 5.0, 1e-5, person)
+    with pytest.raises(BudgetError, match="cannot be composed with the earlier ones"):
+        release(QUERY, plan(None), Dataset("people", "digest"), ledger, forbidden)
+    ledger.change_cap("people", 6.0, 1e-5)
+    ledger.declare_identity("people", ADD, 6.0, 1e-5, "pid")  # a new cap forgets nothing
+    ledger.declare_identity("rows", ADD, 1.0, 1e-5)
+    with pytest.raises(BudgetError, match=r"with a row as the unit of privacy; .* as it was: null\."):
+        ledger.declare_identity("rows", ADD, 1.0, 1e-5, "pid")
+
+
+def test_what_another_bound_has_paid_for_is_not_paid_for_this_one(ledger: Ledger) -> None:
+    """A plan that cannot finish does not start: its other query was answered at that cost, for other bounds."""
+    shares = [QueryShare("q", "privatize", 0.5), QueryShare("other", "auxiliary", 0.5)]
+    plans = [replace(plan(unit), queries=two.queries) for unit in (UNIT, Unit("pid", 2)) for two in [_two(shares)]]
+    other = replace(QUERY, name="other", stage="auxiliary")
+    ledger.change_cap("people", 1.3, 1e-5)  # room for three quarters of a plan more
+    for query in (other, QUERY):
+        release(query, plans[0], ROWS, ledger, lambda: rows([0]))
+    with pytest.raises(BudgetError, match="over budget"):
+        release(QUERY, plans[1], replace(ROWS, unit=plans[1].unit), ledger, forbidden)
+
+
+def _two(shares: list[QueryShare]) -> Plan:
+    own = {"method": "m", "identity": "people", "shares": shares, "epsilon": 1.0, "delta": 1e-5}
+    return make_plan(**own, adjacency=ADD, num_records=None)
+
+
+def test_plans_and_receipts_without_units_are_as_they_were(ledger: Ledger) -> None:
+    assert plan(None).to_dict()["format"] == 1 and "unit" not in plan(None).to_dict()
+    assert plan().to_dict()["format"] == 2  # which a version that knows no units refuses
+    for own in (plan(), plan(None)):
+        assert Plan.from_dict(own.to_dict()) == own
+    receipt = asked(ledger, [0]).receipt
+    assert Receipt.from_dict(receipt.to_dict(), "r") == receipt
+    rows_only = replace(receipt, unit=None).to_dict()
+    assert "unit" not in rows_only and Receipt.from_dict(rows_only, "r").unit is None
+
+
+@pytest.mark.parametrize("rows_of", [2.5, True, "3", None], ids=["fraction", "truth", "text", "nothing"])
+def test_a_receipt_whose_rows_are_no_whole_number_is_refused(ledger: Ledger, rows_of: object) -> None:
+    value = {**asked(ledger, [0]).receipt.to_dict(), "unit": {"column": "pid", "max_rows": rows_of}}
+    with pytest.raises(ReleaseError, match="whole number max_rows"):
+        Receipt.from_dict(value, "r")
+
+
+def test_what_is_not_proved_is_refused() -> None:
+    with pytest.raises(PlanError, match="at least one row"):
+        lattice_sensitivity_squared(QUERY.parts, 8, TermChange.ONE_APPEARS, rows=0)
+    with pytest.raises(PlanError, match="under add_remove_one only"):
+        lattice_sensitivity_squared(QUERY.parts, 8, TermChange.ONE_REPLACED, rows=2)
+    shares = [QueryShare("q", "privatize", 1.0)]
+    with pytest.raises(PlanError, match=r"Set privacy\.adjacency: add_remove_one"):
+        make_plan(
+            method="m", identity="p", shares=shares, epsilon=1.0, delta=1e-5, adjacency=Adjacency.REPLACE_ONE,
+            num_records=9, unit=UNIT,
+        )  # fmt: skip
