@@ -61,7 +61,7 @@ def log_generator(client: "MlflowClient", run: str, params: Params, settings: di
 
 
 def signature(schema: Schema) -> "ModelSignature":
-    """Columns that come out, and what may be asked for. What goes in is left open: a number, or a table with ``rows``."""
+    """Columns that come out, and what may be asked for. What goes in is left open: a number, or a column ``rows``."""
     from mlflow.models import ModelSignature
     from mlflow.types import ColSpec, ParamSchema, ParamSpec
     from mlflow.types import Schema as Columns

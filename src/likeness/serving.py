@@ -4,45 +4,45 @@
 file and no network is needed, and rows cost no privacy.
 """
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import mlflow
+import pandas as pd
 from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
-with warnings.catch_warnings():  # MLflow asks for a type of the input; what is accepted here is none that it knows
-    warnings.simplefilter("ignore", UserWarning)
 
-    class Generator(PythonModel):
-        """``predict(rows)`` draws a typed table; ``params``: ``where``, a list of COLUMN=CATEGORY, and ``seed``."""
+class Generator(PythonModel):
+    """``predict(rows)`` draws a typed table; ``params``: ``where``, a list of COLUMN=CATEGORY, and ``seed``."""
 
-        def load_context(self, context: PythonModelContext) -> None:
-            """Read generator and schema."""
-            from likeness.data.schema import Schema
-            from likeness.generators.saved import SavedGenerator
+    def load_context(self, context: PythonModelContext) -> None:
+        """Read generator and schema."""
+        from likeness.data.schema import Schema
+        from likeness.generators.saved import SavedGenerator
 
-            self.saved = SavedGenerator.load(Path(context.artifacts["generator"]))
-            self.schema = Schema.load(Path(context.artifacts["schema"]))
+        self.saved = SavedGenerator.load(Path(context.artifacts["generator"]))
+        self.schema = Schema.load(Path(context.artifacts["schema"]))
 
-        def predict(self, context: PythonModelContext, model_input, params: dict[str, Any] | None = None) -> Any:  # type: ignore[no-untyped-def]
-            """Draw rows.
+    def predict(
+        self, context: PythonModelContext, model_input: pd.DataFrame, params: dict[str, Any] | None = None
+    ) -> pd.DataFrame:
+        """Draw rows.
 
-            Args:
-                context: unused. model_input: how many, or a table with one row and a column ``rows``.
-                params: ``where``, as for ``likeness sample``; ``seed``, public: the same seed gives the same rows.
+        Args:
+            context: unused. model_input: a table with one row and a column ``rows``, or simply how many.
+            params: ``where``, as for ``likeness sample``; ``seed``, public: the same seed gives the same rows.
 
-            Returns:
-                a DataFrame with the schema's columns, kinds and categories.
+        Returns:
+            a DataFrame with the schema's columns, kinds and categories.
 
-            Raises:
-                ParamsError: naming what cannot be asked for, and what can.
-            """
-            from likeness.synthetic import draw, pairs
+        Raises:
+            ParamsError: naming what cannot be asked for, and what can.
+        """
+        from likeness.synthetic import draw, pairs
 
-            asked = params or {}
-            given = pairs([str(text) for text in asked.get("where", [])])
-            return draw(self.saved, self.schema, _rows(model_input), int(asked.get("seed", 0)), given)
+        asked = params or {}
+        given = pairs([str(text) for text in asked.get("where", [])])
+        return draw(self.saved, self.schema, _rows(model_input), int(asked.get("seed", 0)), given)
 
 
 def _rows(asked: Any) -> int:

@@ -1,9 +1,9 @@
 """Mirror a run's public numbers to MLflow, once, from files.
 
 Logged: settings, the privacy account, public figures and documents, the generator as a model, how each stage ended,
-digests of released files and the ledger's head. Never a private row, count or unkeyed hash: ``dvc.lock``, the seconds of private stages and the place
-of the source are left out. What real rows went into without noise is logged only when ``tracking.internal_metrics``
-asks for it, and then tagged ``not_private``.
+digests of released files and the ledger's head. Never a private row, count or unkeyed hash: ``dvc.lock``, the seconds
+of private stages and the place of the source are left out. What real rows went into without noise is logged only when
+``tracking.internal_metrics`` asks for it, and then tagged ``not_private``.
 """
 
 import json

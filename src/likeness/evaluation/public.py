@@ -21,8 +21,7 @@ def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) 
         epsilon, delta, rho, and what these people's ledger says after the run; ``final_NAME`` for every column.
     """
     total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
-    last = {f"final_{name}": values[-1] for name, values in losses.items() if name != "iteration" and values}
-    last = {name: value if math.isfinite(value) else None for name, value in last.items()}
+    ends = {name: values[-1] for name, values in losses.items() if name != "iteration" and values}
     return {
         "epsilon": total["epsilon_rdp"],
         "delta": total["delta"],
@@ -31,7 +30,7 @@ def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) 
         "lifetime_cap": lifetime["cap_epsilon"],
         "queries": len(privacy["queries"]),
         "rows": privacy["sample"]["rows"],
-        **last,
+        **{f"final_{name}": value if math.isfinite(value) else None for name, value in ends.items()},
     }
 
 
