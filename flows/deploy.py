@@ -1,7 +1,7 @@
 """Register the flow with a Prefect server, for workers to run: ``python -m flows.deploy --pool likeness``.
 
-``python -m flows.schedule`` serves the flow from one process. A deployment outlives that process: any worker of the pool
-on a machine that has this folder, and the ledger, takes the runs that the cron of params.yaml, a person or another
+``python -m flows.schedule`` serves the flow from one process. A deployment outlives that process: any worker of the
+pool on a machine that has this folder, and the ledger, takes the runs that the cron of params.yaml, a person or another
 program starts: ``prefect deployment run synthesize/likeness --param epsilon=0.5``.
 """
 
@@ -54,6 +54,7 @@ def main() -> int:
     ensure_pool(options.pool)
     server_limit(root)
     flow = Flow.from_source(source=str(root), entrypoint=ENTRYPOINT)
+    assert isinstance(flow, Flow)  # outside an event loop it is no coroutine
     flow.deploy(
         name=options.name,
         work_pool_name=options.pool,
@@ -68,9 +69,8 @@ def main() -> int:
         push=False,
         print_next_steps=False,
     )
-    print(
-        f"synthesize/{options.name} is registered. Let a worker take its runs: prefect worker start --pool {options.pool}"
-    )
+    print(f"synthesize/{options.name} is registered. A worker takes its runs:", file=sys.stderr)
+    print(f"  prefect worker start --pool {options.pool}", file=sys.stderr)
     return 0
 
 
