@@ -68,6 +68,7 @@ def main() -> int:
         build=False,
         push=False,
         print_next_steps=False,
+        ignore_warnings=True,  # of a process pool: it is meant
     )
     print(f"synthesize/{options.name} is registered. A worker takes its runs:", file=sys.stderr)
     print(f"  prefect worker start --pool {options.pool}", file=sys.stderr)

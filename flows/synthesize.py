@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, Literal
 
 from prefect import flow, task
-from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
@@ -129,27 +129,35 @@ def publish(root: Path) -> None:
 
 
 def publish_figures(folder: Path) -> None:
-    """Figures inside the artifacts: Prefect has no store for files."""
+    """Figures inside a page, because Prefect has no store for files."""
+    page = []
     for name, title in FIGURES.items():
         path = folder / f"{name}.png"
         if path.exists():
             data = base64.b64encode(path.read_bytes()).decode()
-            create_image_artifact(key=f"figure-{name}", image_url=f"data:image/png;base64,{data}", description=title)
+            page.append(f"## {title}\n\n![{title}](data:image/png;base64,{data})\n")
+    if page:
+        create_markdown_artifact(key="figures", markdown="\n".join(page))
 
 
 def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:
     """One row a query; without noise, a digest of what was released would be one of private sums."""
     columns = [column for column in _COLUMNS if privacy["private"] or column != "sha256"]
-    return [{column: query[column] for column in columns} for query in privacy["queries"]]
+    return [{column: _rounded(query[column]) for column in columns} for query in privacy["queries"]]
 
 
 def _headline(privacy: dict[str, Any]) -> str:
     total = privacy["total"]
     stamp = "" if privacy["private"] else "NOT PRIVATE: no noise was added. "
     return (
-        f"{stamp}{privacy['identity']}, {privacy['method']}, {privacy['adjacency']}: epsilon {total['epsilon_rdp']} at "
-        f"delta {total['delta']}, rho {total['rho']}"
+        f"{stamp}{privacy['identity']}, {privacy['method']}, {privacy['adjacency']}: epsilon "
+        f"{_rounded(total['epsilon_rdp'])} at delta {total['delta']}, rho {_rounded(total['rho'])}"
     )
+
+
+def _rounded(value: Any) -> Any:
+    """To six digits, for reading; the statement has them all."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def main() -> int:

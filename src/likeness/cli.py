@@ -74,14 +74,14 @@ def verify(
 
 @app.command()
 def sample(
-    path: Annotated[Path, typer.Argument(help="A bundle: a folder or a zip file.")],
+    path: Annotated[Path, typer.Argument(help="A bundle (a folder or a zip file), or a project's folder.")],
     rows: Annotated[int, typer.Option(min=1, help="How many rows. They cost no privacy.")],
     out: Annotated[Path, typer.Option(help="A .csv or .parquet file.")],
     seed: Annotated[int, typer.Option(help="Public; the same seed gives the same rows.")] = 0,
     where: Annotated[list[str] | None, typer.Option(help="COLUMN=CATEGORY; may be given several times.")] = None,
     as_json: JSON = False,
 ) -> None:
-    """Draw more rows from a bundle or a saved synthesizer, on any machine."""
+    """Draw more rows from a bundle, a saved synthesizer or a project with its generator, on any machine."""
     from likeness.synthetic import pairs
     from likeness.verifier import draw, opened
 
