@@ -29,7 +29,6 @@ def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) 
         "lifetime_epsilon": lifetime["spent_epsilon"],
         "lifetime_cap": lifetime["cap_epsilon"],
         "queries": len(privacy["queries"]),
-        "rows": privacy["sample"]["rows"],
         **{f"final_{name}": value if math.isfinite(value) else None for name, value in ends.items()},
     }
 
