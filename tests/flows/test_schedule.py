@@ -116,7 +116,7 @@ def test_the_served_flow_gets_scheduled_runs_and_can_run(toy: Path, outside: dic
             assert pool.type == "process" and found.work_pool_name == "own-pool"
             assert found.parameters == {"root": str(toy), "check_budget": True}
             assert found.global_concurrency_limit is not None and found.global_concurrency_limit.limit == 1
-            assert [(one.schedule.cron, one.active) for one in found.schedules] == [("0 3 * * 1", False)]
+            assert found.paused and [one.schedule.cron for one in found.schedules] == ["0 3 * * 1"]
             limit = client.read_global_concurrency_limit_by_name("likeness-uci-adult-1994")
             assert limit.limit == 1
     finally:
@@ -134,8 +134,8 @@ def deployed(folder: Path, environment: dict[str, str]) -> None:
 
 
 def wait_for(look: Callable[[], Any]) -> Any:
-    """The first value that is true."""
-    deadline = time.monotonic() + 60
+    """The first value that is true; a busy machine takes its time."""
+    deadline = time.monotonic() + 240
     while not (found := look()):
         assert time.monotonic() < deadline, "nothing came"
         time.sleep(0.5)
