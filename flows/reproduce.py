@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from flows.notify import VARIABLE
 from likeness.cut_files import set_aside
 
 # Exit codes with which likeness.stage ends after printing a message that is safe to show.
@@ -107,7 +108,8 @@ def failure_message(stage: str, lines: list[str]) -> str:
 def _environment() -> dict[str, str]:
     """This process's, with its own ``python`` first: under cron no virtual environment is active."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
+    ours = {name: value for name, value in os.environ.items() if name != VARIABLE}  # may hold a secret
+    return {**ours, "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
 def _kill(process: "subprocess.Popen[str]") -> None:

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from prefect.client.orchestration import get_client
 from prefect.schedules import Cron
+from prefect.schedules import Schedule as PrefectSchedule
 from prefect.settings import PREFECT_API_URL
 from prefect.types.entrypoint import EntrypointType
 
@@ -44,6 +45,21 @@ def check_server(schedule: Schedule) -> None:
         raise LikenessError(f"no Prefect server answers at {url} ({type(error).__name__}). {remedy(schedule)}")
 
 
+def cron(schedule: Schedule) -> PrefectSchedule:
+    """The schedule for Prefect.
+
+    Raises:
+        ParamsError: params.yaml holds no cron line, or no timezone.
+    """
+    try:
+        return Cron(schedule.cron, timezone=ZoneInfo(schedule.timezone).key)
+    except (KeyError, ValueError):  # ZoneInfo raises either
+        raise ParamsError(
+            f"params.yaml: schedule ({schedule.cron!r}, {schedule.timezone!r}) must be a cron line of five fields "
+            "and an IANA timezone such as Europe/Vienna"
+        ) from None
+
+
 def main() -> int:
     """Serve until interrupted, one run at a time.
 
@@ -52,13 +68,7 @@ def main() -> int:
     """
     try:
         schedule = load_params().schedule
-        try:
-            when = Cron(schedule.cron, timezone=ZoneInfo(schedule.timezone).key)
-        except (KeyError, ValueError):  # ZoneInfo raises either
-            raise ParamsError(
-                f"params.yaml: schedule ({schedule.cron!r}, {schedule.timezone!r}) must be a cron line of five fields "
-                "and an IANA timezone such as Europe/Vienna"
-            ) from None
+        when = cron(schedule)
         check_server(schedule)
     except LikenessError as error:
         print(f"schedule: {error}", file=sys.stderr)

@@ -7,11 +7,10 @@ run overwrites another's artifacts; all share this machine's ledger and DVC's ca
 import argparse
 import contextlib
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 from prefect import flow
@@ -19,6 +18,7 @@ from prefect.client.schemas.objects import State
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Completed, Failed
 
+from flows.cells import SWEEPS, cell_name, prepare, settings_of
 from flows.synthesize import stop_cleanly, synthesize
 from likeness.artifacts import open_ledger
 from likeness.errors import BudgetError, LikenessError, ParamsError
@@ -30,23 +30,6 @@ from likeness.privacy.ledger import Ledger
 
 if TYPE_CHECKING:
     from likeness.release.request import Dataset
-
-SWEEPS = Path("sweeps")
-_COPIED = ("src", "stages", "dvc.yaml", ".dvcignore")
-
-
-def cell_name(params: Params) -> str:
-    """Folder of a cell."""
-    return f"{params.method}-epsilon-{params.privacy.epsilon:g}"
-
-
-def settings_of(params: Params, root: Path) -> dict[str, Any]:
-    """params.yaml of a cell: this project's, with the places of source and schema made absolute."""
-    settings: dict[str, Any] = yaml.safe_load((root / "params.yaml").read_text())
-    settings["method"], settings["privacy"]["epsilon"] = params.method, params.privacy.epsilon
-    for key in ("source", "schema"):
-        settings["ingest"][key] = str((root / settings["ingest"][key]).resolve())
-    return settings
 
 
 def rows_of(cells: Sequence[Params], root: Path, ledger: Ledger) -> "Dataset | None":
@@ -73,25 +56,6 @@ def price_list(cells: Sequence[Params]) -> tuple[list[str], str]:
     except BudgetError as error:
         return lines, str(error)
     return lines, ""
-
-
-def prepare(params: Params, root: Path, folder: Path) -> None:
-    """A project folder for one cell: code and public files copied, places of this project made absolute."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".dvc").mkdir(exist_ok=True)
-    # Without git: DVC refuses a dvc.yaml that git ignores.
-    cache = (root / ".dvc" / "cache").resolve()
-    (folder / ".dvc" / "config").write_text(
-        f"[core]\n    analytics = false\n    no_scm = true\n[cache]\n    dir = {cache}\n"
-    )
-    for name in _COPIED:
-        source, target = root / name, folder / name
-        if source.is_dir():
-            shutil.rmtree(target, ignore_errors=True)
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        elif source.exists():
-            shutil.copy(source, target)
-    (folder / "params.yaml").write_text(yaml.safe_dump(settings_of(params, root), sort_keys=False))
 
 
 @flow(name="sweep", retries=0, persist_result=False, log_prints=False)

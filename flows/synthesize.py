@@ -5,13 +5,14 @@ stages' output goes to stderr, not to Prefect's database, which holds settings, 
 """
 
 import argparse
+import base64
 import json
 import logging
 import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
@@ -20,13 +21,18 @@ from prefect.client.schemas.objects import State
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Completed, Failed
 
+from flows.cells import cell_of
 from flows.graph import stage_order
+from flows.notify import notify
 from flows.reproduce import likeness, reproduce
+from flows.turns import own_turn, server_limit
 from likeness.errors import LikenessError
 
 PRIVACY, STATEMENT = Path("reports/privacy.json"), Path("reports/PRIVACY_STATEMENT.md")
+FIGURES = {"loss": "Training loss", "rdp": "Rényi differential privacy of the run"}
 _COLUMNS = ("query", "stage", "dimension", "sensitivity", "noise_multiplier", "share", "rho", "ledger_seq", "sha256")
 _DAY = 86_400.0
+_OVER = "over budget for "  # what every refusal by a cap says
 
 
 @task(task_run_name="dvc:{stage}", retries=0, cache_policy=NO_CACHE, persist_result=False)
@@ -47,56 +53,111 @@ def budget(root: str) -> State[None]:
     return Completed(name="Affordable", message=done.stdout.strip())
 
 
-@flow(name="synthesize", retries=0, persist_result=False, log_prints=False)
-def synthesize(root: str = ".", stage_timeout: float = _DAY, check_budget: bool = False) -> State[None]:
+@flow(
+    name="synthesize",
+    retries=0,
+    persist_result=False,
+    log_prints=False,
+    on_completion=[notify],
+    on_failure=[notify],
+    on_crashed=[notify],
+)
+def synthesize(
+    root: str = ".",
+    stage_timeout: float = _DAY,
+    check_budget: bool = False,
+    method: Literal["marginals", "pearl", "merf", "hp", "ntk"] | None = None,
+    epsilon: float | None = None,
+    wait: float = _DAY,
+) -> State[None]:
     """Run every stage of ``dvc.yaml`` in the folder ``root``, then put the privacy account on record.
+
+    A run that fails, is killed or is refused can be started again: what is done is not done twice, and what was
+    released comes from the ledger's store. The state's name tells a refusal by a cap (OverBudget) from a failure.
 
     Args:
         root: the project's folder. stage_timeout: seconds after which a stage is killed.
         check_budget: refuse at once, before data are read, what any cap has no room for. The door refuses it anyway.
+        method: other than that of params.yaml; the run then has a folder of its own below ``sweeps/``.
+        epsilon: the same for ε.
+        wait: seconds to wait for another run of the same people.
     """
-    if check_budget:
-        state = budget(root, return_state=True)
-        if not state.is_completed():
-            return Failed(message=state.message)
     try:
-        order = stage_order(Path(root) / "dvc.yaml")
+        folder = cell_of(Path(root), method, epsilon)
+        with own_turn(folder, wait, server_limit(folder)):
+            return _stages(folder, stage_timeout, check_budget)
     except LikenessError as error:
         return Failed(message=str(error))
-    endings = []
-    for stage in order:
-        state = dvc_stage(stage, root, stage_timeout, return_state=True)
+
+
+def _stages(root: Path, stage_timeout: float, check_budget: bool) -> State[None]:
+    """Every stage in its turn, up to the first that fails."""
+    if check_budget:
+        state = budget(str(root), return_state=True)
         if not state.is_completed():
-            return Failed(message=state.message)
+            return _failed(str(state.message))
+    endings = []
+    for stage in stage_order(root / "dvc.yaml"):
+        state = dvc_stage(stage, str(root), stage_timeout, return_state=True)
+        if not state.is_completed():
+            return _failed(str(state.message))
         endings.append(f"{stage} {state.name}")
-    publish(Path(root))
+    publish(root)
     return Completed(message=", ".join(endings))
 
 
+def _failed(message: str) -> State[None]:
+    """Failed, by a name of its own where a cap refused the run."""
+    return Failed(name="OverBudget" if _OVER in message else "Failed", message=message)
+
+
 def publish(root: Path) -> None:
-    """The account as Prefect artifacts: a table of the queries, and the statement for a person. Both are public."""
+    """The account as Prefect artifacts: a table of the queries, the figures, and the statement for a person.
+
+    All of it is public. Without noise neither figures nor digests leave, as for the tracking store.
+    """
     if (root / PRIVACY).exists():
         privacy = json.loads((root / PRIVACY).read_text())
         create_table_artifact(key="privacy", table=privacy_table(privacy), description=_headline(privacy))
         head = likeness(root, "ledger", "witness")
         if head.returncode == 0:  # an outside witness, see PRIVACY.md
             create_markdown_artifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`")
+        if privacy["private"]:
+            publish_figures(root / "reports/figures")
     if (root / STATEMENT).exists():
         create_markdown_artifact(key="privacy-statement", markdown=(root / STATEMENT).read_text())
 
 
+def publish_figures(folder: Path) -> None:
+    """Figures inside a page, because Prefect has no store for files."""
+    page = []
+    for name, title in FIGURES.items():
+        path = folder / f"{name}.png"
+        if path.exists():
+            data = base64.b64encode(path.read_bytes()).decode()
+            page.append(f"## {title}\n\n![{title}](data:image/png;base64,{data})\n")
+    if page:
+        create_markdown_artifact(key="figures", markdown="\n".join(page))
+
+
 def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:
-    """One row a query."""
-    return [{column: query[column] for column in _COLUMNS} for query in privacy["queries"]]
+    """One row a query; without noise, a digest of what was released would be one of private sums."""
+    columns = [column for column in _COLUMNS if privacy["private"] or column != "sha256"]
+    return [{column: _rounded(query[column]) for column in columns} for query in privacy["queries"]]
 
 
 def _headline(privacy: dict[str, Any]) -> str:
     total = privacy["total"]
     stamp = "" if privacy["private"] else "NOT PRIVATE: no noise was added. "
     return (
-        f"{stamp}{privacy['identity']}, {privacy['method']}, {privacy['adjacency']}: epsilon {total['epsilon']} at "
-        f"delta {total['delta']}, rho {total['rho']}"
+        f"{stamp}{privacy['identity']}, {privacy['method']}, {privacy['adjacency']}: epsilon "
+        f"{_rounded(total['epsilon'])} at delta {total['delta']}, rho {_rounded(total['rho'])}"
     )
+
+
+def _rounded(value: Any) -> Any:
+    """To six digits, for reading; the statement has them all."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def main() -> int:

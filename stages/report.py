@@ -1,7 +1,7 @@
 """report: one self-contained page for the public, and one with the comparison with real rows.
 
-Reads: reports, data/models/loss.csv. Writes: reports/index.html, reports/internal/index.html (NOT private).
-Spends: nothing.
+Reads: reports, data/models/loss.csv. Writes: reports/index.html, reports/metrics.json, reports/figures, and
+reports/internal/index.html (NOT private). Spends: nothing.
 """
 
 from pathlib import Path

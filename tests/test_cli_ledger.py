@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
 from likeness.release.terms import Records
 
+ROOT = Path(__file__).parents[1]
 ADD = Adjacency.ADD_REMOVE_ONE
 FACTS = {"asked_by": "somebody", "git_commit": "0123456789abcdef", "git_changed": True, "params_sha256": "fedcba987654"}
 
@@ -152,3 +154,40 @@ def test_caps_by_scope(released: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "  month each: at most epsilon 0.5" in text and "  user ada: at most epsilon 0.5" in text
     exported = run("export", monkeypatch=monkeypatch, capsys=capsys)[1].splitlines()
     assert [json.loads(line)["body"]["scope"] for line in exported[-2:]] == ["month", "user"]
+
+
+def test_what_scripts_read_is_what_people_read(
+    released: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of budget, verify and show; an infinite cap is text, because JSON has no infinity."""
+
+    def told(*words: str) -> Any:
+        code, text = run(*words, "--json", monkeypatch=monkeypatch, capsys=capsys)
+        assert code == 0
+        return json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+
+    ledger = Ledger.open(locate())
+    ledger.change_limit("people", "user", "", 1.5, 1e-5)
+    budget = ledger.budget("people")
+    assert budget is not None
+    (found,) = told("budget")
+    assert found["identity"] == "people" and found["cap"] == {"epsilon": 2.0, "delta": 1e-5}
+    assert found["spent"] == {"epsilon": budget.spent_epsilon, "rho": budget.spent_rho}
+    assert found["remaining_rho"] == budget.remaining_rho > 0 and found["uncommitted"] == 0
+    assert found["limits"] == [{"scope": "user", "name": "", "epsilon": 1.5, "delta": 1e-5}]
+    found = told("verify", str(released))
+    assert (found["releases"], found["witnesses"], found["witnesses_of_this_ledger"]) == (1, 1, 1)
+    assert found["head"] == Ledger.open(locate()).head().head
+    assert [record["kind"] for record in told("show")][:2] == ["genesis", "cap"]
+    ledger.change_cap("people", float("inf"), 1e-5)
+    (found,) = told("budget")
+    assert found["cap"]["epsilon"] == found["remaining_rho"] == "inf"
+    for name in ("params.yaml", "data/schema/adult.yaml"):
+        target = released.parent / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((ROOT / name).read_bytes())
+    found = told("afford")
+    assert found["method"] == "marginals" and 0 < found["rho"] < 0.04
+    assert [(room["scope"], room["cap"]["epsilon"], room["spent_rho"]) for room in found["caps"]] == [
+        ("lifetime", 10, 0)
+    ]

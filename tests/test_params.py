@@ -161,3 +161,36 @@ def test_any_value_gives_settings_or_a_plain_error(
         loaded(tmp_path_factory.mktemp("fuzz"), {**shipped(), key: value})
     except LikenessError as error:
         assert "params" in str(error) or key in str(error)
+
+
+def test_in_a_copy_of_the_project_what_git_does_not_hold_is_looked_for_in_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DVC names the project in DVC_ROOT, also where stages run in a copy of it."""
+    home, copy = tmp_path / "home", tmp_path / "copy"
+    content = shipped()
+    content["ingest"]["source"], content["ledger"]["home"] = "rows.csv", "ledger"
+    content["tracking"]["uri"] = "sqlite:///runs.db"
+    for folder in (home, copy):
+        folder.mkdir()
+        (folder / "params.yaml").write_text(yaml.safe_dump(content))
+    (home / "rows.csv").touch()
+    monkeypatch.setenv("DVC_ROOT", str(home))
+    monkeypatch.chdir(home)
+    params = load_params()
+    assert (params.ingest.source, params.ledger.home, params.tracking.uri) == (
+        "rows.csv",
+        "ledger",
+        "sqlite:///runs.db",
+    )
+    monkeypatch.chdir(copy)
+    params = load_params()
+    assert params.ingest.source == str(home / "rows.csv") and params.ledger.home == str(home / "ledger")
+    assert params.tracking.uri == f"sqlite:///{home}/runs.db"
+    (copy / "rows.csv").touch()
+    assert load_params().ingest.source == "rows.csv"  # what the copy has is its own
+    content["tracking"]["uri"] = "http://127.0.0.1:5000"
+    content["ledger"]["home"] = "~/ledger"
+    (copy / "params.yaml").write_text(yaml.safe_dump(content))
+    params = load_params()
+    assert (params.ledger.home, params.tracking.uri) == ("~/ledger", "http://127.0.0.1:5000")

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from likeness.errors import ArtifactError, LikenessError
+from likeness.data.schema import Schema
+from likeness.errors import ArtifactError, LikenessError, ParamsError
 from likeness.params import load_params
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
@@ -30,8 +31,21 @@ PRIVACY: dict[str, Any] = {
 }
 
 
+@pytest.fixture(scope="module")
+def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An untrained generator of Adult's columns."""
+    from likeness.data.layout import Layout
+    from likeness.generators.saved import SavedGenerator
+    from likeness.generators.tabular import TabularGenerator
+
+    folder = tmp_path_factory.mktemp("generator")
+    layout = Layout.from_schema(Schema.load(ROOT / "data/schema/adult.yaml"))
+    SavedGenerator(TabularGenerator(layout, 2, [4]).eval(), (0.7, 0.3), {}).save(folder)
+    return folder
+
+
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generator: Path) -> Path:
     """The files that a run leaves, with a planted private number."""
     root = tmp_path / "project"
     (root / "reports/internal").mkdir(parents=True)
@@ -45,6 +59,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     metrics["distances"] = {"real": {"fid": MARKER}}
     (root / "reports/internal/metrics.json").write_text(json.dumps(metrics))
     (root / "data/models/loss.csv").write_text("iteration,loss\n1,0.5\n2,0.25\n")
+    (root / "reports/figures").mkdir()
+    (root / "reports/figures/rdp.png").write_bytes(b"a public picture")
+    shutil.copytree(ROOT / "data/schema", root / "data/schema")
+    shutil.copytree(generator, root / "data/models/generator")
     monkeypatch.chdir(root)
     monkeypatch.setenv("LIKENESS_MLFLOW_URI", f"sqlite:///{tmp_path}/store/mlflow.db")
     Ledger.create(locate())
@@ -72,6 +90,53 @@ def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Pa
     assert b"# statement" in stored and b"<html>" in stored  # the search looks into artifacts too
     assert b"0.12345678" not in stored
     assert b"adult.csv" not in stored  # the place of the private source
+
+
+def test_the_generator_is_a_model_that_draws_typed_rows_and_holds_no_pickle(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As somebody else loads it: from the store alone, with MLflow told to refuse pickle."""
+    import mlflow
+    import pandas as pd
+
+    monkeypatch.setenv("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "false")
+    logged = track(load_params())
+    monkeypatch.chdir(tmp_path)
+    for folder in ("data", "reports"):
+        (project / folder).rename(tmp_path / f"moved-{folder}")
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(logged["uri"])
+    try:
+        model = mlflow.pyfunc.load_model(logged["model"])
+        by_run = mlflow.models.get_model_info(f"runs:/{logged['run_id']}/generator")
+    finally:
+        mlflow.set_tracking_uri(before)
+    table = model.predict(40)
+    schema = Schema.load(ROOT / "data/schema/adult.yaml")
+    assert list(table.columns) == list(schema.names) and len(table) == 40
+    assert table["age"].dtype == "int64" and table["age"].between(17, 90).all()
+    assert tuple(table["education"].cat.categories) == schema.column("education").categories
+    assert table["education"].cat.ordered  # an ordinal column
+    rich = model.predict(pd.DataFrame({"rows": [25]}), params={"where": ["income=>50K"], "seed": 3})
+    assert (rich["income"] == ">50K").all() and len(rich) == 25
+    assert model.predict({"rows": [25]}, params={"where": ["income=>50K"], "seed": 3}).equals(rich)  # the seed decides
+    assert not model.predict(25, params={"where": ["income=>50K"], "seed": 4}).equals(rich)
+    for asked, params, rule in (
+        (0, {}, "at least 1"),
+        (pd.DataFrame({"rows": [1, 2]}), {}, "one row and the column 'rows'"),
+        (1, {"where": ["income"]}, "COLUMN=CATEGORY"),
+        (1, {"where": ["income=much"]}, "sample.where.income must be one of"),
+    ):
+        with pytest.raises(ParamsError, match=rule):
+            model.predict(asked, params=params)
+    assert by_run.model_id and model.metadata.signature.outputs.input_names() == list(schema.names)
+    files = [path for path in (tmp_path / "store/artifacts").rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} <= {
+        ".csv", ".html", ".json", ".md", ".png", ".py", ".safetensors", ".txt", ".yaml", ""
+    }  # fmt: skip
+    assert {"weights.safetensors", "serving.py"} <= {path.name for path in files}
+    # What a pickle begins with (protocol 2 and later), and what MLflow calls the files that it pickles to.
+    assert not [path for path in files if path.read_bytes()[:1] == b"\x80" or path.suffix in (".pkl", ".pickle")]
 
 
 def test_scores_on_real_rows_only_when_asked(project: Path) -> None:
@@ -133,6 +198,7 @@ def test_without_noise_only_settings_and_the_statement_leave(project: Path, tmp_
     stored = everything_stored(tmp_path / "store")
     assert b"# statement" in stored
     assert b"<html>" not in stored and b"abababab" not in stored
+    assert b"a public picture" not in stored and not list(tmp_path.rglob("MLmodel"))
 
 
 def test_a_run_that_cannot_be_logged_is_marked_failed(project: Path) -> None:

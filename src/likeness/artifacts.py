@@ -33,6 +33,7 @@ INTERNAL = Path("reports/internal")
 PRIVACY = Path("reports/privacy.json")
 STATEMENT = Path("reports/PRIVACY_STATEMENT.md")
 REPORT = Path("reports/index.html")
+FIGURES = Path("reports/figures")
 
 
 def read_json(path: Path) -> dict[str, Any]:

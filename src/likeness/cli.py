@@ -74,19 +74,20 @@ def verify(
 
 @app.command()
 def sample(
-    path: Annotated[Path, typer.Argument(help="A bundle: a folder or a zip file.")],
+    path: Annotated[Path, typer.Argument(help="A bundle (a folder or a zip file), or a project's folder.")],
     rows: Annotated[int, typer.Option(min=1, help="How many rows. They cost no privacy.")],
     out: Annotated[Path, typer.Option(help="A .csv or .parquet file.")],
     seed: Annotated[int, typer.Option(help="Public; the same seed gives the same rows.")] = 0,
     where: Annotated[list[str] | None, typer.Option(help="COLUMN=CATEGORY; may be given several times.")] = None,
     as_json: JSON = False,
 ) -> None:
-    """Draw more rows from a bundle or a saved synthesizer, on any machine."""
+    """Draw more rows from a bundle, a saved synthesizer or a project with its generator, on any machine."""
+    from likeness.synthetic import pairs
     from likeness.verifier import draw, opened
 
     if out.suffix not in (".csv", ".parquet"):
         raise LikenessError(f"--out {out} must end in .csv or .parquet")
-    given = dict(_pair(text) for text in where or [])
+    given = pairs(where or [])
     with opened(path) as folder:
         table = draw(folder, rows, seed, given)
     if out.suffix == ".csv":
@@ -95,13 +96,6 @@ def sample(
         table.to_parquet(out, index=False)
     told = {"file": str(out), "rows": rows, "seed": seed, "where": given, "columns": list(table.columns)}
     typer.echo(json.dumps(told, indent=1) if as_json else f"{out}: {rows:,} rows")
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise LikenessError(f"--where {text}: write COLUMN=CATEGORY")
-    return name, value
 
 
 def main() -> None:

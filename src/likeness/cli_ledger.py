@@ -1,6 +1,7 @@
 """``likeness ledger ...``: what was spent, by whom, what remains, and the few decisions that are a person's."""
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from likeness.privacy.home import Home
     from likeness.privacy.ledger import Ledger
     from likeness.privacy.records import Record
+
+JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 ledger_app = typer.Typer(no_args_is_help=True, help="The ledger of everything ever released on this machine or team.")
 
@@ -39,9 +42,12 @@ def ledger_init(
 
 
 @ledger_app.command("show")
-def ledger_show() -> None:
+def ledger_show(as_json: JSON = False) -> None:
     """Print every record, oldest first: what, at what cost, who asked, from which commit, with what."""
     ledger = _open()
+    if as_json:
+        typer.echo(json.dumps([vars(record) for record in ledger.records()], indent=1, sort_keys=True))
+        return
     committed = ledger.commits()
     for record in ledger.records():
         waste = record.kind == "reserve" and record.body["key"] not in committed
@@ -93,6 +99,7 @@ def ledger_verify(
     git: Annotated[list[Path] | None, typer.Option(help="A repository whose commits carry trailers.")] = None,
     mlflow: Annotated[bool, typer.Option(help="Look at the tracking runs too.")] = False,
     other: Annotated[list[str] | None, typer.Option(help="Id of a ledger that is known to be another one.")] = None,
+    as_json: JSON = False,
 ) -> None:
     """Check chain, anchor, every released file and outside witnesses; print the head for an outside witness."""
     from likeness.canonical import sha256_bytes
@@ -123,16 +130,24 @@ def ledger_verify(
         place = ledger.home.place if ledger.keeps_bytes else ledger.home.releases
         raise LikenessError(f"released bytes are lost or altered: {', '.join(lost)}. Restore {place}.")
     head = ledger.head()
+    if as_json:
+        seen = {"witnesses": len(witnesses), "witnesses_of_this_ledger": right}
+        found = {"ledger": head.ledger_id, "records": head.count, "releases": len(commits), "head": head.head, **seen}
+        typer.echo(json.dumps(found, indent=1))
+        return
     told = f", {right} of {len(witnesses)} outside witnesses are of this ledger, and on its chain" if witnesses else ""
     typer.echo(f"ledger {head.ledger_id}: {head.count} records, {len(commits)} releases{told}, head {head.head}")
 
 
 @ledger_app.command("budget")
-def ledger_budget() -> None:
+def ledger_budget(as_json: JSON = False) -> None:
     """Print what was spent and what remains, by identity."""
     from likeness.privacy.budget import limits_of
 
     ledger = _open()
+    if as_json:
+        typer.echo(json.dumps([_budget(ledger, name) for name in ledger.identities()], indent=1))
+        return
     for name in ledger.identities():
         budget = ledger.budget(name)
         assert budget is not None
@@ -145,8 +160,34 @@ def ledger_budget() -> None:
             typer.echo(f"  {scope} {whose or 'each'}: at most epsilon {epsilon:g} at delta {delta:g}")
 
 
+def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
+    """The budget of an identity for scripts."""
+    from likeness.privacy.budget import limits_of
+
+    budget = ledger.budget(name)
+    assert budget is not None
+    limits = limits_of(ledger.records(), name).items()
+    return {
+        "identity": name,
+        "adjacency": str(budget.adjacency),
+        "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta},
+        "spent": {"epsilon": _finite(budget.spent_epsilon), "rho": _finite(budget.spent_rho)},
+        "remaining_rho": _finite(budget.remaining_rho),
+        "uncommitted": budget.uncommitted,
+        "limits": [
+            {"scope": scope, "name": whose, "epsilon": _finite(epsilon), "delta": delta}
+            for (scope, whose), (epsilon, delta) in limits
+        ],
+    }
+
+
+def _finite(value: float) -> float | str:
+    """JSON has no infinity; ``"inf"`` is what every document of a run says."""
+    return value if math.isfinite(value) else str(value)
+
+
 @ledger_app.command("afford")
-def ledger_afford() -> None:
+def ledger_afford(as_json: JSON = False) -> None:
     """Say what a run with params.yaml would cost and whether every cap has room for it. Spends nothing."""
     from likeness.artifacts import open_ledger
     from likeness.params import load_params
@@ -154,6 +195,20 @@ def ledger_afford() -> None:
 
     params = load_params()
     rho, rooms = afford(params, open_ledger(params))
+    if as_json:
+        told = [
+            {
+                "scope": room.scope,
+                "name": room.name,
+                "cap": {"epsilon": _finite(room.epsilon), "delta": room.delta},
+                "spent_rho": _finite(room.spent_rho),
+                "remaining_rho": _finite(max(0.0, room.remaining_rho - rho)),
+            }
+            for room in rooms
+        ]
+        found = {"method": params.method, "epsilon": _finite(params.privacy.epsilon), "rho": _finite(rho), "caps": told}
+        typer.echo(json.dumps(found, indent=1))
+        return
     typer.echo(f"{params.method} at epsilon {params.privacy.epsilon:g}: at most rho {rho:.6g} to be charged")
     for line in room_lines(rooms, rho):
         typer.echo(line)

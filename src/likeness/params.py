@@ -1,11 +1,12 @@
 """Typed settings from params.yaml. An unknown key, a wrong type or a value out of range is refused by name."""
 
 import math
+import os
 import re
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
@@ -277,7 +278,7 @@ class Params:
 
 
 def load_params(path: Path | str = "params.yaml") -> Params:
-    """Read and check params.yaml.
+    """Read and check params.yaml; in a copy of the project that DVC made for an experiment, with :func:`at_home`.
 
     Raises:
         ParamsError: names the file, the key, the rule and what is allowed.
@@ -295,9 +296,28 @@ def load_params(path: Path | str = "params.yaml") -> Params:
     sections = {key: value for key, value in content.items() if key not in known}
     own = {key: value for key, value in content.items() if key in known}
     try:
-        return build(Params, {**own, "sections": sections}, "")
+        params = build(Params, {**own, "sections": sections}, "")
     except ParamsError as error:
         raise ParamsError(f"{path}: {error}") from None
+    home = Path(os.environ.get("DVC_ROOT", "."))
+    return params if home.resolve() == Path.cwd() else at_home(params, home)
+
+
+def at_home(params: Params, home: Path) -> Params:
+    """The same settings where the working folder is a copy of the project in ``home``.
+
+    ``dvc exp run --temp`` and its queue run stages in a copy that holds what git holds, so neither the private source
+    nor a ledger in the project's folder, and name the project in ``DVC_ROOT``. A source that the copy has is its own.
+    """
+    ingest, ledger, tracking = params.ingest, params.ledger, params.tracking
+    if not Path(ingest.source).exists() and (home / ingest.source).exists():
+        ingest = replace(ingest, source=str(home / ingest.source))
+    if ledger.home is not None and not ledger.home.startswith("~"):
+        ledger = replace(ledger, home=str(home / ledger.home))
+    database = (tracking.uri or "").removeprefix("sqlite:///")
+    if database != (tracking.uri or "") and not database.startswith("~"):
+        tracking = replace(tracking, uri=f"sqlite:///{home / database}")
+    return replace(params, ingest=ingest, ledger=ledger, tracking=tracking)
 
 
 def build(cls: type[T], mapping: Any, where: str) -> T:

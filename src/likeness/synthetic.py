@@ -1,7 +1,7 @@
 """The synthetic table on disk: Parquet and CSV, each tied to the generator that made it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,21 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, di
         else:
             label = place
     return label, cells
+
+
+def pairs(words: Sequence[str]) -> dict[str, str]:
+    """``COLUMN=CATEGORY``, as people write it on a command line, to what :func:`conditions` takes.
+
+    Raises:
+        ParamsError: one is not written so.
+    """
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise ParamsError(f"where {word}: write COLUMN=CATEGORY")
+        found[name] = value
+    return found
 
 
 def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":

@@ -1,9 +1,9 @@
-"""Mirror a run's public numbers to MLflow, once, from files. The only importer of mlflow.
+"""Mirror a run's public numbers to MLflow, once, from files.
 
-Logged: settings, the privacy account, public figures and documents, how each stage ended, digests of released files and
-the ledger's head. Never a private row, count or unkeyed hash: ``dvc.lock``, the seconds of private stages and the place
-of the source are left out. What real rows went into without noise is logged only when ``tracking.internal_metrics``
-asks for it, and then tagged ``not_private``.
+Logged: settings, the privacy account, public figures and documents, the generator as a model, how each stage ended,
+digests of released files and the ledger's head. Never a private row, count or unkeyed hash: ``dvc.lock``, the seconds
+of private stages and the place of the source are left out. What real rows went into without noise is logged only when
+``tracking.internal_metrics`` asks for it, and then tagged ``not_private``.
 """
 
 import json
@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from likeness.artifacts import (
+    FIGURES,
     INTERNAL,
     LOSS,
     PRIVACY,
@@ -30,6 +31,7 @@ from likeness.artifacts import (
     read_json,
 )
 from likeness.errors import LikenessError
+from likeness.logged_model import log_generator
 from likeness.params import Params
 from likeness.privacy.witness import Witness
 
@@ -47,7 +49,8 @@ def track(params: Params) -> dict[str, Any]:
     """Log one MLflow run from the run's files.
 
     Returns:
-        run id, experiment, tracking URI and how each stage ended: the content of ``reports/tracking.json``.
+        run id, the model's URI (None without noise), experiment, tracking URI and how each stage ended: the content of
+        ``reports/tracking.json``.
 
     Raises:
         LikenessError: the tracking store cannot be used.
@@ -55,10 +58,11 @@ def track(params: Params) -> dict[str, Any]:
     privacy, endings = read_json(PRIVACY), stage_endings()
     uri, folder = tracking_store(params)
     with _run(params, uri, folder) as (client, run):
-        _log(client, run, params, privacy, endings)
+        model = _log(client, run, params, privacy, endings)
     TRACKED.parent.mkdir(parents=True, exist_ok=True)
     TRACKED.write_text(json.dumps({"ended": _ended(), "outs": _outputs()}))
-    return {"run_id": run, "experiment": params.tracking.experiment, "uri": _shown(uri), "stages": endings}
+    told = {"run_id": run, "model": model, "experiment": params.tracking.experiment, "uri": _shown(uri)}
+    return {**told, "stages": endings}
 
 
 def tracking_store(params: Params) -> tuple[str, Path]:
@@ -123,6 +127,7 @@ def settings(params: Params) -> dict[str, Any]:
     """params.yaml of the chosen method, flattened with dots; places are left out, one of them may hold a password."""
     value = public_settings(params)
     value[params.method] = value.pop("sections").get(params.method)
+    value["ingest"]["schema"] = Path(params.ingest.schema).name
     return dict(_flatten(value, ""))
 
 
@@ -219,7 +224,10 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
     client.set_terminated(run)
 
 
-def _log(client: "MlflowClient", run: str, params: Params, privacy: dict[str, Any], endings: dict[str, str]) -> None:
+def _log(
+    client: "MlflowClient", run: str, params: Params, privacy: dict[str, Any], endings: dict[str, str]
+) -> str | None:
+    """Everything of a run; the URI of its model, if it may leave."""
     from mlflow.entities import Metric, Param, RunTag
 
     head, now = open_ledger(params).head(), round(time.time() * 1000)
@@ -231,6 +239,7 @@ def _log(client: "MlflowClient", run: str, params: Params, privacy: dict[str, An
         "private": str(privacy["private"]).lower(),
         **{f"stage.{name}": how for name, how in endings.items()},
     }
+    model, own = None, settings(params)
     metrics = [Metric(name, value, now, 0) for name, value in public_metrics(privacy, endings).items()]
     internal = params.tracking.internal_metrics
     if internal:
@@ -240,32 +249,29 @@ def _log(client: "MlflowClient", run: str, params: Params, privacy: dict[str, An
         tags["not_private"] = "true"
     if internal or privacy["private"]:  # without noise, whatever follows the door is as private as the rows
         tags |= {f"released.{query['query']}.sha256": query["sha256"] for query in privacy["queries"]}
-        metrics += _log_results(client, run, privacy, now)
+        metrics += _log_results(client, run, now)
+        model = log_generator(client, run, params, own)
     client.log_batch(
         run,
-        params=[Param(name, str(value)[:500]) for name, value in settings(params).items()],
+        params=[Param(name, str(value)[:500]) for name, value in own.items()],
         tags=[RunTag(name, value) for name, value in tags.items()],
     )
     for start in range(0, len(metrics), _BATCH):
         client.log_batch(run, metrics=metrics[start : start + _BATCH])
     client.log_artifact(run, str(STATEMENT))
+    return model
 
 
-def _log_results(client: "MlflowClient", run: str, privacy: dict[str, Any], now: int) -> list[Any]:
+def _log_results(client: "MlflowClient", run: str, now: int) -> list[Any]:
     """Documents and figures of the run; the loss curve as metrics."""
     from mlflow.entities import Metric
 
-    from likeness.evaluation.curves import loss_curve, rdp_curve
     from likeness.evaluation.inputs import read_losses
 
     for path in (PRIVACY, REPORT):
         client.log_artifact(run, str(path))
     losses = read_losses(LOSS)
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "loss.png").write_bytes(loss_curve(losses))
-        if privacy["private"]:
-            (Path(folder) / "rdp.png").write_bytes(rdp_curve(privacy["rdp_curve"]))
-        client.log_artifacts(run, folder, "figures")
+    client.log_artifacts(run, str(FIGURES), "figures")
     steps = losses.pop("iteration")
     return [
         Metric(name, value, now, int(step))

@@ -15,6 +15,7 @@ import pytest
 from likeness.errors import ArtifactError
 from likeness.evaluation import curves, render, write_report
 from likeness.evaluation.inputs import Internal
+from likeness.evaluation.public import headline, write_public
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 SECRET_SCORE, SECRET_TEXT, SECRET_PNG = 0.7131313, "planted-marker", b"\x89PNG planted picture"
@@ -123,12 +124,35 @@ def plant(project: Path) -> None:
     (folder / "comparison.png").write_bytes(SECRET_GRID)
 
 
+def published_beside(project: Path) -> list[tuple[str, bytes]]:
+    """Public files beside the page."""
+    paths = [project / "reports/metrics.json", *sorted((project / "reports/figures").iterdir())]
+    return [(path.name, path.read_bytes()) for path in paths]
+
+
+def test_headline_numbers_are_flat_and_named_alike_for_every_method(privacy: dict[str, Any]) -> None:
+    numbers = headline(privacy, {"iteration": [1.0, 2.0], "loss": [0.5, 0.25], "spread": [1.0, float("nan")]})
+    assert numbers["epsilon"] == privacy["total"]["epsilon"] and numbers["final_loss"] == 0.25
+    assert numbers["final_spread"] is None  # JSON knows no NaN
+    assert not [value for value in numbers.values() if isinstance(value, dict | list)]
+
+
+def test_without_noise_there_is_no_curve_and_a_stale_one_goes(project: Path, privacy: dict[str, Any]) -> None:
+    losses = {"iteration": [1.0], "loss": [0.5]}
+    write_public(project, privacy, losses)
+    assert (project / "reports/figures/rdp.png").exists()
+    write_public(project, {**privacy, "private": False}, losses)
+    assert [path.name for path in (project / "reports/figures").iterdir()] == ["loss.png"]
+
+
 def test_the_public_page_holds_nothing_internal(project: Path) -> None:
     write_report(project)
-    without = (project / "reports/index.html").read_bytes()
+    without, numbers = (project / "reports/index.html").read_bytes(), published_beside(project)
     assert not (project / "reports/internal").exists()
+    assert {name for name, _ in numbers} == {"metrics.json", "loss.png", "rdp.png"}
     plant(project)
     write_report(project)
+    assert published_beside(project) == numbers
     public = (project / "reports/index.html").read_text()
     inside = (project / "reports/internal/index.html").read_text()
     pictures = [base64.b64encode(png).decode() for png in (SECRET_PNG, SECRET_GRID)]

@@ -110,14 +110,32 @@ def test_the_served_flow_gets_scheduled_runs_and_can_run(toy: Path, outside: dic
             assert state.message == "first Ran, middle Ran, last Ran"
             tasks = client.read_task_runs()
             assert "Affordable" in {task.state_name for task in tasks}
+            deployed(toy, environment)
+            pool = client.read_work_pool("own-pool")
+            found = client.read_deployment_by_name("synthesize/own")
+            assert pool.type == "process" and found.work_pool_name == "own-pool"
+            assert found.parameters == {"root": str(toy), "check_budget": True}
+            assert found.global_concurrency_limit is not None and found.global_concurrency_limit.limit == 1
+            assert found.paused and [one.schedule.cron for one in found.schedules] == ["0 3 * * 1"]
+            limit = client.read_global_concurrency_limit_by_name("likeness-uci-adult-1994")
+            assert limit.limit == 1
     finally:
         os.killpg(serving.pid, signal.SIGKILL)
         serving.wait()
 
 
+def deployed(folder: Path, environment: dict[str, str]) -> None:
+    """The flow registered with a pool of its own."""
+    command = [sys.executable, "-m", "flows.deploy", "--pool", "own-pool", "--name", "own", "--paused"]
+    for name in ("flows", "src", "stages"):
+        (folder / name).symlink_to(ROOT / name)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and "prefect worker start --pool own-pool" in done.stderr, done.stderr
+
+
 def wait_for(look: Callable[[], Any]) -> Any:
-    """The first value that is true."""
-    deadline = time.monotonic() + 60
+    """The first value that is true; a busy machine takes its time."""
+    deadline = time.monotonic() + 240
     while not (found := look()):
         assert time.monotonic() < deadline, "nothing came"
         time.sleep(0.5)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
+from flows import cells as cell_module
 from flows import sweep as module
 from likeness.artifacts import context, limits, method, plan_of
 from likeness.data.layout import encoding_digest
@@ -128,7 +129,7 @@ def test_cells_are_folders_of_their_own(toy: Path, prefect_server: None, monkeyp
     graph = (toy / "dvc.yaml").read_text()
     (toy / "dvc.yaml").write_text(graph.replace("deps: [step.py]", "deps: [step.py]\n    params: [privacy.epsilon]"))
     (toy / ".gitignore").write_text("/sweeps/\n")
-    monkeypatch.setattr(module, "_COPIED", (*module._COPIED, "step.py"))
+    monkeypatch.setattr(cell_module, "_COPIED", (*cell_module._COPIED, "step.py"))
     made = cells(("merf", 0.2), ("merf", 1.0))
     folders = [toy / "sweeps" / module.cell_name(cell) for cell in made]
     for cell, folder in zip(made, folders, strict=True):

@@ -28,6 +28,7 @@ from likeness.evaluation.inputs import (
 )
 from likeness.evaluation.markup import to_html
 from likeness.evaluation.padding import padded_html
+from likeness.evaluation.public import write_public
 from likeness.evaluation.sections import internal_view
 
 PUBLIC_PAGE = "reports/index.html"
@@ -80,6 +81,8 @@ def render(
 def write_report(root: Path | str) -> None:
     """Read the artifacts below ``root``, write ``reports/index.html`` and, if there are results, the internal page.
 
+    Beside the public page: its numbers and figures as files, see :mod:`likeness.evaluation.public`.
+
     The internal page is padded, see :mod:`likeness.evaluation.padding`; equal files give equal public pages only.
 
     Raises:
@@ -92,6 +95,7 @@ def write_report(root: Path | str) -> None:
     public = root / PUBLIC_PAGE
     public.parent.mkdir(parents=True, exist_ok=True)
     public.write_text(render(privacy, statement, losses, None), encoding="utf-8")
+    write_public(root, privacy, losses)
     folder = root / INTERNAL_FOLDER
     if (folder / "metrics.json").exists():
         (folder / "index.html").write_bytes(padded_html(render(privacy, statement, losses, read_internal(folder))))

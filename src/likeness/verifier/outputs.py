@@ -58,12 +58,16 @@ def table(bundle: Bundle) -> str:
 
 
 def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> Any:
-    """Rows from the generator of a bundle, as a typed pandas DataFrame."""
+    """Rows from the generator of a bundle, or of a project's folder, as a typed pandas DataFrame."""
     from likeness import synthetic
+    from likeness.artifacts import GENERATOR
     from likeness.generators.saved import SavedGenerator
+    from likeness.params import load_params
 
-    saved, schema = SavedGenerator.load(folder / "generator"), Schema.load(folder / names.SCHEMA)
-    return synthetic.draw(saved, schema, rows, seed, where)
+    generator, schema = folder / "generator", folder / names.SCHEMA
+    if not generator.exists() and (folder / "params.yaml").exists():
+        generator, schema = folder / GENERATOR, folder / load_params(folder / "params.yaml").ingest.schema
+    return synthetic.draw(SavedGenerator.load(generator), Schema.load(schema), rows, seed, where)
 
 
 def _same(a: Any, b: Any) -> Any:
