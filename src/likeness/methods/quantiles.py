@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from likeness.data.column import Column
 from likeness.data.grid import Grid, grid_of, spike_bins
 from likeness.data.quantile_bins import quantile_bins
-from likeness.errors import PlanError
+from likeness.errors import PlanError, ReleaseError
 from likeness.features import ColumnMarginals
 from likeness.features.cells import Cells
 from likeness.methods.base import Context
@@ -85,15 +85,20 @@ class Quantiles:
         """Bins of the chosen columns by name: post-processing. None where the noise hides the quantiles.
 
         As many bins as :func:`likeness.data.grid.grid_of` makes of equal width.
+
+        Raises:
+            ReleaseError: the released histogram is one of other columns or cells.
         """
-        chosen = self._chosen(context, bins)
-        if not chosen:
-            return {}
-        scale, feature = released[QUANTILES].receipt.noise_scale, asked_columns(released[QUANTILES])
         found: dict[str, Grid | None] = {}
-        for (column, fine), (cells, counts) in zip(chosen, feature.blocks(released[QUANTILES].lattice), strict=True):
-            firsts = learned_bins(column, cells, counts[0], scale, grid_of(column, bins).size)
-            found[column.name] = None if firsts is None else fine.joined(firsts)
+        for query in self.queries(context, bins):
+            answer = released[QUANTILES]
+            feature = asked_columns(answer)
+            if feature != query.feature:
+                raise ReleaseError(f"{QUANTILES}.safetensors answers another question than params.yaml. Run: dvc repro")
+            scale, blocks = answer.receipt.noise_scale, feature.blocks(answer.lattice)
+            for (column, fine), (cells, counts) in zip(self._chosen(context, bins), blocks, strict=True):
+                firsts = learned_bins(column, cells, counts[0], scale, grid_of(column, bins).size)
+                found[column.name] = None if firsts is None else fine.joined(firsts)
         return found
 
     def notes(self, context: Context, released: Mapping[str, Released], bins: int) -> list[str]:
