@@ -6,7 +6,6 @@ from collections.abc import Set
 import numpy as np
 from numpy.typing import NDArray
 
-PSEUDO = 1.0
 _BITS = 30  # of all counts together: the sum of their squares then fits an int64
 
 
@@ -31,7 +30,7 @@ def quantile_bins(counts: NDArray[np.int64], noise_scale: float, alone: Set[int]
     cells, total, noise = len(counts), int(counts.sum()), math.ceil(noise_scale)
     if total <= 0 or total**2 < cells * (bins * noise) ** 2:
         return None
-    content = [own + int(PSEUDO * noise) for own in _nonnegative([int(count) for count in counts], total)]
+    content = [own + noise for own in _nonnegative([int(count) for count in counts], total)]
     step = 1 + (sum(content) >> _BITS)
     below = np.concatenate([[0], np.cumsum([own // step for own in content])]).astype(np.int64)
     return _partition(below, alone, bins)
