@@ -232,35 +232,60 @@ def test_the_synthesizer_draws_from_learned_bins_and_says_so(fitted: tuple[Synth
     assert statement({**without, "notes": []}) == statement(without)  # an account of an earlier version
 
 
+def bundled(folder: Path, schema: Schema, embedding: Released, feature: Any, histogram: Released | None) -> Bundle:
+    """As much of a bundle as the check of bins reads, with another map in the embedding's receipt."""
+    (folder / "released").mkdir(exist_ok=True)
+    (folder / "schema.yaml").write_text(yaml.safe_dump(schema.to_dict()))
+    other = dataclasses.replace(embedding, receipt=dataclasses.replace(embedding.receipt, feature=feature))
+    for name, one in (("embedding", other), (QUANTILES, histogram)):
+        path = folder / f"released/{name}.safetensors"
+        path.unlink(missing_ok=True)
+        if one is not None:
+            path.write_bytes(to_bytes(one))
+    return Bundle(folder)
+
+
 def test_a_verifier_computes_the_bins_again(fitted: tuple[Synthesizer, Path], tmp_path: Path) -> None:
     _, folder = fitted
-    assert check_bins(Bundle(folder)).startswith("those of 2 columns are between the quantiles")
-    (tmp_path / "released").mkdir()
-    (tmp_path / "schema.yaml").write_text((folder / "schema.yaml").read_text())
-    embedding, told = (load_released(folder / f"released/{name}.safetensors") for name in ("embedding", QUANTILES))
-    other = tmp_path / "released/embedding.safetensors"
-    other.write_bytes(to_bytes(embedding))
-    assert check_bins(Bundle(tmp_path)) == "none was read off released values"
-    (tmp_path / "released/quantiles.safetensors").write_bytes(to_bytes(told))
-    check_bins(Bundle(tmp_path))
-    spec = dict(embedding.receipt.feature)
-    gaps = dict(spec["columns"][2])
-    gaps["edges"] = [edge + 1 / 999 for edge in gaps["edges"]]
-    spec["columns"] = [*spec["columns"][:2], gaps, spec["columns"][3]]
-    other.write_bytes(
-        to_bytes(dataclasses.replace(embedding, receipt=dataclasses.replace(embedding.receipt, feature=spec)))
+    embedding, histogram = (load_released(folder / f"released/{name}.safetensors") for name in ("embedding", QUANTILES))
+
+    def check(feature: Any, counts: Released | None) -> str:
+        return check_bins(bundled(tmp_path, SCHEMA, embedding, feature, counts))
+
+    learned, public = embedding.receipt.feature, marginals(columns="all").foreseen_queries(CONTEXT)[-1].spec()
+    hidden = dataclasses.replace(histogram, lattice=histogram.lattice // 1_000)  # nothing but noise
+    text = "of {} numbers of equal width on the public scale, of {} as the released histogram gives"
+    assert check_bins(Bundle(folder)) == check(learned, histogram) == text.format(1, 2)
+    assert check(public, None) == check(public, hidden) == text.format(3, 0)
+    gaps = {**learned["columns"][2], "edges": [edge + 1 / 999 for edge in learned["columns"][2]["edges"]]}
+    moved = {**learned, "columns": [*learned["columns"][:2], gaps, learned["columns"][3]]}
+    for feature, counts, message in (
+        (moved, histogram, "'gaps': bins other than the released histogram gives"),
+        (public, histogram, "'wide': bins other than the released histogram gives"),
+        (learned, hidden, "'wide': bins neither of equal width nor learned"),
+        (learned, None, "'wide': bins neither of equal width nor learned"),
+    ):
+        with pytest.raises(Wrong, match=message):
+            check(feature, counts)
+
+
+@pytest.mark.parametrize("bins", [2, 16, 300])
+def test_a_verifier_knows_bins_of_equal_width_of_every_kind_of_number(
+    fitted: tuple[Synthesizer, Path], tmp_path: Path, bins: int
+) -> None:
+    """An integer with fewer values than bins, and a logarithm whose dense end has fewer."""
+    columns = {
+        "few": {"kind": "integer", "lower": 0, "upper": 6},
+        "amount": {"kind": "integer", "lower": 0, "upper": 99_999, "transform": "log1p", "spikes": [500]},
+        "share": {"kind": "numeric", "lower": 0, "upper": 1, "spikes": [0, 1], "nullable": True},
+        "day": {"kind": "date", "lower": "1990-01-01", "upper": "2020-12-31"},
+    }
+    schema = Schema.from_dict({"name": "kinds", "source": "made up", "task": "none", "columns": columns}, "kinds.yaml")
+    feature = build(Marginals, {"privatize": {"bins": bins}}, "marginals").embedding_query(
+        Context(schema, "add_remove_one", None, 0), {}
     )
-    with pytest.raises(Wrong, match="'gaps': bins other than the released histogram gives"):
-        check_bins(Bundle(tmp_path))
-    hidden = dataclasses.replace(told, lattice=told.lattice // 1_000)  # nothing but noise
-    (tmp_path / "released/quantiles.safetensors").write_bytes(to_bytes(hidden))
-    with pytest.raises(Wrong, match="'wide': bins neither learned nor of equal width"):
-        check_bins(Bundle(tmp_path))
-    public = marginals(columns="all").foreseen_queries(CONTEXT)[-1].spec()
-    other.write_bytes(
-        to_bytes(dataclasses.replace(embedding, receipt=dataclasses.replace(embedding.receipt, feature=public)))
-    )
-    assert check_bins(Bundle(tmp_path)).startswith("those of 0 columns")
+    embedding = load_released(fitted[1] / "released/embedding.safetensors")
+    assert check_bins(bundled(tmp_path, schema, embedding, feature.spec(), None)).startswith("of 4 numbers")
 
 
 CHANGED: list[tuple[dict[str, Any], str]] = [
