@@ -162,6 +162,8 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
     shipped = [(name, "", sections[name]) for name in names]
     if "pearl" in names:
         shipped.append(("pearl", " with modes", with_modes(sections["pearl"])))
+    if "marginals" in names:
+        shipped.append(("marginals", " with quantiles", with_quantiles(sections["marginals"])))
     for name, variant, section in shipped:
         method = build(METHODS[name], section, name)
         for adjacency in Adjacency:
@@ -198,6 +200,14 @@ def with_modes(section: Mapping[str, Any]) -> dict[str, Any]:
     shares["embedding"] = 1 - shares["class_counts"] - shares["mean_pairwise_distance"] - shares["mixture"]
     mixture = {"components": 3, "iterations": 2, "columns": None}
     return {**section, "plan": {"shares": shares}, "auxiliary": {**section["auxiliary"], "mixture": mixture}}
+
+
+def with_quantiles(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``marginals`` with private quantiles of one number, paid for by the embedding."""
+    shares = {**section["plan"]["shares"], "quantiles": 0.1}
+    shares["embedding"] = 1 - shares["class_counts"] - shares["quantiles"]
+    quantiles = {"columns": ["a"], "cells": 64}
+    return {**section, "plan": {"shares": shares}, "auxiliary": {"quantiles": quantiles}}
 
 
 def audit(case: Case, draws: int = 0, epsilon: float = EPSILON, alarm: float = ALARM) -> Finding:

@@ -111,7 +111,7 @@ def run_peer(
     """The same cells as codes, to a peer and back."""
     encoder, own, recipe = Encoder(table.schema), context(params), method_from(params)
     assert isinstance(recipe, Marginals)
-    columns = recipe.columns(own)
+    columns = recipe.columns(own, {})
     encoded = encoder.encode(table.train)
     x, labels = encoder.expand(encoded), encoder.labels(encoded)
     codes = pd.DataFrame({f"c{place}": column.cells.places(x) for place, column in enumerate(columns)})

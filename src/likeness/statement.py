@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 from likeness import __version__
-from likeness.artifacts import AUXILIARY, EMBEDDING
+from likeness.artifacts import AUXILIARY, EMBEDDING, context, method
 from likeness.bounds import Unit
 from likeness.consistency import check_run
 from likeness.errors import ReleaseError
@@ -38,6 +38,7 @@ def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
     for path, receipt in receipts.items():
         check_against(commits, path, receipt, ledger_id)
     check_run(params, plan, released)
+    auxiliary = {one.receipt.query: one for path, one in released.items() if path != EMBEDDING}
     total = composed(params, list(receipts.values()))
     return privacy_json(
         params,
@@ -47,6 +48,7 @@ def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
         ledger,
         sample_request(params.sample),
         check_synthetic(params.sample),
+        method(params).notes(context(params), auxiliary),
     )
 
 
@@ -73,11 +75,13 @@ def privacy_json(
     ledger: Ledger,
     sample: Mapping[str, Any],
     outputs: Mapping[str, str],
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The account as JSON.
 
     Args:
         sample: how the table was asked for. outputs: SHA-256 of the files that it is about, by path.
+        notes: what the method read off released values, see :meth:`likeness.methods.base.Method.notes`.
     """
     budget = ledger.budget(params.privacy.identity)
     assert budget is not None  # the releases checked above were reserved under it
@@ -123,6 +127,7 @@ def privacy_json(
             "stages": {stage: [_finite(value) for value in curve] for stage, curve in total.stages.items()},
         },
         "queries": queries,
+        "notes": list(notes),
         "sample": dict(sample),
         # Without noise, a digest would tell of exact values.
         "outputs": dict(outputs) if plan.private else {},
@@ -205,6 +210,7 @@ def statement(privacy: dict[str, Any]) -> str:
         "each record is clipped to its declared bound and truncated to the lattice before it is summed, and the "
         "sensitivity counts that."
         + (f" It is {several['max_rows']:,} times that of one record, and so is the noise." if several else ""),
+        *_notes(privacy),
         "",
         "## What is not covered",
         "",
@@ -239,6 +245,12 @@ def _about(privacy: dict[str, Any]) -> list[str]:
         given = ", ".join(f"{name} = {value}" for name, value in privacy["sample"]["where"].items())
         lines.append(f"- **Only rows with:** {given}. The table is not like the whole population.")
     return lines
+
+
+def _notes(privacy: dict[str, Any]) -> list[str]:
+    """What was read off released values, at no further cost."""
+    notes = privacy.get("notes", [])  # earlier versions wrote none
+    return ["", "Read off these values, at no further cost:", "", *(f"- {note}" for note in notes)] if notes else []
 
 
 def _number(value: float | str) -> str:

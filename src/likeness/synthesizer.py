@@ -180,7 +180,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         embedding = answer(recipe.embedding_query(facts, auxiliary))
         released = {**auxiliary, embedding.receipt.query: embedding}
         receipts = [one.receipt for one in released.values()]
-        privacy = privacy_json(params, plan, receipts, composed(params, receipts), ledger, _NO_TABLE, {})
+        total, notes = composed(params, receipts), recipe.notes(facts, auxiliary)
+        privacy = privacy_json(params, plan, receipts, total, ledger, _NO_TABLE, {}, notes)
         with _torch_as_it_was():
             generator, losses = fit(recipe, facts, auxiliary, embedding, params.train.device, params.train.threads)
         self.plan_, self.generator_, self.loss_curve_ = plan, generator, losses

@@ -15,6 +15,7 @@ from likeness.features import (
     MAPS,
     CellMap,
     CharacteristicFunction,
+    ColumnMarginals,
     Constant,
     FeatureMap,
     HermiteFeatures,
@@ -44,6 +45,10 @@ MANY_MODES = tuple(
 # One example a registered map, with the number of inputs that it takes. A new map needs a line here.
 EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
     "characteristic": (CharacteristicFunction(30, 5, 0.4, seed=1), 5),
+    "column_marginals": (
+        ColumnMarginals((Cells(0, 3, (0.25, 0.55)), Cells(1, 3, (0.45,), missing=True), Cells(3, 2))),
+        5,
+    ),
     "constant": (Constant(), 5),
     "hermite": (
         HermiteFeatures((0, 1), (1,), ((3, 6),), (0.7, 0.99), (6.0, 1.0), 12, 4, ((0, 1), (1, 2), (0, 1, 2)), 0.6),
@@ -64,6 +69,10 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
 # The same maps as large as a real table makes them.
 LARGE: dict[str, tuple[FeatureMap, int]] = {
     "characteristic": (CharacteristicFunction(1_000, 100, 0.4, seed=1), 100),
+    "column_marginals": (
+        ColumnMarginals(tuple(Cells(at, 256, tuple(step / 256 for step in range(1, 256))) for at in range(12))),
+        100,
+    ),
     "constant": (Constant(), 100),
     "hermite": (
         HermiteFeatures(
@@ -145,7 +154,7 @@ def test_one_map_for_door_and_generator(name: str) -> None:
         features.sum().backward()
         assert single.grad is not None and bool(torch.isfinite(single.grad).all())
     else:
-        assert name in ("constant", "pair_marginals")
+        assert name in ("column_marginals", "constant", "pair_marginals")
 
 
 def cube(count: int, inputs: int, seed: int) -> torch.Tensor:

@@ -61,6 +61,12 @@ NETWORK = {"iterations": 300, "batch_size": 256, "hidden": [32, 32]}
 SMALL: dict[str, dict[str, dict[str, object]]] = {
     "hp": {"train": NETWORK},
     "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}},
+    "marginals with quantiles": {
+        "plan": {"shares": {"class_counts": 0.03, "quantiles": 0.07, "embedding": 0.9}},
+        "auxiliary": {"quantiles": {"columns": "all", "cells": 64}},
+        "privatize": {"bins": 6},
+        "train": {"num_components": 30},
+    },
     "merf": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
     "ntk": {"privatize": {"widths": [60]}, "train": NETWORK},
     "pearl": {"privatize": {"num_frequencies": 200}, "train": NETWORK},

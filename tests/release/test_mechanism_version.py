@@ -12,6 +12,7 @@ import pytest
 
 from likeness.features import (
     CharacteristicFunction,
+    ColumnMarginals,
     Constant,
     FeatureMap,
     HermiteFeatures,
@@ -130,6 +131,8 @@ PAIRS = (
         *(78, 61, 69, 52, 49, 63, 73, 66, 130, 131, 139, 151),
     ],
 )
+# Each column's own cells, by class: sums of the above over the cells of the other column.
+COLUMNS = [486, 1452, 512, 486, 940, 473, 513, 490, 462, 267, 795, 260, 251, 551, 257, 255, 281, 269]
 STEPS = [268435456] * 6 + [379625062] * 8 + [464943848] * 12
 MODES = (
     Modes(0, False, (0.5, 0.5), (0.3, 0.8), (0.1, 0.2)),
@@ -139,6 +142,14 @@ MODES = (
 SMALL_2: dict[str, tuple[FeatureMap, Callable[[], Terms], int, int, list[int], int]] = {
     # Counts are exact on every machine.
     "constant": (Constant(), EachRecord, 2, 30, [1938 << 30, 1062 << 30], 0),
+    "column_marginals": (
+        ColumnMarginals((Cells(0, 2, (0.25,)), Cells(1, 3, (0.5,), missing=True), Cells(96, 4))),
+        EachRecord,
+        2,
+        29,
+        [cells << 29 for cells in COLUMNS],
+        0,
+    ),
     "pair_marginals": (
         PairMarginals((Cells(0, 2, (0.25,)), Cells(1, 3, (0.5,), missing=True), Cells(96, 4)), (1, 2, 3)),
         EachRecord,

@@ -1,6 +1,7 @@
 """Bins of a number on public edges, and how a value is drawn back from its bin."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -40,6 +41,19 @@ class Grid:
         """The edges between bins: all that finding a bin needs."""
         return self.edges[1:-1]
 
+    def joined(self, firsts: Sequence[int]) -> "Grid":
+        """The same range in fewer bins.
+
+        Args:
+            firsts: the first bin of each wider one; ascending from 0.
+        """
+        ends = [*firsts[1:], self.size]
+        return Grid(
+            (*(self.edges[first] for first in firsts), self.edges[-1]),
+            tuple(self.lows[first] for first in firsts),
+            tuple(self.highs[end - 1] for end in ends),
+        )
+
 
 def grid_of(column: Column, bins: int) -> Grid:
     """Bins of equal width on the column's unit scale (after its public transform), and one for each declared spike.
@@ -51,9 +65,21 @@ def grid_of(column: Column, bins: int) -> Grid:
     return _integer_grid(column, bins) if column.is_whole else _numeric_grid(column, bins)
 
 
+def spike_bins(column: Column, inner: Sequence[float]) -> frozenset[int]:
+    """Bins of a column's grid that hold one of its spikes and nothing else, from the edges between bins."""
+    spikes = [_unit(column, spike) for spike in _spikes(column)]
+    return frozenset(np.searchsorted(np.array(inner), spikes, side="right").tolist())
+
+
+def _spikes(column: Column) -> tuple[float, ...]:
+    """Declared ones, and the lower bound of an integer log1p column."""
+    own = (column.bounds[0],) if column.is_whole and column.transform == "log1p" else ()
+    return (*own, *column.spikes)
+
+
 def _integer_grid(column: Column, bins: int) -> Grid:
     lower, upper = (round(bound) for bound in column.bounds)
-    spikes = {round(spike) for spike in column.spikes} | ({lower} if column.transform == "log1p" else set())
+    spikes = {round(spike) for spike in _spikes(column)}
     starts = {lower, *_first_integers(column, bins), *spikes, *(spike + 1 for spike in spikes)}
     firsts = sorted(first for first in starts if lower <= first <= upper)
     lasts = [first - 1 for first in firsts[1:]] + [upper]

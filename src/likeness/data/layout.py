@@ -90,6 +90,14 @@ class Layout:
         return self.blocks[-1].stop
 
     @property
+    def starts(self) -> dict[str, int]:
+        """First coordinate of each column, by its name."""
+        found: dict[str, int] = {}
+        for block in self.blocks:
+            found.setdefault(block.column, block.start)
+        return found
+
+    @property
     def diameter(self) -> float:
         r"""Bound on the distance of two encoded records: :math:`\sqrt{\#unit + \#indicator + 2\,\#onehot}`.
 

@@ -6,6 +6,7 @@ from typing import Any
 from likeness.errors import ReleaseError
 from likeness.features.base import CellMap, FeatureMap, MeanMap, OuterMap, width
 from likeness.features.characteristic import CharacteristicFunction
+from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
 from likeness.features.fourier import MixedFourierFeatures
 from likeness.features.hermite import HermiteFeatures
@@ -17,6 +18,7 @@ from likeness.features.tangent import NetworkTangent
 
 MAPS: dict[str, Callable[..., FeatureMap]] = {
     "characteristic": CharacteristicFunction,
+    "column_marginals": ColumnMarginals,
     "constant": Constant,
     "hermite": HermiteFeatures,
     "mixed_fourier": MixedFourierFeatures,
@@ -31,6 +33,7 @@ __all__ = [
     "MAPS",
     "CellMap",
     "CharacteristicFunction",
+    "ColumnMarginals",
     "Constant",
     "FeatureMap",
     "HermiteFeatures",

@@ -1,11 +1,13 @@
 """Public cells of a column of the dense encoded row: one cell a category, one a bin, one for missing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from likeness.errors import ReleaseError
 
 
 @dataclass(frozen=True)
@@ -71,3 +73,15 @@ class Cells:
             None if edges is None else tuple(float(edge) for edge in edges),
             bool(mapping["missing"]),
         )
+
+
+def cells_of(columns: Iterable[Cells | Mapping[str, Any]], name: str) -> tuple[Cells, ...]:
+    """Cells of several columns, from themselves or their JSON form; ``name`` of the map, for its error.
+
+    Raises:
+        ReleaseError: they are not cells.
+    """
+    try:
+        return tuple(column if isinstance(column, Cells) else Cells.from_dict(column) for column in columns)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ReleaseError(f"{name}: columns are not cells ({error})") from None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from likeness.bounds import Part
 from likeness.errors import ReleaseError
-from likeness.features.cells import Cells
+from likeness.features.cells import Cells, cells_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,10 +43,7 @@ class PairMarginals:
     squared_weights: tuple[int, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        try:
-            columns = tuple(c if isinstance(c, Cells) else Cells.from_dict(c) for c in self.columns)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ReleaseError(f"pair_marginals: columns are not cells ({error})") from None
+        columns = cells_of(self.columns, "pair_marginals")
         object.__setattr__(self, "columns", columns)
         count = len(columns) * (len(columns) - 1) // 2
         if count < 1:

@@ -91,6 +91,10 @@ class Method(ABC):
         """
         return [*self.auxiliary_queries(context, {}), self.embedding_query(context, {})]
 
+    def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
+        """What the statement shall say about what was read off released values, in sentences. Nothing by default."""
+        return []
+
     @abstractmethod
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """An untrained generator. Its shape may depend on released values."""

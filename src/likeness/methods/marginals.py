@@ -14,12 +14,11 @@ from likeness.methods.base import (
     EMBEDDING,
     Context,
     Method,
-    class_counts_and_embedding,
     class_counts_query,
     class_weights,
     number_of_records,
 )
-from likeness.methods.settings import NoSettings, TwoQueryPlan, TwoQueryShares
+from likeness.methods.quantiles import Quantiles, cells_of_number
 from likeness.params import allowed, require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -31,6 +30,29 @@ if TYPE_CHECKING:
     from likeness.generators.mixture import MixtureColumn
     from likeness.generators.saved import Generator
     from likeness.generators.training import Objective
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Section ``marginals.plan.shares``: parts of ρ, summing to 1."""
+
+    class_counts: float = 0.03
+    quantiles: float = 0.0
+    embedding: float = 0.97
+
+
+@dataclass(frozen=True)
+class PlanSettings:
+    """Section ``marginals.plan``."""
+
+    shares: Shares = field(default_factory=Shares)
+
+
+@dataclass(frozen=True)
+class Auxiliary:
+    """Section ``marginals.auxiliary``."""
+
+    quantiles: Quantiles = field(default_factory=Quantiles)
 
 
 @dataclass(frozen=True)
@@ -65,36 +87,59 @@ class TrainMixture:
         allowed("marginals.train.schedule", self.schedule, ("constant", "cosine"))
 
 
-_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.03, embedding=0.97))
-
-
 @dataclass(frozen=True)
 class Marginals(Method):
     """Noisy counts of every pair of columns in every class, and the mixture of products that explains them."""
 
     name: ClassVar[str] = "marginals"
-    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
+    plan: PlanSettings = field(default_factory=PlanSettings)
     train: TrainMixture = field(default_factory=TrainMixture)
-    auxiliary: NoSettings = field(default_factory=NoSettings)
+    auxiliary: Auxiliary = field(default_factory=Auxiliary)
     privatize: Privatize = field(default_factory=Privatize)
 
+    def __post_init__(self) -> None:
+        """Quantiles have a share of ρ, and no quantiles have none."""
+        share, columns = self.plan.shares.quantiles, self.auxiliary.quantiles.columns
+        key = "marginals.plan.shares.quantiles"
+        if self.auxiliary.quantiles.on:
+            require(0 < share < 1, key, share, "between 0 and 1 while marginals.auxiliary.quantiles.columns names some")
+        else:
+            require(share == 0, key, share, f"0 while marginals.auxiliary.quantiles.columns is {columns}")
+
     def shares(self) -> list[QueryShare]:
-        """Class counts and embedding."""
-        return class_counts_and_embedding(self.plan.shares)
+        """Class counts, the histogram of the quantiles if there is one, embedding."""
+        shares = self.plan.shares
+        return [
+            QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
+            *self.auxiliary.quantiles.shares(shares.quantiles),
+            QueryShare(EMBEDDING, "privatize", shares.embedding),
+        ]
 
     def check(self, context: Context) -> None:
         """Two feature columns at least, and no more coordinates than allowed."""
         if len(context.schema.feature_columns) < 2:
             raise PlanError("marginals needs two feature columns at least: there is no pair. Use method pearl or merf.")
-        self.embedding_query(context, {})
+        self.auxiliary.quantiles.check(context, self.privatize.bins)
+        self._embedding(context, {})
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
-        """Counts by class."""
-        return [class_counts_query(context)]
+        """Counts by class, and the histograms that the quantiles are read from."""
+        return [class_counts_query(context), *self.auxiliary.quantiles.queries(context, self.privatize.bins)]
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """All pairs of feature columns, by class: with a label, these are three-way marginals."""
-        feature = PairMarginals(tuple(cells for cells, _ in self._columns(context)))
+        return self._embedding(context, self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins))
+
+    def foreseen_queries(self, context: Context) -> list[Query]:
+        """With bins of equal width: quantiles make as many, and no cell changes a bound."""
+        return [*self.auxiliary_queries(context, {}), self._embedding(context, {})]
+
+    def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
+        """Which columns have bins between released quantiles."""
+        return self.auxiliary.quantiles.notes(context, auxiliary, self.privatize.bins)
+
+    def _embedding(self, context: Context, grids: Mapping[str, Grid | None]) -> Query:
+        feature = PairMarginals(tuple(cells for cells, _ in self._columns(context, grids)))
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
         if query.dimension > self.privatize.max_coordinates:
             gigabytes = BYTES_A_COORDINATE * query.dimension / 1e9
@@ -110,15 +155,18 @@ class Marginals(Method):
         from likeness.generators.mixture import ProductMixture
 
         layout = context.layout
-        return ProductMixture(self.columns(context), layout.num_classes, self.train.num_components, layout.width)
+        return ProductMixture(
+            self.columns(context, auxiliary), layout.num_classes, self.train.num_components, layout.width
+        )
 
-    def columns(self, context: Context) -> "list[MixtureColumn]":
+    def columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
         """Cells of each feature column, and how a number is drawn from its bin."""
         from likeness.generators.mixture import MixtureColumn
 
+        grids = self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins)
         return [
             MixtureColumn(cells) if grid is None else MixtureColumn(cells, grid.edges, grid.lows, grid.highs)
-            for cells, grid in self._columns(context)
+            for cells, grid in self._columns(context, grids)
         ]
 
     def start(
@@ -161,20 +209,17 @@ class Marginals(Method):
         assert isinstance(feature, PairMarginals)
         return feature
 
-    def _columns(self, context: Context) -> list[tuple[Cells, Grid | None]]:
-        """Cells of each feature column, and the grid of a numeric one; from the public schema alone."""
-        starts: dict[str, int] = {}
-        for block in context.layout.blocks:
-            starts.setdefault(block.column, block.start)
+    def _columns(self, context: Context, grids: Mapping[str, Grid | None]) -> list[tuple[Cells, Grid | None]]:
+        """Cells of each feature column, and the grid of a numeric one: a given one, else of equal width."""
+        starts = context.layout.starts
         found: list[tuple[Cells, Grid | None]] = []
         for column in context.schema.feature_columns:
             start = starts[column.name]
             if column.is_categorical:
                 found.append((Cells(start, column.width), None))
             else:
-                grid = grid_of(column, self.privatize.bins)
-                size = grid.size + int(column.nullable)
-                found.append((Cells(start, size, grid.inner, column.nullable), grid))
+                grid = grids.get(column.name) or grid_of(column, self.privatize.bins)
+                found.append((cells_of_number(column, start, grid), grid))
         return found
 
 

@@ -10,7 +10,7 @@ from itertools import combinations
 
 from likeness.artifacts import context, method, plan_of
 from likeness.bounds import rows_per_unit
-from likeness.features import CellMap, PairMarginals
+from likeness.features import CellMap, ColumnMarginals, PairMarginals
 from likeness.methods.base import Context, Method
 from likeness.methods.embedding import EmbeddingMethod
 from likeness.methods.marginals import BYTES_A_COORDINATE, Marginals
@@ -106,7 +106,7 @@ def forecast(params: Params, rows: int | None = None) -> Forecast:
             Measure(
                 of, noise, average, None if rows is None else noise / rows, _fewest(noise, average) if ruled else None
             )
-            for of, noise, average, ruled in _measures(query, sigma, facts)
+            for of, noise, average, ruled in _measures(query, sigma, facts, recipe)
         )
         queries.append(QueryForecast(query.name, query.dimension, sensitivity, multiplier, sigma, measures))
     coordinates, columns = max(query.coordinates for query in queries), len(facts.schema.columns)
@@ -133,7 +133,7 @@ def _fewest(noise: float, average: float) -> int:
     return max(1, math.ceil(noise / (MOST_NOISE * average)))
 
 
-def _measures(query: Query, sigma: float, facts: Context) -> Iterator[tuple[str, float, float, bool]]:
+def _measures(query: Query, sigma: float, facts: Context, recipe: Method) -> Iterator[tuple[str, float, float, bool]]:
     """(what, noise in records, average share, held to the rule) of what a query measures of the records."""
     if not isinstance(query.terms, EachRecord):
         return  # of pairs of records, whose number is a setting
@@ -141,6 +141,10 @@ def _measures(query: Query, sigma: float, facts: Context) -> Iterator[tuple[str,
     by_class = ", by class" if classes > 1 else ""
     if isinstance(feature, PairMarginals):
         yield from _cells(feature, sigma, classes, facts, by_class)
+    elif isinstance(feature, ColumnMarginals) and isinstance(recipe, Marginals):
+        # Half of the cells are below the edge in the middle; an edge may be wrong by a part of a bin.
+        cells, bins = max(column.size for column in feature.columns), recipe.privatize.bins
+        yield f"share below an edge among {cells} cells, against that of a bin", sigma * cells**0.5 / 2, 1 / bins, True
     elif isinstance(feature, CellMap):
         # A cell of its part: a record in it counts the part's bound.
         for part in feature.parts:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from likeness.errors import LikenessError
-from likeness.verifier import files, ledger, noise, outputs, receipts
+from likeness.verifier import bins, files, ledger, noise, outputs, receipts
 from likeness.verifier.files import Bundle, opened
 from likeness.verifier.outputs import draw
 from likeness.verifier.verdict import Check, Untestable, Wrong
@@ -25,6 +25,7 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
     "ledger chain": ledger.chain,
     "ledger entries": ledger.entries,
     "noise": noise.noise,
+    "bins": bins.bins,
     "generator": outputs.generator,
     "table": outputs.table,
 }

@@ -1,8 +1,10 @@
 """Whether released integers look like sums with the noise that their receipts claim."""
 
+import math
+
 import numpy as np
 
-from likeness.features import PairMarginals
+from likeness.features import ColumnMarginals, PairMarginals
 from likeness.release.released import Released
 from likeness.verifier.files import Bundle
 from likeness.verifier.receipts import query_again
@@ -16,8 +18,8 @@ def noise(bundle: Bundle) -> str:
     """Whether the released integers look like values with the noise that their receipts claim.
 
     The lowest bits of a sum with so wide a noise are uniform (without noise they are zeros or repeat); and where a
-    map's cells must add up to the same number of records in every pair, they may differ by the noise only. Two
-    tests a release, false alarm 1e-9 each. A smaller noise in a map without such redundancy cannot be seen.
+    map's cells must add up to the same number of records in every pair or column, they may differ by the noise only.
+    Two tests a release, false alarm 1e-9 each. A smaller noise in a map without such redundancy cannot be seen.
     """
     from scipy.stats import chi2
 
@@ -32,7 +34,7 @@ def noise(bundle: Bundle) -> str:
             require(chi2.sf(statistic, 2**_LOW_BITS - 1) > _FALSE_ALARM, f"{name}: the low bits are not those of noise")
             tested.append(f"{one.receipt.query} (bits)")
         feature = query_again(one.receipt).feature
-        if isinstance(feature, PairMarginals) and len(feature.parts) > 1:
+        if isinstance(feature, PairMarginals | ColumnMarginals) and len(feature.parts) > 1:
             statistic, freedom = _block_sums(feature, one)
             tails = chi2.cdf(statistic, freedom), chi2.sf(statistic, freedom)
             require(min(tails) > _FALSE_ALARM, f"{name}: the noise is not of the scale that the receipt claims")
@@ -42,12 +44,14 @@ def noise(bundle: Bundle) -> str:
     return "as claimed where it can be tested: " + ", ".join(tested)
 
 
-def _block_sums(feature: PairMarginals, released: Released) -> tuple[float, int]:
-    """Chi-square of the pairs' totals around their mean, class by class, in units of the claimed noise."""
-    totals, variances = [], []
-    for (_, _, counts), part in zip(feature.blocks(released.values), feature.parts, strict=True):
-        totals.append(counts.sum(axis=(1, 2)))
-        variances.append(part.width * released.noise_std**2 / float(part.norm_bound_squared))
+def _block_sums(feature: PairMarginals | ColumnMarginals, released: Released) -> tuple[float, int]:
+    """Chi-square of the parts' totals around their mean, class by class, in units of the claimed noise."""
+    totals, variances, start = [], [], 0
+    for part in feature.parts:
+        norm = float(part.norm_bound_squared)
+        totals.append(released.values[:, start : start + part.width].sum(axis=1) / math.sqrt(norm))
+        variances.append(part.width * released.noise_std**2 / norm)
+        start += part.width
     precision = 1 / np.array(variances)[:, None]
     values = np.array(totals)
     mean = (values * precision).sum(axis=0) / precision.sum()

@@ -1,0 +1,132 @@
+"""Bins between private quantiles against bins of equal width. Fills the table in docs/marginals.md.
+
+Run: ``python -m benchmarks.quantiles [--table census] [--draws 2] [--only "16 bins"]``. Resumable.
+
+Tables: Adult as it is; and a table like it made from UCI Census-Income: 32,561 working adults (test: 16,281), 24 % with
+the rarer label, 14 columns. Each with its schema as declared, and as if nothing were known of its numbers but their
+bounds: no logarithm, no spikes. Rows against the training rows, classifiers on the test rows; ε as in params.yaml.
+"""
+
+import argparse
+import copy
+import dataclasses
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+from scipy.stats import wasserstein_distance
+
+from benchmarks.common import keep, load, markdown, read_results, synthesize
+from likeness.data.schema import Schema
+from likeness.evaluation.marginals import marginal_table
+from likeness.evaluation.utility import train_on_synthetic_test_on_real
+from likeness.params import Params
+from likeness.rng import public
+
+RESULTS = Path("benchmarks/results/quantiles.csv")
+KEYS = ["table", "known", "variant", "draw"]
+COLUMNS = ["auc_hard", "auc_score", "tv_2", "tv_3", "tv_2_fine", "wasserstein", "seconds"]
+CLASSIFIERS = ("logistic_regression", "decision_tree", "random_forest", "xgboost")
+KNOWN = ("all", "bounds")
+CENSUS = [
+    *("age", "class_of_worker", "education", "marital_stat", "major_industry_code", "major_occupation_code", "race"),
+    *("sex", "capital_gains", "capital_losses", "dividends_from_stocks", "weeks_worked_in_year"),
+    *("country_of_birth_self", "tax_filer_stat", "income_gt_50k"),
+]
+# Name of a variant: bins, share of the quantiles, cells.
+VARIANTS: dict[str, tuple[int, float, int]] = {
+    "16 bins": (16, 0.0, 256),
+    "64 bins": (64, 0.0, 256),
+    "16 bins, quantiles 2 %": (16, 0.02, 256),
+    "16 bins, quantiles 5 %": (16, 0.05, 256),
+    "16 bins, quantiles 2 %, 1024 cells": (16, 0.02, 1024),
+}
+
+
+def main() -> None:
+    """Run what is missing, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--table", default="census", choices=["census", "adult"])
+    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--only", choices=VARIANTS)
+    arguments = parser.parse_args()
+    public_table = load(arguments.table)
+    train, test = public_table.train, public_table.test
+    content = yaml.safe_load(Path(public_table.params.ingest.schema).read_text(encoding="utf-8"))
+    if arguments.table == "census":
+        content["columns"] = {name: spec for name, spec in content["columns"].items() if name in CENSUS}
+        train, test = (
+            _adults(rows, number, name) for rows, number, name in ((train, 32_561, "a"), (test, 16_281, "b"))
+        )
+    for known in KNOWN:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "schema.yaml"
+            path.write_text(yaml.safe_dump(_forgetting(content) if known == "bounds" else content, sort_keys=False))
+            for variant in [arguments.only] if arguments.only else VARIANTS:
+                for draw in range(1, arguments.draws + 1):
+                    names = {"table": arguments.table, "known": known, "variant": variant, "draw": draw}
+                    rows = read_results(RESULTS, KEYS)
+                    if not (rows[KEYS] == list(names.values())).all(axis=1).any():
+                        params = _settings(public_table.params, path, variant)
+                        keep(RESULTS, {**names, **_run(params, Schema.load(path), train, test, draw)}, KEYS)
+    print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))
+
+
+def _adults(rows: pd.DataFrame, number: int, name: str) -> pd.DataFrame:
+    """Working adults with the share of the rarer label that Adult has, by a public draw."""
+    adults = rows[(rows["age"] >= 17) & (rows["weeks_worked_in_year"] > 0)][CENSUS]
+    rare, generator = adults["income_gt_50k"] == "50000+.", public(0, f"benchmarks.quantiles.{name}")
+    count = int(0.24 * number)
+    chosen = [
+        own.iloc[generator.choice(len(own), size, replace=False)]
+        for own, size in ((adults[rare], count), (adults[~rare], number - count))
+    ]
+    both = pd.concat(chosen)
+    return both.iloc[generator.permutation(number)].reset_index(drop=True)
+
+
+def _forgetting(content: dict[str, Any]) -> dict[str, Any]:
+    """The schema without what is known of numbers beside their bounds."""
+    own = copy.deepcopy(content)
+    for spec in own["columns"].values():
+        spec.pop("transform", None)
+        spec.pop("spikes", None)
+    return own
+
+
+def _settings(params: Params, schema: Path, variant: str) -> Params:
+    bins, share, cells = VARIANTS[variant]
+    sections = json.loads(json.dumps(params.sections))
+    section = sections["marginals"]
+    shares = {**section["plan"]["shares"], "quantiles": share}
+    shares["embedding"] = 1 - shares["class_counts"] - share
+    section["plan"]["shares"], section["privatize"]["bins"] = shares, bins
+    section["auxiliary"]["quantiles"] = {"columns": "all" if share else "none", "cells": cells}
+    ingest = dataclasses.replace(params.ingest, schema=str(schema))
+    return dataclasses.replace(params, method="marginals", ingest=ingest, sections=sections)
+
+
+def _run(params: Params, schema: Schema, train: pd.DataFrame, test: pd.DataFrame, draw: int) -> dict[str, float]:
+    """Scores of one noise draw; the Wasserstein distance of single numbers is in units of their standard deviation."""
+    started = time.monotonic()
+    synthetic = synthesize(params, train, draw)
+    found = {"seconds": time.monotonic() - started}
+    settings = params.evaluate
+    for bins, orders, suffix in ((16, (2, 3), ""), (64, (2,), "_fine")):
+        rows = marginal_table(train, synthetic, schema, orders, bins, settings.max_tuples, settings.seed)
+        for order, mean in rows.groupby("order")["total_variation"].mean().items():
+            found[f"tv_{order}{suffix}"] = float(mean)
+    numbers = [column.name for column in schema.feature_columns if not column.is_categorical]
+    pairs = [(train[name].to_numpy(np.float64), synthetic[name].to_numpy(np.float64)) for name in numbers]
+    found["wasserstein"] = float(np.mean([wasserstein_distance(real, own) / real.std() for real, own in pairs]))
+    scores = train_on_synthetic_test_on_real(synthetic, test, schema, settings.seed, CLASSIFIERS, max_workers=2)
+    return {**found, "auc_hard": scores["roc_auc_hard"].mean(), "auc_score": scores["roc_auc_score"].mean()}
+
+
+if __name__ == "__main__":
+    main()

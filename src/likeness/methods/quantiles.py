@@ -1,0 +1,152 @@
+"""Edges of bins at the quantiles of a released histogram, for numbers with wide public bounds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.data.column import Column
+from likeness.data.grid import Grid, grid_of, spike_bins
+from likeness.data.quantile_bins import quantile_bins
+from likeness.errors import PlanError, ReleaseError
+from likeness.features import ColumnMarginals
+from likeness.features.cells import Cells
+from likeness.methods.base import Context
+from likeness.params import require
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
+from likeness.release.released import Released
+
+QUANTILES = "quantiles"
+_KEY = "marginals.auxiliary.quantiles"
+_MOST_CELLS = 1024
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Section ``marginals.auxiliary.quantiles``.
+
+    Attributes:
+        columns: ``none``, ``all`` (every number with more cells than bins), or a list of names.
+        cells: of equal width on each column's public scale, beside those of its spikes.
+    """
+
+    NAMES: ClassVar[tuple[str, ...]] = ("none", "all")
+    columns: str | tuple[str, ...] = "none"
+    cells: int = 256
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        columns = self.columns
+        listed = isinstance(columns, tuple) and len(set(columns)) == len(columns) >= 1
+        require(listed or columns in self.NAMES, f"{_KEY}.columns", columns, "none, all or a list of different names")
+        require(2 <= self.cells <= _MOST_CELLS, f"{_KEY}.cells", self.cells, f"from 2 to {_MOST_CELLS}")
+
+    @property
+    def on(self) -> bool:
+        """Whether there is such a release at all."""
+        return self.columns != "none"
+
+    def check(self, context: Context, bins: int) -> None:
+        """Refuse columns of which nothing can be learned.
+
+        Raises:
+            PlanError: naming them.
+        """
+        if not self.on:
+            return
+        possible = _learnable(context, self.cells, bins)
+        if not possible:
+            raise PlanError(
+                f"{_KEY}.columns is {self.columns}, but no numeric feature column has more cells than bins. Set none."
+            )
+        for name in self.columns if isinstance(self.columns, tuple) else ():
+            if name not in possible:
+                raise PlanError(
+                    f"{_KEY}.columns: '{name}' is no numeric feature column with more cells than bins. There are: "
+                    f"{', '.join(possible)}."
+                )
+
+    def shares(self, share: float) -> list[QueryShare]:
+        """The one release, or none."""
+        return [QueryShare(QUANTILES, "auxiliary", share)] if self.on else []
+
+    def queries(self, context: Context, bins: int) -> list[Query]:
+        """Fine histograms of all chosen columns, in one release."""
+        starts = context.layout.starts
+        cells = tuple(
+            cells_of_number(column, starts[column.name], grid) for column, grid in self._chosen(context, bins)
+        )
+        return [Query(QUANTILES, "auxiliary", ColumnMarginals(cells))] if cells else []
+
+    def grids(self, context: Context, released: Mapping[str, Released], bins: int) -> dict[str, Grid | None]:
+        """Bins of the chosen columns by name: post-processing. None where the noise hides the quantiles.
+
+        As many bins as :func:`likeness.data.grid.grid_of` makes of equal width.
+
+        Raises:
+            ReleaseError: the released histogram is one of other columns or cells.
+        """
+        found: dict[str, Grid | None] = {}
+        for query in self.queries(context, bins):
+            answer = released[QUANTILES]
+            feature = asked_columns(answer)
+            if feature != query.feature:
+                raise ReleaseError(f"{QUANTILES}.safetensors answers another question than params.yaml. Run: dvc repro")
+            scale, blocks = answer.receipt.noise_scale, feature.blocks(answer.lattice)
+            for (column, fine), (cells, counts) in zip(self._chosen(context, bins), blocks, strict=True):
+                firsts = learned_bins(column, cells, counts[0], scale, grid_of(column, bins).size)
+                found[column.name] = None if firsts is None else fine.joined(firsts)
+        return found
+
+    def notes(self, context: Context, released: Mapping[str, Released], bins: int) -> list[str]:
+        """Which columns have such bins, for the statement."""
+        learned: list[str] = []
+        hidden: list[str] = []
+        for name, grid in self.grids(context, released, bins).items():
+            (hidden if grid is None else learned).append(f"`{name}`")
+        said = [
+            (learned, f"between quantiles of the noisy histogram `{QUANTILES}`"),
+            (hidden, f"of equal width, because the noise of `{QUANTILES}` hides the quantiles"),
+        ]
+        return [f"Bins of {', '.join(names)}: {words}." for names, words in said if names]
+
+    def _chosen(self, context: Context, bins: int) -> list[tuple[Column, Grid]]:
+        """Columns with their fine grids, in schema order; from public facts alone."""
+        if not self.on:
+            return []
+        possible = _learnable(context, self.cells, bins)
+        return [own for name, own in possible.items() if self.columns == "all" or name in self.columns]
+
+
+def cells_of_number(column: Column, start: int, grid: Grid) -> Cells:
+    """Cells of a number's bins, and one for missing; ``start``: its place in the dense row."""
+    return Cells(start, grid.size + int(column.nullable), grid.inner, column.nullable)
+
+
+def learned_bins(
+    column: Column, fine: Cells, counts: NDArray[np.int64], noise_scale: float, size: int
+) -> tuple[int, ...] | None:
+    """The first fine cell of each bin; None where the noise hides the quantiles.
+
+    Args:
+        fine: cells of the histogram. counts: their noisy sums, in lattice steps; the last may be for missing.
+        noise_scale: σ in the same unit. size: number of bins.
+    """
+    assert fine.edges is not None
+    alone = spike_bins(column, fine.edges)
+    return quantile_bins(counts[: fine.size - int(fine.missing)], noise_scale, alone, size)
+
+
+def asked_columns(released: Released) -> ColumnMarginals:
+    """The map of the histogram, from its receipt."""
+    return ColumnMarginals(tuple(released.receipt.feature["columns"]))
+
+
+def _learnable(context: Context, cells: int, bins: int) -> dict[str, tuple[Column, Grid]]:
+    """Numeric feature columns whose fine grid has more bins than the coarse one."""
+    numbers = [column for column in context.schema.feature_columns if not column.is_categorical]
+    fine = {column.name: (column, grid_of(column, cells)) for column in numbers}
+    return {name: own for name, own in fine.items() if own[1].size > grid_of(own[0], bins).size}

@@ -1,0 +1,382 @@
+"""Bins between private quantiles: their cost, their way into the embedding, and what tells where they come from."""
+
+import dataclasses
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from likeness import Synthesizer, consistency
+from likeness.canonical import sha256_json
+from likeness.data.encoding import Encoder
+from likeness.data.layout import encoding_digest
+from likeness.data.schema import Schema
+from likeness.errors import ParamsError, PlanError, ReleaseError
+from likeness.features import ColumnMarginals, PairMarginals
+from likeness.features.cells import Cells
+from likeness.methods import Context
+from likeness.methods.marginals import Marginals
+from likeness.methods.quantiles import QUANTILES
+from likeness.own.forecast import MOST_NOISE, forecast
+from likeness.params import Params, build, load_params
+from likeness.pricing import new_releases
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.privacy.plan import Plan, make_plan
+from likeness.release.door import _ROUND_UP, release
+from likeness.release.lattice_sum import lattice_sum
+from likeness.release.query import Query
+from likeness.release.released import Released, from_bytes, load_released, to_bytes
+from likeness.release.request import Dataset, request_of
+from likeness.release.terms import Records
+from likeness.statement import statement
+from likeness.verifier.bins import bins as check_bins
+from likeness.verifier.files import Bundle
+from likeness.verifier.verdict import Wrong
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = yaml.safe_load((ROOT / "params.yaml").read_text())["marginals"]
+ADULT = Schema.load(ROOT / "data/schema/adult.yaml")
+SCHEMA = Schema.from_dict(
+    {
+        "name": "toy",
+        "source": "made up",
+        "task": "none",
+        "columns": {
+            "c": {"kind": "categorical", "categories": ["u", "v"]},
+            "wide": {"kind": "numeric", "lower": 0, "upper": 1_000_000, "spikes": [0]},
+            "gaps": {"kind": "integer", "lower": 0, "upper": 999, "nullable": True},
+            "few": {"kind": "integer", "lower": 0, "upper": 6},
+        },
+    },
+    "toy.yaml",
+)
+CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
+BINS = 8
+
+
+def section(share: float = 0.1, **quantiles: Any) -> dict[str, Any]:
+    shares = {"class_counts": 0.03, "quantiles": share, "embedding": 0.97 - share}
+    others = {"privatize": {"bins": BINS}, "train": {"num_components": 20, "iterations": 50}}
+    return {"plan": {"shares": shares}, "auxiliary": {"quantiles": quantiles}, **others}
+
+
+def marginals(share: float = 0.1, **quantiles: Any) -> Marginals:
+    return build(Marginals, section(share, **quantiles), "marginals")
+
+
+def plan_of(method: Marginals, epsilon: float, adjacency: Adjacency = Adjacency.ADD_REMOVE_ONE, n: int = 1_000) -> Plan:
+    return make_plan(
+        method="marginals",
+        identity="people",
+        shares=method.shares(),
+        epsilon=epsilon,
+        delta=1e-5,
+        adjacency=adjacency,
+        num_records=n if adjacency is Adjacency.REPLACE_ONE else None,
+    )
+
+
+def table(rows: int) -> pd.DataFrame:
+    """Amounts within a thousandth of their bounds, a third of them 0; a column with a gap and missing values."""
+    generator = np.random.default_rng(0)
+    amounts = np.where(generator.random(rows) < 1 / 3, 0, generator.lognormal(6.5, 1.0, rows)).clip(0, 1e6)
+    gaps = np.where(generator.random(rows) < 0.5, generator.integers(0, 100, rows), generator.integers(900, 950, rows))
+    return pd.DataFrame(
+        {
+            "c": pd.Categorical(np.where(amounts > 500, "u", "v"), ["u", "v"]),
+            "wide": amounts,
+            "gaps": pd.array(np.where(generator.random(rows) < 0.1, None, gaps), dtype="Int64"),
+            "few": generator.integers(0, 7, rows),
+        }
+    )
+
+
+def encoded(rows: int) -> np.ndarray:
+    encoder = Encoder(SCHEMA)
+    return encoder.expand(encoder.encode(table(rows)))
+
+
+GOLDEN = {
+    Adjacency.ADD_REMOVE_ONE: {
+        "plan": "b4f1eb2dedd78dc9241298502b727a4099c820939ef676a0d0a3d04d014d49e1",
+        "class_counts": "2542a0f2fd8e30b6d365e3b04b49525076f2dfc759404ac0a3fc3dcd8f12e637",
+        "embedding": "c252fd6771c22f10958d8ba7240c3a4365a3c6a2b3871bda214548e4ae2ef47a",
+    },
+    Adjacency.REPLACE_ONE: {
+        "plan": "346d2ebca58ac86eb03cccf112a8f63b03a9456177d66b76aca24b9680278e5e",
+        "class_counts": "2848697c212a90682ea7bd62bc256a0097462b1819550930e53cf62fd7f5f5de",
+        "embedding": "ba7ad921f342d190fcda5bf1bb94fa85044c4db44da27748f1a176f2c6fabb97",
+    },
+}
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_without_quantiles_every_release_key_is_what_it_was_before_there_were_any(adjacency: Adjacency) -> None:
+    """Else a rerun of an old project would be a second release, at the full cost. Keys made before this option."""
+    method = build(Marginals, SHIPPED, "marginals")
+    plan = plan_of(method, 1.0, adjacency)
+    context = Context(ADULT, str(adjacency), plan.num_records, 0)
+    keys = {"plan": plan.digest}
+    for query in [*method.auxiliary_queries(context, {}), method.embedding_query(context, {})]:
+        scale = math.sqrt(query.sensitivity_squared(adjacency)) * plan.query(query.name).noise_multiplier * _ROUND_UP
+        keys[query.name] = sha256_json(request_of(query, str(adjacency), scale, Dataset("people", "digest")))
+    assert keys == GOLDEN[adjacency]
+
+
+def test_the_sensitivity_holds_on_neighbors_and_is_reached() -> None:
+    x = encoded(200)
+    (_, query) = marginals(columns=["wide", "gaps"], cells=40).auxiliary_queries(CONTEXT, {})
+
+    def total(rows: np.ndarray) -> np.ndarray:
+        return lattice_sum(query, [Records(rows, np.zeros(len(rows), dtype=np.int64))])
+
+    unit, moves = 4**query.lattice_bits, set()
+    for place in range(60):
+        moved = int(((total(x) - total(np.delete(x, place, axis=0))) ** 2).sum())
+        assert moved == 2 * unit == query.sensitivity_squared(Adjacency.ADD_REMOVE_ONE)
+        other = x.copy()
+        other[place] = x[place + 60]
+        moves.add(int(((total(x) - total(other)) ** 2).sum()))
+    assert max(moves) == 4 * unit == query.sensitivity_squared(Adjacency.REPLACE_ONE)
+    assert min(moves) < 4 * unit
+
+
+def test_all_are_the_numbers_of_which_something_can_be_learned() -> None:
+    def asked(**quantiles: Any) -> list[int]:
+        feature = list(marginals(**quantiles).auxiliary_queries(CONTEXT, {}))[1].feature
+        assert isinstance(feature, ColumnMarginals)
+        return [column.start for column in feature.columns]
+
+    starts = CONTEXT.layout.starts
+    assert asked(columns="all") == [starts["wide"], starts["gaps"]]  # few: a bin for every value already
+    assert asked(columns=["gaps"]) == [starts["gaps"]]
+    off = marginals(0.0)
+    assert [query.name for query in off.auxiliary_queries(CONTEXT, {})] == ["class_counts"]
+    assert off.notes(CONTEXT, {}) == []
+
+
+def through_the_door(method: Marginals, plan: Plan, rows: int) -> dict[str, Released]:
+    ledger = Ledger.create(locate())
+    ledger.declare_identity("people", plan.adjacency, plan.epsilon, plan.delta)
+    x = encoded(rows)
+
+    def answer(query: Query) -> Released:
+        records = [Records(x, np.zeros(len(x), dtype=np.int64))]
+        return from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: records), query.name)
+
+    released = method.ask(CONTEXT, answer)
+    return {**released, "embedding": answer(method.embedding_query(CONTEXT, released))}
+
+
+def test_bins_follow_the_rows_and_cost_what_the_plan_gives_them() -> None:
+    """At ε = 5 with 20,000 rows, σ is 6 records: an edge is wrong by less than a cell's content."""
+    method = marginals(columns="all", cells=512)
+    plan = plan_of(method, 5.0)
+    released = through_the_door(method, plan, 20_000)
+    assert list(released) == [query.query for query in plan.queries] == ["class_counts", QUANTILES, "embedding"]
+    receipt = released[QUANTILES].receipt
+    assert (receipt.stage, receipt.sensitivity) == ("auxiliary", pytest.approx(math.sqrt(2)))
+    assert receipt.rho == pytest.approx(0.1 * plan.rho, rel=1e-9)
+    assert sum(one.receipt.rho for one in released.values()) == pytest.approx(plan.rho, rel=1e-9)
+    wide, gaps, few = method.columns(CONTEXT, released)[1:]
+    # The first of 512 cells holds nearly everything but the zeros: it is a bin of its own, beside the spike's.
+    assert wide.edges[2] == pytest.approx(1 / 512) and wide.lows[0] == wide.highs[0] == 0
+    assert wide.cells.size == BINS + 1  # that of the spike beside
+    values = np.array(gaps.edges) * 999
+    assert sum(99 < edge < 900 for edge in values) <= 1  # the gap is not cut, but for an edge that moved a cell
+    assert len(few.edges) == 8  # as ever
+    feature = method.embedding_query(CONTEXT, released).feature
+    assert isinstance(feature, PairMarginals) and feature.columns[1].edges == wide.edges[1:-1]
+    assert feature.sizes == method.foreseen_queries(CONTEXT)[-1].feature.sizes  # type: ignore[attr-defined]
+    assert method.notes(CONTEXT, released) == [
+        "Bins of `wide`, `gaps`: between quantiles of the noisy histogram `quantiles`."
+    ]
+
+
+def test_where_noise_hides_the_quantiles_bins_are_the_public_ones_and_the_statement_says_so() -> None:
+    method = marginals(columns="all")
+    released = through_the_door(method, plan_of(method, 0.1), 50)
+    (note,) = method.notes(CONTEXT, released)
+    assert note == "Bins of `wide`, `gaps`: of equal width, because the noise of `quantiles` hides the quantiles."
+    assert released["embedding"].receipt.feature == method.foreseen_queries(CONTEXT)[-1].spec()
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Synthesizer, Path]:
+    """A synthesizer with quantiles, and what it saved."""
+    folder = tmp_path_factory.mktemp("quantiles")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LIKENESS_HOME", str(folder / "ledger"))
+        patch.setenv("LIKENESS_ANCHOR", str(folder / "anchor"))
+        Ledger.create(locate())
+        own = Synthesizer(schema=SCHEMA, identity="people", epsilon=5.0, settings=section(columns="all"))
+        own.fit(table(4_000)).save(folder / "saved")
+    return own, folder / "saved"
+
+
+def test_the_synthesizer_draws_from_learned_bins_and_says_so(fitted: tuple[Synthesizer, Path]) -> None:
+    synthesizer, _ = fitted
+    amounts = synthesizer.sample(4_000)["wide"]
+    # In eight bins of equal width, all amounts but the zeros would be spread over 125,000.
+    assert np.quantile(amounts[amounts > 0], 0.8) < 1_000_000 / 256
+    note = "- Bins of `wide`, `gaps`: between quantiles of the noisy histogram `quantiles`."
+    assert note in synthesizer.statement.splitlines()
+    without = {key: value for key, value in synthesizer.privacy.items() if key != "notes"}
+    assert statement({**without, "notes": []}) == statement(without)  # an account of an earlier version
+
+
+def bundled(folder: Path, schema: Schema, embedding: Released, feature: Any, histogram: Released | None) -> Bundle:
+    """As much of a bundle as the check of bins reads, with another map in the embedding's receipt."""
+    (folder / "released").mkdir(exist_ok=True)
+    (folder / "schema.yaml").write_text(yaml.safe_dump(schema.to_dict()))
+    other = dataclasses.replace(embedding, receipt=dataclasses.replace(embedding.receipt, feature=feature))
+    for name, one in (("embedding", other), (QUANTILES, histogram)):
+        path = folder / f"released/{name}.safetensors"
+        path.unlink(missing_ok=True)
+        if one is not None:
+            path.write_bytes(to_bytes(one))
+    return Bundle(folder)
+
+
+def test_a_verifier_computes_the_bins_again(fitted: tuple[Synthesizer, Path], tmp_path: Path) -> None:
+    _, folder = fitted
+    embedding, histogram = (load_released(folder / f"released/{name}.safetensors") for name in ("embedding", QUANTILES))
+
+    def check(feature: Any, counts: Released | None) -> str:
+        return check_bins(bundled(tmp_path, SCHEMA, embedding, feature, counts))
+
+    learned, public = embedding.receipt.feature, marginals(columns="all").foreseen_queries(CONTEXT)[-1].spec()
+    hidden = dataclasses.replace(histogram, lattice=histogram.lattice // 1_000)  # nothing but noise
+    text = "of {} numbers of equal width on the public scale, of {} as the released histogram gives"
+    assert check_bins(Bundle(folder)) == check(learned, histogram) == text.format(1, 2)
+    assert check(public, None) == check(public, hidden) == text.format(3, 0)
+    gaps = {**learned["columns"][2], "edges": [edge + 1 / 999 for edge in learned["columns"][2]["edges"]]}
+    moved = {**learned, "columns": [*learned["columns"][:2], gaps, learned["columns"][3]]}
+    for feature, counts, message in (
+        (moved, histogram, "'gaps': bins other than the released histogram gives"),
+        (public, histogram, "'wide': bins other than the released histogram gives"),
+        (learned, hidden, "'wide': bins neither of equal width nor learned"),
+        (learned, None, "'wide': bins neither of equal width nor learned"),
+    ):
+        with pytest.raises(Wrong, match=message):
+            check(feature, counts)
+
+
+@pytest.mark.parametrize("bins", [2, 16, 300])
+def test_a_verifier_knows_bins_of_equal_width_of_every_kind_of_number(
+    fitted: tuple[Synthesizer, Path], tmp_path: Path, bins: int
+) -> None:
+    """An integer with fewer values than bins, and a logarithm whose dense end has fewer."""
+    columns = {
+        "few": {"kind": "integer", "lower": 0, "upper": 6},
+        "amount": {"kind": "integer", "lower": 0, "upper": 99_999, "transform": "log1p", "spikes": [500]},
+        "share": {"kind": "numeric", "lower": 0, "upper": 1, "spikes": [0, 1], "nullable": True},
+        "day": {"kind": "date", "lower": "1990-01-01", "upper": "2020-12-31"},
+    }
+    schema = Schema.from_dict({"name": "kinds", "source": "made up", "task": "none", "columns": columns}, "kinds.yaml")
+    feature = build(Marginals, {"privatize": {"bins": bins}}, "marginals").embedding_query(
+        Context(schema, "add_remove_one", None, 0), {}
+    )
+    embedding = load_released(fitted[1] / "released/embedding.safetensors")
+    assert check_bins(bundled(tmp_path, schema, embedding, feature.spec(), None)).startswith("of 4 numbers")
+
+
+CHANGED: list[tuple[dict[str, Any], str]] = [
+    ({"cells": 65}, r"quantiles\.safetensors answers another question"),
+    ({"columns": ["age"]}, r"quantiles\.safetensors answers another question"),
+    ({"columns": "none"}, "is not the plan of params.yaml"),
+]
+
+
+def adult(share: float = 0.1, **quantiles: Any) -> Params:
+    shipped = load_params(ROOT / "params.yaml")
+    return dataclasses.replace(shipped, method="marginals", sections={"marginals": section(share, **quantiles)})
+
+
+def test_account_and_forecast_of_cost_follow_the_released_quantiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(consistency, "_check_generator", lambda *_: None)
+    params = adult(columns=["age", "fnlwgt"], cells=64)
+    plan, method, context = consistency.plan_of(params), consistency.method(params), consistency.context(params)
+    ledger = Ledger.create(locate())
+    ledger.declare_identity(plan.identity, plan.adjacency, 3.0, 1e-5)
+    dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
+    x = np.random.default_rng(0).random((3_000, context.layout.width))
+
+    def answer(query: Query) -> Released:
+        records = [Records(x, np.zeros(len(x), dtype=np.int64))]
+        return from_bytes(release(query, plan, dataset, ledger, lambda: records), query.name)
+
+    def to_come(settings: Params) -> float:
+        return sum(new_releases(settings, ledger, dataset).values())
+
+    assert to_come(params) == pytest.approx(plan.rho)
+    auxiliary = method.ask(context, answer)
+    assert to_come(params) == pytest.approx(plan.query("embedding").rho)
+    # Another grid is another question, and so are the bins that its answer may give: nothing of it is free.
+    assert to_come(adult(columns=["age", "fnlwgt"], cells=65)) == pytest.approx(0.97 * plan.rho)
+    released = {Path(f"{name}.safetensors"): one for name, one in auxiliary.items()}
+    released[consistency.EMBEDDING] = answer(method.embedding_query(context, auxiliary))
+    assert to_come(params) == 0
+    consistency.check_run(params, plan, released)
+    for change, message in CHANGED:
+        changed = {"columns": ["age", "fnlwgt"], "cells": 64, **change}
+        share = 0.0 if changed["columns"] == "none" else 0.1
+        with pytest.raises(ReleaseError, match=message):
+            consistency.check_run(adult(share, **changed), plan, released)
+    # Edges that are not those of the released histogram, in a release that is otherwise in order.
+    unlearned = method.foreseen_queries(context)[-1]
+    with pytest.raises(ReleaseError, match=r"embedding\.safetensors: answers another question"):
+        consistency.check_run(params, plan, {**released, consistency.EMBEDDING: answer(unlearned)})
+
+
+def test_the_forecast_asks_for_enough_records_to_see_quantiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (_, query, _) = forecast(adult(columns=["age", "hours-per-week"])).queries
+    (measure,) = query.measures
+    cells = 99  # whole hours of a week; ages are fewer
+    assert query.sensitivity == pytest.approx(math.sqrt(2))
+    assert measure.noise == pytest.approx(query.sigma * math.sqrt(cells) / 2)
+    assert measure.records == math.ceil(measure.noise * BINS / MOST_NOISE)
+
+
+@pytest.mark.parametrize(
+    ("share", "quantiles", "message"),
+    [
+        (0.0, {"columns": "all"}, r"shares\.quantiles must be between 0 and 1 while"),
+        (0.1, {}, r"shares\.quantiles must be 0 while .* is none, got 0\.1"),
+        (0.1, {"columns": "some"}, r"quantiles\.columns must be none, all or a list of different names, got 'some'"),
+        (0.1, {"columns": ["wide", "wide"]}, r"quantiles\.columns must be none, all or a list"),
+        (0.1, {"columns": "all", "cells": 1025}, r"quantiles\.cells must be from 2 to 1024, got 1025"),
+    ],
+    ids=["no share", "share of nothing", "unknown word", "twice", "cells"],
+)
+def test_settings_that_contradict_each_other_are_refused(share: float, quantiles: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParamsError, match=message):
+        marginals(share, **quantiles)
+
+
+@pytest.mark.parametrize("name", ["c", "few", "nobody"])
+def test_columns_without_quantiles_are_refused_before_anything_is_spent(name: str) -> None:
+    with pytest.raises(PlanError, match=f"columns: '{name}' is no numeric feature column .* There are: wide, gaps"):
+        marginals(columns=["wide", name]).check(CONTEXT)
+    with pytest.raises(PlanError, match="no numeric feature column has more cells than bins"):
+        marginals(columns="all", cells=4).check(CONTEXT)
+
+
+def test_cells_that_are_none_are_refused() -> None:
+    with pytest.raises(ReleaseError, match="at least one column"):
+        ColumnMarginals(())
+    with pytest.raises(ReleaseError, match="column_marginals: columns are not cells"):
+        ColumnMarginals(({"start": 0},))  # type: ignore[arg-type]
+    places = ColumnMarginals((Cells(0, 2), Cells(2, 3, (0.5,), missing=True)))
+    rows = itertools.product([0.0, 0.5], [0.0, 1.0])
+    x = np.array([[1.0, 0.0, value, missing] for value, missing in rows])
+    assert places.places(x).tolist() == [[0, 0], [0, 2], [0, 1], [0, 2]]
