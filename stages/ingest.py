@@ -3,23 +3,22 @@
 Reads: the private source, data/schema. Writes: data/private/table.parquet. Spends: nothing.
 """
 
-from likeness.artifacts import TABLE, load_schema, open_ledger, source_path
-from likeness.data.digests import typed_digest
-from likeness.data.sources import read_source
-from likeness.data.tables import write_private
+from likeness.artifacts import TABLE, engine, load_schema, open_ledger
+from likeness.data.tables import write_private_chunks
+from likeness.ingestion import training_digest, typed_rows
 from likeness.params import Params
-from likeness.rows import SPLIT, card, split_parts
+from likeness.rows import card
 from likeness.stage import run_stage
 
 
 def main(params: Params) -> None:
     """Write the typed table with its split, and on its card the keyed digest of its training rows."""
     schema, ledger = load_schema(params), open_ledger(params)
-    table, column = read_source(source_path(params), schema, params.ingest.split.column)
-    parts = split_parts(params, schema, table, column)
-    train = table[parts == "train"]
-    digest = typed_digest(train, schema, ledger.key)
-    write_private(table.assign(**{SPLIT: parts}), TABLE, card(params, ledger.id, digest, len(train)))
+    with engine(params) as own:
+        rows = typed_rows(params, schema, own)
+        write_private_chunks(
+            rows, TABLE, lambda written: card(params, ledger.id, *training_digest(written, schema, ledger.key))
+        )
 
 
 if __name__ == "__main__":

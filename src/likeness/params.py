@@ -172,6 +172,20 @@ class Schedule:
 
 
 @dataclass(frozen=True)
+class EngineSettings:
+    """Section ``engine``: where the passes over rows are worked on. It changes no bit of any result."""
+
+    kind: str = "local"
+    workers: int = 2
+    scheduler: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        allowed("engine.kind", self.kind, ("local", "dask"))
+        require(self.workers >= 1, "engine.workers", self.workers, "at least 1")
+
+
+@dataclass(frozen=True)
 class Params:
     """All of params.yaml. ``sections`` holds the methods' own sections as written."""
 
@@ -185,6 +199,7 @@ class Params:
     tracking: Tracking
     schedule: Schedule
     sections: Mapping[str, Any]
+    engine: EngineSettings = field(default_factory=EngineSettings)
 
 
 def load_params(path: Path | str = "params.yaml") -> Params:

@@ -10,12 +10,13 @@ A request that was answered before is answered with the same bytes and costs not
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from likeness.canonical import sha256_bytes, sha256_json
+from likeness.engine import LOCAL, Engine
 from likeness.errors import DataError, LedgerError, PlanError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.anchor import sync_folder, write_durably
@@ -24,11 +25,10 @@ from likeness.privacy.noise import add_discrete_gaussian, sampler_name
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
 from likeness.privacy.reservation import AGAIN
-from likeness.release.lattice_sum import lattice_sum
+from likeness.release.exact import Read, exact_sum
 from likeness.release.query import Query
 from likeness.release.released import Released, to_bytes
 from likeness.release.request import Dataset, request_of
-from likeness.release.terms import Records
 
 _ROUND_UP = 1 + 2.0**-48  # the scale is never rounded below what the plan asks
 
@@ -38,8 +38,9 @@ def release(
     plan: Plan,
     dataset: Dataset,
     ledger: Ledger,
-    read: Callable[[], Iterable[Records]],
+    read: Read,
     provenance: dict[str, Any] | None = None,
+    engine: Engine = LOCAL,
 ) -> bytes:
     """Answer a query, once and for all.
 
@@ -48,6 +49,7 @@ def release(
         ledger: an open ledger in which the identity has a cap.
         read: opens the private rows; called only after the cost is on record.
         provenance: public facts for the ledger: who asked, from which commit.
+        engine: where parts of the rows are summed, if ``read`` has parts; they are added up here. It changes no bit.
 
     Returns:
         the bytes of the released file, receipt inside; see :func:`likeness.release.released.from_bytes`.
@@ -111,7 +113,7 @@ def release(
             ledger_id=ledger.id,
             ledger_seq=reserved.seq,
         )
-        data = to_bytes(_draw(query, plan, scale, read, receipt))
+        data = to_bytes(_draw(query, plan, scale, read, receipt, engine))
         if ledger.keeps_bytes:
             ledger.commit(key, sha256_bytes(data), data)
             return data
@@ -145,19 +147,17 @@ def current_draw(query: Query, plan: Plan, dataset: Dataset, lost: Collection[st
     return dataset
 
 
-def _draw(query: Query, plan: Plan, scale: float, read: Callable[[], Iterable[Records]], receipt: Receipt) -> Released:
+def _draw(query: Query, plan: Plan, scale: float, read: Read, receipt: Receipt, engine: Engine) -> Released:
     """Read the rows, sum, add noise. Nothing between the sum and the noise leaves this function."""
-    exact = lattice_sum(query, _counted(read(), plan))
-    noisy = add_discrete_gaussian(exact.ravel(), scale).reshape(exact.shape) if plan.private else exact
+    exact = exact_sum(query, read, engine)
+    _check_number(plan, exact.records)
+    total = exact.total
+    noisy = add_discrete_gaussian(total.ravel(), scale).reshape(total.shape) if plan.private else total
     return Released(noisy, receipt)
 
 
-def _counted(records: Iterable[Records], plan: Plan) -> Iterable[Records]:
-    """Pass rows on; where their number is public, insist on it."""
-    count = 0
-    for chunk in records:
-        count += len(chunk.x)
-        yield chunk
+def _check_number(plan: Plan, count: int) -> None:
+    """Where the number of rows is public, insist on it."""
     if plan.adjacency is Adjacency.REPLACE_ONE and count != plan.num_records:
         raise DataError(
             f"privacy.num_records is {plan.num_records}, the training table has {count} rows. Under replace_one the "
