@@ -137,9 +137,13 @@ class Evaluate:
     range_queries: int = 1000
     mmd_rows: int = 5000
     row_counts: tuple[int, ...] | None = None
+    real_rows: int | None = 1_000_000
 
     def __post_init__(self) -> None:
         """Check ranges."""
+        require(
+            self.real_rows is None or self.real_rows >= 2, "evaluate.real_rows", self.real_rows, "null or 2 or more"
+        )
         require(self.range_queries >= 1, "evaluate.range_queries", self.range_queries, "at least 1")
         require(self.mmd_rows >= 2, "evaluate.mmd_rows", self.mmd_rows, "at least 2")
         counts = self.row_counts

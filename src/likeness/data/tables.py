@@ -8,12 +8,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from likeness.errors import ArtifactError
-from likeness.rng import secret_bytes
+from likeness.rng import public, secret_bytes
 
 _ROW_GROUP = 65_536
 _SMALLEST_FILE = 1 << 16
@@ -88,7 +89,7 @@ def _row_groups(chunks: Iterable[pd.DataFrame], schema: pa.Schema) -> Iterator[p
 def _with_card(path: Path, card: Mapping[str, Any]) -> bytes:
     """The footer of a file with a card in it: that of an empty file with the card, with the row groups of this one."""
     own, empty, footer = pq.read_schema(path), io.BytesIO(), io.BytesIO()
-    pq.write_table(own.with_metadata({**own.metadata, _CARD: json.dumps(dict(card)).encode()}).empty_table(), empty)
+    pq.ParquetWriter(empty, own.with_metadata({**own.metadata, _CARD: json.dumps(dict(card)).encode()})).close()
     about = pq.read_metadata(empty)
     about.append_row_groups(pq.read_metadata(path))
     about.write_metadata_file(footer)
@@ -121,6 +122,26 @@ def read_private(path: Path, columns: Sequence[str] | None = None) -> pd.DataFra
         ArtifactError: it is missing or damaged.
     """
     return _typed_as_written(_opened(path).read(columns=None if columns is None else list(columns)))
+
+
+def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
+    """At most so many rows of a private table, drawn by a public seed, in order; memory does not grow with the table.
+
+    Positions are drawn with repetition and taken once, so that a few less than ``most`` come. None: all rows.
+
+    Raises:
+        ArtifactError: it is missing or damaged.
+    """
+    count = _opened(path).metadata.num_rows
+    if most is None or count <= most:
+        return read_private(path)
+    wanted = np.unique(public(seed, "private.sample").integers(0, count, most))
+    chosen, start = [], 0
+    for chunk in iter_private(path, None, _ROW_GROUP):
+        inside = wanted[(wanted >= start) & (wanted < start + len(chunk))] - start
+        chosen.append(chunk.iloc[inside])
+        start += len(chunk)
+    return pd.concat(chosen, ignore_index=True)
 
 
 def read_card(path: Path) -> dict[str, Any]:
