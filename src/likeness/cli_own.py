@@ -19,7 +19,9 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    source: Annotated[Path, typer.Argument(help="A .csv, .csv.gz or .parquet file with a header.")],
+    source: Annotated[
+        Path, typer.Argument(help="A .csv, .csv.gz or .parquet file with a header, or a folder of .parquet files.")
+    ],
     name: Annotated[str | None, typer.Option(help="Short name of the table; the file's own by default.")] = None,
     label: Annotated[str | None, typer.Option(help="The column to be predicted, if there is one.")] = None,
 ) -> None:

@@ -19,6 +19,7 @@ from likeness.data.split import split_by_content, split_by_position
 from likeness.data.tables import iter_private, read_card, read_private, sample_private, write_private_chunks
 from likeness.errors import DataError
 from likeness.ingestion import training_digest, typed_rows
+from likeness.own.guess import header_of
 from likeness.params import Ingest, Params, Split, load_params
 from likeness.rows import SPLIT
 
@@ -237,6 +238,13 @@ def test_a_sample_of_a_private_table_is_public_in_its_choice_and_bounded(tmp_pat
     one, other = (sample_private(path, 100, seed)["x"].tolist() for seed in (0, 1))
     assert one == sorted(set(one)) and 80 < len(one) <= 100 and one != other
     assert one == sample_private(path, 100, 0)["x"].tolist()
+
+
+def test_a_folder_has_the_header_of_its_files(tmp_path: Path) -> None:
+    assert header_of(source(tmp_path)) == raw(1).column_names
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no such file"):
+        header_of(tmp_path / "empty")
 
 
 def test_a_changed_folder_is_noticed(tmp_path: Path) -> None:
