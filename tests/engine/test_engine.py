@@ -144,8 +144,11 @@ def test_a_worker_that_is_killed_half_way_changes_nothing(
     assert found.total.tobytes() == exact_sum(query, rows).total.tobytes()
 
 
-def test_ingest_in_workers_gives_the_same_rows(cluster: DaskEngine, tmp_path: Path) -> None:
+def test_ingest_in_workers_gives_the_same_rows(
+    cluster: DaskEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = source(tmp_path)
+    monkeypatch.setattr("likeness.ingestion._PART_ROWS", 18)  # six parts
     for adjacency in ("add_remove_one", "replace_one"):
         params = settings_of(path, adjacency)
         pd.testing.assert_frame_equal(
