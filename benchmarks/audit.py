@@ -44,6 +44,7 @@ from likeness.privacy.home import Home
 from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 from likeness.release import door
+from likeness.release.exact import Partial
 from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
@@ -342,8 +343,9 @@ class _Seen:
 
     def again(self, exact: NDArray[np.int64], draws: int) -> NDArray[np.int64]:
         """Noise one exact vector many times, by the same call of the door; shape (draws, coordinates)."""
-        many = np.tile(exact, (draws, 1))
-        with mock.patch.object(door, "lattice_sum", lambda query, records: many):
+        plan = self.arguments[1]
+        many = Partial(np.tile(exact, (draws, 1)), plan.num_records or 0)
+        with mock.patch.object(door, "exact_sum", lambda query, read, engine: many):
             noisy: NDArray[np.int64] = door._draw(*self.arguments, **self.keywords).lattice
         return noisy
 

@@ -3,7 +3,7 @@
 Reads: data/plan, data/private. Writes: data/released/auxiliary/*.safetensors. Spends: the plan's auxiliary shares.
 """
 
-from likeness.artifacts import AUXILIARY, PLAN, context, method, open_ledger_to_spend, provenance, read_json
+from likeness.artifacts import AUXILIARY, PLAN, context, engine, method, open_ledger_to_spend, provenance, read_json
 from likeness.params import Params
 from likeness.privacy.plan import Plan
 from likeness.release.door import release
@@ -20,11 +20,12 @@ def main(params: Params) -> None:
     AUXILIARY.mkdir(parents=True, exist_ok=True)
 
     def answer(query: Query) -> Released:
-        data = release(query, plan, dataset, ledger, read, provenance(params))
+        data = release(query, plan, dataset, ledger, read, provenance(params), own)
         (AUXILIARY / f"{query.name}.safetensors").write_bytes(data)
         return from_bytes(data, query.name)
 
-    method(params).ask(context(params), answer)
+    with engine(params) as own:
+        method(params).ask(context(params), answer)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 
 from likeness.artifacts import INTERNAL, SYNTHETIC, TABLE, load_schema
-from likeness.data.tables import read_private
+from likeness.data.tables import sample_private
 from likeness.evaluation.internal import evaluate
 from likeness.params import Params
 from likeness.rows import BESIDE, SPLIT
@@ -18,7 +18,7 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
-    table = read_private(TABLE)
+    table = sample_private(TABLE, params.evaluate.real_rows, params.evaluate.seed)
     beside = [name for name in BESIDE if name in table]
     train, test = (table[table[SPLIT] == part].drop(columns=beside) for part in ("train", "test"))
     synthetic = pd.read_parquet(SYNTHETIC.with_suffix(".parquet"))

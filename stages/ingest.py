@@ -3,21 +3,22 @@
 Reads: the private source, data/schema. Writes: data/private/table.parquet. Spends: nothing.
 """
 
-from likeness.artifacts import TABLE, load_schema, open_ledger
-from likeness.data.digests import typed_digest
-from likeness.data.tables import write_private
+from likeness.artifacts import TABLE, engine, load_schema, open_ledger
+from likeness.data.tables import write_private_chunks
+from likeness.ingestion import training_digest, typed_rows
 from likeness.params import Params
-from likeness.rows import SPLIT, card, source_rows, used_rows
+from likeness.rows import card
 from likeness.stage import run_stage
 
 
 def main(params: Params) -> None:
     """Write the typed table with its split, and on its card the keyed digest of its training rows."""
     schema, ledger = load_schema(params), open_ledger(params)
-    table = used_rows(params, schema, *source_rows(params, schema))
-    train = table[table[SPLIT] == "train"]
-    digest = typed_digest(train, schema, ledger.key)
-    write_private(table, TABLE, card(params, ledger.id, digest, len(train)))
+    with engine(params) as own:
+        rows = typed_rows(params, schema, own)
+        write_private_chunks(
+            rows, TABLE, lambda written: card(params, ledger.id, *training_digest(written, schema, ledger.key))
+        )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,17 @@ Reads: data/plan, data/released/auxiliary, data/private. Writes: data/released/e
 Spends: the plan's embedding share.
 """
 
-from likeness.artifacts import AUXILIARY, EMBEDDING, PLAN, context, method, open_ledger_to_spend, provenance, read_json
+from likeness.artifacts import (
+    AUXILIARY,
+    EMBEDDING,
+    PLAN,
+    context,
+    engine,
+    method,
+    open_ledger_to_spend,
+    provenance,
+    read_json,
+)
 from likeness.params import Params
 from likeness.privacy.plan import Plan
 from likeness.release.door import release
@@ -19,7 +29,8 @@ def main(params: Params) -> None:
     query = method(params).embedding_query(context(params), load_folder(AUXILIARY))
     plan, ledger = Plan.from_dict(read_json(PLAN)), open_ledger_to_spend(params)
     dataset, read = private_rows(params, ledger.id)
-    EMBEDDING.write_bytes(release(query, plan, dataset, ledger, read, provenance(params)))
+    with engine(params) as own:
+        EMBEDDING.write_bytes(release(query, plan, dataset, ledger, read, provenance(params), own))
 
 
 if __name__ == "__main__":

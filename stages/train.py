@@ -1,10 +1,12 @@
 """train: fit the generator to the released values, on CPU, CUDA or MPS.
 
 Reads: data/released, data/schema, params.yaml. Writes: data/models. Spends: nothing; no private file is needed.
+Several processes: torchrun --nproc-per-node 2 -m stages.train (docs/scale.md).
 Needs torch, numpy, safetensors and pyyaml only; where there is no ledger, set LIKENESS_LEDGER=absent.
 """
 
 from likeness.artifacts import AUXILIARY, EMBEDDING, GENERATOR, LOSS, context, method
+from likeness.generators.parallel import is_first
 from likeness.methods.fit import fit
 from likeness.params import Params
 from likeness.release.released import check_known, load_folder, load_released
@@ -16,6 +18,8 @@ def main(params: Params) -> None:
     check_known([*sorted(AUXILIARY.glob("*.safetensors")), EMBEDDING], params.ledger.home, params.ledger.url)
     released = load_folder(AUXILIARY), load_released(EMBEDDING)
     saved, losses = fit(method(params), context(params), *released, params.train.device, params.train.threads)
+    if not is_first():
+        return
     saved.save(GENERATOR)
     LOSS.write_text("iteration,loss\n" + "".join(f"{iteration},{loss:.9g}\n" for iteration, loss in losses))
 

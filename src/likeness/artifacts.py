@@ -4,12 +4,14 @@ import hmac
 import json
 import os
 import subprocess
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
 from likeness.canonical import sha256_json
 from likeness.data.schema import Schema
+from likeness.engine import Engine, open_engine
 from likeness.errors import ArtifactError, DataError, SchemaError
 from likeness.methods import Context, Method, method_from
 from likeness.params import Params
@@ -24,6 +26,7 @@ SOURCE = Path("data/private/source.json")
 TABLE = Path("data/private/table.parquet")
 PLAN = Path("data/plan/plan.json")
 ENCODED = Path("data/private/encoded.parquet")
+WORKERS = Path("data/private/workers")
 AUXILIARY = Path("data/released/auxiliary")
 EMBEDDING = Path("data/released/embedding.safetensors")
 GENERATOR = Path("data/models/generator")
@@ -136,13 +139,23 @@ def source_path(params: Params) -> Path:
     """
     path = Path(params.ingest.source)
     if not path.exists():
-        raise DataError(f"params.yaml: ingest.source {path} does not exist. Give a .csv, .csv.gz or .parquet file.")
+        raise DataError(
+            f"params.yaml: ingest.source {path} does not exist. Give a .csv, .csv.gz or .parquet file, or a folder of "
+            ".parquet files."
+        )
     return path
 
 
 def fingerprint(path: Path, key: bytes) -> str:
-    """Keyed hash of a file, so that DVC can notice a change without publishing a hash of private bytes."""
+    """Keyed hash of a file, so that DVC can notice a change without publishing a hash of private bytes.
+
+    Of a folder: of its files' names and hashes.
+    """
     digest = hmac.new(key, digestmod="sha256")
+    if path.is_dir():
+        files = {file.name: fingerprint(file, key) for file in sorted(path.iterdir()) if file.is_file()}
+        digest.update(json.dumps(files, sort_keys=True).encode())
+        return digest.hexdigest()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
@@ -164,6 +177,12 @@ def database(params: Params) -> "Database | None":
     from likeness.data.databases import Database
 
     return Database(params.ingest.source, params.ingest.query or "") if params.ingest.from_database else None
+
+
+def engine(params: Params) -> AbstractContextManager[Engine]:
+    """Where the passes over rows are worked on."""
+    own = params.engine
+    return open_engine(own.kind, own.workers, own.scheduler, WORKERS)
 
 
 def provenance(params: Params | None = None) -> dict[str, Any]:
@@ -194,6 +213,7 @@ def public_settings(params: Params) -> dict[str, Any]:
     from dataclasses import asdict
 
     value = asdict(params)
+    del value["engine"]  # nor how work is divided, which changes nothing
     for section, key in (("ingest", "source"), ("ledger", "home"), ("ledger", "url"), ("tracking", "uri")):
         del value[section][key]
     return value

@@ -20,7 +20,12 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    source: Annotated[str, typer.Argument(help="A .csv, .csv.gz or .parquet file with a header, or a database's URL.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A .csv, .csv.gz or .parquet file with a header, a folder of .parquet files, or a database's URL."
+        ),
+    ],
     name: Annotated[str | None, typer.Option(help="Short name of the table; the file's own by default.")] = None,
     label: Annotated[str | None, typer.Option(help="The column to be predicted, if there is one.")] = None,
     person: Annotated[

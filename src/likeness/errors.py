@@ -43,3 +43,7 @@ class ReleaseError(LikenessError):
 
 class ArtifactError(LikenessError):
     """A file that an earlier stage should have written is missing or malformed."""
+
+
+class EngineError(LikenessError):
+    """The processes that the passes over rows are divided among are missing, unsafe or lost."""

@@ -205,9 +205,13 @@ class Evaluate:
     range_queries: int = 1000
     mmd_rows: int = 5000
     row_counts: tuple[int, ...] | None = None
+    real_rows: int | None = 1_000_000
 
     def __post_init__(self) -> None:
         """Check ranges."""
+        require(
+            self.real_rows is None or self.real_rows >= 2, "evaluate.real_rows", self.real_rows, "null or 2 or more"
+        )
         require(self.range_queries >= 1, "evaluate.range_queries", self.range_queries, "at least 1")
         require(self.mmd_rows >= 2, "evaluate.mmd_rows", self.mmd_rows, "at least 2")
         counts = self.row_counts
@@ -240,6 +244,20 @@ class Schedule:
 
 
 @dataclass(frozen=True)
+class EngineSettings:
+    """Section ``engine``: where the passes over rows are worked on. It changes no bit of any result."""
+
+    kind: str = "local"
+    workers: int = 2
+    scheduler: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        allowed("engine.kind", self.kind, ("local", "dask"))
+        require(self.workers >= 1, "engine.workers", self.workers, "at least 1")
+
+
+@dataclass(frozen=True)
 class Params:
     """All of params.yaml. ``sections`` holds the methods' own sections as written."""
 
@@ -253,6 +271,7 @@ class Params:
     tracking: Tracking
     schedule: Schedule
     sections: Mapping[str, Any]
+    engine: EngineSettings = field(default_factory=EngineSettings)
 
     def __post_init__(self) -> None:
         """Check what sections say of each other."""

@@ -10,6 +10,9 @@ names of the people stay in the source.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +23,7 @@ from likeness.data.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.encoding import Encoder
 from likeness.data.layout import encoding_digest
 from likeness.data.schema import Schema
-from likeness.data.tables import iter_private, read_card
+from likeness.data.tables import iter_private, num_groups, read_card
 from likeness.errors import ArtifactError, DataError
 from likeness.params import Params
 from likeness.privacy.adjacency import Adjacency
@@ -113,7 +116,38 @@ def encoded_card(ingested: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     return {**ingested, "encoding": encoding_digest(schema)}
 
 
-def private_rows(params: Params, ledger_id: str) -> "tuple[Dataset, Callable[[], Iterator[Records]]]":
+@dataclass(frozen=True)
+class EncodedRows:
+    """The training rows of an encoded table: opened when called, here or in another process; holds no row.
+
+    Attributes:
+        path: of the table. card: of the table that is meant. groups: its row groups; None: all.
+    """
+
+    path: Path
+    card: Mapping[str, Any]
+    schema: Schema
+    groups: tuple[int, ...] | None = None
+
+    def __call__(self) -> "Iterator[Records]":
+        """The rows, in order.
+
+        Raises:
+            ArtifactError: another table has taken the place of this one.
+        """
+        encoder = Encoder(self.schema)
+        for chunk in iter_private(self.path, None, _chunk_rows(encoder), self.card, self.groups):
+            yield _records(encoder, chunk[(chunk[SPLIT] == "train").to_numpy()])
+
+    def parts(self, most: int) -> "list[EncodedRows]":
+        """At most so many parts of about the same number of row groups."""
+        count = num_groups(self.path)
+        most = min(most, count)
+        cuts = [count * place // most for place in range(most + 1)] if most else []
+        return [replace(self, groups=tuple(range(start, stop))) for start, stop in pairwise(cuts)] or [self]
+
+
+def private_rows(params: Params, ledger_id: str) -> "tuple[Dataset, EncodedRows]":
     """Whose rows, without opening them; and a function that opens them, called once the cost is on record.
 
     Raises:
@@ -137,13 +171,9 @@ def private_rows(params: Params, ledger_id: str) -> "tuple[Dataset, Callable[[],
         raise ArtifactError(f"{ENCODED} was written with the key of another ledger. Run: dvc repro --force ingest")
     _check_number(params, found["num_records"])
 
-    def read() -> Iterator["Records"]:
-        encoder = Encoder(schema)
-        for chunk in iter_private(ENCODED, None, _chunk_rows(encoder), card=found):
-            yield _records(encoder, chunk[(chunk[SPLIT] == "train").to_numpy()])
-
     unit = None if found.get("unit") is None else Unit.from_dict(found["unit"])
-    return Dataset(found["identity"], found["digest"], params.ledger.slot, found["encoding"], unit), read
+    dataset = Dataset(found["identity"], found["digest"], params.ledger.slot, found["encoding"], unit)
+    return dataset, EncodedRows(ENCODED.absolute(), found, schema)
 
 
 def rows_in_memory(

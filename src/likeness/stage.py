@@ -40,6 +40,8 @@ def run_stage(name: str, main: Callable[[Params], None]) -> None:
             sys.exit(2)
         _keep_private(name, error)
         sys.exit(3)
+    if os.environ.get("RANK", "0") != "0":  # one of several that torchrun started: the first one writes
+        return
     MARKERS.mkdir(parents=True, exist_ok=True)
     marker = {"started": started, "ended": time.time(), "seconds": round(time.time() - started, 3)}
     (MARKERS / f"{name}.json").write_text(json.dumps(marker))

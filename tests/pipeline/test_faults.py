@@ -74,7 +74,7 @@ Ledger.commit = commit
 
 def untold(*arguments, **keywords):
     raise RuntimeError("something")
-door.lattice_sum = untold
+door.exact_sum = untold
 field.set(ledger__slot="untold")
 print("UNCLEAR", field.spend().clear)
 (field.home / "ledger.sqlite").unlink()

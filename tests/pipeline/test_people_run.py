@@ -15,7 +15,7 @@ from likeness import Synthesizer
 from likeness.artifacts import ENCODED, PRIVACY, STATEMENT, TABLE, read_json
 from likeness.bundle import write_bundle
 from likeness.data.people import split_by_person
-from likeness.data.tables import read_private, read_with_card, write_private
+from likeness.data.tables import read_card, read_private, write_private
 from likeness.errors import ArtifactError, BudgetError, DataError, LikenessError, ReleaseError, SchemaError
 from likeness.params import load_params
 from likeness.privacy.home import locate
@@ -128,7 +128,7 @@ def test_a_table_that_was_made_for_others_is_refused(project: Path) -> None:
         with pytest.raises(ArtifactError, match=r"was written under another unit than params\.yaml says"):
             private_rows(load_params(), Ledger.open(locate()).id)
     settings()
-    codes, card = read_with_card(ENCODED)
+    codes, card = read_private(ENCODED), read_card(ENCODED)
     write_private(codes.assign(__person__=0), ENCODED, card)  # a table that breaks what its card says
     with pytest.raises(DataError, match="Nothing was released"):
         stage("auxiliary")

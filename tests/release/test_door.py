@@ -245,7 +245,7 @@ def die(*arguments, **keywords):
     os.kill(os.getpid(), signal.SIGKILL)
 
 where = sys.argv[1]
-if where == "after reserve": door.lattice_sum = die
+if where == "after reserve": door.exact_sum = die
 if where == "after staging": Ledger.commit = die
 if where == "after commit": door._publish = die
 data = door.release(query(), plan(), DATASET, Ledger.open(locate()), rows)

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,22 @@ def typed_digest(df: pd.DataFrame, schema: Schema, key: bytes) -> str:
     Args:
         df: typed table. key: 32 secret bytes of the ledger.
     """
+    return columns_digest(lambda name: [df[name]], len(df), schema, key)
+
+
+def columns_digest(read: "Callable[[str], Iterable[pd.Series[Any]]]", count: int, schema: Schema, key: bytes) -> str:
+    """The same, of a table that is read column by column, each twice: first which cells are missing, then their words.
+
+    Args:
+        read: a typed column by name, in any number of pieces. count: number of rows.
+    """
     digest = hmac.new(key, digestmod="sha256")
     for column in schema.columns:
-        words, missing = _words(column, df[column.name])
-        digest.update(json.dumps([column.name, column.kind, len(words)]).encode())
-        digest.update(missing.tobytes())
-        digest.update(words.astype("<f8").tobytes())
+        digest.update(json.dumps([column.name, column.kind, count]).encode())
+        for values in read(column.name):
+            digest.update(_words(column, values)[1].tobytes())
+        for values in read(column.name):
+            digest.update(_words(column, values)[0].astype("<f8").tobytes())
     return digest.hexdigest()
 
 
@@ -35,19 +46,17 @@ _ROWS = 16_384  # hashed at once
 def row_hashes(df: pd.DataFrame, schema: Schema, seed: int) -> NDArray[np.uint64]:
     """64 bits a row from SHA-256 of the public seed and the row's own content, shape (n,)."""
     start = hashlib.sha256(f"likeness row {seed}".encode())
-
-    def one(row: bytes) -> bytes:
-        own = start.copy()
-        own.update(row)
-        return own.digest()[:8]
-
     hashes = []
     for place in range(0, len(df), _ROWS):
         parts = []
         for column in schema.columns:
             words, missing = _words(column, df[column.name].iloc[place : place + _ROWS])
             parts += [words.astype("<f8"), missing.astype("<f8")]
-        hashes += [one(row.tobytes()) for row in np.ascontiguousarray(np.stack(parts, axis=1))]
+        rows = memoryview(np.stack(parts, axis=1).tobytes())
+        for first in range(0, len(rows), 8 * len(parts)):
+            own = start.copy()
+            own.update(rows[first : first + 8 * len(parts)])
+            hashes.append(own.digest()[:8])
     return np.frombuffer(b"".join(hashes), dtype="<u8")
 
 

@@ -1,10 +1,13 @@
-"""Sources: a CSV or Parquet file, or an .npz file of images, typed against the public schema.
+"""Sources: a CSV or Parquet file, a folder of Parquet files, or an .npz file of images, typed by the public schema.
 
-Messages name file, column and rule; never a value, a count or a place of a row.
+Messages name file, column and rule; never a value, a count or a place of a row. A cell's type and value depend on that
+cell and on the schema only, so that a table larger than memory passes through in chunks and gives the same rows.
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,43 +24,130 @@ from likeness.data.people import people_of
 from likeness.data.schema import Schema
 from likeness.errors import DataError
 
+_MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
+_BUFFER = 1 << 20  # bytes of a column read at once: without it, a whole column of a row group is held
 
-def read_source(
-    path: Path, schema: Schema, split_column: str | None = None
-) -> tuple[pd.DataFrame, "pd.Series[str] | None"]:
+Typed = tuple[pd.DataFrame, "pd.Series[str] | None"]
+
+
+@dataclass(frozen=True)
+class SourcePart:
+    """A part of a source that can be read by itself.
+
+    Attributes:
+        path: a file. groups: row groups of a Parquet file; None: all of the file.
+    """
+
+    path: Path
+    groups: tuple[int, ...] | None = None
+
+
+def read_source(path: Path, schema: Schema, split_column: str | None = None) -> Typed:
     """Read and type a source: the columns of the schema in its order, and the split column as text if one is named.
 
     Numbers beyond the public bounds are clipped; unknown categories go to the declared catch-all.
 
     Args:
-        path: .csv, .csv.gz or .parquet; other columns of the file are left out. Images may also come as .npz, see
-            :func:`likeness.data.image_files.read_images`.
+        path: .csv, .csv.gz, .parquet or a folder of .parquet files; other columns are left out. Images may also come as
+            .npz, see :func:`likeness.data.image_files.read_images`.
 
     Raises:
         DataError: a column is missing, or a value breaks the schema's rule for its column.
     """
-    table, split, _ = read_people(path, schema, split_column)
-    return table, split
+    tables, columns = zip(*iter_source(path, schema, split_column), strict=True)
+    parts = None if split_column is None else pd.concat(columns, ignore_index=True)
+    return pd.concat(tables, ignore_index=True), parts
+
+
+def iter_source(path: Path, schema: Schema, split_column: str | None = None) -> Iterator[Typed]:
+    """The same in chunks, in order, at least one; memory does not grow with the table (but for .npz)."""
+    for part in source_parts(path):
+        yield from iter_part(part, schema, split_column)
+
+
+def iter_part(part: SourcePart, schema: Schema, split_column: str | None = None) -> Iterator[Typed]:
+    """The same for one part, at least one chunk."""
+    for raw in _raw_chunks(part, schema, [] if split_column is None else [split_column]):
+        split = None if split_column is None else texts_of(raw[split_column])
+        yield typed(raw, schema, part.path.name), split
 
 
 def read_people(
     path: Path, schema: Schema, split_column: str | None = None, person_column: str | None = None
 ) -> tuple[pd.DataFrame, "pd.Series[str] | None", "pd.Series[str] | None"]:
-    """The same, and whose row each is, by a column that names people if there is one.
+    """The whole source, and whose row each is, by a column that names people if there is one.
 
     Raises:
         DataError: also where a row names nobody.
     """
-    others = [name for name in (split_column, person_column) if name is not None]
-    wanted = dict.fromkeys([*schema.names, *others])
+    if person_column is None:
+        return *read_source(path, schema, split_column), None
     if path.suffix == ".npz":
-        if person_column is not None:
-            raise DataError(f"{path.name}: an .npz file says of no image whose it is. Set ingest.unit: null.")
-        raw = read_images(path, schema, split_column)
+        raise DataError(f"{path.name}: an .npz file says of no image whose it is. Set ingest.unit: null.")
+    others = [person_column] if split_column is None else [split_column, person_column]
+    tables, beside = [], []
+    for part in source_parts(path):
+        for raw in _raw_chunks(part, schema, others):
+            tables.append(typed(raw, schema, path.name))
+            own = pd.DataFrame({person_column: people_of(raw[person_column], path.name)})
+            beside.append(own if split_column is None else own.assign(**{split_column: texts_of(raw[split_column])}))
+    told = pd.concat(beside, ignore_index=True)
+    split = None if split_column is None else told[split_column]
+    return pd.concat(tables, ignore_index=True), split, told[person_column]
+
+
+def _raw_chunks(part: SourcePart, schema: Schema, others: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Cells as they were read: the columns of the schema, and others that settings name."""
+    path, wanted = part.path, list(dict.fromkeys([*schema.names, *others]))
+    rows = max(1, min(_MOST_ROWS, _MOST_CELLS // len(wanted)))
+    if path.suffix == ".npz":
+        chunks = iter([read_images(path, schema, others[0] if others else None)])
+    elif path.suffix == ".parquet":
+        chunks = _parquet_chunks(part, wanted, rows)
     else:
-        raw = _read_raw(path, list(wanted))
-    people = None if person_column is None else people_of(raw[person_column], path.name)
-    return typed(raw, schema, path.name), None if split_column is None else texts_of(raw[split_column]), people
+        chunks = _csv_chunks(path, rows)
+    for raw in chunks:
+        yield _chosen(raw, wanted, path.name)
+
+
+def source_parts(path: Path, most_rows: int | None = None) -> list[SourcePart]:
+    """The parts of a source, in the order of its rows: files of a folder by name, in each its row groups.
+
+    Args:
+        most_rows: neighboring row groups make one part of at most so many rows, or of one group; None: a file is one
+            part. A CSV or .npz file always is.
+
+    Raises:
+        DataError: the source is missing, of an unknown format, or damaged.
+    """
+    files = [path]
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix == ".parquet")
+        if not files or any(file.is_dir() for file in path.iterdir()):
+            raise DataError(f"{path.name}: a folder as a source holds .parquet files, at least one, and no folders.")
+    elif not path.name.endswith((".csv", ".csv.gz", ".parquet", ".npz")):
+        raise DataError(f"{path.name}: not a format that is read. Give a .csv, .csv.gz, .parquet or .npz file.")
+    elif not path.is_file():
+        raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
+    if most_rows is None or path.suffix == ".npz" or files[0].suffix != ".parquet":
+        return [SourcePart(file) for file in files]
+    parts = []
+    for file in files:
+        sizes = _group_sizes(file)
+        start = 0
+        for stop in range(1, len(sizes) + 1):
+            if stop == len(sizes) or sum(sizes[start : stop + 1]) > most_rows:
+                parts.append(SourcePart(file, tuple(range(start, stop))))
+                start = stop
+        if not sizes:
+            parts.append(SourcePart(file))
+    return parts
+
+
+def parquet_rows(path: Path) -> int | None:
+    """Rows of a source of Parquet files, without opening one; None for other formats, which do not say."""
+    files = [part.path for part in source_parts(path)]
+    return sum(sum(_group_sizes(file)) for file in files) if files[0].suffix == ".parquet" else None
 
 
 def read_frame(df: pd.DataFrame, schema: Schema, where: str = "the DataFrame") -> pd.DataFrame:
@@ -133,24 +223,12 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str) -> pd.DataFrame:
     return pd.DataFrame({column.name: _typed(raw[column.name], column, where) for column in schema.columns})
 
 
-def _read_raw(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
-    """Read the wanted columns; a CSV as text, so that no guess of a type can change a value."""
-    if not path.name.endswith((".csv", ".csv.gz", ".parquet")):
-        raise DataError(f"{path.name}: not a format that is read. Give a .csv, .csv.gz, .parquet or .npz file.")
-    if not path.is_file():
-        raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
-    raw = _read_parquet(path, wanted) if path.suffix == ".parquet" else _read_csv(path)
-    if raw is None:
-        # Raised here and not in an except block: the library's error, which may quote a row, must not hang on to it.
-        raise DataError(
-            f"{path.name}: cannot be read as a table. Check that it is complete, in UTF-8 (CSV), and that no row has "
-            "more cells than the header."
-        )
-    return _chosen(raw, wanted, path.name)
-
-
 def _chosen(raw: pd.DataFrame, wanted: Sequence[str], where: str) -> pd.DataFrame:
-    present = [str(name) for name in raw.columns]
+    _check_header([str(name) for name in raw.columns], wanted, where)
+    return raw[list(wanted)]
+
+
+def _check_header(present: Sequence[str], wanted: Sequence[str], where: str) -> None:
     for name in wanted:
         if present.count(name) > 1:
             raise DataError(f"{where}: column '{name}' stands twice in the header. Keep one.")
@@ -160,14 +238,77 @@ def _chosen(raw: pd.DataFrame, wanted: Sequence[str], where: str) -> pd.DataFram
                 f"{where}: column '{name}' is missing. The first row must be a header with the columns that the "
                 f"schema and ingest.split name: {', '.join(wanted)}."
             )
-    return raw[list(wanted)]
 
 
-def _read_parquet(path: Path, wanted: Sequence[str]) -> pd.DataFrame | None:
-    try:
-        return _cells(pq.read_table(path), wanted)
-    except (pa.ArrowException, ValueError, OSError):
-        return None
+def _unreadable(path: Path) -> DataError:
+    # Raised outside of except blocks: the library's error, which may quote a row, must not hang on to it.
+    return DataError(
+        f"{path.name}: cannot be read as a table. Check that it is complete, in UTF-8 (CSV), and that no row has "
+        "more cells than the header."
+    )
+
+
+_BROKEN_PARQUET = (pa.ArrowException, ValueError, OSError)
+_BROKEN_CSV = (pd.errors.ParserError, ValueError, OSError, EOFError, zlib.error)
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    file = None
+    with suppress(*_BROKEN_PARQUET):
+        file = pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
+    if file is None:
+        raise _unreadable(path)
+    return file
+
+
+def _group_sizes(path: Path) -> list[int]:
+    return _sizes(_opened(path))
+
+
+def _sizes(file: pq.ParquetFile) -> list[int]:
+    about = file.metadata
+    return [about.row_group(place).num_rows for place in range(about.num_row_groups)]
+
+
+def _parquet_chunks(part: SourcePart, wanted: Sequence[str], rows: int) -> Iterator[pd.DataFrame]:
+    file = _opened(part.path)
+    _check_header(file.schema_arrow.names, wanted, part.path.name)
+    batches = file.iter_batches(rows, row_groups=part.groups, columns=list(wanted))
+    if not any(_sizes(file)):  # no batch would come, and with it no column
+        empty = pa.Table.from_batches([], schema=file.schema_arrow).select(list(wanted))
+        batches = iter([pa.RecordBatch.from_arrays([c.combine_chunks() for c in empty.columns], schema=empty.schema)])
+    while True:
+        frame = None
+        with suppress(*_BROKEN_PARQUET):
+            batch = next(batches, None)
+            if batch is None:
+                return
+            frame = _cells(pa.Table.from_batches([batch]), wanted)
+        if frame is None:
+            raise _unreadable(part.path)
+        yield frame
+
+
+def _csv_chunks(path: Path, rows: int) -> Iterator[pd.DataFrame]:
+    """All cells as text. The header is read as a row: else pandas renames doubles and lets a long row pass."""
+    header, reader = None, None
+    with suppress(*_BROKEN_CSV):
+        reader = pd.read_csv(
+            path, header=None, dtype="str", na_filter=False, encoding="utf-8-sig", chunksize=rows, iterator=True
+        )
+    while True:
+        cells = None
+        if reader is not None:
+            with suppress(*_BROKEN_CSV):
+                cells = next(reader, pd.DataFrame())
+        if cells is None:
+            raise _unreadable(path)
+        if cells.empty:
+            return
+        if header is None:
+            header = cells.iloc[0].astype("object").str.strip().tolist()
+            cells = cells.iloc[1:]
+        yield cells.set_axis(header, axis="columns").reset_index(drop=True)
 
 
 def _raw(table: pa.Table, wanted: Sequence[str]) -> pd.DataFrame | None:
@@ -199,32 +340,41 @@ def _arrow(values: "pd.Series[Any] | Sequence[Any]") -> pa.Array | None:
         return None
 
 
-def _read_csv(path: Path) -> pd.DataFrame | None:
-    """All cells as text. The header is read as a row: else pandas renames doubles and lets a long row pass."""
-    try:
-        cells = pd.read_csv(path, header=None, dtype="str", na_filter=False, encoding="utf-8-sig")
-    except (pd.errors.ParserError, ValueError, OSError, EOFError, zlib.error):
-        return None
-    header = cells.iloc[0].astype("object").str.strip().tolist()
-    return cells.iloc[1:].set_axis(header, axis="columns").reset_index(drop=True)
-
-
 def _typed(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[Any]":
-    if column.kind == "integer" and not column.nullable and values.dtype.kind in "iu" and not column.missing_values:
-        # Whole numbers without a gap need no detour over text, which takes a minute for the pixels of MNIST.
+    plain = isinstance(values.dtype, np.dtype) and not column.missing_values
+    if plain and column.kind == "integer" and not column.nullable and values.dtype.kind in "iu":
         return values.astype("float64").clip(*column.bounds).astype("int64")
+    if column.is_categorical and isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
+        return _typed_by_kind(values, column, file)
+    if plain and column.kind in ("integer", "numeric") and (values.dtype == np.float64 or values.dtype.kind in "iu"):
+        # Numbers need no detour over text, which gives the same value and takes ten times as long. (+ 0.0: text knows
+        # no negative zero.)
+        numbers = values.astype("float64") + 0.0
+        missing = numbers.isna()
+        _check_missing(missing, column, file)
+        return _typed_numbers(numbers, missing, column, file)
     texts = texts_of(values)
     missing = texts.isna() | texts.isin(["", *column.missing_values])
-    if missing.any() and not column.nullable:
-        raise DataError(
-            f"{file}: column '{column.name}' has a missing value, but is not nullable. "
-            "Set nullable: true in the schema."
-        )
+    _check_missing(missing, column, file)
     if column.is_categorical:
         return _typed_categories(texts, missing, column, file)
     if column.is_date:
         return _typed_dates(texts.mask(missing), column, file)
     numbers = pd.to_numeric(texts.where(~missing), errors="coerce").astype("float64")
+    return _typed_numbers(numbers, missing, column, file)
+
+
+def _check_missing(missing: "pd.Series[bool]", column: Column, file: str) -> None:
+    if missing.any() and not column.nullable:
+        raise DataError(
+            f"{file}: column '{column.name}' has a missing value, but is not nullable. "
+            "Set nullable: true in the schema."
+        )
+
+
+def _typed_numbers(
+    numbers: "pd.Series[float]", missing: "pd.Series[bool]", column: Column, file: str
+) -> "pd.Series[Any]":
     if not np.isfinite(numbers[~missing]).all():
         raise DataError(
             f"{file}: column '{column.name}' has a value that is not a number, but its kind is {column.kind}."
@@ -240,10 +390,21 @@ def _typed(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[An
     return whole if column.nullable else whole.astype("int64")
 
 
+def _typed_by_kind(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[Any]":
+    """Type each different text once: there are few."""
+    codes, distinct = pd.factorize(values)
+    texts = texts_of(pd.Series(distinct))
+    missing = texts.isin(["", *column.missing_values])
+    _check_missing(pd.Series([*missing, bool((codes < 0).any())]), column, file)
+    own = _typed_categories(texts, missing, column, file)
+    known = own.cat.codes.to_numpy().astype(np.int64)
+    places = np.append(known, -1)[codes]  # a missing cell has code -1: the last place
+    return pd.Series(pd.Categorical.from_codes(places, dtype=_dtype(column)), index=values.index)
+
+
 def _typed_categories(
     texts: "pd.Series[str]", missing: "pd.Series[bool]", column: Column, file: str
 ) -> "pd.Series[Any]":
-    dtype = pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
     if column.kind == "boolean":
         texts = texts.map({text: spelled(text, column.categories) for text in texts.dropna().unique()})
     unknown = ~missing & ~texts.isin(column.categories)
@@ -254,7 +415,11 @@ def _typed_categories(
                 "to the schema if it is publicly known, or name a catch-all with other."
             )
         texts = texts.mask(unknown, column.other)
-    return texts.mask(missing).astype(dtype)
+    return texts.mask(missing).astype(_dtype(column))
+
+
+def _dtype(column: Column) -> "pd.CategoricalDtype[Any]":
+    return pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
 
 
 def _typed_dates(texts: "pd.Series[str]", column: Column, file: str) -> "pd.Series[Any]":

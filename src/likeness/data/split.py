@@ -30,11 +30,21 @@ def split_by_content(df: pd.DataFrame, schema: Schema, test_fraction: float, see
     differ in many rows. Equal rows fall on the same side.
     """
     uniform = row_hashes(df, schema, seed) / 2.0**64
-    return np.where(uniform < test_fraction, "test", "train")
+    return split_names(uniform < test_fraction)
 
 
 def split_by_position(count: int, test_fraction: float, seed: int) -> Parts:
     """By a public permutation of positions, for ``replace_one``: both sizes are public, a replaced row stays put."""
-    parts = np.full(count, "train")
-    parts[public(seed, "split").permutation(count)[: round(count * test_fraction)]] = "test"
-    return parts
+    return split_names(position_mask(count, test_fraction, seed))
+
+
+def position_mask(count: int, test_fraction: float, seed: int) -> NDArray[np.bool_]:
+    """Which positions are test rows, shape (count,): a byte a row, where names would take twenty."""
+    mask = np.zeros(count, dtype=bool)
+    mask[public(seed, "split").permutation(count)[: round(count * test_fraction)]] = True
+    return mask
+
+
+def split_names(is_test: NDArray[np.bool_]) -> Parts:
+    """``train`` or ``test`` for each row."""
+    return np.where(is_test, "test", "train")

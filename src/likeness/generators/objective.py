@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from likeness.features.means import class_distances, class_means
+from likeness.generators import parallel
 from likeness.rng import public_seed
 
 
@@ -63,16 +64,21 @@ class EmbeddingObjective:
             self.coordinate_weights = self.coordinate_weights.to(device=device, dtype=torch.float32)
         return self
 
-    def loss(self, x: Tensor, counts: list[int]) -> Tensor:
+    def loss(self, x: Tensor, counts: list[int], whole: list[int] | None = None) -> Tensor:
         """Loss of generated rows; with a critic, also moves the critic one step up.
 
         Args:
             x: relaxed rows in order of class, shape (n, d). counts: rows of each class.
+            whole: rows of each class in the batch of all processes, of which x is a share, see
+                :mod:`likeness.generators.parallel`; None: x is the batch.
         """
-        if self.critic is None and self.coordinate_weights is None:
+        if self.critic is None and self.coordinate_weights is None and whole is None:
             distances = class_distances(self.feature, x, counts, self.target, self.class_weights)
             return (self.class_scale * distances).sum()
         means = class_means(self.feature, x, counts)
+        if whole is not None:
+            own, all_rows = (torch.tensor(own).to(means)[:, None] for own in (counts, whole))
+            means, counts = parallel.summed(means * own / all_rows), whole
         residuals = self.target - self.class_weights[:, None] * means
         squares = (self.class_scale[:, None] * residuals.square()).sum(dim=0)
         if self.coordinate_weights is not None:
@@ -107,7 +113,7 @@ class LatentBatches:
     def __init__(
         self, objective: EmbeddingObjective, latent_dim: int, counts: list[int], seed: int, device: torch.device
     ) -> None:
-        """Start the public stream of latent noise.
+        """Start the public stream of latent noise: the same in all processes, each of which takes its own rows of it.
 
         Args:
             counts: rows of each class in a batch. seed: public.
@@ -118,11 +124,16 @@ class LatentBatches:
         self._shape = (sum(counts), latent_dim)
         self._device = device
         self._draws = torch.Generator(device=device).manual_seed(public_seed(seed, "train.latent"))
+        self._share = parallel.share_of_rows(counts) if parallel.size() > 1 else None
 
     def loss(self, generator: nn.Module) -> Tensor:
         """Loss of one batch."""
         z = torch.randn(self._shape, generator=self._draws, device=self._device)
-        return self._objective.loss(generator(z, self._labels), self._counts)
+        if self._share is None:
+            return self._objective.loss(generator(z, self._labels), self._counts)
+        places, counts = self._share
+        places = places.to(self._device)
+        return self._objective.loss(generator(z[places], self._labels[places]), counts, self._counts)
 
 
 def rows_per_class(class_weights: Tensor, batch_size: int) -> list[int]:

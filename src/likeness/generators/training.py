@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from likeness.errors import ParamsError
+from likeness.generators import parallel
 from likeness.generators.settings import TrainingSettings
 
 
@@ -53,6 +54,8 @@ def train(
         (iteration, loss) at the same moments.
     """
     generator.to(device).train()
+    if parallel.size() > 1:
+        parallel.join(generator)
     optimizer = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
     scheduler = None
     if settings.schedule == "cosine":
@@ -63,6 +66,8 @@ def train(
         loss = objective.loss(generator)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
+        if parallel.size() > 1:
+            parallel.average_gradients(generator)
         optimizer.step()
         if scheduler is not None:
             scheduler.step()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import torch
 
+from likeness.generators.parallel import is_first, together
 from likeness.generators.saved import SavedGenerator
 from likeness.generators.training import choose_device, train
 from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights
@@ -21,22 +22,29 @@ def fit(
     device: str = "auto",
     threads: int = 1,
 ) -> tuple[SavedGenerator, list[tuple[int, float]]]:
-    """Build and train; deterministic on one machine for the same seed, release and number of threads.
+    """Build and train; deterministic on one machine for the same seed, release and number of threads and processes.
+
+    Under ``torchrun``, every process makes its share of each batch (:mod:`likeness.generators.parallel`).
 
     Returns:
         the generator, and its loss curve as (iteration, loss).
     """
     torch.set_num_threads(threads)
     torch.manual_seed(public_seed(context.seed, "train.weights"))
-    chosen = choose_device(device)
-    network = method.build_generator(context, auxiliary)
-    method.start(context, auxiliary, embedding, network)
-    objective = method.build_objective(context, auxiliary, embedding, chosen)
     weights = class_weights(auxiliary[CLASS_COUNTS])
-    losses = train(network, objective, method.training, chosen, _Progress(method.name))
+    with together(choose_device(device)) as chosen:
+        network = method.build_generator(context, auxiliary)
+        method.start(context, auxiliary, embedding, network)
+        objective = method.build_objective(context, auxiliary, embedding, chosen)
+        progress = _Progress(method.name) if is_first() else _silent
+        losses = train(network, objective, method.training, chosen, progress)
     keys = sorted(released.receipt.key for released in [*auxiliary.values(), embedding])
     provenance = {"method": method.name, "releases": keys, "private": embedding.receipt.private}
     return SavedGenerator(network, tuple(weights.tolist()), provenance), losses
+
+
+def _silent(iteration: int, total: int, loss: float) -> None:
+    """Of the processes that are not the first."""
 
 
 class _Progress:

@@ -34,7 +34,7 @@ def header_of(path: Path) -> list[str]:
     Raises:
         DataError: there is no such file, or it is no table.
     """
-    if path.suffix == ".parquet":
+    if path.suffix == ".parquet" or path.is_dir():
         return [str(name) for name in _parquet_schema(path).names]
     return [name.strip() for name in _records(path, None)[0]]
 
@@ -47,7 +47,7 @@ def kinds_of(path: Path) -> dict[str, str]:
             empty, stands twice, is a number or a date, or stands among its own values.
     """
     names = header_of(path)
-    if path.suffix == ".parquet":
+    if path.suffix == ".parquet" or path.is_dir():
         _check_header(names, path, numbers=True)
         types = _parquet_schema(path).types
         return {name: _kind_of_type(kind) for name, kind in zip(names, types, strict=True)}
@@ -132,6 +132,8 @@ def _parquet_schema(path: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if path.is_dir():  # a table in several files: what the first one says
+        path = min(path.glob("*.parquet"), default=path / "*.parquet")
     if not path.is_file():
         raise DataError(f"{path}: no such file. Give the path of the table.")
     try:

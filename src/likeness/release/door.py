@@ -12,7 +12,7 @@ A request that was answered before is answered with the same bytes and costs not
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 
 from likeness.bounds import Unit
 from likeness.canonical import sha256_bytes, sha256_json
+from likeness.engine import LOCAL, Engine
 from likeness.errors import DataError, LedgerError, PlanError, ReleaseError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.anchor import sync_folder, write_durably
@@ -30,7 +31,7 @@ from likeness.privacy.noise import add_discrete_gaussian, sampler_name
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
 from likeness.privacy.reservation import AGAIN
-from likeness.release.lattice_sum import lattice_sum
+from likeness.release.exact import Read, exact_sum
 from likeness.release.query import Query
 from likeness.release.released import Released, to_bytes
 from likeness.release.request import Dataset, request_of
@@ -44,8 +45,9 @@ def release(
     plan: Plan,
     dataset: Dataset,
     ledger: Ledger,
-    read: Callable[[], Iterable[Records]],
+    read: Read,
     provenance: dict[str, Any] | None = None,
+    engine: Engine = LOCAL,
 ) -> bytes:
     """Answer a query, once and for all.
 
@@ -54,6 +56,7 @@ def release(
         ledger: an open ledger in which the identity has a cap.
         read: opens the private rows; called only after the cost is on record.
         provenance: public facts for the ledger: who asked, from which commit.
+        engine: where parts of the rows are summed, if ``read`` has parts; they are added up here. It changes no bit.
 
     Returns:
         the bytes of the released file, receipt inside; see :func:`likeness.release.released.from_bytes`.
@@ -127,7 +130,7 @@ def release(
             ledger_seq=reserved.seq,
             unit=plan.unit,
         )
-        data = to_bytes(_draw(query, plan, scale, read, receipt))
+        data = to_bytes(_draw(query, plan, scale, read, receipt, engine))
         if ledger.keeps_bytes:
             ledger.commit(key, sha256_bytes(data), data)
             return data
@@ -162,25 +165,31 @@ def current_draw(query: Query, plan: Plan, dataset: Dataset, lost: Collection[st
     return dataset
 
 
-def _draw(query: Query, plan: Plan, scale: float, read: Callable[[], Iterable[Records]], receipt: Receipt) -> Released:
+def _draw(query: Query, plan: Plan, scale: float, read: Read, receipt: Receipt, engine: Engine) -> Released:
     """Read the rows, sum, add noise. Nothing between the sum and the noise leaves this function."""
-    exact = lattice_sum(query, _counted(read(), plan))
-    noisy = add_discrete_gaussian(exact.ravel(), scale).reshape(exact.shape) if plan.private else exact
+    unit = plan.unit
+    # Where a person may have several rows, they are counted on their way, which only one process can.
+    exact = exact_sum(query, read, engine) if unit is None else exact_sum(query, lambda: _counted(read(), unit))
+    _check_number(plan, exact.records)
+    total = exact.total
+    noisy = add_discrete_gaussian(total.ravel(), scale).reshape(total.shape) if plan.private else total
     return Released(noisy, receipt)
 
 
-def _counted(records: Iterable[Records], plan: Plan) -> Iterable[Records]:
-    """Pass rows on; insist on what the guarantee takes for granted of them.
+def _counted(records: Iterable[Records], unit: Unit) -> Iterator[Records]:
+    """Pass rows on, but not whose they are; insist that nobody has more of them than the plan says.
 
-    That is their number where it is public, and that nobody has more rows than the plan says: whoever reads the rows
-    tells whose they are, and here they are counted, so that a table that was prepared under another bound is refused
-    before anything of it is released. Memory: eight bytes a person.
+    Whoever reads the rows tells whose they are, and here they are counted, so that a table that was prepared under
+    another bound is refused before anything of it is released. Memory: eight bytes a person.
     """
-    count, rows = 0, np.zeros(0, dtype=np.int64)
+    rows = np.zeros(0, dtype=np.int64)
     for chunk in records:
-        count += len(chunk.x)
-        rows = _rows_of_each(rows, chunk, plan)
-        yield chunk
+        rows = _rows_of_each(rows, chunk, unit)
+        yield Records(chunk.x, chunk.labels)
+
+
+def _check_number(plan: Plan, count: int) -> None:
+    """Where the number of rows is public, insist on it."""
     if plan.adjacency is Adjacency.REPLACE_ONE and count != plan.num_records:
         raise DataError(
             f"privacy.num_records is {plan.num_records}, the training table has {count} rows. Under replace_one the "
@@ -188,25 +197,21 @@ def _counted(records: Iterable[Records], plan: Plan) -> Iterable[Records]:
         )
 
 
-def _rows_of_each(rows: np.ndarray, chunk: Records, plan: Plan) -> np.ndarray:
+def _rows_of_each(rows: np.ndarray, chunk: Records, unit: Unit) -> np.ndarray:
     """Add a chunk to the rows of each person.
 
     Raises:
-        ReleaseError: it does not tell whose rows they are, or does where a row is a person.
+        ReleaseError: it does not tell whose rows they are.
         DataError: somebody has too many.
     """
-    if plan.unit is None:
-        if chunk.people is not None:
-            raise ReleaseError("the rows are of people who may have several, the plan is not. Run: dvc repro")
-        return rows
     people = chunk.people
     if people is None or people.shape != (len(chunk.x),) or people.dtype != np.int64 or (people < 0).any():
         raise ReleaseError("the rows do not tell whose they are, one number of int64 a row. Run: dvc repro")
     found = np.bincount(people, minlength=len(rows))
     found[: len(rows)] += rows
-    if (found > plan.unit.max_rows).any():
+    if (found > unit.max_rows).any():
         raise DataError(
-            f"somebody has more training rows than ingest.unit.max_rows, {plan.unit.max_rows}: the table was prepared "
+            f"somebody has more training rows than ingest.unit.max_rows, {unit.max_rows}: the table was prepared "
             "otherwise. Nothing was released. Run: dvc repro --force ingest"
         )
     return found

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -27,7 +27,12 @@ class Records:
 
 
 class Terms(Protocol):
-    """Turns a stream of records into a stream of terms."""
+    """Turns a stream of records into a stream of terms.
+
+    ``splits``: the terms of a table are those of its parts together, however it is cut.
+    """
+
+    splits: ClassVar[bool]
 
     def change(self, adjacency: Adjacency) -> TermChange:
         """What one record can do to the terms of any table under this adjacency.
@@ -49,6 +54,8 @@ class Terms(Protocol):
 @dataclass(frozen=True)
 class EachRecord:
     """One term a record: adding a record adds a term, replacing one replaces a term."""
+
+    splits: ClassVar[bool] = True
 
     def change(self, adjacency: Adjacency) -> TermChange:
         """One term appears, or one is replaced."""
@@ -86,6 +93,8 @@ class BucketPairs:
         num_buckets: power of two; the largest number of pairs. Public.
         dice: source of dice, replaced in tests only.
     """
+
+    splits: ClassVar[bool] = False
 
     num_buckets: int
     dice: Callable[[int], np.ndarray] = _secret_words
@@ -141,6 +150,8 @@ class PositionPairs:
         num_rooms: more rooms pair records that are farther apart in the file. Public.
         seed: public.
     """
+
+    splits: ClassVar[bool] = False
 
     num_rooms: int
     seed: int

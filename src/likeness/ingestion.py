@@ -1,0 +1,108 @@
+"""From the source to the private tables, in chunks: memory does not grow with the number of rows."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likeness.artifacts import TABLE, source_path
+from likeness.data.encoding import Encoder
+from likeness.data.schema import Schema
+from likeness.data.tables import iter_private
+from likeness.engine import LOCAL, Engine
+from likeness.params import Params
+from likeness.privacy.adjacency import Adjacency
+from likeness.rows import BESIDE, SPLIT, source_rows, split_parts, used_rows
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+    from likeness.data.sources import SourcePart
+
+_PART_ROWS = 1 << 18  # typed by one worker at once; a larger row group of the source is one part
+_COLUMN_ROWS = 1 << 20  # of a column, read at once for the digest
+_ENCODED_CELLS = 1 << 22  # encoded at once
+
+
+def typed_rows(params: Params, schema: Schema, engine: Engine = LOCAL) -> "Iterator[DataFrame]":
+    """The rows of the source that are used, typed, with what stands beside them: at least one chunk, in order.
+
+    A split by position needs 9 bytes a row for a moment, and the number of rows beforehand, which a CSV or .npz file
+    does not say: it is held in memory then.
+
+    Raises:
+        DataError: the source is missing or damaged, or a value breaks the schema's rule for its column.
+    """
+    from likeness.data.sources import parquet_rows, source_parts
+    from likeness.data.split import position_mask, split_names
+
+    if params.ingest.unit is not None or params.ingest.from_database:
+        # All at once: a person's rows may lie anywhere, and a database gives them in no order.
+        yield used_rows(params, schema, *source_rows(params, schema))
+        return
+    path, split = source_path(params), params.ingest.split
+    count = parquet_rows(path)
+    # Only Parquet can be opened in its middle.
+    engine = LOCAL if count is None else engine
+    parts = source_parts(path, None if engine.workers == 1 else _PART_ROWS)
+    tables: Iterable[DataFrame] = engine.stream(_typed_part, [_Job(part, schema, params) for part in parts])
+    if split.column is not None or params.privacy.adjacency != Adjacency.REPLACE_ONE:
+        yield from tables
+        return
+    if count is None:
+        tables = list(tables)
+        count = sum(len(table) for table in tables)
+    mask, start = position_mask(count, split.test_fraction, split.seed), 0
+    for table in tables:
+        yield table.assign(**{SPLIT: split_names(mask[start : start + len(table)])})
+        start += len(table)
+
+
+@dataclass(frozen=True)
+class _Job:
+    part: "SourcePart"
+    schema: Schema
+    params: Params
+
+
+def _typed_part(job: _Job) -> "Iterator[DataFrame]":
+    """Rows of one part, typed; with their split, where it depends on each row alone."""
+    from likeness.data.sources import iter_part
+
+    split = job.params.ingest.split
+    for table, column in iter_part(job.part, job.schema, split.column):
+        if column is None and job.params.privacy.adjacency == Adjacency.REPLACE_ONE:
+            yield table
+        else:
+            yield table.assign(**{SPLIT: split_parts(job.params, job.schema, table, column)})
+
+
+def training_digest(written: Path, schema: Schema, key: bytes) -> tuple[str, int]:
+    """:func:`likeness.data.digests.typed_digest` of the training rows of a private table, and their number.
+
+    It is defined column by column, so the table is read again, a column at a time.
+    """
+    from likeness.data.digests import columns_digest
+
+    def read(name: str) -> "Iterator[Series[Any]]":
+        for chunk in iter_private(written, [name, SPLIT], _COLUMN_ROWS):
+            yield chunk.loc[chunk[SPLIT] == "train", name]
+
+    count = sum(int((chunk[SPLIT] == "train").sum()) for chunk in iter_private(written, [SPLIT], _COLUMN_ROWS))
+    return columns_digest(read, count, schema, key), count
+
+
+def encoded_rows(schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":
+    """The codes of the ingested rows, with what stands beside them.
+
+    Args:
+        ingested: the card of the table that is meant.
+
+    Raises:
+        ArtifactError: another table has taken its place.
+    """
+    encoder = Encoder(schema)
+    for chunk in iter_private(
+        TABLE, None, max(1, min(_COLUMN_ROWS // 4, _ENCODED_CELLS // len(schema.names))), card=ingested
+    ):
+        yield encoder.encode(chunk).assign(**{name: chunk[name].to_numpy() for name in BESIDE if name in chunk})

@@ -1,0 +1,258 @@
+"""A table that passes through in chunks gives the rows, the split, the digest and the file that it gives whole."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from likeness.artifacts import fingerprint
+from likeness.data import sources, tables
+from likeness.data.digests import typed_digest
+from likeness.data.schema import Schema
+from likeness.data.sources import SourcePart, iter_source, parquet_rows, read_source, source_parts
+from likeness.data.split import split_by_content, split_by_position
+from likeness.data.tables import iter_private, read_card, read_private, sample_private, write_private_chunks
+from likeness.errors import DataError
+from likeness.ingestion import training_digest, typed_rows
+from likeness.own.guess import header_of
+from likeness.params import Ingest, Params, Split, load_params
+from likeness.rows import SPLIT
+
+ROOT = Path(__file__).parents[2]
+KEY = b"k" * 32
+SCHEMA = Schema.from_dict(
+    {
+        "name": "kinds",
+        "source": "made up",
+        "task": "none",
+        "columns": {
+            "age": {"kind": "integer", "lower": 0, "upper": 90},
+            "gain": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
+            "height": {"kind": "numeric", "lower": -2, "upper": 2},
+            "weight": {"kind": "numeric", "lower": 0, "upper": 1e20, "nullable": True},
+            "seen": {"kind": "date", "lower": "2000-01-01", "upper": "2020-12-31", "nullable": True},
+            "smoker": {"kind": "boolean", "nullable": True},
+            "grade": {"kind": "ordinal", "categories": ["low", "high"]},
+            "city": {"kind": "categorical", "categories": ["Rome", "else"], "other": "else", "nullable": True},
+        },
+    },
+    "kinds.yaml",
+)
+
+
+def raw(rows: int, seed: int = 0) -> pa.Table:
+    """Cells of every kind: beyond bounds, missing, unknown, spelled in other ways."""
+    g = np.random.default_rng(seed)
+    gaps = g.random((4, rows)) < 0.2
+    return pa.table(
+        {
+            "age": g.integers(-5, 100, rows),
+            "gain": pa.array(g.integers(0, 12, rows), mask=gaps[0]),
+            "height": g.choice([-0.0, 1.0, 0.1, -3.5, 1e300, 1 / 3], rows),
+            "weight": pa.array(g.choice([0.3, 2.0**53, 1e19, 7.0], rows), mask=gaps[1]),
+            "seen": pa.array(g.choice(["2001-02-03", "1999-01-01", "2001-02-03 00:00:00"], rows), mask=gaps[2]),
+            "smoker": g.choice(["yes", "F", "1", ""], rows),
+            "grade": pa.array(g.choice(["low", "high"], rows)).dictionary_encode(),
+            "city": pa.array(g.choice(["Rome", " Rome ", "Oslo", ""], rows), mask=gaps[3]),
+            "part": g.choice(["train", "test"], rows),
+        }
+    )
+
+
+def source(folder: Path, rows: int = 60) -> Path:
+    """A folder of Parquet files, of several row groups and of none."""
+    path, table = folder / "source", raw(rows)
+    path.mkdir()
+    pq.write_table(table.slice(0, rows // 3), path / "a.parquet", row_group_size=7)
+    pq.write_table(table.slice(rows // 3), path / "b.parquet", row_group_size=9)
+    pq.write_table(table.slice(0, 0), path / "c.parquet")
+    (path / "_SUCCESS").touch()
+    return path
+
+
+def settings_of(path: Path, adjacency: str = "add_remove_one", split: Split | None = None) -> Params:
+    params = load_params(ROOT / "params.yaml")
+    rule = split or Split(test_fraction=0.3, seed=1)
+    own = replace(params.privacy, adjacency=adjacency)
+    return replace(params, privacy=own, ingest=Ingest(str(path), "kinds.yaml", rule))
+
+
+def joined(chunks: Any) -> pd.DataFrame:
+    return pd.concat(list(chunks), ignore_index=True)
+
+
+@pytest.mark.parametrize("size", [7, 50])
+@pytest.mark.parametrize("form", ["folder", "csv", "parquet"])
+def test_cells_are_typed_alike_in_chunks_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, size: int
+) -> None:
+    path = source(tmp_path)
+    if form != "folder":
+        path = tmp_path / f"t.{form}"
+        table = raw(60)
+        pq.write_table(table, path) if form == "parquet" else table.to_pandas().to_csv(path, index=False)
+    whole, parts = read_source(path, SCHEMA, "part")
+    assert len(whole) == 60 and parts is not None and whole["gain"].isna().any()
+    monkeypatch.setattr(sources, "_MOST_ROWS", size)
+    chunks = list(iter_source(path, SCHEMA, "part"))
+    assert max(len(table) for table, _ in chunks) <= size
+    pd.testing.assert_frame_equal(joined(table for table, _ in chunks), whole)
+    assert joined(column for _, column in chunks if column is not None).tolist() == parts.tolist()
+
+
+def test_numbers_and_words_need_no_detour_over_text(tmp_path: Path) -> None:
+    """The short ways of Parquet's own numbers and words give what the same cells give as text."""
+    path = source(tmp_path)
+    direct = read_source(path, SCHEMA)[0]
+    slow = replace(SCHEMA, columns=tuple(replace(c, missing_values=("none",)) for c in SCHEMA.columns))
+    for column in SCHEMA.columns:
+        texts = raw(60)[column.name].to_pandas().astype("object")
+        pd.testing.assert_series_equal(
+            direct[column.name], sources._typed(texts, slow.column(column.name), "t"), check_names=False
+        )
+    assert not np.signbit(direct["height"][direct["height"] == 0]).any()
+
+
+def test_a_folder_is_cut_at_its_row_groups(tmp_path: Path) -> None:
+    path = source(tmp_path)
+    assert parquet_rows(path) == 60 and parquet_rows(tmp_path / "source/a.parquet") == 20
+    assert [part.groups for part in source_parts(path)] == [None] * 3
+    cut = source_parts(path, 18)
+    assert [(part.path.name, part.groups) for part in cut] == [
+        ("a.parquet", (0, 1)),
+        ("a.parquet", (2,)),
+        ("b.parquet", (0, 1)),
+        ("b.parquet", (2, 3)),
+        ("b.parquet", (4,)),
+        ("c.parquet", (0,)),
+    ]
+    rows = joined(table for part in cut for table, _ in sources.iter_part(part, SCHEMA))
+    pd.testing.assert_frame_equal(rows, read_source(path, SCHEMA)[0])
+    assert source_parts(tmp_path / "source/a.parquet", 1000) == [SourcePart(path / "a.parquet", (0, 1, 2))]
+
+
+def test_folders_that_might_hide_rows_are_refused(tmp_path: Path) -> None:
+    path = source(tmp_path)
+    (path / "year=2001").mkdir()
+    with pytest.raises(DataError, match=r"source: a folder as a source holds \.parquet files"):
+        read_source(path, SCHEMA)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="at least one"):
+        read_source(tmp_path / "empty", SCHEMA)
+    (path / "year=2001").rmdir()
+    (path / "d.parquet").write_bytes((path / "a.parquet").read_bytes()[:-20])
+    with pytest.raises(DataError, match=r"d\.parquet: cannot be read as a table"):
+        read_source(path, SCHEMA)
+
+
+def test_a_long_row_is_refused_in_any_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.csv"
+    text = raw(60).to_pandas().to_csv(index=False).splitlines()
+    text[40] += ",8675309"
+    path.write_text("\n".join(text) + "\n")
+    for size in (5, 1000):
+        monkeypatch.setattr(sources, "_MOST_ROWS", size)
+        with pytest.raises(DataError, match=r"t\.csv: cannot be read as a table") as caught:
+            list(iter_source(path, SCHEMA))
+        assert "8675309" not in str(caught.value) and caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("rule", ["column", "content", "position"])
+def test_the_split_and_the_digest_are_those_of_the_whole_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str
+) -> None:
+    path, split = source(tmp_path), Split(column="part") if rule == "column" else Split(test_fraction=0.3, seed=1)
+    adjacency = "replace_one" if rule == "position" else "add_remove_one"
+    whole, column = read_source(path, SCHEMA, split.column)
+    expected = {
+        "column": lambda: np.asarray(column, dtype=str),
+        "content": lambda: split_by_content(whole, SCHEMA, 0.3, 1),
+        "position": lambda: split_by_position(60, 0.3, 1),
+    }[rule]()
+    monkeypatch.setattr(sources, "_MOST_ROWS", 13)
+    monkeypatch.setattr(tables, "_ROW_GROUP", 16)
+    monkeypatch.setattr("likeness.ingestion._COLUMN_ROWS", 25)
+    written = tmp_path / "private/table.parquet"
+    found: list[Any] = []
+
+    def card(file: Path) -> dict[str, Any]:
+        found.append(training_digest(file, SCHEMA, KEY))
+        return {"digest": found[0][0]}
+
+    write_private_chunks(typed_rows(settings_of(path, adjacency, split), SCHEMA), written, card)
+    table = read_private(written)
+    pd.testing.assert_frame_equal(table.drop(columns=SPLIT), whole)
+    assert table[SPLIT].tolist() == expected.tolist() and set(expected) == {"train", "test"}
+    train = whole[expected == "train"]
+    assert found == [(typed_digest(train, SCHEMA, KEY), len(train))]
+    assert read_card(written) == {"digest": found[0][0]}
+
+
+def test_a_csv_without_split_column_is_split_by_position_too(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    raw(60).to_pandas().to_csv(path, index=False)
+    rows = joined(typed_rows(settings_of(path, "replace_one"), SCHEMA))
+    assert rows[SPLIT].tolist() == split_by_position(60, 0.3, 1).tolist()
+
+
+@pytest.mark.parametrize("size", [5, 16, 60])
+def test_a_private_file_does_not_tell_how_its_rows_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(tables, "_ROW_GROUP", 16)
+    table = read_source(source(tmp_path), SCHEMA)[0]
+    path = tmp_path / "private/t.parquet"
+    chunks = [table.iloc[start : start + size].reset_index(drop=True) for start in range(0, 60, size)]
+    write_private_chunks(chunks, path, lambda _: {"whose": "ours"})
+    about = pq.read_metadata(path)
+    assert [about.row_group(place).num_rows for place in range(about.num_row_groups)] == [16, 16, 16, 12]
+    assert path.stat().st_size.bit_count() == 1 and path.stat().st_mode & 0o777 == 0o600
+    pd.testing.assert_frame_equal(read_private(path), table)
+    assert read_card(path) == {"whose": "ours"}
+    parts = [joined(iter_private(path, None, 10, groups=groups)) for groups in ([0], [1, 2], [3])]
+    pd.testing.assert_frame_equal(joined(parts), table)
+
+
+def test_padding_is_fresh_and_random_in_every_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it is written in several pieces. A false alarm: 2 equal blocks of 512 bits, below 1e-100."""
+    monkeypatch.setattr(tables, "_SALT_AT_ONCE", 1000)
+    found = set()
+    for name in "ab":
+        path = tmp_path / f"private/{name}.parquet"
+        write_private_chunks([pd.DataFrame({"x": [1]})], path, lambda _: {})
+        data = path.read_bytes()[5_000:50_000]  # before the footer, after the rows
+        found |= {data[start : start + 64] for start in range(0, len(data) - 64, 64)}
+    assert len(found) == 2 * (45_000 // 64 - (45_000 % 64 == 0))
+
+
+def test_a_sample_of_a_private_table_is_public_in_its_choice_and_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "private/t.parquet"
+    table = pd.DataFrame({"x": np.arange(1000)})
+    write_private_chunks([table], path, lambda _: {})
+    assert len(sample_private(path, 1000, 0)) == len(sample_private(path, None, 0)) == 1000
+    one, other = (sample_private(path, 100, seed)["x"].tolist() for seed in (0, 1))
+    assert one == sorted(set(one)) and 80 < len(one) <= 100 and one != other
+    assert one == sample_private(path, 100, 0)["x"].tolist()
+
+
+def test_a_folder_has_the_header_of_its_files(tmp_path: Path) -> None:
+    assert header_of(source(tmp_path)) == raw(1).column_names
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no such file"):
+        header_of(tmp_path / "empty")
+
+
+def test_a_changed_folder_is_noticed(tmp_path: Path) -> None:
+    path = source(tmp_path)
+    seen = {fingerprint(path, KEY), fingerprint(path, b"q" * 32)}
+    (path / "b.parquet").rename(path / "0.parquet")  # another order of rows
+    seen.add(fingerprint(path, KEY))
+    with (path / "a.parquet").open("r+b") as file:
+        file.write(b"X")
+    seen.add(fingerprint(path, KEY))
+    assert len(seen) == 4
