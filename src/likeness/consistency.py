@@ -64,8 +64,10 @@ def _check_receipts(params: Params, plan: Plan, released: Mapping[Path, Released
         raise ReleaseError(f"data/released answers {answered}, the plan asks {planned}. Run: dvc repro")
     for path, one in released.items():
         receipt = one.receipt
-        if (receipt.adjacency, receipt.identity, receipt.unit) != (str(plan.adjacency), plan.identity, plan.unit):
-            raise ReleaseError(f"{path}: released under another adjacency, identity or unit. Run: dvc repro")
+        if (receipt.adjacency, receipt.identity) != (str(plan.adjacency), plan.identity):
+            raise ReleaseError(f"{path}: released under another adjacency or identity. Run: dvc repro")
+        if receipt.unit != plan.unit:
+            raise ReleaseError(f"{path}: released under another ingest.unit. Run: dvc repro")
         if base_slot(receipt.slot) != params.ledger.slot:
             raise ReleaseError(f"{path}: released in another slot than ledger.slot. Run: dvc repro")
         if receipt.private is not plan.private or not _close(

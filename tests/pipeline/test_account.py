@@ -78,6 +78,11 @@ CASES: dict[str, tuple[dict[str, Any], bool, str]] = {
         True,
         "another adjacency or identity",
     ),
+    "unit": (
+        {"ingest__unit": {"column": "person", "max_rows": 2}, "privacy__unit": "one person"},
+        True,
+        "another ingest.unit",
+    ),
     "slot": ({"ledger__slot": "2"}, False, "another slot"),
     "method": ({"method": "merf"}, True, "the plan asks"),
     "map": ({"pearl__privatize__num_frequencies": 99}, False, "answers another question"),
