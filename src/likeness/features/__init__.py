@@ -7,6 +7,7 @@ from likeness.errors import ReleaseError
 from likeness.features.base import CellMap, FeatureMap, MeanMap, OuterMap, width
 from likeness.features.characteristic import CharacteristicFunction
 from likeness.features.constant import Constant
+from likeness.features.encoded import EncodedFourier
 from likeness.features.fourier import MixedFourierFeatures
 from likeness.features.hermite import HermiteFeatures
 from likeness.features.modal import Modal
@@ -18,6 +19,7 @@ from likeness.features.tangent import NetworkTangent
 MAPS: dict[str, Callable[..., FeatureMap]] = {
     "characteristic": CharacteristicFunction,
     "constant": Constant,
+    "encoded_fourier": EncodedFourier,
     "hermite": HermiteFeatures,
     "mixed_fourier": MixedFourierFeatures,
     "modal": Modal,
@@ -32,6 +34,7 @@ __all__ = [
     "CellMap",
     "CharacteristicFunction",
     "Constant",
+    "EncodedFourier",
     "FeatureMap",
     "HermiteFeatures",
     "MeanMap",
