@@ -13,7 +13,9 @@ from likeness.canonical import sha256_bytes
 from likeness.errors import ArtifactError, ReleaseError
 from likeness.features import EncodedFourier, from_spec
 from likeness.features.encoder import FORMAT, Encoder, distance, save_encoder
+from likeness.features.exact import on_grid
 from likeness.features.frequencies import INPUT_BITS
+from likeness.features.random_network import windows_of, with_one
 from likeness.release.lattice_sum import _evaluate, block_rows
 from likeness.release.query import Query
 
@@ -80,6 +82,30 @@ def test_in_the_block_of_the_door_a_deep_encoder_gives_a_row_the_same_bits_anywh
     others[places] = x
     assert np.array_equal(np.concatenate([_evaluate(query, row[None]) for row in x]), together)
     assert np.array_equal(_evaluate(query, others)[places], together)
+
+
+@pytest.mark.parametrize("kind", ["random", "file"])
+def test_codes_and_angles_are_the_same_bits_in_every_order_of_addition(kind: str, path: Path) -> None:
+    """What the door's exactness rests on: codes within the unit cube's size and on its grid, frequencies that fit."""
+    drawn = Encoder.random(SHAPE, 8, 64, 1)
+    feature = EncodedFourier(200, drawn.unit, 1, SHAPE, 64, drawn.reach, "random", 8, 1)
+    feature = of_file(path) if kind == "file" else feature
+    codes, frequencies = feature.codes(rows(50, 6)), feature.frequencies
+    assert float(codes.abs().max()) <= 1 and bool((codes * 2.0**INPUT_BITS % 1 == 0).all())
+    products = codes[:, None] * frequencies
+    assert torch.equal(products.cumsum(2)[..., -1], products.flip(2).cumsum(2)[..., -1])
+    assert torch.equal(products.cumsum(2)[..., -1], codes @ frequencies.T)
+    assert feature.network is not None
+    inputs = rows(50, 6)
+    for place, layer in enumerate(feature.network.dense):  # every layer's own sums, one order and the other
+        if place == 0:
+            assert feature.network.convolution is not None
+            seen = windows_of(inputs, SHAPE)
+            inputs = (seen @ feature.network.convolution.weights.T).relu().flatten(1)
+        inputs = with_one(on_grid(inputs, layer.input_bits))
+        products = inputs[:, None] * layer.weights
+        assert torch.equal(products.cumsum(2)[..., -1], products.flip(2).cumsum(2)[..., -1])
+        inputs = products.cumsum(2)[..., -1].relu()
 
 
 def test_only_the_named_encoder_is_taken(path: Path, tmp_path: Path) -> None:

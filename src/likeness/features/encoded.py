@@ -89,18 +89,31 @@ class EncodedFourier:
         """One signed part of norm 1, by the identity in the class docstring."""
         return (Part(2 * self.num_frequencies, Fraction(1)),)
 
-    def __call__(self, x: "Tensor") -> "Tensor":
-        """Map images (n, height · width) to features (n, 2m)."""
+    @property
+    def frequencies(self) -> "Tensor":
+        """W for codes that are divided by ``2**reach``, shape (m, code), float64."""
+        drawn: Tensor = self._frequencies  # type: ignore[attr-defined]
+        return drawn
+
+    def codes(self, x: "Tensor") -> "Tensor":
+        """Codes of images (n, height · width), divided by ``2**reach`` and rounded to the door's grid, (n, code).
+
+        Raises:
+            ReleaseError: the encoder's file is not here.
+        """
         from likeness.features.exact import on_grid
-        from likeness.features.trigonometric import cosine_sine
 
         if self.network is None:
             raise ReleaseError(
                 f"encoded_fourier: the encoder with SHA-256 {self.encoder} is not here, so no image can be encoded"
             )
-        codes = on_grid(self.network(x) * 2.0**-self.reach, INPUT_BITS)
-        frequencies: Tensor = self._frequencies  # type: ignore[attr-defined]
-        return cosine_sine(codes @ frequencies.to(x).T) / math.sqrt(self.num_frequencies)
+        return on_grid(self.network(x) * 2.0**-self.reach, INPUT_BITS)
+
+    def __call__(self, x: "Tensor") -> "Tensor":
+        """Map images (n, height · width) to features (n, 2m)."""
+        from likeness.features.trigonometric import cosine_sine
+
+        return cosine_sine(self.codes(x) @ self.frequencies.to(x).T) / math.sqrt(self.num_frequencies)
 
     def with_network(self, network: "Encoder") -> "EncodedFourier":
         """The same map with its encoder, checked against its SHA-256."""
