@@ -32,6 +32,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
+from benchmarks.common import ONLY_IMAGES
 from likeness.bounds import Part
 from likeness.data.layout import Layout
 from likeness.data.schema import Schema
@@ -76,7 +77,6 @@ IMAGES = Schema.from_dict(
     },
     "audit.yaml",
 )
-ONLY_IMAGES = ("merf_ae",)
 EPSILON, DELTA = 10.0, 1e-5
 LARGE_DELTA = 0.3  # where a bound without assumptions can be tight
 ALARM = 1e-7  # of each test: that it refutes a true claim

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.common import NAMES, Table, adjacent, keep, load, read_results, score, synthesize
+from benchmarks.common import NAMES, ONLY_IMAGES, Table, adjacent, keep, load, read_results, score, synthesize
 from likeness.evaluation.controls import shuffle_columns
 from likeness.methods import METHODS
 from likeness.params import Params
@@ -95,6 +95,8 @@ def run(name: str, arguments: argparse.Namespace) -> None:
             add([name, control, 0.0, "-", 0], {"seconds": 0.0, "peak_mb": 0.0, **score(other, table)}, arguments.mlflow)
     for method in [arguments.method] if arguments.method else METHODS:
         if method == "none" or method not in table.params.sections:
+            continue
+        if method in ONLY_IMAGES and table.schema.image is None:
             continue
         for draw in range(1, arguments.draws + 1):
             keys = [name, method, arguments.epsilon, arguments.adjacency, draw]
