@@ -32,6 +32,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
+from benchmarks.common import ONLY_IMAGES
 from likeness.bounds import Part
 from likeness.data.layout import Layout
 from likeness.data.schema import Schema
@@ -63,6 +64,17 @@ SCHEMA = Schema.from_dict(
             "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
             "y": {"kind": "categorical", "categories": ["no", "yes"]},
         },
+    },
+    "audit.yaml",
+)
+IMAGES = Schema.from_dict(
+    {
+        "name": "audit images",
+        "source": "made up",
+        "task": "classification",
+        "label": "y",
+        "image": {"shape": [2, 3]},
+        "columns": {"y": {"kind": "categorical", "categories": ["no", "yes"]}},
     },
     "audit.yaml",
 )
@@ -125,13 +137,14 @@ class Case:
     adjacency: Adjacency
     query: Query
     twin: Query
+    schema: Schema = SCHEMA
 
     @property
     def canary(self) -> "Case":
         """The same bounds, reached."""
         kind = CanaryCells if isinstance(self.query.feature, CellMap) else Canary
         query = dataclasses.replace(self.query, feature=kind(self.query.feature))
-        return Case(f"{self.name} at its bound", self.adjacency, query, query)
+        return Case(f"{self.name} at its bound", self.adjacency, query, query, self.schema)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,10 +180,11 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
         shipped.append(("marginals", " with quantiles", with_quantiles(sections["marginals"])))
     for name, variant, section in shipped:
         method = build(METHODS[name], section, name)
+        schema = IMAGES if name in ONLY_IMAGES else SCHEMA
         for adjacency in Adjacency:
-            rows = table(40, 0)
+            rows = table(40, 0, schema)
             count = len(rows.x) if adjacency is Adjacency.REPLACE_ONE else None
-            context = Context(SCHEMA, str(adjacency), count, seed=0)
+            context = Context(schema, str(adjacency), count, seed=0)
             plan = make_plan(
                 method=name,
                 identity="people",
@@ -191,7 +205,7 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
                 auxiliary = method.ask(context, answer)
             for query in [*queries, method.embedding_query(context, auxiliary)]:
                 key = f"{adjacency} {query.spec()} {query.num_groups}"
-                found.setdefault(key, Case(f"{name}{variant} {query.name}", adjacency, query, query))
+                found.setdefault(key, Case(f"{name}{variant} {query.name}", adjacency, query, query, schema))
     return list(found.values())
 
 
@@ -272,8 +286,9 @@ def audit(case: Case, draws: int = 0, epsilon: float = EPSILON, alarm: float = A
 def worst_pair(case: Case) -> Pair:
     """The neighboring tables, of many tried, whose exact sums are farthest apart."""
     best, farthest = None, -1
-    for background in (_row(_corners(), 0), *(table(size, size) for size in _BACKGROUNDS)):
-        longer = [_joined(_row(_corners(), place), background) for place in range(len(_corners().x))]
+    corners = _corners(case.schema)
+    for background in (_row(corners, 0), *(table(size, size, case.schema) for size in _BACKGROUNDS)):
+        longer = [_joined(_row(corners, place), background) for place in range(len(corners.x))]
         shorter = [background] if case.adjacency is Adjacency.ADD_REMOVE_ONE else longer
         firsts = [_exact(case.query, records) for records in shorter]
         seconds = firsts if shorter is longer and case.twin is case.query else None
@@ -287,21 +302,28 @@ def worst_pair(case: Case) -> Pair:
     return best
 
 
-def _corners() -> Records:
-    """Records at the corners of the domain: both ends of the first number in either class."""
-    layout = Layout.from_schema(SCHEMA)
+def _corners(schema: Schema) -> Records:
+    """Records at the corners of the domain: both ends of the first number in either class; of images, both ends of all
+    pixels too."""
+    layout = Layout.from_schema(schema)
     x = np.zeros((8, layout.width))
+    if schema.image is not None:
+        x[:, 2:] = np.array([0, 1, 1, 0] * 2)[:, None]
     x[:, 0], x[:, 1] = [0, 1] * 4, [0, 1, 1, 0, 0, 1, 1, 0]
-    x[np.arange(8), layout.width - 3 + np.array([0, 2, 1, 0, 2, 0, 0, 1])] = 1
+    if schema.image is None:
+        x[np.arange(8), layout.width - 3 + np.array([0, 2, 1, 0, 2, 0, 0, 1])] = 1
     return Records(x, np.array([0, 0, 1, 1] * 2, dtype=np.int64))
 
 
-def table(rows: int, seed: int) -> Records:
+def table(rows: int, seed: int, schema: Schema = SCHEMA) -> Records:
     """Made-up rows; the first coordinate of all is below ½, so that a canary can be told from them."""
     generator = np.random.default_rng(seed)
-    layout = Layout.from_schema(SCHEMA)
+    layout = Layout.from_schema(schema)
     x = np.zeros((rows, layout.width))
     x[:, :2] = generator.random((rows, 2)) * [0.4, 1]
+    if schema.image is not None:
+        x[:, 2:] = generator.random((rows, layout.width - 2))
+        return Records(x, generator.integers(0, 2, rows))
     x[np.arange(rows), layout.width - 3 + generator.integers(0, 3, rows)] = 1
     return Records(x, generator.integers(0, 2, rows))
 

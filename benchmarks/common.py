@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks import mixture
 from likeness.artifacts import context, load_schema, plan_of
 from likeness.data.schema import Schema
 from likeness.data.sources import read_source
@@ -29,8 +30,9 @@ from likeness.synthetic import draw as draw_rows
 SHARED = Path("../shared/data")
 METRICS = ["roc_auc_hard", "roc_auc_score", "average_precision_hard", "average_precision_score", "f1", "accuracy"]
 UCI = ("census", "covtype")
-EXAMPLES = {name: Path("examples") / name / "params.yaml" for name in ("digits", "mnist", "fashion_mnist")}
+EXAMPLES = {name: Path("examples") / name / "params.yaml" for name in ("mixture", "digits", "mnist", "fashion_mnist")}
 NAMES = ("adult", *UCI, *EXAMPLES)
+ONLY_IMAGES = ("merf_ae",)  # methods that refuse tables
 _MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
 
 
@@ -45,7 +47,8 @@ class Table:
 
 
 def load(name: str) -> Table:
-    """One of :data:`NAMES`. Adult and the digits are bundled, others lie in data/raw or beside the project.
+    """One of :data:`NAMES`. Adult and the digits are bundled, the mixture is drawn where it is not there; others lie in
+    data/raw or beside the project.
 
     Raises:
         SystemExit: the file is not there, with the way to get it.
@@ -61,6 +64,8 @@ def load(name: str) -> Table:
     source = Path(params.ingest.source)
     if not source.exists() and (SHARED / source.name).exists():
         source = SHARED / source.name
+    if name == "mixture" and not source.exists():
+        mixture.build(source)
     if not source.exists():
         raise SystemExit(
             f"{source} is missing. Put it there: images as scripts/build_images.py writes them, a table as Parquet "
@@ -102,8 +107,11 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
 def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
     """Tables: mean of the 12 classifiers on the test rows; mean total variation by order, against train and test rows.
 
-    Images: accuracy of each usual classifier on the test images; FID and KID against them.
+    Images: accuracy of each usual classifier on the test images; FID and KID against them. The mixture: its own
+    likelihood, which is known.
     """
+    if table.schema.name == "mixture":
+        return mixture.score(synthetic)
     schema, settings, shape = table.schema, table.params.evaluate, table.schema.image
     scores = train_on_synthetic_test_on_real(
         _at_most(synthetic, settings.seed),

@@ -22,17 +22,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.common import NAMES, Table, adjacent, keep, load, read_results, score, synthesize
+from benchmarks.common import NAMES, ONLY_IMAGES, Table, adjacent, keep, load, read_results, score, synthesize
 from likeness.evaluation.controls import shuffle_columns
 from likeness.methods import METHODS
 from likeness.params import Params
 
 RESULTS = Path("benchmarks/results/papers.csv")
 PAGE = Path("docs/RESULTS.md")
+WRITTEN = ("benchmarks/results", str(PAGE), "docs/img")  # by benchmarks
 KEYS = ["data", "method", "epsilon", "adjacency", "draw"]
 CONTROLS = ("real", "shuffled")
 SHOWN = {
     "classification": ["roc_auc_hard", "roc_auc_score", "f1", "tv_2_test", "tv_3_test"],
+    "mixture": ["nll", "nll_as_published", "far", "modes"],
     "image": ["logistic_regression", "mlp", "cnn", "fid"],
 }
 COSTS = ("seconds", "peak_mb")
@@ -50,6 +52,9 @@ PAPERS = {
     ("covtype", "merf"): "F1 .467",
     ("covtype", "hp"): "F1 .537",
     ("covtype", "ntk"): "F1 .552",
+    ("mixture", "real"): "3.1e5 as published",
+    ("mixture", "merf"): "4.1e5 as published",
+    ("mixture", "hp"): "3.7e5 as published",
     ("mnist", "merf"): ".769 / .807",
     ("mnist", "hp"): ".807 / .801",
     ("mnist", "pearl"): ".76 / .796",
@@ -90,6 +95,8 @@ def run(name: str, arguments: argparse.Namespace) -> None:
             add([name, control, 0.0, "-", 0], {"seconds": 0.0, "peak_mb": 0.0, **score(other, table)}, arguments.mlflow)
     for method in [arguments.method] if arguments.method else METHODS:
         if method == "none" or method not in table.params.sections:
+            continue
+        if method in ONLY_IMAGES and table.schema.image is None:
             continue
         for draw in range(1, arguments.draws + 1):
             keys = [name, method, arguments.epsilon, arguments.adjacency, draw]
@@ -143,9 +150,13 @@ def add(keys: list[object], values: dict[str, float], uri: str | None) -> None:
 
 
 def commit() -> str:
-    """The code that makes the number; marked where it was changed since."""
-    command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    """The code that makes the number; marked where it was changed since, results and their pages apart."""
+
+    def told(*words: str) -> str:
+        return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
+
+    changed = told("status", "--porcelain", "--untracked-files=no", "--", ".", *(f":!{place}" for place in WRITTEN))
+    return told("describe", "--always", "--exclude", "*") + "-dirty" * bool(changed)
 
 
 def write_page(results: pd.DataFrame) -> None:
@@ -163,9 +174,9 @@ def write_page(results: pd.DataFrame) -> None:
 
 def section(name: str, rows: pd.DataFrame) -> str:
     """One line for each method, ε and adjacency: mean ± standard deviation over draws."""
-    columns = [c for c in SHOWN["image" if "mlp" in rows and rows["mlp"].notna().any() else "classification"]]
-    columns = [*(c for c in columns if c in rows and rows[c].notna().any()), "nll"]
-    columns = [c for c in columns if c in rows and rows[c].notna().any()] + list(COSTS)
+    has = {c for c in rows if rows[c].notna().any()}
+    columns = SHOWN["mixture" if "nll" in has else "image" if "mlp" in has else "classification"]
+    columns = [*(c for c in columns if c in has), *COSTS]
     header = ["method", "ε", "adjacency", "draws", *columns, "the paper (ε = 1, replace_one)"]
     lines = ["| " + " | ".join(header) + " |", "| --- | ---: | --- |" + " ---: |" * (1 + len(columns)) + " --- |"]
     for (method, epsilon, adjacency), own in rows.groupby(["method", "epsilon", "adjacency"], sort=False):
@@ -174,7 +185,7 @@ def section(name: str, rows: pd.DataFrame) -> str:
             _cell(own[column], column) if not control or column not in ("seconds", "peak_mb") else ""
             for column in columns
         ]
-        paper = PAPERS.get((name, method), "") if epsilon == 1 else ""
+        paper = PAPERS.get((name, method), "") if control or epsilon == 1 else ""
         lead = [method, "", "", ""] if control else [method, f"{epsilon:g}", adjacency, str(len(own))]
         lines.append("| " + " | ".join([*lead, *cells, paper]) + " |")
     return "\n".join(lines)
@@ -183,7 +194,7 @@ def section(name: str, rows: pd.DataFrame) -> str:
 def _cell(values: pd.Series, column: str) -> str:
     if values.isna().all():
         return ""
-    digits = 0 if column in (*COSTS, "nll") else 1 if column == "fid" else 3
+    digits = 0 if column in (*COSTS, "nll", "nll_as_published", "modes") else 1 if column == "fid" else 3
     spread = f" ± {values.std():.{digits}f}" if len(values) > 1 else ""
     return f"{values.mean():.{digits}f}{spread}"
 

@@ -35,17 +35,20 @@ def test_the_shipped_file_holds_every_method(tmp_path: Path, name: str) -> None:
     assert sum(share.share for share in method.shares()) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("example", ["digits", "mnist", "fashion_mnist"])
+EXAMPLES = ["digits", "mnist", "fashion_mnist", "mixture"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_plan_with_every_method_that_they_hold(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     params = load_params(f"examples/{example}/params.yaml")
-    assert set(params.sections) == {"hp", "merf", "ntk", "pearl"}
+    assert set(params.sections) == set(METHODS) - {"merf_ae" if example == "mixture" else "marginals"}
     for name in params.sections:
         plan = plan_of(replace(params, method=name))
         assert plan.private and plan.epsilon == 1.0
 
 
-@pytest.mark.parametrize("example", ["digits", "mnist", "fashion_mnist"])
+@pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_hold_every_key_that_a_stage_watches(example: str) -> None:
     """DVC refuses a params.yaml that lacks one."""
     content = yaml.safe_load((ROOT / "examples" / example / "params.yaml").read_text())
@@ -67,7 +70,7 @@ def test_the_examples_hold_every_key_that_a_stage_watches(example: str) -> None:
         (("privacy", "delta"), 2, r"privacy\.delta must be between 0 and 1"),
         (("privacy", "adjacency"), "swap", r"privacy\.adjacency must be one of add_remove_one, replace_one"),
         (("privacy",), 3, r"privacy must be a section"),
-        (("method",), "magic", r"method must be one of hp, marginals, merf, ntk, pearl"),
+        (("method",), "magic", r"method must be one of hp, marginals, merf, merf_ae, ntk, pearl"),
         (("sample", "rows"), 0, r"sample\.rows must be at least 1"),
         (("sample", "rows"), 1.5, r"sample\.rows must be of type int"),
         (("sample", "where"), "income", r"sample\.where must be a mapping"),
@@ -92,6 +95,13 @@ def test_the_examples_hold_every_key_that_a_stage_watches(example: str) -> None:
         (("merf", "privatize", "lengthscale_weights"), [1.0], r"lengthscale_weights must be a list of numbers"),
         (("merf", "privatize", "lengthscale_weights"), 1.0, r"lengthscale_weights must be a list, got"),
         (("merf", "privatize", "num_frequencies"), 0, r"num_frequencies must be at least 1"),
+        (("merf_ae", "privatize", "encoder"), "private", r"encoder: private is refused: .* preprint's fault"),
+        (("merf_ae", "privatize", "encoder"), "dp_sgd", r"encoder: dp_sgd is refused: .* from torch"),
+        (("merf_ae", "privatize", "encoder"), "weights.pt", r"encoder must be random or a \.safetensors file"),
+        (("merf_ae", "privatize", "encoder"), "public.safetensors", r"encoder_sha256 must be the 64 hexadecimal"),
+        (("merf_ae", "privatize", "encoder_sha256"), "0" * 64, r"encoder_sha256 must be null while encoder is random"),
+        (("merf_ae", "privatize", "code"), 0, r"merf_ae\.privatize\.code must be at least 1"),
+        (("merf_ae", "privatize", "lengthscale"), 0, r"merf_ae\.privatize\.lengthscale must be greater than 0"),
         (("hp", "privatize", "kernel"), "both", r"hp\.privatize\.kernel must be one of sum, product, combined"),
         (("hp", "privatize", "order"), 201, r"hp\.privatize\.order must be from 0 to 200"),
         (("hp", "privatize", "order"), -1, r"hp\.privatize\.order must be from 0 to 200"),

@@ -8,10 +8,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from likeness.artifacts import AUXILIARY, EMBEDDING, GENERATOR, PLAN, SYNTHETIC, open_ledger, read_json, write_json
+from likeness.artifacts import (
+    AUXILIARY,
+    EMBEDDING,
+    GENERATOR,
+    PLAN,
+    SYNTHETIC,
+    method,
+    open_ledger,
+    read_json,
+    write_json,
+)
 from likeness.canonical import sha256_bytes
 from likeness.data.schema import Schema
 from likeness.errors import ArtifactError, ReleaseError
+from likeness.features.encoded import RANDOM
+from likeness.methods.merf_ae import ENCODER as ENCODER
 from likeness.params import Params
 from likeness.privacy.chain import Record
 from likeness.privacy.plan import Plan
@@ -23,13 +35,13 @@ TABLE, TABLE_CSV = "synthetic.parquet", "synthetic.csv"
 SPEC, WEIGHTS = "generator/spec.json", "generator/weights.safetensors"
 RELEASED = "released"
 ALWAYS = (PRIVACY, STATEMENT, CARD, SCHEMA, PLAN_FILE, LEDGER, CHECKSUMS, TABLE, TABLE_CSV, SPEC, WEIGHTS)
-"""Every name that a bundle has, beside ``released/QUERY.safetensors``."""
+"""Every name that a bundle has, beside ``released/QUERY.safetensors``, and the public encoder of merf_ae if a file."""
 
 
 def allowed_name(name: str) -> bool:
     """Whether a bundle may hold a file of that name."""
     path = Path(name)
-    return name in ALWAYS or (
+    return name in (*ALWAYS, ENCODER) or (
         path.parent == Path(RELEASED) and path.suffix == ".safetensors" and path.stem.isidentifier()
     )
 
@@ -57,6 +69,7 @@ def write_bundle(params: Params, target: Path) -> list[str]:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bundle") as temporary:
         folder = Path(temporary) / "bundle"
         _copy(params, folder)
+        _check_encoder(privacy, folder)
         write_json(folder / PRIVACY, privacy)
         (folder / STATEMENT).write_text(statement(privacy))
         (folder / CARD).write_text(data_card(privacy, Schema.load(params.ingest.schema)))
@@ -103,12 +116,21 @@ def _copy(params: Params, folder: Path) -> None:
         SCHEMA: Path(params.ingest.schema),
         PLAN_FILE: PLAN,
         f"{RELEASED}/{EMBEDDING.name}": EMBEDDING,
+        **method(params).public_files(),
         **{f"{RELEASED}/{path.name}": path for path in sorted(AUXILIARY.glob("*.safetensors"))},
     }
     for name, source in sources.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, folder / name)
         (folder / name).chmod(0o644)  # the ledger's store is read-only, and so would be its copy
+
+
+def _check_encoder(privacy: dict[str, Any], folder: Path) -> None:
+    """The public encoder is still the file that the release names."""
+    for query in privacy["queries"]:
+        named = query["map"].get("encoder", RANDOM)
+        if named != RANDOM and sha256_bytes((folder / ENCODER).read_bytes()) != named:
+            raise ReleaseError(f"the encoder is not the file that was released with, whose SHA-256 is {named}")
 
 
 def _zip(folder: Path, names: Sequence[str], target: Path) -> None:

@@ -58,7 +58,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
     Every parameter is public. A ledger must exist (``likeness ledger init``, once a machine).
 
     Args:
-        method: ``marginals``, ``hp``, ``merf``, ``ntk``, ``pearl``: a name in :data:`likeness.methods.METHODS`.
+        method: a name in :data:`likeness.methods.METHODS`: ``marginals``, ``pearl``, ``merf``, ``hp``, ``ntk``...
         epsilon: ε of the whole fit; ``inf`` turns noise off and states NOT PRIVATE.
         delta: δ, well below 1 / number of records.
         schema: public knowledge of the columns: a :class:`~likeness.data.schema.Schema`, the path of a schema file, or

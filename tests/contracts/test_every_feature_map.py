@@ -17,6 +17,7 @@ from likeness.features import (
     CharacteristicFunction,
     ColumnMarginals,
     Constant,
+    EncodedFourier,
     FeatureMap,
     HermiteFeatures,
     MeanMap,
@@ -50,6 +51,7 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
         5,
     ),
     "constant": (Constant(), 5),
+    "encoded_fourier": (EncodedFourier(20, 3.0, 1, (2, 3), 4, 5, "random", channels=3, encoder_seed=1), 6),
     "hermite": (
         HermiteFeatures((0, 1), (1,), ((3, 6),), (0.7, 0.99), (6.0, 1.0), 12, 4, ((0, 1), (1, 2), (0, 1, 2)), 0.6),
         6,
@@ -74,6 +76,7 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
         100,
     ),
     "constant": (Constant(), 100),
+    "encoded_fourier": (EncodedFourier(1_000, 3.5, 1, (10, 10), 64, 8, "random", channels=8, encoder_seed=1), 100),
     "hermite": (
         HermiteFeatures(
             tuple(range(60)),

@@ -43,6 +43,18 @@ SCHEMA = Schema.from_dict(
     "toy.yaml",
 )
 LAYOUT = Layout.from_schema(SCHEMA)
+IMAGES = Schema.from_dict(
+    {
+        "name": "toy images",
+        "source": "made up",
+        "task": "classification",
+        "label": "y",
+        "image": {"shape": [4, 4]},
+        "columns": {"y": {"kind": "categorical", "categories": ["no", "yes"]}},
+    },
+    "toy.yaml",
+)
+ONLY_IMAGES = ("merf_ae",)
 
 
 def rows() -> Iterator[Records]:
@@ -57,6 +69,16 @@ def rows() -> Iterator[Records]:
     yield Records(x, labels)
 
 
+def images() -> Iterator[Records]:
+    """The same of images: class 1 is bright in the corners, class 0 in the middle."""
+    generator = np.random.default_rng(0)
+    labels = (generator.random(ROWS) < 1 / 3).astype(np.int64)
+    corners = np.zeros((4, 4))
+    corners[::3, ::3] = 1
+    bright = np.where(labels[:, None] == 1, corners.ravel(), np.pad(np.ones((2, 2)), 1).ravel())
+    yield Records(np.clip(0.1 + 0.7 * bright + generator.normal(0, 0.1, bright.shape), 0, 1), labels)
+
+
 NETWORK = {"iterations": 300, "batch_size": 256, "hidden": [32, 32]}
 SMALL: dict[str, dict[str, dict[str, object]]] = {
     "hp": {"train": NETWORK},
@@ -68,6 +90,10 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
         "train": {"num_components": 30},
     },
     "merf": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
+    "merf_ae": {
+        "privatize": {"num_frequencies": 200, "code": 64},
+        "train": {**NETWORK, "network": "fully_connected"},
+    },
     "ntk": {"privatize": {"widths": [60]}, "train": NETWORK},
     "pearl": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
     "pearl with modes": {
@@ -92,8 +118,9 @@ def small(name: str) -> Method:
     return build(METHODS[method], section, method)
 
 
-def context(adjacency: Adjacency) -> Context:
-    return Context(SCHEMA, str(adjacency), ROWS if adjacency is Adjacency.REPLACE_ONE else None, seed=0)
+def context(adjacency: Adjacency, name: str = "") -> Context:
+    schema = IMAGES if name in ONLY_IMAGES else SCHEMA
+    return Context(schema, str(adjacency), ROWS if adjacency is Adjacency.REPLACE_ONE else None, seed=0)
 
 
 @pytest.fixture(params=sorted(SMALL))
@@ -120,10 +147,11 @@ def released(method: Method) -> Callable[[Adjacency], tuple[dict[str, Released],
         dataset = Dataset("people", "digest")
 
         def answer(query: Query) -> Released:
-            return from_bytes(release(query, plan, dataset, ledger, rows), query.name)
+            own = images if method.name in ONLY_IMAGES else rows
+            return from_bytes(release(query, plan, dataset, ledger, own), query.name)
 
-        auxiliary = method.ask(context(adjacency), answer)
-        return auxiliary, answer(method.embedding_query(context(adjacency), auxiliary))
+        auxiliary = method.ask(context(adjacency, method.name), answer)
+        return auxiliary, answer(method.embedding_query(context(adjacency, method.name), auxiliary))
 
     return make
 
@@ -148,7 +176,7 @@ def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(
     method: Method, released: Callable[[Adjacency], tuple[dict[str, Released], Released]], tmp_path: Path
 ) -> None:
     auxiliary, embedding = released(Adjacency.ADD_REMOVE_ONE)
-    own = context(Adjacency.ADD_REMOVE_ONE)
+    own = context(Adjacency.ADD_REMOVE_ONE, method.name)
     saved, losses = fit(method, own, auxiliary, embedding, device="cpu")
     again, _ = fit(method, own, auxiliary, embedding, device="cpu")
     assert losses[-1][1] < losses[0][1]
@@ -157,7 +185,7 @@ def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(
     assert not np.array_equal(x, saved.draw(2_000, seed=2)[0])
     saved.save(tmp_path / "generator")
     assert np.array_equal(SavedGenerator.load(tmp_path / "generator").draw(2_000, seed=1)[0], x)
-    # What the toy is about: class 1 has the larger a and the third category.
+    # What the toy is about: class 1 has the larger a and the third category; or the brighter corners.
     assert x[labels == 1, 0].mean() - x[labels == 0, 0].mean() > 0.2
     assert x[labels == 1, -1].mean() - x[labels == 0, -1].mean() > 0.5
     assert labels.mean() == pytest.approx(1 / 3, abs=0.06)
@@ -170,8 +198,10 @@ def test_what_cannot_be_released_is_refused_before_anything_is_spent() -> None:
     lonely = Schema("t", "made up", "none", None, (SCHEMA.column("a"),))
     with pytest.raises(PlanError, match="there is no pair"):
         small("marginals").check(Context(lonely, "add_remove_one", None, 0))
+    with pytest.raises(PlanError, match="merf_ae encodes images, and the schema has no image"):
+        small("merf_ae").check(context(Adjacency.ADD_REMOVE_ONE))
     for name in SMALL:
-        small(name).check(context(Adjacency.ADD_REMOVE_ONE))
+        small(name).check(context(Adjacency.ADD_REMOVE_ONE, name))
 
 
 @pytest.mark.parametrize("name", METHODS)

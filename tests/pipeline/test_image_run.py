@@ -1,12 +1,38 @@
-"""Images through the real stages: the bundled digits, a short training, bundle and verification."""
+"""Images through the real stages: the bundled digits, a public encoder, a short training, bundle and verification."""
 
 import json
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 import yaml
 from small_project import ROOT, Project
+
+from likeness import bundle
+from likeness.canonical import sha256_bytes
+from likeness.errors import ReleaseError
+from likeness.rng import public
+from likeness.verifier import verify
+
+
+def public_encoder(folder: Path, seed: int) -> tuple[Path, str]:
+    """An encoder trained on made-up bars, and its SHA-256 as the script prints it."""
+    draws = public(seed, "tests.bars")
+    bars = np.zeros((500, 8, 8), dtype=np.uint8)
+    for image in bars:
+        place, across = draws.integers(0, 7, size=3), draws.random(3) < 0.5
+        for at, flat in zip(place, across, strict=True):
+            image[(slice(at, at + 2), slice(None)) if flat else (slice(None), slice(at, at + 2))] = 200
+    np.savez(folder / "bars.npz", x_train=bars)
+    command = [sys.executable, str(ROOT / "scripts/train_encoder.py"), str(folder / "bars.npz"), "bars"]
+    command += ["--shape", "8", "8", "--hidden", "64", "--code", "32", "--iterations", "60"]
+    path = folder / f"bars_{seed}.safetensors"
+    run = subprocess.run([*command, "--out", str(path)], capture_output=True, text=True, check=True)
+    return path, run.stdout.split()[-1]
 
 
 def test_the_bundled_digits_become_synthetic_digits(another: Project) -> None:
@@ -19,8 +45,10 @@ def test_the_bundled_digits_become_synthetic_digits(another: Project) -> None:
     settings["train"]["threads"] = 1
     settings["sample"]["rows"] = 400
     settings["evaluate"]["classifiers"] = ["logistic_regression"]
-    settings["merf"]["train"]["iterations"] = 200
-    settings["merf"]["privatize"]["num_frequencies"] = 400
+    encoder, sha256 = public_encoder(another.root / "data/raw", 1)
+    settings["method"] = "merf_ae"
+    settings["merf_ae"]["train"]["iterations"] = 200
+    settings["merf_ae"]["privatize"] |= {"num_frequencies": 400, "encoder": str(encoder), "encoder_sha256": sha256}
     settings["privacy"]["epsilon"] = 5.0
     (another.root / "params.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
     another.repro("report", "account")
@@ -34,3 +62,20 @@ def test_the_bundled_digits_become_synthetic_digits(another: Project) -> None:
     assert metrics["scores"]["synthetic"]["accuracy"] > 0.3
     another.run("likeness", "bundle", "digits.zip")
     assert "ok" in another.run("likeness", "verify", "digits.zip")
+    another.run("likeness", "bundle", "digits")
+    folder = another.root / "digits"
+    assert (folder / bundle.ENCODER).read_bytes() == encoder.read_bytes()
+    shutil.copy(public_encoder(another.root / "data/raw", 2)[0], folder / bundle.ENCODER)
+    (folder / bundle.CHECKSUMS).write_text(
+        "".join(
+            f"{sha256_bytes((folder / name).read_bytes())}  {name}\n"
+            for name in sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+            if name != bundle.CHECKSUMS
+        )
+    )
+    failed = {check.name: check.text for check in verify(folder) if not check.passed}
+    assert failed == {"sensitivity": "released/embedding.safetensors: encoder.safetensors is another encoder"}
+    with pytest.raises(ReleaseError, match="the encoder is not the file that was released with"):
+        bundle._check_encoder(json.loads(another.bytes("reports/privacy.json")), folder)
+    (folder / bundle.ENCODER).unlink()
+    assert any("encoder.safetensors is missing" in check.text for check in verify(folder))

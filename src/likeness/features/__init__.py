@@ -8,6 +8,7 @@ from likeness.features.base import CellMap, FeatureMap, MeanMap, OuterMap, width
 from likeness.features.characteristic import CharacteristicFunction
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
+from likeness.features.encoded import EncodedFourier
 from likeness.features.fourier import MixedFourierFeatures
 from likeness.features.hermite import HermiteFeatures
 from likeness.features.modal import Modal
@@ -20,6 +21,7 @@ MAPS: dict[str, Callable[..., FeatureMap]] = {
     "characteristic": CharacteristicFunction,
     "column_marginals": ColumnMarginals,
     "constant": Constant,
+    "encoded_fourier": EncodedFourier,
     "hermite": HermiteFeatures,
     "mixed_fourier": MixedFourierFeatures,
     "modal": Modal,
@@ -35,6 +37,7 @@ __all__ = [
     "CharacteristicFunction",
     "ColumnMarginals",
     "Constant",
+    "EncodedFourier",
     "FeatureMap",
     "HermiteFeatures",
     "MeanMap",

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -81,26 +82,14 @@ class RandomNetwork:
             channels: of the convolution; None for none. widths: of the dense layers. shape: of the input.
         """
         stream = public(seed, "tangent")
-        convolution = None
-        bounds = torch.ones(math.prod(shape), dtype=torch.float64)
-        if channels is not None:
-            windows = torch.ones(KERNEL ** len(shape), dtype=torch.float64)
-            convolution = _layer(stream, channels, windows, INPUT_BITS)
-            bounds = convolution.output_bounds.repeat(math.prod(shape))
-        dense: list[Layer] = []
-        for width in widths:
-            first = channels is None and not dense
-            dense.append(_layer(stream, width, bounds, INPUT_BITS if first else None))
-            bounds = dense[-1].output_bounds
-        return cls(convolution, tuple(dense), _weights(stream, 1, widths[-1])[0], shape)
+        convolution, dense = layers_of(
+            lambda outputs, inputs: gaussian_weights(stream, outputs, inputs), channels, widths, shape
+        )
+        return cls(convolution, dense, gaussian_weights(stream, 1, widths[-1])[0], shape)
 
     def windows(self, x: Tensor) -> Tensor:
         """What the convolution sees at each place, and the constant 1, shape (n, places, 3 + 1 or 9 + 1)."""
-        if len(self.shape) == 1:
-            seen = pad(x, (KERNEL // 2, KERNEL // 2)).unfold(1, KERNEL, 1)
-        else:
-            seen = unfold(x.view(-1, 1, *self.shape), KERNEL, padding=KERNEL // 2).transpose(1, 2)
-        return with_one(seen)
+        return windows_of(x, self.shape)
 
     def gradients(self, x: Tensor) -> Gradients:
         """Gradient of g in all its weights for each row of x, shape (n, d), forward and back once for all rows."""
@@ -153,19 +142,53 @@ class RandomNetwork:
         return found.hexdigest()
 
 
+def windows_of(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """What a convolution sees at each place of inputs (n, d), and the constant 1, shape (n, places, 3 + 1 or 9 + 1)."""
+    if len(shape) == 1:
+        seen = pad(x, (KERNEL // 2, KERNEL // 2)).unfold(1, KERNEL, 1)
+    else:
+        seen = unfold(x.view(-1, 1, *shape), KERNEL, padding=KERNEL // 2).transpose(1, 2)
+    return with_one(seen)
+
+
 def with_one(values: Tensor) -> Tensor:
     """Append the constant 1 along the last axis."""
     return pad(values, (0, 1), value=1.0)
 
 
-def _weights(stream: np.random.Generator, outputs: int, inputs: int) -> Tensor:
+def gaussian_weights(stream: np.random.Generator, outputs: int, inputs: int) -> Tensor:
+    """Weights of a layer, shape (outputs, inputs), of variance 2 / inputs, on their grid."""
     drawn = stream.standard_normal((outputs, inputs)) * math.sqrt(2 / inputs)
     return torch.from_numpy(np.rint(drawn * 2.0**WEIGHT_BITS) * 2.0**-WEIGHT_BITS)
 
 
-def _layer(stream: np.random.Generator, outputs: int, bounds: Tensor, input_bits: int | None) -> Layer:
-    """A layer; ``input_bits`` is given where the door has rounded the inputs already. No sum is as large as 2**18."""
+def layers_of(
+    weights: Callable[[int, int], Tensor], channels: int | None, widths: Sequence[int], shape: tuple[int, ...]
+) -> tuple[Layer | None, tuple[Layer, ...]]:
+    """A convolution, if wanted, and dense layers behind it, each as exact as its inputs allow.
+
+    Args:
+        weights: gives the weights of the next layer, multiples of ``2**-WEIGHT_BITS``, from (outputs, inputs + 1). No
+            sum of the first layer may be as large as 2**18; Gaussian ones never are.
+        channels: of the convolution; None for none. widths: of the dense layers. shape: of the input.
+    """
+    convolution = None
+    bounds = torch.ones(math.prod(shape), dtype=torch.float64)
+    if channels is not None:
+        seen = torch.ones(KERNEL ** len(shape), dtype=torch.float64)
+        convolution = _layer(weights, channels, seen, INPUT_BITS)
+        bounds = convolution.output_bounds.repeat(math.prod(shape))
+    dense: list[Layer] = []
+    for width in widths:
+        first = channels is None and not dense
+        dense.append(_layer(weights, width, bounds, INPUT_BITS if first else None))
+        bounds = dense[-1].output_bounds
+    return convolution, tuple(dense)
+
+
+def _layer(weights: Callable[[int, int], Tensor], outputs: int, bounds: Tensor, input_bits: int | None) -> Layer:
+    """A layer; ``input_bits`` is given where the door has rounded the inputs already."""
     bounds = with_one(bounds)
-    weights = _weights(stream, outputs, len(bounds))
-    largest = float((weights.abs() @ bounds).max())
-    return Layer(weights, input_bits or fitting_bits(largest * 2.0**WEIGHT_BITS, 48), bounds)
+    own = weights(outputs, len(bounds))
+    largest = float((own.abs() @ bounds).max())
+    return Layer(own, input_bits or fitting_bits(largest * 2.0**WEIGHT_BITS, 48), bounds)

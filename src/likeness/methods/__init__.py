@@ -5,11 +5,19 @@ from likeness.methods.base import Context, Method
 from likeness.methods.hp import Hp
 from likeness.methods.marginals import Marginals
 from likeness.methods.merf import Merf
+from likeness.methods.merf_ae import MerfAe
 from likeness.methods.ntk import Ntk
 from likeness.methods.pearl import Pearl
 from likeness.params import Params, allowed, build
 
-METHODS: dict[str, type[Method]] = {"hp": Hp, "marginals": Marginals, "merf": Merf, "ntk": Ntk, "pearl": Pearl}
+METHODS: dict[str, type[Method]] = {
+    "hp": Hp,
+    "marginals": Marginals,
+    "merf": Merf,
+    "merf_ae": MerfAe,
+    "ntk": Ntk,
+    "pearl": Pearl,
+}
 
 __all__ = ["METHODS", "Context", "Method", "method_from"]
 

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from likeness.data.layout import Layout
@@ -94,6 +95,10 @@ class Method(ABC):
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """What the statement shall say about what was read off released values, in sentences. Nothing by default."""
         return []
+
+    def public_files(self) -> dict[str, Path]:
+        """Public files beside the settings that the map is made from, by their name in the bundle. None by default."""
+        return {}
 
     @abstractmethod
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":

@@ -4,7 +4,8 @@ import math
 
 from likeness import bundle as names
 from likeness.canonical import sha256_bytes
-from likeness.features import from_spec
+from likeness.features import EncodedFourier, from_spec
+from likeness.methods.merf_ae import ENCODER
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import MOST_GAUSSIAN
 from likeness.privacy.fineness import ALLOWANCE, COARSEST, coarseness
@@ -38,7 +39,19 @@ def sensitivity(bundle: Bundle) -> str:
         fine = coarseness(receipt.dimension, receipt.noise_scale) <= COARSEST
         require(fine, f"{name}: the noise is too coarse on its lattice to be accounted as Gaussian")
         require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is not known")
+        if isinstance(query.feature, EncodedFourier) and query.feature.network is None:
+            _with_encoder(bundle, name, query.feature)
     return f"{len(bundle.released())} receipts agree with their maps"
+
+
+def _with_encoder(bundle: Bundle, name: str, feature: EncodedFourier) -> None:
+    """A map whose public encoder is a file: the bundle has that very file, and it fits the map."""
+    from likeness.features.encoder import Encoder
+
+    path = bundle.folder / ENCODER
+    require(path.is_file(), f"{name}: {ENCODER} is missing")
+    require(sha256_bytes(path.read_bytes()) == feature.encoder, f"{name}: {ENCODER} is another encoder")
+    feature.with_network(Encoder.load(path))
 
 
 def epsilon(bundle: Bundle) -> str:
