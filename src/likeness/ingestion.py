@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from likeness.data.sources import SourcePart
 
 _PART_ROWS = 1 << 18  # typed by one worker at once; a larger row group of the source is one part
-_COLUMN_ROWS = 1 << 20  # of a column, read at once for the digest
+_COLUMN_ROWS = 1 << 18  # of a column, read at once for the digest
 _ENCODED_CELLS = 1 << 22  # encoded at once
 
 
@@ -103,6 +103,6 @@ def encoded_rows(schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFram
     """
     encoder = Encoder(schema)
     for chunk in iter_private(
-        TABLE, None, max(1, min(_COLUMN_ROWS // 4, _ENCODED_CELLS // len(schema.names))), card=ingested
+        TABLE, None, max(1, min(_COLUMN_ROWS, _ENCODED_CELLS // len(schema.names))), card=ingested
     ):
         yield encoder.encode(chunk).assign(**{name: chunk[name].to_numpy() for name in BESIDE if name in chunk})

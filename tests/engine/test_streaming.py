@@ -230,7 +230,10 @@ def test_padding_is_fresh_and_random_in_every_part(tmp_path: Path, monkeypatch: 
     assert len(found) == 2 * (45_000 // 64 - (45_000 % 64 == 0))
 
 
-def test_a_sample_of_a_private_table_is_public_in_its_choice_and_bounded(tmp_path: Path) -> None:
+def test_a_sample_of_a_private_table_is_public_in_its_choice_and_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "_ROW_GROUP", 300)
     path = tmp_path / "private/t.parquet"
     table = pd.DataFrame({"x": np.arange(1000)})
     write_private_chunks([table], path, lambda _: {})
