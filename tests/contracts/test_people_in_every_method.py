@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_every_method import SCHEMA, SMALL, context, small
+from test_every_method import IMAGES, ONLY_IMAGES, SCHEMA, SMALL, context, small
 
 from likeness.bounds import Unit
 from likeness.data.encoding import Encoder
+from likeness.data.schema import Schema
 from likeness.errors import PlanError
 from likeness.params import Params, Split, load_params
 from likeness.privacy.adjacency import Adjacency
@@ -34,7 +35,7 @@ def params() -> Params:
     return replace(shipped, privacy=replace(shipped.privacy, unit="one person"), ingest=ingest)
 
 
-def table(equal: bool) -> tuple[pd.DataFrame, "pd.Series[str]"]:
+def table(schema: Schema, equal: bool) -> tuple[pd.DataFrame, "pd.Series[str]"]:
     """120 visits of 40 people in random order, and seven of one more, all of them equal or all different."""
     generator = np.random.default_rng(1)
     count = 120
@@ -46,23 +47,25 @@ def table(equal: bool) -> tuple[pd.DataFrame, "pd.Series[str]"]:
             "y": generator.choice(["no", "yes"], count + 7),
         }
     )
+    if schema.image is not None:
+        names = [column.name for column in schema.feature_columns]
+        own = pd.DataFrame(generator.integers(0, 256, (count + 7, len(names))), columns=names).assign(y=own["y"])
     people = [f"p{n % 40}" for n in range(count)] + ["x"] * 7
     if equal:
         own = own.iloc[[*range(count), *[count] * 7]]
     order = generator.permutation(count + 7)
     own = own.iloc[order].reset_index(drop=True)
-    for column in SCHEMA.columns:
+    for column in schema.columns:
         if column.is_categorical:
             own[column.name] = own[column.name].astype(pd.CategoricalDtype(list(column.categories)))
-    own["a"] = own["a"].astype(float)
-    return own, pd.Series([people[place] for place in order], dtype="str")
+    return own[list(schema.names)], pd.Series([people[place] for place in order], dtype="str")
 
 
-def training(params: Params, rows: pd.DataFrame, people: "pd.Series[str]") -> Records:
+def training(params: Params, schema: Schema, rows: pd.DataFrame, people: "pd.Series[str]") -> Records:
     """The training rows as the door sees them."""
-    used = used_rows(params, SCHEMA, rows, None, people)
+    used = used_rows(params, schema, rows, None, people)
     own = used[used[SPLIT] == "train"]
-    encoder = Encoder(SCHEMA)
+    encoder = Encoder(schema)
     codes = encoder.encode(own)
     return Records(encoder.expand(codes), encoder.labels(codes), own[PERSON].to_numpy())
 
@@ -83,13 +86,14 @@ def total(query: Query, records: Records) -> np.ndarray:
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "different"])
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_a_person_moves_every_sum_no_farther_than_declared(params: Params, name: str, equal: bool) -> None:
-    rows, people = table(equal)
+    schema = IMAGES if name in ONLY_IMAGES else SCHEMA
+    rows, people = table(schema, equal)
     stays = (people != "x").to_numpy()
-    whole = training(params, rows, people)
-    without = training(params, rows[stays].reset_index(drop=True), people[stays].reset_index(drop=True))
+    whole = training(params, schema, rows, people)
+    without = training(params, schema, rows[stays].reset_index(drop=True), people[stays].reset_index(drop=True))
     assert len(whole.x) - len(without.x) == UNIT.max_rows  # seven rows, of which three are used
     farther = []
-    for query in small(name).foreseen_queries(context(ADD)):
+    for query in small(name).foreseen_queries(context(ADD, name)):
         one, several = query.sensitivity_squared(ADD), query.sensitivity_squared(ADD, UNIT)
         assert several == UNIT.max_rows**2 * one
         distance = int(((total(query, whole) - total(query, without)) ** 2).sum())
@@ -101,6 +105,6 @@ def test_a_person_moves_every_sum_no_farther_than_declared(params: Params, name:
 
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_no_query_of_several_rows_is_answered_under_replacement(name: str) -> None:
-    for query in small(name).foreseen_queries(context(Adjacency.REPLACE_ONE)):
+    for query in small(name).foreseen_queries(context(Adjacency.REPLACE_ONE, name)):
         with pytest.raises(PlanError, match="under add_remove_one only"):
             query.sensitivity_squared(Adjacency.REPLACE_ONE, UNIT)

@@ -223,7 +223,8 @@ def test_the_steps_cost_what_the_plan_gives_them(
     assert account.rho == pytest.approx(math.fsum(plan.query(name).rho for name in steps), rel=1e-9)
     assert account.rho == pytest.approx(0.3 * plan.rho, rel=1e-9)
     total = [one.receipt for one in released.values()]
-    embedding = dataclasses.replace(total[0], noise_multiplier=plan.query("embedding").noise_multiplier)
+    planned = plan.query("embedding")
+    embedding = dataclasses.replace(total[0], noise_multiplier=planned.noise_multiplier, rho=planned.rho)
     assert 0.999 < compose([*total, embedding], 1e-5).epsilon <= 1.0
 
 

@@ -54,7 +54,13 @@ def test_own_table_from_parquet_without_a_split_column(another: Project) -> None
     (another.root / "data/schema/own.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
     another.set(
         method="marginals",
-        ingest={"source": "own.parquet", "schema": "data/schema/own.yaml", "split": {"test_fraction": 0.25, "seed": 1}},
+        ingest={
+            "source": "own.parquet",
+            "query": None,
+            "schema": "data/schema/own.yaml",
+            "split": {"test_fraction": 0.25, "seed": 1},
+            "unit": None,
+        },
         privacy__identity="own people",
         privacy__epsilon=20.0,
         ledger__cap={"epsilon": 20.0, "delta": 1e-5},
