@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from likeness.methods import METHODS
-from likeness.params import Params, allowed, load_params, require
+from likeness.params import Params, allowed, load_params, require, source_at
 from likeness.pricing import with_target
 
 SWEEPS = Path("sweeps")
@@ -24,7 +24,8 @@ def settings_of(params: Params, root: Path) -> dict[str, Any]:
     """params.yaml of a cell: this project's, with the places of source, schema and ledger made absolute."""
     settings: dict[str, Any] = yaml.safe_load((root / "params.yaml").read_text())
     settings["method"], settings["privacy"]["epsilon"] = params.method, params.privacy.epsilon
-    for section, key in (("ingest", "source"), ("ingest", "schema"), ("ledger", "home")):
+    settings["ingest"]["source"] = source_at(params.ingest.source, root)
+    for section, key in (("ingest", "schema"), ("ledger", "home")):
         place = settings[section].get(key)
         if place is not None:
             settings[section][key] = str((root / Path(place).expanduser()).resolve())

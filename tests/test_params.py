@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from likeness.artifacts import plan_of
 from likeness.errors import LikenessError, ParamsError
 from likeness.methods import METHODS, method_from
-from likeness.params import load_params
+from likeness.params import load_params, source_at
 
 ROOT = Path(__file__).parents[1]
 
@@ -204,3 +204,17 @@ def test_in_a_copy_of_the_project_what_git_does_not_hold_is_looked_for_in_the_pr
     (copy / "params.yaml").write_text(yaml.safe_dump(content))
     params = load_params()
     assert (params.ledger.home, params.tracking.uri) == ("~/ledger", "http://127.0.0.1:5000")
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [
+        ("data/t.csv", "/home/p/data/t.csv"),
+        ("/data/t.csv", "/data/t.csv"),
+        ("sqlite:///data/t.db", "sqlite:////home/p/data/t.db"),
+        ("sqlite:////data/t.db", "sqlite:////data/t.db"),
+        ("postgresql+psycopg://ada@db.example.org/people", "postgresql+psycopg://ada@db.example.org/people"),
+    ],
+)
+def test_a_source_as_other_folders_name_it(source: str, seen: str) -> None:
+    assert source_at(source, Path("/home/p")) == seen

@@ -19,6 +19,7 @@ from likeness.errors import ParamsError
 T = TypeVar("T")
 
 _DATABASES = ("sqlite", "postgresql+psycopg")
+_SQLITE = "sqlite:///"  # before the place of a file
 _READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re.ASCII)
 
 ONE_ROW, ONE_PERSON = "one row is one person", "one person"
@@ -329,14 +330,23 @@ def at_home(params: Params, home: Path) -> Params:
     nor a ledger in the project's folder, and name the project in ``DVC_ROOT``. A source that the copy has is its own.
     """
     ingest, ledger, tracking = params.ingest, params.ledger, params.tracking
-    if not Path(ingest.source).exists() and (home / ingest.source).exists():
-        ingest = replace(ingest, source=str(home / ingest.source))
+    place = Path(ingest.source.removeprefix(_SQLITE))
+    if not place.exists() and (home / place).exists():
+        ingest = replace(ingest, source=source_at(ingest.source, home))
     if ledger.home is not None and not ledger.home.startswith("~"):
         ledger = replace(ledger, home=str(home / ledger.home))
-    database = (tracking.uri or "").removeprefix("sqlite:///")
+    database = (tracking.uri or "").removeprefix(_SQLITE)
     if database != (tracking.uri or "") and not database.startswith("~"):
-        tracking = replace(tracking, uri=f"sqlite:///{home / database}")
+        tracking = replace(tracking, uri=f"{_SQLITE}{home / database}")
     return replace(params, ingest=ingest, ledger=ledger, tracking=tracking)
+
+
+def source_at(source: str, home: Path) -> str:
+    """``ingest.source`` as other folders name it: a file's place made absolute; a server's database stays as it is."""
+    if "://" in source and not source.startswith(_SQLITE):
+        return source
+    prefix = _SQLITE if source.startswith(_SQLITE) else ""
+    return prefix + str((home / Path(source.removeprefix(_SQLITE)).expanduser()).resolve())
 
 
 def build(cls: type[T], mapping: Any, where: str) -> T:
