@@ -18,7 +18,7 @@ from likeness.data.column import Column
 from likeness.data.digests import typed_digest
 from likeness.data.schema import Schema
 from likeness.data.sources import read_source
-from likeness.data.tables import iter_private, make_private_folder, read_private, write_private
+from likeness.data.tables import iter_private, make_private_folder, read_private, write_private, write_private_chunks
 from likeness.errors import ArtifactError, DataError
 
 MARKER = "8675309"  # stands for a private value: it must never be in a message
@@ -324,3 +324,13 @@ def test_the_digest_is_the_same_on_every_machine() -> None:
     )
     assert typed_digest(table, PEOPLE, KEY) == ("e45816f1f860ec68d3eabd4bd31b041349666180a841da250644cbb364e03731")
     assert typed_digest(table.assign(height=[0.0, 1.5]), PEOPLE, KEY) == typed_digest(table, PEOPLE, KEY)
+
+
+def test_reading_keeps_nothing_of_the_row_groups_that_have_passed(tmp_path: Path):
+    path, rows = tmp_path / "private/t.parquet", 1 << 16
+    chunks = (pd.DataFrame({"x": np.random.default_rng(i).normal(size=rows)}) for i in range(24))  # 0.5 MB a row group
+    write_private_chunks(chunks, path, lambda _: {})
+    before = pa.total_allocated_bytes()
+    held = [pa.total_allocated_bytes() - before for _ in iter_private(path, None, rows)]
+    assert len(held) == 24
+    assert max(held) < 8 * 8 * rows

@@ -213,7 +213,8 @@ def _card(file: pq.ParquetFile) -> dict[str, Any]:
 
 def _opened(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path)
+        # With pre-buffering pyarrow keeps the bytes of every row group until the file is closed (apache/arrow#39808).
+        return pq.ParquetFile(path, pre_buffer=False)
     except FileNotFoundError:
         raise ArtifactError(f"{path} is missing. Run: dvc repro") from None
     except (pa.ArrowException, OSError):
