@@ -13,7 +13,6 @@ import argparse
 import dataclasses
 import json
 import math
-import resource
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.common import NAMES, ONLY_IMAGES, Table, adjacent, keep, load, read_results, score, synthesize
+from benchmarks.memory import peak_mb
 from likeness.evaluation.controls import shuffle_columns
 from likeness.methods import METHODS
 from likeness.params import Params
@@ -119,7 +119,7 @@ def make(arguments: argparse.Namespace, draw: int, folder: Path) -> None:
     synthetic = synthesize(params, table.train, draw)
     seconds = time.monotonic() - started
     synthetic.to_parquet(folder / "synthetic.parquet")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mb()
     (folder / "cost.json").write_text(json.dumps({"seconds": seconds, "peak_mb": peak}))
 
 

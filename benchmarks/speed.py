@@ -8,7 +8,6 @@ benchmarks/results/speed.csv.
 import argparse
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.common import keep
+from benchmarks.memory import peak_mb
 from likeness.features import CharacteristicFunction, NetworkTangent
 from likeness.features.means import class_distances
 from likeness.privacy.noise import add_discrete_gaussian
@@ -45,7 +45,7 @@ def main() -> None:
     rows = arguments.rows // 10 if arguments.quick else arguments.rows
     if arguments.peak:
         EMBEDDINGS[arguments.peak](rows)
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        print(peak_mb())
         return
     network_step(arguments.repetitions)
     network_sum(rows)

@@ -11,7 +11,6 @@ Seconds run from the training table in memory to the synthetic one; memory is th
 import argparse
 import dataclasses
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ import pandas as pd
 import torch
 
 from benchmarks.common import Table, keep, load, markdown, read_results, score, synthesize
+from benchmarks.memory import peak_mb
 from likeness.artifacts import context
 from likeness.data.encoding import Encoder
 from likeness.evaluation.controls import shuffle_columns
@@ -101,7 +101,7 @@ def make_ours(params: Params, table: Table, draw: int, folder: Path) -> None:
     synthetic = synthesize(params, table.train, draw)
     seconds = time.monotonic() - started
     synthetic.to_parquet(folder / "synthetic.parquet")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mb()
     (folder / "cost.json").write_text(json.dumps({"seconds": seconds, "peak_mb": peak}))
 
 
