@@ -377,7 +377,8 @@ def _typed_numbers(
 ) -> "pd.Series[Any]":
     if not np.isfinite(numbers[~missing]).all():
         raise DataError(
-            f"{file}: column '{column.name}' has a value that is not a number, but its kind is {column.kind}."
+            f"{file}: column '{column.name}' has a value that is not a number, but its kind is {column.kind}. If it means "
+            "missing, name it in missing_values; decimals are written with a point, and nothing stands between thousands."
         )
     if column.kind == "integer" and (numbers[~missing] % 1 != 0).any():
         raise DataError(
