@@ -2,12 +2,12 @@
 
 statsmodels is no dependency of this project: run this in an environment of its own (`pip install statsmodels pyarrow`).
 
-- visits.csv      regression: RAND Health Insurance Experiment (`randhie`), 20,190 person-years; target: visits to a doctor
-- marriage.csv    five classes: Fair's survey on marriages (`fair`), 6,366 women; with semicolons, as spreadsheets write it
+- visits.csv      regression: RAND Health Insurance Experiment (`randhie`), 20,190 person-years; visits to a doctor
+- marriage.csv    five classes: Fair's survey on marriages (`fair`), 6,366 women; with semicolons, as offices write it
+- marriage.db     the same, as table `answers` of a SQLite database
 - air.csv         dates and missing values: weekly carbon dioxide on Mauna Loa (`co2`), 2,284 weeks, 59 without a value,
-                  written "NA"; dates as 29.03.1958; with the year's sunspots and the month's sea temperature
+                  written "NA"; days as 29.03.1958; with the year's sunspots and the month's sea temperature
 - countries.csv   several rows a unit: fertility of 219 countries in up to 52 years (`fertility`), wide to long
-- marriage.db     marriage.csv as table `answers` of a SQLite database
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def air() -> pd.DataFrame:
-    """One row a week: the day, the mean of carbon dioxide; the sunspots of its year, the sea temperature of its month."""
+    """One row a week: its day, carbon dioxide, the sunspots of its year, the sea temperature of its month."""
     weekly = datasets.co2.load_pandas().data
     sunspots = datasets.sunspots.load_pandas().data.set_index("YEAR")["SUNACTIVITY"]
     sea = datasets.elnino.load_pandas().data.set_index("YEAR")
@@ -52,7 +52,9 @@ def air() -> pd.DataFrame:
 
 def countries() -> pd.DataFrame:
     """One row a country and year: births per woman, missing where the World Bank has none."""
-    wide = datasets.fertility.load_pandas().data.drop(columns=["Country Name", "Indicator Name", "Indicator Code", "2012", "2013"])
+    wide = datasets.fertility.load_pandas().data.drop(
+        columns=["Country Name", "Indicator Name", "Indicator Code", "2012", "2013"]
+    )
     return wide.melt(id_vars="Country Code", var_name="year", value_name="births").sort_values(["Country Code", "year"])
 
 

@@ -377,8 +377,8 @@ def _typed_numbers(
 ) -> "pd.Series[Any]":
     if not np.isfinite(numbers[~missing]).all():
         raise DataError(
-            f"{file}: column '{column.name}' has a value that is not a number, but its kind is {column.kind}. If it means "
-            "missing, name it in missing_values; decimals are written with a point, and nothing stands between thousands."
+            f"{file}: column '{column.name}' has a value that is not a number, but its kind is {column.kind}. If it "
+            "means missing, name it in missing_values. Decimals are written with a point, thousands without a mark."
         )
     if column.kind == "integer" and (numbers[~missing] % 1 != 0).any():
         raise DataError(
@@ -422,8 +422,8 @@ _ADD = (
     "name a catch-all with other."
 )
 _TRUTH = (
-    "A boolean is written true, yes, t, y or 1 and false, no, f, n or 0, in any case, or in its own two categories. Set "
-    "missing_values if it is missing; a column of more than two values is categorical, integer or numeric."
+    "A boolean is written true, yes, t, y or 1 and false, no, f, n or 0, in any case, or in its own two categories. "
+    "Set missing_values if it is missing; a column of more than two values is categorical, integer or numeric."
 )
 
 

@@ -40,8 +40,8 @@ def header_of(path: Path) -> list[str]:
     names = [name.strip() for name in _records(path, None)[0]]
     if len(names) == 1 and any(mark in names[0] for mark in _SEPARATORS):
         raise DataError(
-            f"{path.name}: its first line has no comma, but a semicolon, tab or bar: columns must be separated by commas, "
-            "and decimals be written with a point. Write it again, best as Parquet; docs/own-data.md says how."
+            f"{path.name}: its first line has no comma, but a semicolon, tab or bar: columns must be separated by "
+            "commas, and decimals be written with a point. Write it again, best as Parquet; docs/own-data.md says how."
         )
     return names
 
