@@ -1,4 +1,4 @@
-# make demo: the whole pipeline on the bundled Adult table. make test: lint, types, floors, tests. make docs: the site.
+# make install: what your own table needs. make demo: the whole pipeline on the bundled Adult table. make test: lint, types, floors, tests. make docs: the site.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,12 +11,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # DVC runs `python`: it must be this one.
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: demo test lint docs clean
+.PHONY: demo install test lint docs clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
+
+install: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	$(BIN)/likeness ledger init --if-absent

@@ -79,6 +79,7 @@ def test_progress_counts_stages_and_passes_on_what_they_say() -> None:
         ("> python -m stages.train\n", ""),
         ("train pearl: step 4 of 60, loss 0.1, 2 s left\n", "train pearl: step 4 of 60, loss 0.1, 2 s left"),
         ("Updating lock file 'dvc.lock'\n", ""),
+        ("\tdvc config core.autostage true\n", ""),
         ("Use `dvc push` to send your updates to remote storage.\n", ""),
         ("ERROR: failed to reproduce 'train': it ended\n", "ERROR: failed to reproduce 'train': it ended"),
     ]

@@ -88,7 +88,7 @@ def test_links_between_pages_lead_somewhere(hooks: ModuleType) -> None:
 
 
 def test_the_schema_that_is_shown_is_one() -> None:
-    text = (DOCS / "howto/own-data.md").read_text()
+    text = (DOCS / "own-data.md").read_text()
     shown = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert shown is not None
     assert Schema.from_dict(yaml.safe_load(shown[1]), "own-data.md").column("ward").other == "other"

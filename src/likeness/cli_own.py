@@ -42,6 +42,8 @@ def init(
     params = Path("params.yaml")
     if not params.is_file():
         raise LikenessError("params.yaml is missing. Run this in the folder of a clone of the project.")
+    if "://" in source and not query:
+        raise LikenessError("A database needs --query: the name of a table, or one SELECT in quotes.")
     found = Ingest(source, "", query=query)
     database = Database(source, query or "") if found.from_database else None
     file = Path(source).name if database is None else database.name

@@ -19,7 +19,7 @@ _RUNNING = re.compile(r"^Running stage '([^']+)'")
 _SKIPPED = re.compile(r"^Stage '([^']+)' (?:didn't change|is cached)")
 # What DVC says around its stages; all else, the stages' own lines first of all, is passed on.
 _CHATTER = re.compile(
-    r"^(> |Updating lock file|Generating lock file|To track the changes|To enable auto|\tgit add|Use `dvc)"
+    r"^(> |Updating lock file|Generating lock file|To track the changes|To enable auto|\tgit add|\tdvc config|Use `dvc)"
 )
 
 

@@ -195,6 +195,7 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
     """A new MLflow run: finished at the end of the block, failed if the block raises."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")  # the default waits for minutes
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # a bar for each small file
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
 

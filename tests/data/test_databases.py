@@ -208,7 +208,7 @@ def test_init_drafts_a_schema_from_a_database(
     assert "p1" not in json.dumps(columns).replace("pid", "")
     told = [fault.text for fault in examine().faults]
     assert any(text.startswith("ingest.unit.max_rows is an open question") for text in told)
-    with pytest.raises(LikenessError, match="must be the name of a table"):
+    with pytest.raises(LikenessError, match="needs --query"):
         CliRunner().invoke(app, ["init", database.url, "--name", "other"], catch_exceptions=False)
 
 

@@ -152,9 +152,9 @@ def test_other_ways_to_write_a_date_are_told_by_the_schema(tmp_path: Path) -> No
         (f"1,{MARKER},,,ja,Chile", "admitted", "not a date in ISO 8601"),
         (f"1,2001-02-03 10:00:{MARKER[:2]},,,ja,Chile", "admitted", "not a date in ISO 8601"),
         (f"1,,{MARKER},,ja,Chile", "seen", "not a datetime in ISO 8601"),
-        (f"1,,,{MARKER},ja,Chile", "smoker", "not among its public categories"),
+        (f"1,,,{MARKER},ja,Chile", "smoker", "not among its public categories. A boolean is written true"),
         (f"1,,,,{MARKER},Chile", "insured", "not among its public categories"),
-        (f"1,,,,ja,{MARKER}", "country", "not among its public categories"),
+        (f"1,,,,ja,{MARKER}", "country", "not among its public categories. Add the category"),
     ],
 )
 def test_a_bad_cell_is_refused_without_its_value(tmp_path: Path, row: str, column: str, rule: str) -> None:

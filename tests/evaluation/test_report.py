@@ -251,6 +251,19 @@ def test_images_are_told_apart_from_tables(
     assert "6,000" in table and "FID" in table
 
 
+def test_a_regression_is_not_told_in_the_words_of_classifiers(
+    privacy: dict[str, Any], losses: dict[str, list[float]], pages: tuple[str, str], internal: Internal
+) -> None:
+    measured = {table: {"r2": 0.3, "rmse": 0.1} for table in ("synthetic", "real", "shuffled")}
+    scores = [{"table": table, "classifier": "ridge", "r2": "0.3", "rmse": "0.1", "seconds": "1"} for table in measured]
+    metrics = {**internal.metrics, "scores": measured, "image": []}
+    page = render(privacy, "", losses, replace(internal, metrics=metrics, scores=scores, row_counts=[]))
+    for words in ("What a classifier learns", "“Hard” scores"):
+        assert words in pages[1] and words not in page, words
+    for words in ("What a regression learns", "RMSE is in units of the label's public range"):
+        assert words in page and words not in pages[1], words
+
+
 def test_adjacency_changes_the_promise(privacy: dict[str, Any]) -> None:
     page = render({**privacy, "adjacency": "replace_one", "num_records": 32561}, "", {}, None)
     assert "one unit replaced" in page and "the number of records is public: 32,561" in page

@@ -16,6 +16,8 @@ from likeness.own.faults import examine, schema_faults
 from likeness.own.forecast import MOST_NOISE, RULE, forecast
 from likeness.params import Params, load_params
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKER = "Xq7Secret"
@@ -117,6 +119,18 @@ def test_schema_source_and_settings_are_examined_together(clone: Path) -> None:
         ("params.yaml", "ingest"),
     ]
     assert "extra" in report["notes"][0] and "id" not in report["notes"][0].split(": ")[1]
+
+
+def test_a_ledger_that_was_never_started_is_told_before_the_run(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIKENESS_HOME", str(clone / "ledger"))
+    monkeypatch.setenv("LIKENESS_ANCHOR", str(clone / "anchor"))
+    code, output = run()
+    assert code == 0 and "note: there is no ledger at" in output and "likeness ledger init" in output
+    assert not (clone / "ledger").exists()
+    Ledger.create(locate())
+    assert "no ledger" not in run()[1]
+    monkeypatch.setenv("LIKENESS_ANCHOR", str(clone / "ledger/anchor"))
+    assert any("must not lie inside each other" in fault.text for fault in examine().faults)
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,9 @@ def test_nothing_is_overwritten(clone: Path) -> None:
     [
         (["absent.csv"], "absent.csv: no such file"),
         (["own.xlsx"], "not a format that is read"),
-        (["own.csv", "--label", "height"], "--label height is not a column"),
+        (["own.csv", "--label", "height"], "--label height is not a column. Give a name of the first line"),
+        (["own.csv", "--label", "SMOKER"], "--label SMOKER is not a column. One is that differs in capitals only"),
+        (["sqlite:///own.db"], "needs --query"),
         (["own.csv", "--name", "a/b"], "cannot name a table"),
     ],
 )
@@ -143,6 +145,14 @@ def test_a_row_is_not_taken_for_a_header(clone: Path, text: str) -> None:
     with pytest.raises(DataError, match="does not look like a header") as caught:
         run("own.csv")
     assert "Xq7Secret" not in str(caught.value) and not (clone / "data").exists()
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"], ids=["semicolon", "tab", "bar"])
+def test_a_table_without_commas_is_told_and_not_drafted_as_one_column(clone: Path, mark: str) -> None:
+    (clone / "own.csv").write_text(f"age{mark}born\n42{mark}1867-05-30\n")
+    with pytest.raises(DataError, match="must be separated by commas") as caught:
+        run("own.csv", "--label", "age")
+    assert "1867" not in str(caught.value) and not (clone / "data").exists()
 
 
 def test_kinds_of_parquet_come_from_its_types_and_no_row_is_read(tmp_path: Path) -> None:

@@ -377,7 +377,8 @@ def _typed_numbers(
 ) -> "pd.Series[Any]":
     if not np.isfinite(numbers[~missing]).all():
         raise DataError(
-            f"{file}: column '{column.name}' has a value that is not a number, but its kind is {column.kind}."
+            f"{file}: column '{column.name}' has a value that is not a number, but its kind is {column.kind}. If it "
+            "means missing, name it in missing_values. Decimals are written with a point, thousands without a mark."
         )
     if column.kind == "integer" and (numbers[~missing] % 1 != 0).any():
         raise DataError(
@@ -410,12 +411,20 @@ def _typed_categories(
     unknown = ~missing & ~texts.isin(column.categories)
     if unknown.any():
         if column.other is None:
-            raise DataError(
-                f"{file}: column '{column.name}' has a value that is not among its public categories. Add the category "
-                "to the schema if it is publicly known, or name a catch-all with other."
-            )
+            rule = f"{file}: column '{column.name}' has a value that is not among its public categories."
+            raise DataError(f"{rule} {_TRUTH if column.kind == 'boolean' else _ADD}")
         texts = texts.mask(unknown, column.other)
     return texts.mask(missing).astype(_dtype(column))
+
+
+_ADD = (
+    "Add the category to the schema if it is publicly known, written as in the source (3 and 3.0 are two texts), or "
+    "name a catch-all with other."
+)
+_TRUTH = (
+    "A boolean is written true, yes, t, y or 1 and false, no, f, n or 0, in any case, or in its own two categories. "
+    "Set missing_values if it is missing; a column of more than two values is categorical, integer or numeric."
+)
 
 
 def _dtype(column: Column) -> "pd.CategoricalDtype[Any]":

@@ -100,7 +100,7 @@ def _ticks(panel: Axes, column: Column, bins: int, landmarks: Sequence[float]) -
     else:
         labels = [f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}" for value in landmarks]
     if column.nullable:
-        places, labels = [*places, bins + 0.4], [*labels, "  (missing)"]
+        places, labels = [*places, bins], [*labels, "\n(missing)"]  # a line lower: beside the upper bound is no room
     panel.set_xticks(places, labels, fontsize=7)
     if column.transform == "log1p":
         panel.set_xlabel("logarithmic scale", fontsize=7)

@@ -60,6 +60,7 @@ def internal_view(internal: Internal) -> dict[str, Any]:
         "distances": [_distance(name, distances) for name in _common(distances)],
         "row_counts": _by_rows(internal.row_counts),
         "image": bool(metrics.get("image")),
+        "regression": "r2" in present,
     }
 
 

@@ -48,17 +48,23 @@ def _silent(iteration: int, total: int, loss: float) -> None:
 
 
 class _Progress:
-    """A line on standard error every few seconds, for logs as well as for terminals."""
+    """A line on standard error every few seconds, for logs as well as for terminals.
+
+    What the first recorded step takes, with all that is made before it, says nothing of the others.
+    """
 
     def __init__(self, name: str, every: float = 5.0) -> None:
         self._name = name
         self._every = every
-        self._started = self._told = time.monotonic()
+        self._told = time.monotonic()
+        self._first: tuple[int, float] | None = None
 
     def __call__(self, iteration: int, total: int, loss: float) -> None:
         now = time.monotonic()
+        first, since = self._first = self._first or (iteration, now)
         if now - self._told >= self._every or iteration == total:
             self._told = now
-            left = (now - self._started) / iteration * (total - iteration)
-            line = f"train {self._name}: step {iteration} of {total}, loss {loss:.5g}, {left:.0f} s left"
+            line = f"train {self._name}: step {iteration} of {total}, loss {loss:.5g}"
+            if iteration > first:
+                line += f", {(now - since) / (iteration - first) * (total - iteration):.0f} s left"
             print(line, file=sys.stderr, flush=True)

@@ -31,7 +31,11 @@ _QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         _NULLABLE,
     ),
     "categorical": (
-        ("categories", "every possible value, as a list, from the codebook; for names, ids, free text: kind drop"),
+        (
+            "categories",
+            "every possible value, as a list, from the codebook; names, ids, free text: kind drop; "
+            "days like 31.12.1999: kind date with lower, upper and format",
+        ),
         _NULLABLE,
     ),
     "boolean": (_NULLABLE,),
@@ -54,6 +58,8 @@ def draft_schema(name: str, kinds: Mapping[str, str], label: str | None, person:
         if column is not None and column not in kinds:
             # The names are not told: a first line of words may be a row.
             words = "Give a name of the first line, which must be a header."
+            if column.casefold() in {name.casefold() for name in kinds}:
+                words = "One is that differs in capitals only: write it as in the first line."
             raise SchemaError(f"{option} {column} is not a column. {words}")
     if person is not None and person == label:
         raise SchemaError(f"--person {person} is the label: who somebody is is never released. Give another column.")

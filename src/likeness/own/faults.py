@@ -14,9 +14,10 @@ from likeness.artifacts import database
 from likeness.data.column import Column
 from likeness.data.column_spec import DROP, column_from
 from likeness.data.schema import KEYS, Schema, entries, read_mapping
-from likeness.errors import DataError, LikenessError, SchemaError
+from likeness.errors import DataError, LedgerError, LikenessError, SchemaError
 from likeness.own.guess import header_of
 from likeness.params import Params, build, load_params
+from likeness.privacy.home import locate
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def examine(path: Path = Path("params.yaml")) -> Project:
         words = "one category only, which costs noise and tells nothing; kind drop is cheaper"
         notes.append(f"{words}: {', '.join(constant)}")
     faults += _source_faults(params, mapping, notes)
+    faults += _ledger_faults(params, notes)
     return Project(params, tuple(faults), tuple(notes))
 
 
@@ -189,6 +191,17 @@ def _source_faults(params: Params, mapping: Any, notes: list[str]) -> list[Fault
     if past:
         notes.append(f"read past, because the schema does not name them: {', '.join(past)}")
     return faults
+
+
+def _ledger_faults(params: Params, notes: list[str]) -> list[Fault]:
+    """Whether the ledger's place can be used. One that was never started is noted; a team's database is not asked."""
+    try:
+        home = locate(params.ledger.home, params.ledger.url)
+    except LedgerError as error:
+        return [Fault("params.yaml", f"ledger: {error}")]
+    if home.url is None and not home.database.exists():
+        notes.append(f"there is no ledger at {home.place} yet. Before the run, once a machine: likeness ledger init")
+    return []
 
 
 def _refused(action: Callable[[], Any]) -> list[LikenessError]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _ROWS = 1000
 _LONGEST = 1 << 20  # bytes of a header
+_SEPARATORS = ";\t|"
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "missing"}
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)", re.ASCII)  # 007 is a code
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
@@ -32,11 +33,17 @@ def header_of(path: Path) -> list[str]:
     """Names of the columns, without reading a row.
 
     Raises:
-        DataError: there is no such file, or it is no table.
+        DataError: there is no such file, it is no table, or its columns are not separated by commas.
     """
     if path.suffix == ".parquet" or path.is_dir():
         return [str(name) for name in _parquet_schema(path).names]
-    return [name.strip() for name in _records(path, None)[0]]
+    names = [name.strip() for name in _records(path, None)[0]]
+    if len(names) == 1 and any(mark in names[0] for mark in _SEPARATORS):
+        raise DataError(
+            f"{path.name}: its first line has no comma, but a semicolon, tab or bar: columns must be separated by "
+            "commas, and decimals be written with a point. Write it again, best as Parquet; docs/own-data.md says how."
+        )
+    return names
 
 
 def kinds_of(path: Path) -> dict[str, str]:
