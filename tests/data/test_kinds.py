@@ -80,7 +80,7 @@ def test_an_upper_bound_without_hours_means_the_whole_day() -> None:
 
 
 @given(st.sampled_from(["date", "datetime"]), st.data())
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_text_and_number_are_inverse_over_all_years(kind: str, data: st.DataObject) -> None:
     lowest, highest = (int(number) for number in date_range(kind))
     number = data.draw(st.integers(lowest, highest) | st.sampled_from([lowest, highest]))
