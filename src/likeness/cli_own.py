@@ -32,9 +32,14 @@ def init(
         str | None, typer.Option(help="The column that says whose row it is, if a person may have several rows.")
     ] = None,
     query: Annotated[str | None, typer.Option(help="Of a database: SELECT ..., or the name of a table.")] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(help="A completed schema, as of an earlier year: it answers for columns of the same name."),
+    ] = None,
 ) -> None:
     """Draft the public schema of your own table, and point params.yaml to it. A person completes the draft."""
     from likeness.data.databases import Database
+    from likeness.data.schema import Schema, read_mapping
     from likeness.own.draft import draft_schema
     from likeness.own.guess import kinds_of, kinds_of_query
     from likeness.own.settings import with_values
@@ -55,7 +60,11 @@ def init(
     if target.exists():
         raise LikenessError(f"{target} exists and is not overwritten. Give --name, or delete it.")
     kinds = kinds_of(Path(source)) if database is None else kinds_of_query(database)
-    text = draft_schema(name, kinds, label, person)
+    known = None
+    if answers is not None:
+        Schema.load(answers)  # complete, or refused
+        known = read_mapping(answers)
+    text = draft_schema(name, kinds, label, person, known)
     several = None if person is None else {"column": person, "max_rows": None}
     changed = with_values(
         params.read_text(encoding="utf-8"),
@@ -73,8 +82,9 @@ def init(
     target.write_text(text, encoding="utf-8")
     params.write_text(changed, encoding="utf-8")
     typer.echo(
-        f"{target}: a draft. Its column names come from the header and its kinds are guesses; every '# ?' in it is a "
-        "question to you, to be answered from public knowledge, because it is published with the results.\n"
+        f"{target}: a draft. Its column names come from the header and its kinds are guesses; every '# ?' in it "
+        f"({text.count('  # ? ')}) is a question to you, to be answered from public knowledge, because it is published "
+        "with the results.\n"
         "params.yaml: ingest is set, privacy.identity is a question too"
         + (", and ingest.unit.max_rows" if several else "; if a person may have several rows, see ingest.unit")
         + ". Keep the table itself out of git.\n"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from likeness.cli import app
-from likeness.data.schema import read_mapping
+from likeness.data.schema import Schema, read_mapping
 from likeness.errors import DataError, LikenessError, ParamsError
 from likeness.own.draft import draft_schema
 from likeness.own.guess import kinds_of
@@ -68,6 +68,43 @@ def test_a_draft_holds_names_kinds_and_questions_and_nothing_of_the_rows(clone: 
         assert all(value is None for key, value in spec.items() if key != "kind")
     assert draft.count("# from the data: confirm from public knowledge") == len(KINDS) + 1  # and the task
     assert draft.count(": null  # ?") == draft.count(": null")
+
+
+def test_a_completed_schema_answers_for_columns_of_the_same_name(clone: Path) -> None:
+    known = {
+        **{"name": "last", "source": "codebook of 2023: page 5", "task": "classification", "label": "yes"},
+        "columns": {
+            "age": {"kind": "integer", "lower": 0, "upper": 110, "nullable": True, "missing_values": ["NA"]},
+            "weight: kg": {"kind": "numeric", "lower": 1e-5, "upper": 500.5, "transform": "log1p"},
+            "born": {"kind": "date", "lower": "1850-01-01", "upper": "2020-12-31"},
+            "code": {"kind": "ordinal", "categories": ["007", "3.0", "no", "null"], "other": "no"},
+            "yes": {"kind": "categorical", "categories": ["Blau", "Rot", "Grün"]},
+            "name": {"kind": "drop", "reason": "names a person"},
+            "gone": {"kind": "boolean"},
+        },
+    }
+    (clone / "last.yaml").write_text(yaml.safe_dump(known))
+    output = run("own.csv", "--answers", "last.yaml")
+    draft = read_mapping(clone / "data/schema/own.yaml")
+    answered = {name for name in known["columns"] if name != "gone"}
+    assert {name: draft["columns"][name] for name in answered} == {name: known["columns"][name] for name in answered}
+    assert {key: draft[key] for key in ("source", "task", "label")} == {
+        key: known[key] for key in ("source", "task", "label")
+    }
+    open_ones = {name: spec for name, spec in draft["columns"].items() if name not in answered}
+    assert list(open_ones) == ["seen at", "smoker"]
+    assert open_ones["smoker"] == {"kind": "boolean", "nullable": None}
+    assert "(4) is a question" in output
+    draft["columns"] |= {"seen at": {"kind": "drop", "reason": "r"}, "smoker": {"kind": "boolean"}}
+    expected = {**known, "columns": {name: known["columns"].get(name, draft["columns"][name]) for name in ROWS}}
+    assert Schema.from_dict(draft, "draft").columns == Schema.from_dict(expected, "expected").columns
+
+
+def test_an_incomplete_schema_does_not_answer(clone: Path) -> None:
+    (clone / "last.yaml").write_text("name: last\nsource: null\ntask: none\ncolumns: {age: {kind: integer}}\n")
+    result = CliRunner().invoke(app, ["init", "own.csv", "--answers", "last.yaml"])
+    assert isinstance(result.exception, LikenessError) and "last.yaml" in str(result.exception)
+    assert not (clone / "data/schema/own.yaml").exists()
 
 
 def test_a_draft_does_not_depend_on_how_many_or_which_values_there_are(clone: Path) -> None:

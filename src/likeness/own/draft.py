@@ -7,7 +7,12 @@ in from rows: no bound, no category, no missing code, whether a value is ever mi
 import json
 import re
 from collections.abc import Mapping
+from textwrap import indent
+from typing import Any
 
+import yaml
+
+from likeness.data.schema import entries
 from likeness.errors import SchemaError
 
 GUESSED = "# from the data: confirm from public knowledge"
@@ -44,16 +49,27 @@ _QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
 _QUESTIONS["numeric"] = _QUESTIONS["integer"]
 
 
-def draft_schema(name: str, kinds: Mapping[str, str], label: str | None, person: str | None = None) -> str:
+def draft_schema(
+    name: str,
+    kinds: Mapping[str, str],
+    label: str | None,
+    person: str | None = None,
+    answers: Mapping[str, Any] | None = None,
+) -> str:
     """The draft as YAML text.
 
     Args:
         name: of the table. kinds: guessed kind by column name. label: the column to be predicted, if there is one.
         person: the column whose values name the people, where they may have several rows.
+        answers: a completed schema as it stands in its file, such as that of an earlier year. What it says of columns
+            of the same name is taken over, and so are its source and, if it is a column and none is given, its label.
 
     Raises:
         SchemaError: the label, or the column that names people, is not a column.
     """
+    known = {} if answers is None else dict(entries(answers.get("columns") or {}))
+    if label is None and answers is not None and answers.get("label") in kinds:
+        label = answers["label"]
     for option, column in (("--label", label), ("--person", person)):
         if column is not None and column not in kinds:
             # The names are not told: a first line of words may be a row.
@@ -71,12 +87,15 @@ def draft_schema(name: str, kinds: Mapping[str, str], label: str | None, person:
         if person is None
         else "# A person may have several rows: ingest.unit in params.yaml asks how many of them are used at most.",
         f"name: {_key(name)}",
-        "source: null  # ? where bounds and categories come from: the codebook, the law, the questionnaire",
+        "source: null  # ? where bounds and categories come from: the codebook, the law, the questionnaire"
+        if answers is None
+        else _as_yaml({"source": answers["source"]}),
     ]
     if label is None:
         lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
     else:
-        task = "classification" if kinds[label] in ("categorical", "boolean") else "regression"
+        kind = known.get(label, {}).get("kind", kinds[label])
+        task = "classification" if kind in ("categorical", "ordinal", "boolean") else "regression"
         lines += [f"task: {task}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
     lines.append("columns:")
     for column, kind in kinds.items():
@@ -84,12 +103,19 @@ def draft_schema(name: str, kinds: Mapping[str, str], label: str | None, person:
             reason = "names the person (ingest.unit) and is never released"
             lines += [f"  {_key(column)}:", "    kind: drop", f"    reason: {reason}"]
             continue
+        if column in known:
+            lines.append(indent(_as_yaml({column: known[column]}), "  "))
+            continue
         questions = _QUESTIONS[kind]
         if column == label:  # a label is never missing
             questions = tuple(question for question in questions if question is not _NULLABLE)
         lines += [f"  {_key(column)}:", f"    kind: {kind}  {GUESSED}"]
         lines += [f"    {key}: null  # ? {text}" for key, text in questions]
     return "\n".join(lines) + "\n"
+
+
+def _as_yaml(mapping: Mapping[str, Any]) -> str:
+    return str(yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True, width=110)).rstrip("\n")
 
 
 def _key(name: str) -> str:
