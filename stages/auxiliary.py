@@ -1,20 +1,32 @@
 """auxiliary: release the private statistics that the method asks for first.
 
-Reads: data/plan, data/private. Writes: data/released/auxiliary/*.safetensors. Spends: the plan's auxiliary shares.
+Reads: data/plan, data/released/categories, data/private. Writes: data/released/auxiliary/*.safetensors.
+Spends: the plan's auxiliary shares.
 """
 
-from likeness.artifacts import AUXILIARY, PLAN, context, engine, method, open_ledger_to_spend, provenance, read_json
+from likeness.artifacts import (
+    AUXILIARY,
+    PLAN,
+    category_files,
+    context,
+    engine,
+    method,
+    open_ledger_to_spend,
+    provenance,
+    read_json,
+)
 from likeness.params import Params
 from likeness.privacy.plan import Plan
 from likeness.release.door import release
 from likeness.release.query import Query
-from likeness.release.released import Released, from_bytes
+from likeness.release.released import Released, check_known, from_bytes
 from likeness.rows import private_rows
 from likeness.stage import run_stage
 
 
 def main(params: Params) -> None:
     """Ask the door for each auxiliary query in turn: it may depend on the answers before it."""
+    check_known(category_files(), params.ledger.home, params.ledger.url)
     plan, ledger = Plan.from_dict(read_json(PLAN)), open_ledger_to_spend(params)
     dataset, read = private_rows(params, ledger.id)
     AUXILIARY.mkdir(parents=True, exist_ok=True)

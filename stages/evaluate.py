@@ -8,7 +8,8 @@ from functools import partial
 
 import pandas as pd
 
-from likeness.artifacts import INTERNAL, SYNTHETIC, TABLE, load_schema
+from likeness.artifacts import INTERNAL, SYNTHETIC, TABLE, load_schema, open_schema
+from likeness.data.open_columns import closed
 from likeness.data.tables import sample_private
 from likeness.evaluation.internal import evaluate
 from likeness.params import Params
@@ -18,7 +19,9 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
+    schema = load_schema(params)
     table = sample_private(TABLE, params.evaluate.real_rows, params.evaluate.seed)
+    table = closed(table, open_schema(params), schema)
     beside = [name for name in BESIDE if name in table]
     train, test = (table[table[SPLIT] == part].drop(columns=beside) for part in ("train", "test"))
     synthetic = pd.read_parquet(SYNTHETIC.with_suffix(".parquet"))
@@ -26,7 +29,7 @@ def main(params: Params) -> None:
         train,
         test,
         synthetic,
-        load_schema(params),
+        schema,
         params.evaluate,
         INTERNAL,
         classifiers=params.evaluate.classifiers,

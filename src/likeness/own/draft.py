@@ -31,7 +31,10 @@ _QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         _NULLABLE,
     ),
     "categorical": (
-        ("categories", "every possible value, as a list, from the codebook; for names, ids, free text: kind drop"),
+        (
+            "categories",
+            "every possible value, as a list; private if not publicly known; for ids, free text: kind drop",
+        ),
         _NULLABLE,
     ),
     "boolean": (_NULLABLE,),
