@@ -53,9 +53,10 @@ and the same with D and D' exchanged: for the removal as for the addition of a p
 A run's plan fixes all of its ρ and δ_keys, so its ε is that of Σρ at ``δ − Σδ_keys``. Over a lifetime the next cost may
 be chosen after the answers. It would not do to allow whatever keeps ``ε(Σρ, δ − Σδ_keys)`` below the cap: with δ(ρ) for
 the δ of a Gaussian of ρ at the cap's ε, somebody who looks at the privacy loss so far, and then decides whether to
-spend what is left on noise or on thresholds, can get more than ``δ(ρ) + δ_keys`` on average, because δ grows faster
-than δ(ρ) says where the loss is near ε, and slower elsewhere. So a lifetime cap has a part of its δ that is kept for
-thresholds, recorded with the cap (:class:`likeness.privacy.budget.Budget`), and ρ_K is that of the rest.
+spend what is left on noise or on thresholds, gets more on average than ``δ(ρ) + δ_keys``, because δ grows faster than
+δ(ρ) says where the loss is near ε, and slower elsewhere: 1.9 times the cap's δ, by one decision at ε = 1 and δ = 1e-5.
+So a lifetime cap has a part of its δ that is kept for thresholds, recorded with the cap
+(:class:`likeness.privacy.budget.Budget`), and ρ_K is that of the rest.
 
 Sources: thresholds for unknown keys, Korolova, Kenthapadi, Mishra and Ntoulas (2009); Wilson, Zhang, Lam, Desfontaines,
 Simmons-Marengo and Gipson (2020); with Gaussian noise, Swanberg, Desfontaines and Haney (2023).
