@@ -92,7 +92,9 @@ def test_a_table_keeps_its_texts_even_where_the_first_ones_are_missing(tmp_path:
 
 def test_digests_tell_texts_apart_and_rows_do_not_depend_on_others() -> None:
     made = schema()
-    tables = [read_frame(pd.DataFrame({"x": [1, 1], "job": jobs}), made) for jobs in (["a", "b"], ["a", "c"], [None, "b"])]
+    tables = [
+        read_frame(pd.DataFrame({"x": [1, 1], "job": jobs}), made) for jobs in (["a", "b"], ["a", "c"], [None, "b"])
+    ]
     assert len({typed_digest(table, made, KEY) for table in tables}) == 3
     whole = row_hashes(tables[0], made, 0)
     assert [row_hashes(tables[0].iloc[[place]], made, 0)[0] for place in range(2)] == list(whole)
