@@ -57,7 +57,7 @@ def test_what_cannot_be_private_is_refused_with_a_remedy(job: dict[str, Any], me
 
 def test_a_class_label_and_an_image_have_public_classes() -> None:
     job = {"kind": "categorical", "categories": "private"}
-    with pytest.raises(SchemaError, match="label 'job' has private categories. Classes must be public"):
+    with pytest.raises(SchemaError, match=r"label 'job' has private categories\. Classes must be public"):
         schema(job, task="classification", label="job")
     image = {"name": "t", "source": "s", "task": "none", "image": {"shape": [2, 2]}, "columns": {"job": job}}
     with pytest.raises(SchemaError, match="room for a class label only"):
@@ -111,7 +111,7 @@ def test_what_was_released_completes_the_schema_and_all_else_is_other() -> None:
     assert Schema.from_dict(made.to_dict(), "again") == made and "nurse" in schema_text(made)
     with pytest.raises(SchemaError, match="others than those that were released"):
         written.completed({})
-    with pytest.raises(SchemaError, match="are not released yet. Run: dvc repro categories"):
+    with pytest.raises(SchemaError, match=r"are not released yet\. Run: dvc repro categories"):
         Layout.from_schema(written)
 
 

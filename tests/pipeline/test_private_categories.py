@@ -1,4 +1,4 @@
-"""A whole run with a column whose categories are private, stage by stage: nothing rare leaves, a verifier recomputes."""
+"""A whole run with a column of private categories, stage by stage: nothing rare leaves, a verifier recomputes."""
 
 import dataclasses
 import functools
@@ -188,7 +188,7 @@ def test_people_on_record_without_a_part_of_delta_are_asked_about(project: Path)
     ledger.declare_identity("staff", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5, "pid")
     for name in ("ingest", "plan"):
         stage(name)
-    with pytest.raises(BudgetError, match="keeps 0 of its delta 1e-05 for them.*ledger cap --delta-keys"):
+    with pytest.raises(BudgetError, match=r"keeps 0 of its delta 1e-05 for them.*ledger cap --delta-keys"):
         stage("categories")
     changed = CliRunner().invoke(
         app, ["ledger", "cap", "staff", "--epsilon", "10", "--delta", "1e-5", "--delta-keys", "2e-6"]

@@ -1,4 +1,4 @@
-"""Thresholds for keys that nobody knows: their cost in δ against exact sums, the plan, caps, and what old files were."""
+"""Thresholds for keys that nobody knows: their cost in δ against exact sums, plan, caps, and what old files were."""
 
 import dataclasses
 import math
@@ -45,7 +45,7 @@ VALUES, MASSES = masses()
 
 def tail(least: float) -> float:
     """P[N >= least]."""
-    return float(MASSES[VALUES >= least].sum())
+    return float(MASSES[least <= VALUES].sum())
 
 
 def splits(rows: int, most: int | None = None) -> Iterator[list[int]]:
@@ -91,7 +91,7 @@ def hockey_stick(first: NDArray[np.float64], second: NDArray[np.float64], epsilo
 def outcomes(known: int, new: int, threshold: int) -> tuple[NDArray[np.float64], float]:
     """Law of what a key with so many rows shows, the last place for nothing; and how likely the new key shows."""
     least = threshold - known * L
-    shown = np.where(VALUES >= least, MASSES, 0)
+    shown = np.where(least <= VALUES, MASSES, 0)
     # In places of the released value, so that two tables can be compared.
     law = np.zeros(len(VALUES) + 10 * L + 1)
     law[known * L : known * L + len(VALUES)] = shown
@@ -230,9 +230,9 @@ def test_without_a_part_of_delta_a_threshold_is_refused_and_other_caps_count_it(
         ledger.reserve(asked("one", 0.01, 1e-12))
     ledger.change_cap("people", 10.0, 1e-5, keys=5e-6)
     ledger.declare_limits("people", {"month": (1.0, 1e-6)})
-    with pytest.raises(BudgetError, match="month .* cap has delta 1e-06"):
+    with pytest.raises(BudgetError, match=r"month .* cap has delta 1e-06"):
         ledger.reserve(asked("one", 0.001, 1e-6))
-    with pytest.raises(BudgetError, match="month .* cap epsilon 1"):
+    with pytest.raises(BudgetError, match=r"month .* cap epsilon 1"):
         ledger.reserve(asked("one", rho_for(1.0, 1e-6), 5e-7))
     ledger.reserve(asked("one", 0.99 * rho_for(1.0, 5e-7), 5e-7))
 
