@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import math
 import os
 import subprocess
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from likeness.errors import ArtifactError, DataError, SchemaError
 from likeness.methods import Context, Method, method_from
 from likeness.params import Params
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.calibration import rho_for
 from likeness.privacy.plan import KeyShares, Plan, make_plan
 from likeness.release.keys import STAGE as KEY_STAGE
 from likeness.release.keys import completed, query_name
@@ -179,10 +181,17 @@ def open_ledger_to_spend(params: Params, schema: Schema | None = None) -> "Ledge
 def delta_for_keys(params: Params, schema: Schema) -> float:
     """The part of a lifetime cap's δ that is kept for thresholds, where these people are not on record yet.
 
-    Half of it where the schema has open columns: that leaves nearly all of ρ (97 % at ε = 10), and five runs of the
-    settings as shipped. ``likeness ledger cap`` changes it on record.
+    As much as runs with these settings need until they have used the cap's ρ, but at most half, and enough for one:
+    half of δ leaves nearly all of ρ (97 % at ε = 10). ``likeness ledger cap`` changes it on record.
     """
-    return params.ledger.cap.delta / 2 if schema.open_columns else 0.0
+    cap, privacy = params.ledger.cap, params.privacy
+    if not schema.open_columns:
+        return 0.0
+    one, half = privacy.delta * params.categories.delta_share, cap.delta / 2
+    if one >= cap.delta or not math.isfinite(privacy.epsilon):
+        return half
+    runs = rho_for(cap.epsilon, cap.delta) / rho_for(privacy.epsilon, privacy.delta)
+    return max(one, min(one * math.floor(runs), half) if math.isfinite(runs) else half)
 
 
 def limits(params: Params) -> dict[str, tuple[float, float]]:

@@ -201,6 +201,15 @@ def test_people_on_record_without_a_part_of_delta_are_asked_about(project: Path)
     assert open_ledger(load_params()).budget("staff").spent_delta == pytest.approx(1e-6)
 
 
+def test_a_cap_for_one_run_has_room_for_it(project: Path) -> None:
+    settings(ledger__cap={"epsilon": 1.0, "delta": 1e-5})
+    for name in ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize"):
+        stage(name)
+    budget = open_ledger(load_params()).budget("staff")
+    assert budget.cap_keys == budget.spent_delta == pytest.approx(1e-6)
+    assert 0.9999 < budget.spent_epsilon <= 1 and budget.remaining_rho == pytest.approx(0, abs=1e-8)
+
+
 def test_the_forecast_says_how_many_hold_what_is_kept(project: Path) -> None:
     made = forecast(load_params(), 1_000)
     (own,) = made.categories
