@@ -4,11 +4,11 @@ The number of records is what a person says it is, publicly or about; it is neve
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from likeness.artifacts import context, foreseen, method, open_schema, plan_of
+from likeness.artifacts import context, method, open_schema, plan_of
 from likeness.bounds import rows_per_unit
 from likeness.features import CellMap, ColumnMarginals, PairMarginals
 from likeness.methods.base import Context, Method
@@ -89,7 +89,8 @@ class Forecast:
     Attributes:
         rows_of_a_person: the most that are used; every sigma is as many times that of one row.
         rows: number of training records as given; None where nobody said.
-        categories: columns whose categories are private; width and queries are as if all of ``most`` were released.
+        categories: columns whose categories are private; width and queries are as if as many were released as ``most``
+            and the number of records allow.
         queries: all others. records: the fewest for which the rule holds everywhere.
         memory_bytes, training_seconds, evaluation_seconds: rough, within a factor of three; None where not known.
     """
@@ -118,8 +119,10 @@ def forecast(params: Params, rows: int | None = None) -> Forecast:
     Raises:
         LikenessError: the settings do not go together.
     """
-    plan, facts, recipe = plan_of(params), context(params, foreseen(params)), method(params)
+    plan, recipe = plan_of(params), method(params)
     rows = rows if rows is not None else params.privacy.num_records
+    categories = tuple(_categories(params, plan))
+    facts = context(params, open_schema(params).foreseen(_most_kept(params, categories, rows)))
     adjacency = Adjacency(params.privacy.adjacency)
     queries = []
     for query in recipe.foreseen_queries(facts):
@@ -150,8 +153,14 @@ def forecast(params: Params, rows: int | None = None) -> Forecast:
         evaluation_seconds=None
         if scored is None or facts.schema.task == "none"
         else scored * facts.layout.width * _EVALUATION_SECONDS,
-        categories=tuple(_categories(params, plan)),
+        categories=categories,
     )
+
+
+def _most_kept(params: Params, categories: Sequence[CategoriesForecast], rows: int | None) -> int:
+    """How many categories of a column are released at most: each needs as many records as the threshold says."""
+    room = [int(rows / own.threshold) for own in categories if rows is not None and own.threshold > 0]
+    return max(1, min([params.categories.most, *room]))
 
 
 def _categories(params: Params, plan: Plan) -> Iterator[CategoriesForecast]:
