@@ -261,6 +261,9 @@ def _categories(privacy: Mapping[str, Any]) -> list[str]:
     """Of which columns the categories were released, and from how many rows on."""
     lines = []
     for query in _thresholds(privacy):
+        if not privacy["private"]:
+            lines.append(f"- **Categories of `{query['map']['column']}`:** read off the rows, without noise.")
+            continue
         lines.append(
             f"- **Categories of `{query['map']['column']}`:** not taken as public. Released are the {query['keys']:,} "
             f"whose noisy number of records is at least {query['threshold']:.6g}"
