@@ -4,9 +4,8 @@ Reads: data/plan, data/private/table.parquet. Writes: data/released/categories. 
 categories.delta_share of delta; nothing where the schema lists all categories.
 """
 
-from likeness.artifacts import CATEGORIES, PLAN, open_ledger_to_spend, open_schema, provenance, read_json, write_json
+from likeness.artifacts import CATEGORIES, load_plan, open_ledger_to_spend, open_schema, provenance, write_json
 from likeness.params import Params
-from likeness.privacy.plan import Plan
 from likeness.release.door import release_keys
 from likeness.release.keys import key_queries
 from likeness.rows import private_keys
@@ -15,7 +14,7 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Ask the door for the keys of each open column."""
-    schema, plan = open_schema(params), Plan.from_dict(read_json(PLAN))
+    schema, plan = open_schema(params), load_plan()
     queries = key_queries(schema, plan, params.categories.most)
     for old in CATEGORIES.glob("*.safetensors"):
         old.unlink()

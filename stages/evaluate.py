@@ -19,21 +19,19 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
-    schema = load_schema(params)
-    table = sample_private(TABLE, params.evaluate.real_rows, params.evaluate.seed)
-    table = closed(table, open_schema(params), schema)
+    own, schema = params.evaluate, load_schema(params)
+    table = closed(sample_private(TABLE, own.real_rows, own.seed), open_schema(params), schema)
     beside = [name for name in BESIDE if name in table]
     train, test = (table[table[SPLIT] == part].drop(columns=beside) for part in ("train", "test"))
-    synthetic = pd.read_parquet(SYNTHETIC.with_suffix(".parquet"))
     evaluate(
         train,
         test,
-        synthetic,
+        pd.read_parquet(SYNTHETIC.with_suffix(".parquet")),
         schema,
-        params.evaluate,
+        own,
         INTERNAL,
-        classifiers=params.evaluate.classifiers,
-        max_rows=params.evaluate.max_rows,
+        classifiers=own.classifiers,
+        max_rows=own.max_rows,
         progress=partial(print, file=sys.stderr, flush=True),
     )
 

@@ -22,6 +22,7 @@ from likeness.privacy.calibration import rho_for
 from likeness.privacy.plan import KeyShares, Plan, make_plan
 from likeness.release.keys import STAGE as KEY_STAGE
 from likeness.release.keys import completed, query_name
+from likeness.release.released import check_known, load_released
 
 if TYPE_CHECKING:
     from likeness.data.databases import Database
@@ -84,14 +85,17 @@ def completed_by(schema: Schema, files: Sequence[Path]) -> Schema:
     """A schema whose open columns have the categories of these released files."""
     if not schema.open_columns:
         return schema
-    from likeness.release.released import load_released
-
     return completed(schema, [load_released(path) for path in files])
 
 
 def category_files() -> list[Path]:
     """Released files of open columns."""
     return sorted(CATEGORIES.glob("*.safetensors"))
+
+
+def check_categories(params: Params) -> None:
+    """Refuse released categories that the ledger does not know."""
+    check_known(category_files(), params.ledger.home, params.ledger.url)
 
 
 def released_files() -> list[Path]:
@@ -146,6 +150,15 @@ def plan_of(params: Params, schema: Schema | None = None) -> Plan:
         unit=params.ingest.unit,
         keys=KeyShares(names, KEY_STAGE, own.share, own.delta_share) if names else None,
     )
+
+
+def load_plan() -> Plan:
+    """The plan as it was written.
+
+    Raises:
+        ArtifactError: it was not.
+    """
+    return Plan.from_dict(read_json(PLAN))
 
 
 def open_ledger(params: Params) -> "Ledger":
