@@ -174,19 +174,13 @@ def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
     budget = ledger.budget(name)
     assert budget is not None
     limits = limits_of(ledger.records(), name).items()
+    thresholds = budget.cap_keys or budget.spent_delta
+    kept, taken = ({"delta_keys": own} if thresholds else {} for own in (budget.cap_keys, budget.spent_delta))
     return {
         "identity": name,
         "adjacency": str(budget.adjacency),
-        "cap": {
-            "epsilon": _finite(budget.cap_epsilon),
-            "delta": budget.cap_delta,
-            "delta_keys": budget.cap_keys,
-        },
-        "spent": {
-            "epsilon": _finite(budget.spent_epsilon),
-            "rho": _finite(budget.spent_rho),
-            "delta_keys": budget.spent_delta,
-        },
+        "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta, **kept},
+        "spent": {"epsilon": _finite(budget.spent_epsilon), "rho": _finite(budget.spent_rho), **taken},
         "remaining_rho": _finite(budget.remaining_rho),
         "uncommitted": budget.uncommitted,
         "limits": [
