@@ -25,7 +25,7 @@ from likeness.errors import BudgetError, LikenessError, ParamsError
 from likeness.methods import METHODS
 from likeness.params import Params, load_params
 from likeness.pricing import grid_costs, known_rows, room_lines, rooms_for, with_target
-from likeness.privacy.budget import check_rooms
+from likeness.privacy.budget import Cost, check_rooms
 from likeness.privacy.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def price_list(cells: Sequence[Params]) -> tuple[list[str], str]:
     """What the grid costs beyond what is on record, one line a cell and one a cap; and why it may not start, if so."""
     ledger = open_ledger(cells[0])
     costs, rooms = grid_costs(cells, ledger, rows_of(cells, Path.cwd(), ledger)), rooms_for(cells[0], ledger)
-    lines = [f"{cell_name(cell):<28} rho {cost:.6g} to be charged" for cell, cost in zip(cells, costs, strict=True)]
-    total = sum(costs)
-    lines += [f"all of it: rho {total:.6g}, composed with what was spent before:", *room_lines(rooms, total)]
+    lines = [f"{cell_name(cell):<28} rho {cost.rho:.6g} to be charged" for cell, cost in zip(cells, costs, strict=True)]
+    total = Cost.total(costs)
+    lines += [f"all of it: rho {total.rho:.6g}, composed with what was spent before:", *room_lines(rooms, total)]
     try:
         check_rooms(rooms, total)
     except BudgetError as error:

@@ -1,11 +1,12 @@
 """auxiliary: release the private statistics that the method asks for first.
 
-Reads: data/plan, data/private. Writes: data/released/auxiliary/*.safetensors. Spends: the plan's auxiliary shares.
+Reads: data/plan, data/released/categories, data/private. Writes: data/released/auxiliary/*.safetensors.
+Spends: the plan's auxiliary shares.
 """
 
-from likeness.artifacts import AUXILIARY, PLAN, context, engine, method, open_ledger_to_spend, provenance, read_json
+from likeness.artifacts import AUXILIARY, check_categories, context, engine, load_plan, method, open_ledger_to_spend
+from likeness.artifacts import provenance as who
 from likeness.params import Params
-from likeness.privacy.plan import Plan
 from likeness.release.door import release
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
@@ -15,12 +16,13 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Ask the door for each auxiliary query in turn: it may depend on the answers before it."""
-    plan, ledger = Plan.from_dict(read_json(PLAN)), open_ledger_to_spend(params)
+    check_categories(params)
+    plan, ledger = load_plan(), open_ledger_to_spend(params)
     dataset, read = private_rows(params, ledger.id)
     AUXILIARY.mkdir(parents=True, exist_ok=True)
 
     def answer(query: Query) -> Released:
-        data = release(query, plan, dataset, ledger, read, provenance(params), own)
+        data = release(query, plan, dataset, ledger, read, who(params), own)
         (AUXILIARY / f"{query.name}.safetensors").write_bytes(data)
         return from_bytes(data, query.name)
 

@@ -8,7 +8,8 @@ from functools import partial
 
 import pandas as pd
 
-from likeness.artifacts import INTERNAL, SYNTHETIC, TABLE, load_schema
+from likeness.artifacts import INTERNAL, SYNTHETIC, TABLE, load_schema, open_schema
+from likeness.data.open_columns import closed
 from likeness.data.tables import sample_private
 from likeness.evaluation.internal import evaluate
 from likeness.params import Params
@@ -18,19 +19,19 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
-    table = sample_private(TABLE, params.evaluate.real_rows, params.evaluate.seed)
+    own, schema = params.evaluate, load_schema(params)
+    table = closed(sample_private(TABLE, own.real_rows, own.seed), open_schema(params), schema)
     beside = [name for name in BESIDE if name in table]
     train, test = (table[table[SPLIT] == part].drop(columns=beside) for part in ("train", "test"))
-    synthetic = pd.read_parquet(SYNTHETIC.with_suffix(".parquet"))
     evaluate(
         train,
         test,
-        synthetic,
-        load_schema(params),
-        params.evaluate,
+        pd.read_parquet(SYNTHETIC.with_suffix(".parquet")),
+        schema,
+        own,
         INTERNAL,
-        classifiers=params.evaluate.classifiers,
-        max_rows=params.evaluate.max_rows,
+        classifiers=own.classifiers,
+        max_rows=own.max_rows,
         progress=partial(print, file=sys.stderr, flush=True),
     )
 

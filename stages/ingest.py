@@ -3,7 +3,7 @@
 Reads: the private source, data/schema. Writes: data/private/table.parquet. Spends: nothing.
 """
 
-from likeness.artifacts import TABLE, engine, load_schema, open_ledger
+from likeness.artifacts import TABLE, engine, open_ledger, open_schema
 from likeness.data.tables import write_private_chunks
 from likeness.ingestion import training_digest, typed_rows
 from likeness.params import Params
@@ -13,7 +13,7 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Write the typed table with its split, and on its card the keyed digest of its training rows."""
-    schema, ledger = load_schema(params), open_ledger(params)
+    schema, ledger = open_schema(params), open_ledger(params)
     with engine(params) as own:
         rows = typed_rows(params, schema, own)
         write_private_chunks(

@@ -1,9 +1,10 @@
 """preprocess: encode rows one by one: unit cube for numbers, codes for categories.
 
-Reads: data/private/table.parquet, data/schema. Writes: data/private/encoded.parquet. Spends: nothing.
+Reads: data/private/table.parquet, data/released/categories, data/schema. Writes: data/private/encoded.parquet.
+Spends: nothing.
 """
 
-from likeness.artifacts import ENCODED, TABLE, load_schema
+from likeness.artifacts import ENCODED, TABLE, load_schema, open_schema
 from likeness.data.tables import read_card, write_private_chunks
 from likeness.ingestion import encoded_rows
 from likeness.params import Params
@@ -13,8 +14,9 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Each row's codes depend on that row and on public knowledge only."""
-    schema, ingested = load_schema(params), read_card(TABLE)
-    write_private_chunks(encoded_rows(schema, ingested), ENCODED, lambda _: encoded_card(ingested, schema))
+    written, schema, ingested = open_schema(params), load_schema(params), read_card(TABLE)
+    rows = encoded_rows(written, schema, ingested)
+    write_private_chunks(rows, ENCODED, lambda _: encoded_card(ingested, schema))
 
 
 if __name__ == "__main__":

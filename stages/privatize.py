@@ -1,13 +1,14 @@
 """privatize: release the embedding, in one pass.
 
-Reads: data/plan, data/released/auxiliary, data/private. Writes: data/released/embedding.safetensors.
-Spends: the plan's embedding share.
+Reads: data/plan, data/released/categories, data/released/auxiliary, data/private.
+Writes: data/released/embedding.safetensors. Spends: the plan's embedding share.
 """
 
 from likeness.artifacts import (
     AUXILIARY,
     EMBEDDING,
     PLAN,
+    category_files,
     context,
     engine,
     method,
@@ -25,7 +26,7 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Ask the door for the embedding."""
-    check_known(sorted(AUXILIARY.glob("*.safetensors")), params.ledger.home, params.ledger.url)
+    check_known([*category_files(), *sorted(AUXILIARY.glob("*.safetensors"))], params.ledger.home, params.ledger.url)
     query = method(params).embedding_query(context(params), load_folder(AUXILIARY))
     plan, ledger = Plan.from_dict(read_json(PLAN)), open_ledger_to_spend(params)
     dataset, read = private_rows(params, ledger.id)

@@ -1,6 +1,7 @@
 """sample: write the synthetic table.
 
-Reads: data/models, data/schema. Writes: data/synthetic/synthetic.parquet and .csv. Spends: nothing, however many rows.
+Reads: data/models, data/released/categories, data/schema. Writes: data/synthetic/synthetic.parquet and .csv.
+Spends: nothing, however many rows.
 """
 
 from likeness.artifacts import GENERATOR, load_schema

@@ -5,7 +5,7 @@ Several processes: torchrun --nproc-per-node 2 -m stages.train (docs/scale.md).
 Needs torch, numpy, safetensors and pyyaml only; where there is no ledger, set LIKENESS_LEDGER=absent.
 """
 
-from likeness.artifacts import AUXILIARY, EMBEDDING, GENERATOR, LOSS, context, method
+from likeness.artifacts import AUXILIARY, EMBEDDING, GENERATOR, LOSS, category_files, context, method, released_files
 from likeness.generators.parallel import is_first
 from likeness.methods.fit import fit
 from likeness.params import Params
@@ -15,9 +15,10 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Train, save the generator and the loss curve."""
-    check_known([*sorted(AUXILIARY.glob("*.safetensors")), EMBEDDING], params.ledger.home, params.ledger.url)
+    check_known(released_files(), params.ledger.home, params.ledger.url)
     released = load_folder(AUXILIARY), load_released(EMBEDDING)
-    saved, losses = fit(method(params), context(params), *released, params.train.device, params.train.threads)
+    beside = [load_released(path) for path in category_files()]
+    saved, losses = fit(method(params), context(params), *released, params.train.device, params.train.threads, beside)
     if not is_first():
         return
     saved.save(GENERATOR)

@@ -2,8 +2,10 @@
 
 import hmac
 import json
+import math
 import os
 import subprocess
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,11 @@ from likeness.errors import ArtifactError, DataError, SchemaError
 from likeness.methods import Context, Method, method_from
 from likeness.params import Params
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import Plan, make_plan
+from likeness.privacy.calibration import rho_for
+from likeness.privacy.plan import KeyShares, Plan, make_plan
+from likeness.release.keys import STAGE as KEY_STAGE
+from likeness.release.keys import completed, query_name
+from likeness.release.released import check_known, load_released
 
 if TYPE_CHECKING:
     from likeness.data.databases import Database
@@ -27,6 +33,7 @@ TABLE = Path("data/private/table.parquet")
 PLAN = Path("data/plan/plan.json")
 ENCODED = Path("data/private/encoded.parquet")
 WORKERS = Path("data/private/workers")
+CATEGORIES = Path("data/released/categories")
 AUXILIARY = Path("data/released/auxiliary")
 EMBEDDING = Path("data/released/embedding.safetensors")
 GENERATOR = Path("data/models/generator")
@@ -60,9 +67,40 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n")
 
 
-def load_schema(params: Params) -> Schema:
-    """The public schema that params.yaml names."""
+def open_schema(params: Params) -> Schema:
+    """The public schema that params.yaml names, as it is written: columns may be open."""
     return _checked(params, Schema.load(Path(params.ingest.schema)))
+
+
+def load_schema(params: Params) -> Schema:
+    """The same with the categories of open columns as they were released.
+
+    Raises:
+        ArtifactError: they were not yet, or for another schema.
+    """
+    return completed_by(open_schema(params), category_files())
+
+
+def completed_by(schema: Schema, files: Sequence[Path]) -> Schema:
+    """A schema whose open columns have the categories of these released files."""
+    if not schema.open_columns:
+        return schema
+    return completed(schema, [load_released(path) for path in files])
+
+
+def category_files() -> list[Path]:
+    """Released files of open columns."""
+    return sorted(CATEGORIES.glob("*.safetensors"))
+
+
+def check_categories(params: Params) -> None:
+    """Refuse released categories that the ledger does not know."""
+    check_known(category_files(), params.ledger.home, params.ledger.url)
+
+
+def released_files() -> list[Path]:
+    """Every released file of a run, in the order of its stages."""
+    return [*category_files(), *sorted(AUXILIARY.glob("*.safetensors")), EMBEDDING]
 
 
 def _checked(params: Params, schema: Schema) -> Schema:
@@ -82,10 +120,25 @@ def context(params: Params, schema: Schema | None = None) -> Context:
     return Context(schema, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
 
 
+def foreseen(params: Params, schema: Schema | None = None) -> Schema:
+    """The schema before anything is released: stand-ins for as many categories as an open column may get.
+
+    Args:
+        schema: instead of the one that params.yaml names.
+    """
+    schema = open_schema(params) if schema is None else schema
+    return schema.foreseen(params.categories.most)
+
+
 def plan_of(params: Params, schema: Schema | None = None) -> Plan:
-    """The plan, from public settings alone; refused where a later stage could not answer it."""
-    recipe = method_from(params)
-    recipe.check(context(params, schema))
+    """The plan, from public settings alone; refused where a later stage could not answer it.
+
+    Args:
+        schema: instead of the one that params.yaml names; as it is written.
+    """
+    recipe, schema = method_from(params), open_schema(params) if schema is None else schema
+    recipe.check(context(params, foreseen(params, schema)))
+    own, names = params.categories, tuple(query_name(place) for place, _ in enumerate(schema.open_columns, start=1))
     return make_plan(
         method=params.method,
         identity=params.privacy.identity,
@@ -95,7 +148,17 @@ def plan_of(params: Params, schema: Schema | None = None) -> Plan:
         adjacency=Adjacency(params.privacy.adjacency),
         num_records=params.privacy.num_records,
         unit=params.ingest.unit,
+        keys=KeyShares(names, KEY_STAGE, own.share, own.delta_share) if names else None,
     )
+
+
+def load_plan() -> Plan:
+    """The plan as it was written.
+
+    Raises:
+        ArtifactError: it was not.
+    """
+    return Plan.from_dict(read_json(PLAN))
 
 
 def open_ledger(params: Params) -> "Ledger":
@@ -106,8 +169,11 @@ def open_ledger(params: Params) -> "Ledger":
     return Ledger.open(locate(params.ledger.home, params.ledger.url))
 
 
-def open_ledger_to_spend(params: Params) -> "Ledger":
+def open_ledger_to_spend(params: Params, schema: Schema | None = None) -> "Ledger":
     """The ledger, with the identity's caps on record: for the stages that ask the door.
+
+    Args:
+        schema: as it is written, instead of the one that params.yaml names.
 
     Raises:
         LedgerError: git remembers a longer or another ledger of that id: this one is an old copy.
@@ -119,9 +185,26 @@ def open_ledger_to_spend(params: Params) -> "Ledger":
     check_witnesses(ledger.records(), own)
     adjacency, unit = Adjacency(params.privacy.adjacency), params.ingest.unit
     person = None if unit is None else unit.column
-    ledger.declare_identity(params.privacy.identity, adjacency, cap.epsilon, cap.delta, person)
+    keys = delta_for_keys(params, open_schema(params) if schema is None else schema)
+    ledger.declare_identity(params.privacy.identity, adjacency, cap.epsilon, cap.delta, person, keys)
     ledger.declare_limits(params.privacy.identity, limits(params))
     return ledger
+
+
+def delta_for_keys(params: Params, schema: Schema) -> float:
+    """The part of a lifetime cap's δ that is kept for thresholds, where these people are not on record yet.
+
+    As much as runs with these settings need until they have used the cap's ρ, but at most half, and enough for one:
+    half of δ leaves nearly all of ρ (97 % at ε = 10). ``likeness ledger cap`` changes it on record.
+    """
+    cap, privacy = params.ledger.cap, params.privacy
+    if not schema.open_columns:
+        return 0.0
+    one, half = privacy.delta * params.categories.delta_share, cap.delta / 2
+    if one >= cap.delta or not math.isfinite(privacy.epsilon):
+        return half
+    runs = rho_for(cap.epsilon, cap.delta) / rho_for(privacy.epsilon, privacy.delta)
+    return max(one, min(one * math.floor(runs), half) if math.isfinite(runs) else half)
 
 
 def limits(params: Params) -> dict[str, tuple[float, float]]:

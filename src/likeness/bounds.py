@@ -6,6 +6,9 @@ from typing import Any
 
 from likeness.errors import ReleaseError
 
+MOST_CATEGORIES = 1000
+"""Of one column: noise grows with their number and records do not, so that beyond this nothing is left of it."""
+
 
 @dataclass(frozen=True)
 class Unit:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from likeness.artifacts import (
-    AUXILIARY,
-    EMBEDDING,
     GENERATOR,
     PLAN,
     SYNTHETIC,
     method,
     open_ledger,
     read_json,
+    released_files,
     write_json,
 )
 from likeness.canonical import sha256_bytes
@@ -115,9 +114,8 @@ def _copy(params: Params, folder: Path) -> None:
         WEIGHTS: GENERATOR / "weights.safetensors",
         SCHEMA: Path(params.ingest.schema),
         PLAN_FILE: PLAN,
-        f"{RELEASED}/{EMBEDDING.name}": EMBEDDING,
         **method(params).public_files(),
-        **{f"{RELEASED}/{path.name}": path for path in sorted(AUXILIARY.glob("*.safetensors"))},
+        **{f"{RELEASED}/{path.name}": path for path in released_files()},
     }
     for name, source in sources.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -61,11 +61,13 @@ def _text(record: "Record") -> str:
     body = record.body
     if record.kind == "reserve":
         slot = "" if body["slot"] == "1" else f"  slot {body['slot']}"
-        return f"{body['identity']}  {body['query']}  rho {float(body['rho']):.6g}  key {body['key'][:12]}{slot}"
+        cost = f"rho {float(body['rho']):.6g}" + (f"  delta {body['delta_keys']:.6g}" if "delta_keys" in body else "")
+        return f"{body['identity']}  {body['query']}  {cost}  key {body['key'][:12]}{slot}"
     if record.kind == "commit":
         return f"entry {body['reserve_seq']}  sha256 {body['sha256'][:12]}  key {body['key'][:12]}"
     if record.kind == "cap":
-        return f"{body['identity']}  {body['adjacency']}  cap ({float(body['epsilon']):g}, {body['delta']:g})"
+        keys = f", {body['delta_keys']:g} for thresholds" if "delta_keys" in body else ""
+        return f"{body['identity']}  {body['adjacency']}  cap ({float(body['epsilon']):g}, {body['delta']:g}{keys})"
     if record.kind == "limit":
         whose = body["name"] or "each"
         return f"{body['identity']}  {body['scope']} {whose}  cap ({float(body['epsilon']):g}, {body['delta']:g})"
@@ -156,6 +158,11 @@ def ledger_budget(as_json: JSON = False) -> None:
             f"{budget.cap_delta:g}; rho {budget.spent_rho:.6g} spent, {budget.remaining_rho:.6g} left; "
             f"{budget.uncommitted} reserved but never committed (counted as spent)"
         )
+        if budget.cap_keys or budget.spent_delta:
+            typer.echo(
+                f"  thresholds of private categories: delta {budget.spent_delta:.6g} spent of the {budget.cap_keys:g} "
+                "that is kept for them"
+            )
         for (scope, whose), (epsilon, delta) in limits_of(ledger.records(), name).items():
             typer.echo(f"  {scope} {whose or 'each'}: at most epsilon {epsilon:g} at delta {delta:g}")
 
@@ -167,11 +174,13 @@ def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
     budget = ledger.budget(name)
     assert budget is not None
     limits = limits_of(ledger.records(), name).items()
+    thresholds = budget.cap_keys or budget.spent_delta
+    kept, taken = ({"delta_keys": own} if thresholds else {} for own in (budget.cap_keys, budget.spent_delta))
     return {
         "identity": name,
         "adjacency": str(budget.adjacency),
-        "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta},
-        "spent": {"epsilon": _finite(budget.spent_epsilon), "rho": _finite(budget.spent_rho)},
+        "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta, **kept},
+        "spent": {"epsilon": _finite(budget.spent_epsilon), "rho": _finite(budget.spent_rho), **taken},
         "remaining_rho": _finite(budget.remaining_rho),
         "uncommitted": budget.uncommitted,
         "limits": [
@@ -194,7 +203,7 @@ def ledger_afford(as_json: JSON = False) -> None:
     from likeness.pricing import afford, room_lines
 
     params = load_params()
-    rho, rooms = afford(params, open_ledger(params))
+    cost, rooms = afford(params, open_ledger(params))
     if as_json:
         told = [
             {
@@ -202,15 +211,18 @@ def ledger_afford(as_json: JSON = False) -> None:
                 "name": room.name,
                 "cap": {"epsilon": _finite(room.epsilon), "delta": room.delta},
                 "spent_rho": _finite(room.spent_rho),
-                "remaining_rho": _finite(max(0.0, room.remaining_rho - rho)),
+                "spent_delta_keys": room.spent_delta,
+                "remaining_rho": _finite(room.after(cost).remaining_rho),
             }
             for room in rooms
         ]
-        found = {"method": params.method, "epsilon": _finite(params.privacy.epsilon), "rho": _finite(rho), "caps": told}
+        asked = {"method": params.method, "epsilon": _finite(params.privacy.epsilon), "rho": _finite(cost.rho)}
+        found = {**asked, "delta_keys": cost.delta_keys, "caps": told}
         typer.echo(json.dumps(found, indent=1))
         return
-    typer.echo(f"{params.method} at epsilon {params.privacy.epsilon:g}: at most rho {rho:.6g} to be charged")
-    for line in room_lines(rooms, rho):
+    keys = f", and delta {cost.delta_keys:.6g} for thresholds," if cost.delta_keys else ""
+    typer.echo(f"{params.method} at epsilon {params.privacy.epsilon:g}: at most rho {cost.rho:.6g}{keys} to be charged")
+    for line in room_lines(rooms, cost):
         typer.echo(line)
 
 
@@ -221,13 +233,22 @@ def ledger_cap(
     delta: Annotated[float, typer.Option(help="Delta.")],
     scope: Annotated[str, typer.Option(help="lifetime, project, user or month.")] = "lifetime",
     name: Annotated[str, typer.Option(help="Of one project, user or month (YYYY-MM); none: of each.")] = "",
+    delta_keys: Annotated[
+        float | None,
+        typer.Option(help="Of a lifetime cap: the part of delta for private categories; none: as before."),
+    ] = None,
 ) -> None:
     """Change a cap. The change stays on record for ever."""
+    if scope != "lifetime" and delta_keys is not None:
+        raise LedgerError("--delta-keys goes with the lifetime cap: the others count what thresholds take")
     if scope == "lifetime":
         if name:
             raise LedgerError("--name goes with --scope project, user or month: a lifetime cap is the identity's")
-        _open().change_cap(identity, epsilon, delta)
-        typer.echo(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}")
+        ledger = _open()
+        ledger.change_cap(identity, epsilon, delta, delta_keys)
+        budget = ledger.budget(identity)
+        keys = f", {budget.cap_keys:g} of it for thresholds" if budget is not None and budget.cap_keys else ""
+        typer.echo(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
         return
     _open().change_limit(identity, scope, name, epsilon, delta)
     typer.echo(f"cap of {identity} by {scope} {name or '(each)'}: epsilon {epsilon:g} at delta {delta:g}")
@@ -276,7 +297,7 @@ def ledger_spend_again(
     key: Annotated[str, typer.Argument(help="Key of the release, or its beginning.")],
 ) -> None:
     """Give up lost bytes: the next run draws the release anew, at the full cost. Stays on record for ever."""
-    from likeness.artifacts import AUXILIARY, EMBEDDING, provenance
+    from likeness.artifacts import provenance, released_files
     from likeness.canonical import sha256_bytes
     from likeness.release.door import stored_bytes
 
@@ -288,7 +309,7 @@ def ledger_spend_again(
     data = stored_bytes(ledger, found[0])
     if data is not None and sha256_bytes(data) == digest:
         raise LedgerError(f"release {key} is in the store, whole: nothing to give up")
-    for path in (EMBEDDING, *sorted(AUXILIARY.glob("*.safetensors"))):
+    for path in released_files():
         if path.exists() and sha256_bytes(path.read_bytes()) == digest:
             raise LedgerError(f"{path} is that release: it costs nothing to run: likeness ledger restore {path}")
     ledger.spend_again(found[0], {"asked_by": provenance()["asked_by"]})

@@ -9,7 +9,17 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from likeness.artifacts import EMBEDDING, GENERATOR, PLAN, context, method, plan_of, read_json
+from likeness.artifacts import (
+    CATEGORIES,
+    EMBEDDING,
+    GENERATOR,
+    PLAN,
+    context,
+    method,
+    open_schema,
+    plan_of,
+    read_json,
+)
 from likeness.canonical import sha256_json
 from likeness.data.layout import encoding_digest
 from likeness.errors import ReleaseError
@@ -17,6 +27,7 @@ from likeness.generators.weights import check_weights
 from likeness.params import Params
 from likeness.privacy.plan import Plan
 from likeness.privacy.reservation import base_slot
+from likeness.release.keys import KeyQuery, key_queries
 from likeness.release.query import Query
 from likeness.release.released import Released
 from likeness.release.request import Dataset, request_of
@@ -36,7 +47,7 @@ def check_run(params: Params, plan: Plan, released: Mapping[Path, Released]) -> 
     """
     _check_plan(params, plan)
     _check_receipts(params, plan, released)
-    _check_queries(params, released)
+    _check_queries(params, plan, released)
     _check_generator(params, released)
 
 
@@ -45,6 +56,7 @@ def _check_plan(params: Params, plan: Plan) -> None:
     same = [
         (own.query, own.stage, own.share) == (other.query, other.stage, other.share)
         and _close(own.noise_multiplier, other.noise_multiplier)
+        and _close(own.delta_keys, other.delta_keys)
         for own, other in zip(plan.queries, expected.queries, strict=False)
     ]
     public = ("method", "identity", "adjacency", "epsilon", "delta", "num_records", "unit")
@@ -70,23 +82,33 @@ def _check_receipts(params: Params, plan: Plan, released: Mapping[Path, Released
             raise ReleaseError(f"{path}: released under another ingest.unit. Run: dvc repro")
         if base_slot(receipt.slot) != params.ledger.slot:
             raise ReleaseError(f"{path}: released in another slot than ledger.slot. Run: dvc repro")
-        if receipt.private is not plan.private or not _close(
-            receipt.noise_multiplier, plan.query(receipt.query).noise_multiplier
-        ):
+        own = plan.query(receipt.query)
+        same = _close(receipt.noise_multiplier, own.noise_multiplier) and receipt.delta_keys == own.delta_keys
+        if receipt.private is not plan.private or not same:
             raise ReleaseError(f"{path}: released at another noise than the plan's. Run: dvc repro")
     if len({one.receipt.digest for one in released.values()}) > 1:
         raise ReleaseError("data/released mixes releases of different versions of the rows. Run: dvc repro")
 
 
-def _check_queries(params: Params, released: Mapping[Path, Released]) -> None:
+def auxiliary_of(released: Mapping[Path, Released]) -> dict[str, Released]:
+    """Answers of the auxiliary stage by the name of their query, of all files of a run."""
+    beside = (EMBEDDING.parent, CATEGORIES)
+    return {one.receipt.query: one for path, one in released.items() if path.parent not in beside}
+
+
+def _check_queries(params: Params, plan: Plan, released: Mapping[Path, Released]) -> None:
     """Each file answers the question that the method asks with these settings: map, classes, schema."""
-    recipe, facts = method(params), context(params)
-    auxiliary = {one.receipt.query: one for path, one in released.items() if path != EMBEDDING}
-    queries: list[Query] = [*recipe.auxiliary_queries(facts, auxiliary), recipe.embedding_query(facts, auxiliary)]
+    written, recipe, facts = open_schema(params), method(params), context(params)
+    auxiliary = auxiliary_of(released)
+    queries: list[Query | KeyQuery] = [
+        *key_queries(written, plan, params.categories.most),
+        *recipe.auxiliary_queries(facts, auxiliary),
+        recipe.embedding_query(facts, auxiliary),
+    ]
     asked = {query.name: query for query in queries}
-    encoding = encoding_digest(facts.schema)
     for path, one in released.items():
         receipt, query = one.receipt, asked[one.receipt.query]
+        encoding = encoding_digest(written if isinstance(query, KeyQuery) else facts.schema)
         if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
             raise ReleaseError(f"{path}: answers another question than params.yaml asks. Run: dvc repro")
         # The key holds what the receipt does not: the schema's bounds and categories, and the mechanism's version.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.artifacts import TABLE, source_path
 from likeness.data.encoding import Encoder
+from likeness.data.open_columns import closed
 from likeness.data.schema import Schema
 from likeness.data.tables import iter_private
 from likeness.engine import LOCAL, Engine
@@ -92,10 +93,11 @@ def training_digest(written: Path, schema: Schema, key: bytes) -> tuple[str, int
     return columns_digest(read, count, schema, key), count
 
 
-def encoded_rows(schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":
+def encoded_rows(written: Schema, schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":
     """The codes of the ingested rows, with what stands beside them.
 
     Args:
+        written: the schema that the rows were typed with. schema: the same with its columns completed.
         ingested: the card of the table that is meant.
 
     Raises:
@@ -105,4 +107,5 @@ def encoded_rows(schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFram
     for chunk in iter_private(
         TABLE, None, max(1, min(_COLUMN_ROWS, _ENCODED_CELLS // len(schema.names))), card=ingested
     ):
-        yield encoder.encode(chunk).assign(**{name: chunk[name].to_numpy() for name in BESIDE if name in chunk})
+        beside = {name: chunk[name].to_numpy() for name in BESIDE if name in chunk}
+        yield encoder.encode(closed(chunk, written, schema)).assign(**beside)

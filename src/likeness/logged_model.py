@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
-from likeness.artifacts import GENERATOR, PRIVACY, STATEMENT, load_schema
-from likeness.data.schema import Schema
+from likeness.artifacts import GENERATOR, PRIVACY, STATEMENT, load_schema, open_schema
+from likeness.data.schema import Schema, schema_text
 from likeness.params import Params
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def log_generator(client: "MlflowClient", run: str, params: Params, settings: di
             python_model=str(_SCRIPT),
             artifacts={
                 "generator": str(GENERATOR),
-                "schema": params.ingest.schema,
+                "schema": str(_schema_file(params, Path(folder))),
                 "privacy": str(PRIVACY),
                 "statement": str(STATEMENT),
             },
@@ -72,6 +72,15 @@ def signature(schema: Schema) -> "ModelSignature":
         outputs=Columns([ColSpec(kinds.get(one.kind, "string"), one.name, not one.nullable) for one in columns]),
         params=ParamSchema([ParamSpec("where", "string", [], shape=(-1,)), ParamSpec("seed", "long", 0)]),
     )
+
+
+def _schema_file(params: Params, folder: Path) -> Path:
+    """The schema as a file of its own: as it is written, or with its open columns completed, as the generator draws."""
+    if not open_schema(params).open_columns:
+        return Path(params.ingest.schema)
+    path = folder / "schema.yaml"
+    path.write_text(schema_text(load_schema(params)), encoding="utf-8")
+    return path
 
 
 def _public(name: str) -> str:

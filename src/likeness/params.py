@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
-from likeness.bounds import Unit
+from likeness.bounds import MOST_CATEGORIES, Unit
 from likeness.errors import ParamsError
 
 T = TypeVar("T")
@@ -168,6 +168,27 @@ class Ingest:
 
 
 @dataclass(frozen=True)
+class Categories:
+    """Section ``categories``: of columns whose categories the schema calls private; without such columns, nothing.
+
+    Attributes:
+        share: of the run's ρ, for all such columns. delta_share: of its δ, for their thresholds.
+        most: categories of a column that are kept at most, beside its ``other``.
+    """
+
+    share: float = 0.1
+    delta_share: float = 0.1
+    most: int = 100
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(0 < self.share < 1, "categories.share", self.share, "between 0 and 1")
+        require(0 < self.delta_share < 1, "categories.delta_share", self.delta_share, "between 0 and 1")
+        rule = f"from 1 to {MOST_CATEGORIES - 1:,}"
+        require(1 <= self.most < MOST_CATEGORIES, "categories.most", self.most, rule)
+
+
+@dataclass(frozen=True)
 class Train:
     """Section ``train``: what holds for every method."""
 
@@ -273,6 +294,7 @@ class Params:
     schedule: Schedule
     sections: Mapping[str, Any]
     engine: EngineSettings = field(default_factory=EngineSettings)
+    categories: Categories = field(default_factory=Categories)
 
     def __post_init__(self) -> None:
         """Check what sections say of each other."""

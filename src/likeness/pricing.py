@@ -11,13 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from likeness.artifacts import SOURCE, context, limits, method, plan_of, provenance, read_json, source_digest
+from likeness.artifacts import (
+    SOURCE,
+    context,
+    delta_for_keys,
+    limits,
+    method,
+    open_schema,
+    plan_of,
+    provenance,
+    read_json,
+    source_digest,
+)
 from likeness.canonical import sha256_json
 from likeness.errors import BudgetError, LikenessError
 from likeness.params import Params
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.budget import Asker, Budget, Room, check_rooms
-from likeness.privacy.calibration import epsilon_of_rho
+from likeness.privacy.budget import Asker, Budget, Cost, Room, check_rooms
 from likeness.privacy.ledger import Ledger
 from likeness.rows import private_rows
 
@@ -46,8 +56,8 @@ def known_rows(params: Params, ledger: Ledger) -> "Dataset | None":
     return dataset if then == now["ingest"] else None
 
 
-def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> dict[str, float]:
-    """ρ of every release of a run that is not on record, by its key.
+def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> dict[str, Cost]:
+    """Cost of every release of a run that is not on record, by its key.
 
     Args:
         dataset: the rows; None: rows that the ledger has never seen, so that everything is new.
@@ -57,23 +67,33 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
     """
     from likeness.data.layout import encoding_digest
     from likeness.release.door import current_draw, noise_scale, stored_bytes
+    from likeness.release.keys import KeyQuery, completed, key_queries
     from likeness.release.query import Query
     from likeness.release.released import Released, from_bytes
     from likeness.release.request import Dataset, request_of
 
-    plan, recipe, facts = plan_of(params), method(params), context(params)
-    encoding = encoding_digest(facts.schema)
-    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.slot, encoding, plan.unit)
+    plan, recipe, schema = plan_of(params), method(params), open_schema(params)
+    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.slot, "", plan.unit)
     lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
 
-    def key_of(query: Query) -> str:
-        draw = current_draw(query, plan, rows, lost)
+    def key_of(query: Query | KeyQuery) -> str:
+        draw = current_draw(query, plan, replace(rows, encoding=encoding_digest(schema)), lost)
         return sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), draw))
 
-    costs = {query.query: query.rho for query in plan.queries}
-    found: dict[str, float] = {}
+    costs = {query.query: Cost(query.rho, query.delta_keys) for query in plan.queries}
+    found: dict[str, Cost] = {}
     auxiliary: dict[str, Released] = {}
+    categories: list[Released] = []
     try:
+        for asked in key_queries(schema, plan, params.categories.most):
+            key = key_of(asked)
+            found[key] = costs.pop(asked.name)
+            data = stored_bytes(ledger, key) if key in reserved else None
+            categories += [] if data is None else [from_bytes(data, key[:12])]
+        if len(categories) < len(schema.open_columns):
+            raise KeyError
+        schema = completed(schema, categories)  # from here on rows are encoded with it
+        facts = context(params, schema)
         for query in recipe.auxiliary_queries(facts, auxiliary):
             key = key_of(query)
             found[key] = costs.pop(query.name)
@@ -84,19 +104,20 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
         found[key_of(query)] = costs.pop(query.name)
     except KeyError:  # a query hangs on what is not released yet: it is new, and so are those after it
         section = params.sections.get(params.method)
-        found |= {sha256_json([plan.digest, section, name]): rho for name, rho in costs.items()}
-    return {key: rho for key, rho in found.items() if key not in reserved}
+        found |= {sha256_json([plan.digest, section, name]): cost for name, cost in costs.items()}
+    return {key: cost for key, cost in found.items() if key not in reserved}
 
 
 def rooms_for(params: Params, ledger: Ledger) -> list[Room]:
     """What every cap leaves for a run with these settings, started by this user."""
     cap, privacy = params.ledger.cap, params.privacy
-    fallback = Budget(privacy.identity, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0)
+    keys = delta_for_keys(params, open_schema(params))
+    fallback = Budget(privacy.identity, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
     return ledger.rooms(fallback, Asker.of(provenance(params)), limits(params))
 
 
-def afford(params: Params, ledger: Ledger) -> tuple[float, list[Room]]:
-    """The ρ that a run with these settings would be charged, and the caps with room for it.
+def afford(params: Params, ledger: Ledger) -> tuple[Cost, list[Room]]:
+    """What a run with these settings would be charged, and the caps with room for it.
 
     Rows that the ledger may not know are taken as new. Only where that would not fit is the source looked at.
 
@@ -104,41 +125,44 @@ def afford(params: Params, ledger: Ledger) -> tuple[float, list[Room]]:
         BudgetError: a cap has no room; nothing was read.
     """
     rooms = rooms_for(params, ledger)
-    rho = sum(new_releases(params, ledger, None).values())
+    cost = Cost.total(new_releases(params, ledger, None).values())
     try:
-        check_rooms(rooms, rho)
+        check_rooms(rooms, cost)
     except BudgetError:
         dataset = known_rows(params, ledger)
         if dataset is None:
             raise
-        rho = sum(new_releases(params, ledger, dataset).values())
-        check_rooms(rooms, rho)
-    return rho, rooms
+        cost = Cost.total(new_releases(params, ledger, dataset).values())
+        check_rooms(rooms, cost)
+    return cost, rooms
 
 
-def grid_costs(cells: Sequence[Params], ledger: Ledger, dataset: "Dataset | None") -> list[float]:
-    """ρ that each cell of a grid adds to those before it: what is on record, or shared with them, is not paid again."""
-    seen: dict[str, float] = {}
+def grid_costs(cells: Sequence[Params], ledger: Ledger, dataset: "Dataset | None") -> list[Cost]:
+    """What each cell of a grid adds to those before it: what is on record, or shared with them, is not paid again."""
+    seen: dict[str, Cost] = {}
     costs = []
     for cell in cells:
-        new = {key: rho for key, rho in new_releases(cell, ledger, dataset).items() if key not in seen}
+        new = {key: cost for key, cost in new_releases(cell, ledger, dataset).items() if key not in seen}
         seen |= new
-        costs.append(sum(new.values()))
+        costs.append(Cost.total(new.values()))
     return costs
 
 
-def room_lines(rooms: Sequence[Room], rho: float) -> list[str]:
+def room_lines(rooms: Sequence[Room], cost: Cost) -> list[str]:
     """One line a cap: what was spent, what it would be then, what remains."""
-    return [
-        f"{room.label} cap of {room.identity}: epsilon {_epsilon(room.spent_rho, room):.4g} spent, "
-        f"{_epsilon(room.spent_rho + rho, room):.4g} of {room.epsilon:g} afterwards at delta {room.delta:g}; rho "
-        f"{max(0.0, room.remaining_rho - rho):.4g} of {room.cap_rho:.4g} would remain"
-        for room in rooms
-    ]
+    return [_room_line(room, room.after(cost)) for room in rooms]
 
 
-def _epsilon(rho: float, room: Room) -> float:
-    return epsilon_of_rho(rho, room.delta)
+def _room_line(room: Room, after: Room) -> str:
+    line = (
+        f"{room.label} cap of {room.identity}: epsilon {room.spent_epsilon:.4g} spent, {after.spent_epsilon:.4g} of "
+        f"{room.epsilon:g} afterwards at delta {room.delta:g}; rho {after.remaining_rho:.4g} of {after.cap_rho:.4g} "
+        "would remain"
+    )
+    if not after.spent_delta:
+        return line
+    most = room.delta if room.keys is None else room.keys
+    return f"{line}; thresholds would have taken {after.spent_delta:.4g} of their delta {most:.4g}"
 
 
 def _yaml(path: str) -> dict[str, Any]:

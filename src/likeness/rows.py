@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeness.artifacts import ENCODED, database, load_schema, source_path
+from likeness.artifacts import ENCODED, TABLE, database, load_schema, open_schema, source_path
 from likeness.bounds import Unit
 from likeness.data.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.encoding import Encoder
 from likeness.data.layout import encoding_digest
 from likeness.data.schema import Schema
-from likeness.data.tables import iter_private, num_groups, read_card
+from likeness.data.tables import iter_private, num_groups, read_card, text_columns
 from likeness.errors import ArtifactError, DataError
 from likeness.params import Params
 from likeness.privacy.adjacency import Adjacency
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
     from likeness.privacy.ledger import Ledger
+    from likeness.release.keys import Keys
     from likeness.release.request import Dataset
     from likeness.release.terms import Records
 
@@ -155,30 +156,118 @@ def private_rows(params: Params, ledger_id: str) -> "tuple[Dataset, EncodedRows]
             params.yaml says, or with the key of another ledger.
         DataError: ``privacy.num_records`` is not the number of training rows.
     """
+
+    schema = load_schema(params)
+    dataset, found = _dataset(params, ENCODED, ledger_id, {"encoding": encoding_digest(schema)})
+    return dataset, EncodedRows(ENCODED.absolute(), found, schema)
+
+
+@dataclass(frozen=True)
+class ColumnKeys:
+    """The texts of a column in the training rows of an ingested table: opened when called; holds no row.
+
+    Attributes:
+        path: of the table. card: of the table that is meant.
+    """
+
+    path: Path
+    card: Mapping[str, Any]
+    column: str
+
+    def __call__(self) -> "Iterator[Keys]":
+        """The texts, in order.
+
+        Raises:
+            ArtifactError: another table has taken the place of this one.
+        """
+        people = [] if self.card.get("unit") is None else [PERSON]
+        for chunk in iter_private(self.path, [self.column, SPLIT, *people], _MOST_ROWS, self.card):
+            yield _keys(chunk[(chunk[SPLIT] == "train").to_numpy()], self.column)
+
+
+def private_keys(params: Params, ledger_id: str) -> "tuple[Dataset, Callable[[str], ColumnKeys]]":
+    """The same for the ingested table, whose open columns hold texts: whose rows, and what opens a column.
+
+    Raises:
+        ArtifactError: as :func:`private_rows`; or the table was typed by another schema.
+        DataError: ``privacy.num_records`` is not the number of training rows.
+    """
+    schema = open_schema(params)
+    dataset, found = _dataset(params, TABLE, ledger_id, {})
+    if not {column.name for column in schema.open_columns} <= set(text_columns(TABLE)):
+        raise ArtifactError(f"{TABLE} was written under another schema than params.yaml says. Run: dvc repro")
+    return replace(dataset, encoding=encoding_digest(schema)), lambda name: ColumnKeys(TABLE.absolute(), found, name)
+
+
+def _dataset(params: Params, path: Path, ledger_id: str, more: Mapping[str, Any]) -> "tuple[Dataset, dict[str, Any]]":
+    """Whose rows a private table holds, and its card; refused where params.yaml says otherwise."""
     from likeness.release.request import Dataset
 
-    schema, found = load_schema(params), read_card(ENCODED)
+    found = read_card(path)
     expected = {
         "identity": params.privacy.identity,
         "adjacency": params.privacy.adjacency,
-        "encoding": encoding_digest(schema),
+        **more,
         "unit": _unit(params),
     }
     for name, value in expected.items():
         if found.get(name) != value:
-            raise ArtifactError(f"{ENCODED} was written under another {name} than params.yaml says. Run: dvc repro")
+            raise ArtifactError(f"{path} was written under another {name} than params.yaml says. Run: dvc repro")
     if found["ledger"] != ledger_id:
-        raise ArtifactError(f"{ENCODED} was written with the key of another ledger. Run: dvc repro --force ingest")
+        raise ArtifactError(f"{path} was written with the key of another ledger. Run: dvc repro --force ingest")
     _check_number(params, found["num_records"])
-
     unit = None if found.get("unit") is None else Unit.from_dict(found["unit"])
-    dataset = Dataset(found["identity"], found["digest"], params.ledger.slot, found["encoding"], unit)
-    return dataset, EncodedRows(ENCODED.absolute(), found, schema)
+    return Dataset(found["identity"], found["digest"], params.ledger.slot, found.get("encoding", ""), unit), found
 
 
-def rows_in_memory(
+@dataclass(frozen=True)
+class RowsInMemory:
+    """Typed training rows that are in memory, no more of a person than ``ingest.unit`` says.
+
+    Attributes:
+        table: typed with ``schema``, which may have open columns. people: the number of each row's person, if any.
+        dataset: whose rows; its encoding is that of ``schema``.
+    """
+
+    table: "DataFrame"
+    schema: Schema
+    people: "NDArray[np.int64] | None"
+    dataset: "Dataset"
+
+    def keys(self, column: str) -> "Callable[[], Iterator[Keys]]":
+        """What opens an open column."""
+
+        def read() -> "Iterator[Keys]":
+            own = self.table[[column]]
+            yield _keys(own if self.people is None else own.assign(**{PERSON: self.people}), column)
+
+        return read
+
+    def records(self, schema: Schema) -> "tuple[Dataset, Callable[[], Iterator[Records]]]":
+        """The rows as feature maps see them, and whose they are.
+
+        Args:
+            schema: the same, with the released categories of its open columns.
+        """
+        from likeness.data.open_columns import closed
+
+        table = closed(self.table, self.schema, schema)
+
+        def read() -> "Iterator[Records]":
+            encoder = Encoder(schema)
+            rows = _chunk_rows(encoder)
+            for start in range(0, len(table), rows):
+                codes = encoder.encode(table.iloc[start : start + rows])
+                if self.people is not None:
+                    codes = codes.assign(**{PERSON: self.people[start : start + rows]})
+                yield _records(encoder, codes)
+
+        return replace(self.dataset, encoding=encoding_digest(schema)), read
+
+
+def in_memory(
     params: Params, schema: Schema, train: "DataFrame", ledger: "Ledger", people: "Series[str] | None" = None
-) -> "tuple[Dataset, Callable[[], Iterator[Records]]]":
+) -> RowsInMemory:
     """The same for typed training rows that are in memory: the same digest, so the same releases.
 
     Args:
@@ -191,6 +280,7 @@ def rows_in_memory(
     from likeness.data.digests import typed_digest
     from likeness.release.request import Dataset
 
+    numbers = None
     if people is not None:
         from likeness.data.people import bounded, numbered
 
@@ -199,17 +289,15 @@ def rows_in_memory(
         train, numbers = train[keep], numbered(people[keep])
     own = encoded_card(card(params, ledger.id, typed_digest(train, schema, ledger.key), len(train)), schema)
     _check_number(params, own["num_records"])
+    dataset = Dataset(own["identity"], own["digest"], params.ledger.slot, own["encoding"], params.ingest.unit)
+    return RowsInMemory(train, schema, numbers, dataset)
 
-    def read() -> Iterator["Records"]:
-        encoder = Encoder(schema)
-        rows = _chunk_rows(encoder)
-        for start in range(0, len(train), rows):
-            codes = encoder.encode(train.iloc[start : start + rows])
-            if people is not None:
-                codes = codes.assign(**{PERSON: numbers[start : start + rows]})
-            yield _records(encoder, codes)
 
-    return Dataset(own["identity"], own["digest"], params.ledger.slot, own["encoding"], params.ingest.unit), read
+def rows_in_memory(
+    params: Params, schema: Schema, train: "DataFrame", ledger: "Ledger", people: "Series[str] | None" = None
+) -> "tuple[Dataset, Callable[[], Iterator[Records]]]":
+    """Whose rows, and what opens them, by a schema without open columns; see :func:`in_memory`."""
+    return in_memory(params, schema, train, ledger, people).records(schema)
 
 
 def _check_number(params: Params, found: int | None) -> None:
@@ -223,6 +311,14 @@ def _check_number(params: Params, found: int | None) -> None:
 
 def _chunk_rows(encoder: Encoder) -> int:
     return max(1, min(_MOST_ROWS, _MOST_CELLS // encoder.layout.width))
+
+
+def _keys(rows: "DataFrame", column: str) -> "Keys":
+    from likeness.release.keys import Keys
+
+    texts = rows[column].astype("object")
+    people = rows[PERSON].to_numpy() if PERSON in rows else None
+    return Keys(texts.where(texts.notna(), None).tolist(), people)
 
 
 def _records(encoder: Encoder, codes: "DataFrame") -> "Records":

@@ -6,12 +6,13 @@ from importlib.metadata import version
 from typing import Any
 
 from likeness import __version__
-from likeness.artifacts import AUXILIARY, EMBEDDING, context, method
+from likeness.artifacts import context, method, released_files
 from likeness.bounds import Unit
-from likeness.consistency import check_run
+from likeness.consistency import auxiliary_of, check_run
 from likeness.errors import ReleaseError
 from likeness.params import Params
 from likeness.privacy.accountant import Account, compose
+from likeness.privacy.budget import Budget
 from likeness.privacy.fineness import ALLOWANCE
 from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import Plan
@@ -31,14 +32,12 @@ def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
             trained on others, or the total exceeds the target.
         ArtifactError: the synthetic table is missing or not of this generator.
     """
-    paths = [*sorted(AUXILIARY.glob("*.safetensors")), EMBEDDING]
-    released = {path: load_released(path) for path in paths}
+    released = {path: load_released(path) for path in released_files()}
     receipts = {path: one.receipt for path, one in released.items()}
     commits, ledger_id = ledger.commits(), ledger.id
     for path, receipt in receipts.items():
         check_against(commits, path, receipt, ledger_id)
     check_run(params, plan, released)
-    auxiliary = {one.receipt.query: one for path, one in released.items() if path != EMBEDDING}
     total = composed(params, list(receipts.values()))
     return privacy_json(
         params,
@@ -48,7 +47,8 @@ def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
         ledger,
         sample_request(params.sample),
         check_synthetic(params.sample),
-        method(params).notes(context(params), auxiliary),
+        method(params).notes(context(params), auxiliary_of(released)),
+        {one.receipt.query: len(one.keys) for one in released.values()},
     )
 
 
@@ -76,12 +76,14 @@ def privacy_json(
     sample: Mapping[str, Any],
     outputs: Mapping[str, str],
     notes: Sequence[str] = (),
+    keys: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """The account as JSON.
 
     Args:
         sample: how the table was asked for. outputs: SHA-256 of the files that it is about, by path.
         notes: what the method read off released values, see :meth:`likeness.methods.base.Method.notes`.
+        keys: how many keys were released, by the name of the query.
     """
     budget = ledger.budget(params.privacy.identity)
     assert budget is not None  # the releases checked above were reserved under it
@@ -101,6 +103,7 @@ def privacy_json(
             "sampler": receipt.sampler,
             "ledger_seq": receipt.ledger_seq,
             "sha256": commits[receipt.key][1],
+            **_threshold(receipt, (keys or {}).get(receipt.query, 0)),
         }
         for receipt in receipts
     ]
@@ -120,6 +123,7 @@ def privacy_json(
             "epsilon_rdp": _finite(total.epsilon_rdp),
             "epsilon_gaussian": _finite(total.epsilon_gaussian),
             "delta": total.delta,
+            **({"delta_keys": total.delta_keys} if total.delta_keys else {}),
         },
         "rdp_curve": {
             "orders": list(total.orders),
@@ -139,11 +143,27 @@ def privacy_json(
                 "cap_epsilon": _finite(budget.cap_epsilon),
                 "cap_delta": budget.cap_delta,
                 "uncommitted": budget.uncommitted,
+                **_lifetime_keys(budget),
             },
         },
         "software": {name: version(name) for name in ("autodp", "opendp", "numpy", "torch")}
         | {"likeness": __version__},
     }
+
+
+def _threshold(receipt: Receipt, keys: int) -> dict[str, Any]:
+    """What a release with a threshold has beside: in rows, how many keys passed, and what it cost of δ."""
+    if receipt.threshold is None:
+        return {}
+    rows = receipt.threshold * 2.0**-receipt.lattice_bits
+    return {"threshold": rows, "delta_keys": receipt.delta_keys, "keys": keys}
+
+
+def _lifetime_keys(budget: Budget) -> dict[str, float]:
+    """The part of the cap's δ for thresholds, where it has one."""
+    if not (budget.cap_keys or budget.spent_delta):
+        return {}
+    return {"cap_delta_keys": budget.cap_keys, "spent_delta_keys": budget.spent_delta}
 
 
 def _finite(value: float) -> float | str:
@@ -186,11 +206,12 @@ def statement(privacy: dict[str, Any]) -> str:
         f"- **Guarantee:** ε = {_number(total['epsilon'])} at δ = {total['delta']:g} "
         f"(target ε = {_number(target['epsilon'])}, δ = {target['delta']:g}), {_conversion(total)}, "
         f"total ρ = {_number(total['rho'])}.",
+        *_categories(privacy),
         f"- **For comparison:** composition of Rényi differential privacy gives ε = {_number(total['epsilon_rdp'])}; "
         f"were the noise continuous, exact composition of Gaussians would give {_number(total['epsilon_gaussian'])}.",
         f"- **Lifetime of these people in ledger `{privacy['ledger']['id']}`:** "
         f"ε = {_number(lifetime['spent_epsilon'])} spent of {_number(lifetime['cap_epsilon'])} at "
-        f"δ = {lifetime['cap_delta']:g}.",
+        f"δ = {lifetime['cap_delta']:g}{_kept(lifetime)}.",
         *_about(privacy),
         "",
         "## Every query",
@@ -199,8 +220,9 @@ def statement(privacy: dict[str, Any]) -> str:
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for query in privacy["queries"]:
+        coordinates = query.get("keys", query["dimension"])
         lines.append(
-            f"| {query['query']} | {query['stage']} | {query['dimension']:,} | {query['sensitivity']:.6g} | "
+            f"| {query['query']} | {query['stage']} | {coordinates:,} | {query['sensitivity']:.6g} | "
             f"{query['noise_scale']:.6g} | {query['noise_multiplier']:.6g} | {query['share']:.3g} | "
             f"{_number(query['rho'])} | {query['ledger_seq']} |"
         )
@@ -214,7 +236,8 @@ def statement(privacy: dict[str, Any]) -> str:
         "",
         "## What is not covered",
         "",
-        "- What was taken as public: the schema (columns, bounds, categories), the split, the settings in params.yaml."
+        f"- What was taken as public: the schema (columns, bounds, {_listed(privacy)}), the split, the settings in "
+        "params.yaml."
         " If one of them was read off the rows, this statement does not hold.",
         "- A person with more than one value of the column that names people."
         if several
@@ -228,6 +251,40 @@ def statement(privacy: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _thresholds(privacy: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [query for query in privacy["queries"] if "threshold" in query]
+
+
+def _categories(privacy: Mapping[str, Any]) -> list[str]:
+    """Of which columns the categories were released, and from how many rows on."""
+    lines = []
+    for query in _thresholds(privacy):
+        if not privacy["private"]:
+            lines.append(f"- **Categories of `{query['map']['column']}`:** read off the rows, without noise.")
+            continue
+        lines.append(
+            f"- **Categories of `{query['map']['column']}`:** not taken as public. Released are the {query['keys']:,} "
+            f"whose noisy number of records is at least {query['threshold']:.6g}"
+            + (f" (the {query['map']['most']:,} largest)" if query["keys"] == query["map"]["most"] else "")
+            + f"; every other value became `{query['map']['other']}`. A value that only the records of one person have "
+            f"is released with probability at most {query['delta_keys']:.3g}, which is part of δ."
+        )
+    return lines
+
+
+def _listed(privacy: Mapping[str, Any]) -> str:
+    names = ", ".join(f"`{query['map']['column']}`" for query in _thresholds(privacy))
+    return f"categories but those of {names}" if names else "categories"
+
+
+def _kept(lifetime: Mapping[str, Any]) -> str:
+    """The part of a lifetime's δ that is kept for thresholds."""
+    if "cap_delta_keys" not in lifetime:
+        return ""
+    kept, taken = lifetime["cap_delta_keys"], lifetime["spent_delta_keys"]
+    return f", of which {kept:g} is kept for thresholds and {taken:g} taken"
 
 
 def _conversion(total: Mapping[str, Any]) -> str:

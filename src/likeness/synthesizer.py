@@ -15,14 +15,23 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from likeness.artifacts import context, open_ledger, open_ledger_to_spend, plan_of, provenance, read_json, write_json
+from likeness.artifacts import (
+    context,
+    open_ledger,
+    open_ledger_to_spend,
+    plan_of,
+    provenance,
+    read_json,
+    write_json,
+)
 from likeness.canonical import sha256_bytes
-from likeness.data.schema import Schema
+from likeness.data.schema import Schema, schema_text
 from likeness.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.methods import METHODS, method_from
 from likeness.params import (
     ONE_PERSON,
     ONE_ROW,
+    Categories,
     Evaluate,
     Ingest,
     LedgerSettings,
@@ -36,9 +45,11 @@ from likeness.params import (
     build,
     require,
 )
+from likeness.release.keys import STAGE as KEY_STAGE
+from likeness.release.keys import completed, key_queries
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes, load_folder
-from likeness.rows import rows_in_memory
+from likeness.rows import in_memory
 from likeness.statement import composed, privacy_json, statement
 from likeness.synthetic import draw
 
@@ -76,12 +87,13 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             :data:`CAP` for people that the ledger has never heard of.
         slot: another value is a deliberate second release, at the full cost.
         settings: the method's own section of params.yaml, or a part of it; None: as shipped.
+        categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
         seed: public seed of the training.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
         threads: of the training, part of its reproducibility.
 
     Attributes:
-        schema_: the schema, as an object.
+        schema_: the schema, as an object; private categories as they were released.
         generator_: the trained generator.
         releases_: noisy statistics with their receipts, by the name of their query.
         loss_curve_: (iteration, loss) during the training; empty after :meth:`load`.
@@ -110,6 +122,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         cap: tuple[float, float] | None = None,
         slot: str = "1",
         settings: Mapping[str, Any] | None = None,
+        categories: Mapping[str, Any] | None = None,
         seed: int = 0,
         device: str = "auto",
         threads: int = 1,
@@ -129,6 +142,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         self.cap = cap
         self.slot = slot
         self.settings = settings
+        self.categories = categories
         self.seed = seed
         self.device = device
         self.threads = threads
@@ -157,35 +171,44 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         from likeness.data.sources import read_frame, read_frame_people
         from likeness.generators.training import choose_device
         from likeness.methods.fit import fit
-        from likeness.release.door import release
+        from likeness.release.door import release, release_keys
 
         if y is not None:
             raise ParamsError("y must be None: the label is a column of the table that the schema names")
-        params, schema = self._params(), _schema(self.schema)
-        recipe, facts, plan = method_from(params), context(params, schema), plan_of(params, schema)
+        params, written = self._params(), _schema(self.schema)
+        recipe, plan = method_from(params), plan_of(params, written)
         choose_device(params.train.device)
         people = None
         if params.ingest.unit is None:
-            table = read_frame(X, schema)
+            table = read_frame(X, written)
         else:
-            table, people = read_frame_people(X, schema, params.ingest.unit.column)
+            table, people = read_frame_people(X, written, params.ingest.unit.column)
         params = self._with_cap(params)
-        ledger = open_ledger_to_spend(params)
-        dataset, read = rows_in_memory(params, schema, table, ledger, people)
+        ledger = open_ledger_to_spend(params, written)
+        rows = in_memory(params, written, table, ledger, people)
+        keys: dict[str, Released] = {}
+        for asked in key_queries(written, plan, params.categories.most):
+            data = release_keys(asked, plan, rows.dataset, ledger, rows.keys(asked.column), provenance(params))
+            keys[asked.name] = from_bytes(data, asked.name)
+        schema = completed(written, list(keys.values()))
+        facts = context(params, schema)
+        dataset, read = rows.records(schema)
 
         def answer(query: Query) -> Released:
             return from_bytes(release(query, plan, dataset, ledger, read, provenance(params)), query.name)
 
         auxiliary = recipe.ask(facts, answer)
         embedding = answer(recipe.embedding_query(facts, auxiliary))
-        released = {**auxiliary, embedding.receipt.query: embedding}
+        released = {**keys, **auxiliary, embedding.receipt.query: embedding}
         receipts = [one.receipt for one in released.values()]
         total, notes = composed(params, receipts), recipe.notes(facts, auxiliary)
-        privacy = privacy_json(params, plan, receipts, total, ledger, _NO_TABLE, {}, notes)
+        found = {name: len(one.keys) for name, one in released.items()}
+        privacy = privacy_json(params, plan, receipts, total, ledger, _NO_TABLE, {}, notes, found)
+        own = params.train
         with _torch_as_it_was():
-            generator, losses = fit(recipe, facts, auxiliary, embedding, params.train.device, params.train.threads)
+            generator, losses = fit(recipe, facts, auxiliary, embedding, own.device, own.threads, list(keys.values()))
         self.plan_, self.generator_, self.loss_curve_ = plan, generator, losses
-        self._keep(schema, released, privacy)
+        self._keep(written, released, privacy)
         return self
 
     def sample(self, n: int, where: Mapping[str, Any] | None = None, seed: int = 0) -> "DataFrame":
@@ -243,7 +266,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             (folder / _RELEASED).mkdir()
             for name, data in self._released_bytes().items():
                 (folder / _RELEASED / f"{name}.safetensors").write_bytes(data)
-            (folder / _SCHEMA).write_text(_yaml(self.schema_.to_dict()), encoding="utf-8")
+            (folder / _SCHEMA).write_text(schema_text(self._written), encoding="utf-8")
             own = {name: value for name, value in self.get_params(deep=False).items() if name not in _LEFT_OUT}
             write_json(folder / _SETTINGS, {"format": 1, "params": _plain(own)})
             write_json(folder / _PLAN, self.plan_.to_dict())
@@ -307,6 +330,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             tracking=Tracking(""),
             schedule=Schedule(""),
             sections={self.method: _plain(self.settings or {})},
+            categories=build(Categories, _plain(self.categories or {}), "categories"),
         )
 
     def _with_cap(self, params: Params) -> Params:
@@ -317,10 +341,12 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         cap = replace(params.ledger.cap, epsilon=budget.cap_epsilon, delta=budget.cap_delta)
         return replace(params, ledger=replace(params.ledger, cap=cap))
 
-    def _keep(self, schema: Schema, released: Mapping[str, Released], privacy: dict[str, Any]) -> None:
+    def _keep(self, written: Schema, released: Mapping[str, Released], privacy: dict[str, Any]) -> None:
         import numpy as np
 
-        self.schema_, self.releases_, self.privacy_ = schema, dict(released), privacy
+        own = [one for one in released.values() if one.receipt.stage == KEY_STAGE]
+        self._written, self.releases_, self.privacy_ = written, dict(released), privacy
+        schema = self.schema_ = completed(written, own)
         self.n_features_in_ = len(schema.names)
         self.feature_names_in_ = np.array(schema.names, dtype=object)
 
@@ -347,12 +373,6 @@ def _schema(given: "Schema | Mapping[str, Any] | str | Path | None") -> Schema:
     if given is None:
         raise ParamsError("schema is missing: give a Schema, a mapping, or the path of a schema file")
     return Schema.load(given)
-
-
-def _yaml(value: Mapping[str, Any]) -> str:
-    import yaml
-
-    return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
 
 
 def _plain(value: Any) -> Any:

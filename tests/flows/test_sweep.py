@@ -13,8 +13,10 @@ from flows import sweep as module
 from likeness.artifacts import context, limits, method, plan_of
 from likeness.data.layout import encoding_digest
 from likeness.params import Params, load_params
-from likeness.pricing import afford, grid_costs, known_rows, with_target
+from likeness.pricing import afford, known_rows, with_target
+from likeness.pricing import grid_costs as priced
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.budget import Cost
 from likeness.privacy.calibration import rho_for
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
@@ -25,6 +27,10 @@ from likeness.release.terms import Records
 
 ROOT = Path(__file__).parents[2]
 ONE = rho_for(1.0, 1e-5)
+
+
+def grid_costs(cells: list[Params], ledger: Ledger, dataset: Dataset | None) -> list[float]:
+    return [cost.rho for cost in priced(cells, ledger, dataset)]
 
 
 @pytest.fixture
@@ -85,7 +91,7 @@ def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pyte
     (project / "params.yaml").write_text(settings)
     monkeypatch.setattr("likeness.pricing.known_rows", lambda params, ledger: dataset)
     ledger.change_cap("uci-adult-1994", 1.0, 1e-5)
-    assert afford(params, ledger)[0] == 0  # nothing is left, and nothing is asked
+    assert afford(params, ledger)[0] == Cost(0)  # nothing is left, and nothing is asked
 
 
 def sweep(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:

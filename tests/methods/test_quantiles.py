@@ -326,7 +326,7 @@ def test_account_and_forecast_of_cost_follow_the_released_quantiles(monkeypatch:
         return from_bytes(release(query, plan, dataset, ledger, lambda: records), query.name)
 
     def to_come(settings: Params) -> float:
-        return sum(new_releases(settings, ledger, dataset).values())
+        return sum(cost.rho for cost in new_releases(settings, ledger, dataset).values())
 
     assert to_come(params) == pytest.approx(plan.rho)
     auxiliary = method.ask(context, answer)

@@ -5,7 +5,7 @@ import pytest
 from likeness.errors import BudgetError, LedgerError, PlanError
 from likeness.privacy import records
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.budget import Asker, Budget, next_month
+from likeness.privacy.budget import Asker, Budget, Cost, next_month
 from likeness.privacy.calibration import rho_for
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger, Reservation
@@ -104,7 +104,7 @@ def test_rooms_before_anything_is_on_record(ledger: Ledger) -> None:
     fallback = Budget("others", ADD, 5.0, 1e-5, 0.0, 0)
     found = ledger.rooms(fallback, Asker("ada", "p"), {"user": (1.0, 1e-5)})
     assert [(room.scope, room.name, room.epsilon) for room in found] == [("lifetime", "", 5.0), ("user", "ada", 1.0)]
-    assert found[1].fits(SMALL) and not found[1].fits(1.01 * SMALL)
+    assert found[1].fits(Cost(SMALL)) and not found[1].fits(Cost(1.01 * SMALL))
 
 
 def test_the_month_after_december() -> None:

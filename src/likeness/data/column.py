@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from likeness.bounds import MOST_CATEGORIES
 from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
 from likeness.data.dates import DATE_KINDS, date_range, number_of, text_of
 from likeness.errors import SchemaError
@@ -20,8 +21,8 @@ SPLIT_COLUMN = "__split__"
 PERSON_COLUMN = "__person__"
 # Up to here encode and decode give every integer back exactly, under either transform (float64 has 53 bits).
 LARGEST_INTEGER = 10**12
-# Noise grows with the number of categories and records do not: beyond this nothing is left of a column.
-MOST_CATEGORIES = 1000
+# What the schema says instead of categories that are not publicly known, and the category for the rest by default.
+PRIVATE, OTHER = "private", "other"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Column:
         spikes: values that are known to be frequent (no gain, a full working week), within the bounds; methods with
             bins give each a bin of its own.
         format: how the source writes a date or time, as in ``datetime.strptime``; None for ISO 8601.
+        open: the categories are not publicly known and not released yet (see
+            :meth:`likeness.data.schema.Schema.completed`); ``other`` takes every value that will not be among them.
 
     Raises:
         SchemaError: naming column and rule; all rules that are broken in its ``faults``.
@@ -58,6 +61,7 @@ class Column:
     missing_values: tuple[str, ...] = ()
     spikes: tuple[float, ...] = ()
     format: str | None = None
+    open: bool = False
 
     def __post_init__(self) -> None:
         faults = tuple((key, f"column '{self.name}' {text}") for key, text in self._faults())
@@ -81,7 +85,13 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Number of encoded coordinates: one-hot with a place for missing, or a unit and its missing indicator."""
+        """Number of encoded coordinates: one-hot with a place for missing, or a unit and its missing indicator.
+
+        Raises:
+            SchemaError: the column is open.
+        """
+        if self.open:
+            raise SchemaError(f"column '{self.name}': its categories are not released yet. Run: dvc repro categories")
         return (len(self.categories) if self.is_categorical else 1) + int(self.nullable)
 
     @property
@@ -103,7 +113,7 @@ class Column:
         if self.kind == "boolean":
             own: dict[str, Any] = {"categories": list(self.categories)}
         elif self.is_categorical:
-            own = {"categories": list(self.categories), "other": self.other}
+            own = {"categories": PRIVATE if self.open else list(self.categories), "other": self.other}
         elif self.is_date:
             lower, upper = self.bounds
             own = {"lower": self.text(lower), "upper": self.text(upper)}
@@ -159,11 +169,24 @@ class Column:
         lowest, highest = date_range(self.kind)
         return all(lowest <= value <= highest and value.is_integer() for value in values)
 
+    def _open_faults(self) -> Iterator[tuple[str, str]]:
+        if self.kind != "categorical":
+            words = "their order" if self.kind == "ordinal" else "its two words"
+            yield "categories", f"is {self.kind}, so {words} must be public: list categories. Or use kind categorical."
+        elif self.other is None or not self.other or self.other != self.other.strip():
+            yield "other", "has private categories and no other. Give a text for what is not released; it is public."
+        elif self.other in self.missing_values:
+            yield "missing_values", "has the same text in other and in missing_values. Keep it in one of them."
+
     def _category_faults(self) -> Iterator[tuple[str, str]]:
+        if self.open:
+            yield from self._open_faults()
+            return
         if not self.categories:
             yield (
                 "categories",
-                "has no categories. They must be public: list them from the codebook, not from the rows.",
+                "has no categories. They must be public: list them from the codebook, not from the rows; or write "
+                "private, and they are released with a part of the budget.",
             )
             return
         if len(self.categories) > MOST_CATEGORIES:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from likeness.data.booleans import DEFAULT_WORDS
-from likeness.data.column import CATEGORY_KINDS, KINDS, Column
+from likeness.data.column import CATEGORY_KINDS, KINDS, OTHER, PRIVATE, Column
 from likeness.data.dates import DATE_KINDS, number_of
 from likeness.errors import SchemaError
 
@@ -77,11 +77,13 @@ class _Reading:
     def column(self, kind: str) -> Column:
         dates = kind in DATE_KINDS
         number: Callable[..., float | None] = self._date if dates else self._number
+        private = self.spec.get("categories") == PRIVATE
         values: dict[str, Any] = {
             "lower": self._one("lower", lambda value: number(kind, "lower", value)),
             "upper": self._one("upper", lambda value: number(kind, "upper", value)),
-            "categories": self._texts("categories", truth=kind == "boolean"),
-            "other": None if self.spec.get("other") is None else str(self.spec["other"]),
+            "categories": () if private else self._texts("categories", truth=kind == "boolean"),
+            "other": (OTHER if private else None) if self.spec.get("other") is None else str(self.spec["other"]),
+            "open": private,
             "nullable": self._nullable(),
             "transform": str(self.spec.get("transform", "none")),
             "missing_values": self._texts("missing_values"),
@@ -157,7 +159,8 @@ class _Reading:
         if not isinstance(values, list | tuple) or any(
             isinstance(v, bool) or not isinstance(v, str | int) for v in values
         ):
-            self.fault(key, f"{key} must be a list of texts or whole numbers. Put other values in quotes.")
+            words = f", or the word {PRIVATE}" if key == "categories" else ""
+            self.fault(key, f"{key} must be a list of texts or whole numbers{words}. Put other values in quotes.")
             return ()
         return tuple(str(value) for value in values)
 

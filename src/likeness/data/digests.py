@@ -60,10 +60,20 @@ def row_hashes(df: pd.DataFrame, schema: Schema, seed: int) -> NDArray[np.uint64
     return np.frombuffer(b"".join(hashes), dtype="<u8")
 
 
+def _text_words(values: "pd.Series[Any]") -> NDArray[np.float64]:
+    """Texts as numbers: 52 bits of their SHA-256, exact in float64; 0 where missing."""
+    codes, texts = pd.factorize(values)
+    hashes = [hashlib.sha256(str(text).encode()).digest()[:8] for text in texts]
+    words = (np.frombuffer(b"".join(hashes), dtype="<u8") >> np.uint64(12)).astype(np.float64)
+    return np.append(words, 0.0)[codes]  # a missing cell has code -1: the last place
+
+
 def _words(column: Column, values: "pd.Series[Any]") -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """A column as numbers (0 where missing) and its missing mask."""
     missing = values.isna().to_numpy(dtype=bool)
-    if column.is_categorical:
+    if column.open:
+        words = _text_words(values)
+    elif column.is_categorical:
         words = values.cat.codes.to_numpy().astype(np.float64)
     elif column.is_date:
         words = numbers_of_dates(values, column)

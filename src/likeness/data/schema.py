@@ -6,8 +6,9 @@ Needs yaml only: no table library.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,29 @@ class Schema:
         if not self.feature_columns:
             raise SchemaError("columns lists no feature. Give at least one column beside the label.")
 
+    def completed(self, found: Mapping[str, Sequence[str]]) -> "Schema":
+        """The schema in which every open column has the categories that were found for it, and then its ``other``.
+
+        Raises:
+            SchemaError: they are not those of the open columns.
+        """
+        if set(found) != {column.name for column in self.open_columns}:
+            raise SchemaError("the columns with private categories are others than those that were released")
+        columns = tuple(
+            replace(column, open=False, categories=(*found[column.name], str(column.other))) if column.open else column
+            for column in self.columns
+        )
+        return replace(self, columns=columns)
+
+    def foreseen(self, most: int) -> "Schema":
+        """The same with ``most`` stand-ins in every open column: what is at most released."""
+        found = {}
+        for column in self.open_columns:
+            taken = {column.other, *column.missing_values}
+            names = (name for name in (f"category {place}" for place in count(1)) if name not in taken)
+            found[column.name] = list(islice(names, most))
+        return self.completed(found)
+
     def _check_label(self) -> None:
         if self.label is None:
             raise SchemaError(f"task {self.task} has no label. Give label: the name of one column.")
@@ -83,6 +107,8 @@ class Schema:
         if column.is_categorical is not (self.task == "classification"):
             wanted = "categorical or ordinal" if self.task == "classification" else "numeric or integer"
             raise SchemaError(f"label '{self.label}' is {column.kind}, but task {self.task} needs a {wanted} column.")
+        if column.open:
+            raise SchemaError(f"label '{self.label}' has private categories. Classes must be public: list them.")
         if column.is_categorical and len(column.categories) < 2:
             raise SchemaError(f"label '{self.label}' has one category. A class label needs at least two.")
         if column.nullable:
@@ -150,6 +176,11 @@ class Schema:
         return tuple(column.name for column in self.columns)
 
     @property
+    def open_columns(self) -> tuple[Column, ...]:
+        """Columns whose categories are not publicly known, and not released yet."""
+        return tuple(column for column in self.columns if column.open)
+
+    @property
     def feature_columns(self) -> tuple[Column, ...]:
         """All columns but a classification label; a regression label is an ordinary numeric feature."""
         skip = self.label if self.task == "classification" else None
@@ -183,6 +214,11 @@ def read_mapping(path: str | Path) -> Any:
         raise SchemaError(f"{path}: is not UTF-8 text.") from None
     except yaml.YAMLError as error:
         raise SchemaError(f"{path}: is not valid YAML: {error}") from None
+
+
+def schema_text(schema: Schema) -> str:
+    """A schema as YAML; :meth:`Schema.load` reads it back."""
+    return yaml.safe_dump(schema.to_dict(), sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
 
 
 def _text(mapping: Mapping[str, Any], key: str) -> str:

@@ -20,6 +20,7 @@ from likeness.data.booleans import spelled
 from likeness.data.column import Column
 from likeness.data.date_values import numbers_of_texts, typed_dates
 from likeness.data.image_files import read_images
+from likeness.data.open_columns import LONGEST
 from likeness.data.people import people_of
 from likeness.data.schema import Schema
 from likeness.errors import DataError
@@ -344,7 +345,7 @@ def _typed(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[An
     plain = isinstance(values.dtype, np.dtype) and not column.missing_values
     if plain and column.kind == "integer" and not column.nullable and values.dtype.kind in "iu":
         return values.astype("float64").clip(*column.bounds).astype("int64")
-    if column.is_categorical and isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
+    if column.is_categorical and not column.open and isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
         return _typed_by_kind(values, column, file)
     if plain and column.kind in ("integer", "numeric") and (values.dtype == np.float64 or values.dtype.kind in "iu"):
         # Numbers need no detour over text, which gives the same value and takes ten times as long. (+ 0.0: text knows
@@ -356,6 +357,8 @@ def _typed(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[An
     texts = texts_of(values)
     missing = texts.isna() | texts.isin(["", *column.missing_values])
     _check_missing(missing, column, file)
+    if column.open:
+        return texts.mask(texts.str.len() > LONGEST, str(column.other)).mask(missing).astype("str")
     if column.is_categorical:
         return _typed_categories(texts, missing, column, file)
     if column.is_date:

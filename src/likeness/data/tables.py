@@ -188,6 +188,16 @@ def iter_private(
         yield _typed_as_written(rows if wanted is None else rows.select(wanted))
 
 
+def text_columns(path: Path) -> list[str]:
+    """Names of the columns that hold plain text, without opening a row.
+
+    Raises:
+        ArtifactError: the file is missing or damaged.
+    """
+    fields = _opened(path).schema_arrow
+    return [own.name for own in fields if pa.types.is_string(own.type) or pa.types.is_large_string(own.type)]
+
+
 def num_groups(path: Path) -> int:
     """Row groups of a private table, without opening a row.
 

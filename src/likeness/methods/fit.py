@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -21,8 +21,12 @@ def fit(
     embedding: Released,
     device: str = "auto",
     threads: int = 1,
+    beside: Sequence[Released] = (),
 ) -> tuple[SavedGenerator, list[tuple[int, float]]]:
     """Build and train; deterministic on one machine for the same seed, release and number of threads and processes.
+
+    Args:
+        beside: other releases that the schema was completed with; the generator names them too.
 
     Under ``torchrun``, every process makes its share of each batch (:mod:`likeness.generators.parallel`).
 
@@ -38,7 +42,7 @@ def fit(
         objective = method.build_objective(context, auxiliary, embedding, chosen)
         progress = _Progress(method.name) if is_first() else _silent
         losses = train(network, objective, method.training, chosen, progress)
-    keys = sorted(released.receipt.key for released in [*auxiliary.values(), embedding])
+    keys = sorted(released.receipt.key for released in [*beside, *auxiliary.values(), embedding])
     provenance = {"method": method.name, "releases": keys, "private": embedding.receipt.private}
     return SavedGenerator(network, tuple(weights.tolist()), provenance), losses
 

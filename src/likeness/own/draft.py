@@ -38,8 +38,8 @@ _QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "categorical": (
         (
             "categories",
-            "every possible value, as a list, from the codebook; names, ids, free text: kind drop; "
-            "days like 31.12.1999: kind date with lower, upper and format",
+            "every possible value, as a list, from the codebook; private if not publicly known; names, ids, free "
+            "text: kind drop; days like 31.12.1999: kind date with lower, upper and format",
         ),
         _NULLABLE,
     ),

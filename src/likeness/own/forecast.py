@@ -4,11 +4,11 @@ The number of records is what a person says it is, publicly or about; it is neve
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from likeness.artifacts import context, method, plan_of
+from likeness.artifacts import context, method, open_schema, plan_of
 from likeness.bounds import rows_per_unit
 from likeness.features import CellMap, ColumnMarginals, PairMarginals
 from likeness.methods.base import Context, Method
@@ -16,6 +16,9 @@ from likeness.methods.embedding import EmbeddingMethod
 from likeness.methods.marginals import BYTES_A_COORDINATE, Marginals
 from likeness.params import Params
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.plan import Plan
+from likeness.release.door import noise_scale
+from likeness.release.keys import key_queries
 from likeness.release.query import Query
 from likeness.release.terms import EachRecord
 
@@ -61,13 +64,34 @@ class QueryForecast:
 
 
 @dataclass(frozen=True)
+class CategoriesForecast:
+    """A column whose categories are private.
+
+    Attributes:
+        threshold: a category is released if its noisy number of records is at least this; half of those with as many
+            are. sigma: of the noise, in records. nearly_always: released with 97.7 % from so many records on.
+        delta: at most so likely is it that a value of one person alone is released.
+        most: categories at most.
+    """
+
+    column: str
+    threshold: float
+    sigma: float
+    nearly_always: int
+    delta: float
+    most: int
+
+
+@dataclass(frozen=True)
 class Forecast:
     """A run, before it is run.
 
     Attributes:
         rows_of_a_person: the most that are used; every sigma is as many times that of one row.
         rows: number of training records as given; None where nobody said.
-        queries: all of them. records: the fewest for which the rule holds everywhere.
+        categories: columns whose categories are private; width and queries are as if as many were released as ``most``
+            and the number of records allow.
+        queries: all others. records: the fewest for which the rule holds everywhere.
         memory_bytes, training_seconds, evaluation_seconds: rough, within a factor of three; None where not known.
     """
 
@@ -83,6 +107,7 @@ class Forecast:
     memory_bytes: float
     training_seconds: float | None
     evaluation_seconds: float | None
+    categories: tuple[CategoriesForecast, ...] = ()
 
 
 def forecast(params: Params, rows: int | None = None) -> Forecast:
@@ -94,8 +119,10 @@ def forecast(params: Params, rows: int | None = None) -> Forecast:
     Raises:
         LikenessError: the settings do not go together.
     """
-    plan, facts, recipe = plan_of(params), context(params), method(params)
+    plan, recipe = plan_of(params), method(params)
     rows = rows if rows is not None else params.privacy.num_records
+    categories = tuple(_categories(params, plan))
+    facts = context(params, open_schema(params).foreseen(_most_kept(params, categories, rows)))
     adjacency = Adjacency(params.privacy.adjacency)
     queries = []
     for query in recipe.foreseen_queries(facts):
@@ -126,7 +153,22 @@ def forecast(params: Params, rows: int | None = None) -> Forecast:
         evaluation_seconds=None
         if scored is None or facts.schema.task == "none"
         else scored * facts.layout.width * _EVALUATION_SECONDS,
+        categories=categories,
     )
+
+
+def _most_kept(params: Params, categories: Sequence[CategoriesForecast], rows: int | None) -> int:
+    """How many categories of a column are released at most: each needs as many records as the threshold says."""
+    room = [int(rows / own.threshold) for own in categories if rows is not None and own.threshold > 0]
+    return max(1, min([params.categories.most, *room]))
+
+
+def _categories(params: Params, plan: Plan) -> Iterator[CategoriesForecast]:
+    for query in key_queries(open_schema(params), plan, params.categories.most):
+        scale, step = noise_scale(query, plan), 2.0**query.lattice_bits
+        threshold, sigma = query.threshold(scale, plan.unit) / step, scale / step
+        often = math.ceil(threshold + 2 * sigma)
+        yield CategoriesForecast(query.column, threshold, sigma, often, query.delta_keys, query.most)
 
 
 def _fewest(noise: float, average: float) -> int:

@@ -59,6 +59,12 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
             f"  up to {most:,} rows of a person: noise is {most:,} times as wide as with one row a person, and so many "
             "times the records are needed"
         )
+    for own in forecast.categories:
+        lines.append(
+            f"  categories of '{own.column}': private; a value is kept from about {math.ceil(own.threshold):,} records "
+            f"on (noise sigma {own.sigma:.4g}), nearly always from {own.nearly_always:,}; at most {own.most:,} are; "
+            f"all others become its other. Of delta it takes {own.delta:.3g}"
+        )
     for query in forecast.queries:
         lines.append(
             f"  {query.query}: {query.coordinates:,} coordinates, sensitivity {query.sensitivity:.4g}, noise sigma "

@@ -5,15 +5,18 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from likeness.bounds import rows_per_unit
 from likeness.errors import ReleaseError
 from likeness.privacy.calibration import epsilon_gaussian as epsilon_gaussian_of_rho
 from likeness.privacy.calibration import epsilon_renyi
 from likeness.privacy.fineness import ALLOWANCE, check_fine
-from likeness.privacy.receipt import MECHANISM, Receipt
+from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
+from likeness.privacy.thresholds import delta_left, log_delta_keys
 
 # Rényi orders of the published curve; the conversion itself optimizes over all orders.
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0, 256.0, 512.0)
 
+_SLACK = 1e-9  # relative, between two machines' tails of a Gaussian; the cost itself has as much above it
 _AGREE = 1e-5  # relative; autodp solves for the exact Gaussian to about 1e-8
 
 
@@ -28,6 +31,7 @@ class Account:
         epsilon_gaussian: by autodp's composition of exact Gaussians, if the noise were continuous (Balle and Wang
             2018). What is stated is this and the lattice's allowance, or the Rényi value if that is smaller.
         orders, curve: the Rényi curve in total, and by stage in ``stages``.
+        delta_keys: what thresholds take of ``delta``; every ε is that of ρ at what they leave.
     """
 
     delta: float
@@ -38,29 +42,33 @@ class Account:
     orders: tuple[float, ...]
     curve: tuple[float, ...]
     stages: dict[str, tuple[float, ...]]
+    delta_keys: float = 0.0
 
 
 def compose(receipts: Sequence[Receipt], delta: float) -> Account:
     """Compose releases with autodp.
 
     Raises:
-        ReleaseError: there is no receipt, or one of a mechanism that is not known here: nothing is free by default; or
-            autodp and our own conversion do not agree.
+        ReleaseError: there is no receipt, or one of a mechanism that is not known here: nothing is free by default;
+            autodp and our own conversion do not agree; or thresholds cost more of δ than they say, or all of it.
         PlanError: a release whose noise is too coarse on its lattice.
     """
     if not receipts:
         raise ReleaseError("no receipts to compose: nothing was released, or data/released is incomplete")
     for receipt in receipts:
-        if receipt.private and receipt.mechanism != MECHANISM:
-            raise ReleaseError(f"{receipt.query}: mechanism '{receipt.mechanism}' is not known to the accountant")
         if receipt.private:
+            _check_known(receipt)
             check_fine(receipt.query, receipt.dimension, receipt.noise_scale)
+    delta_keys = math.fsum(receipt.delta_keys for receipt in receipts)
     stages = sorted({receipt.stage for receipt in receipts})
     if not all(receipt.private for receipt in receipts):
         infinite = tuple(math.inf for _ in ORDERS)
         return Account(
-            delta, math.inf, math.inf, math.inf, math.inf, ORDERS, infinite, {stage: infinite for stage in stages}
+            delta, math.inf, math.inf, math.inf, math.inf, ORDERS, infinite, dict.fromkeys(stages, infinite), delta_keys
         )
+    left = delta_left(delta, [delta_keys])
+    if not left > 0:
+        raise ReleaseError(f"the thresholds of these releases cost delta {delta_keys:g}, all of delta {delta:g}")
 
     from autodp.mechanism_zoo import ExactGaussianMechanism, GaussianMechanism
     from autodp.transformer_zoo import ComposeGaussian, Composition
@@ -71,8 +79,8 @@ def compose(receipts: Sequence[Receipt], delta: float) -> Account:
         warnings.simplefilter("ignore", RuntimeWarning)  # a harmless 0/0 inside autodp's search over orders
         composed = Composition()([GaussianMechanism(sigma=m) for m in multipliers], counts)
         exact = ComposeGaussian()([ExactGaussianMechanism(sigma=m) for m in multipliers], counts)
-        epsilon_rdp, epsilon_gaussian = float(composed.get_approxDP(delta)), float(exact.get_approxDP(delta))
-        lattice = float(exact.get_approxDP(delta * math.exp(-ALLOWANCE))) + ALLOWANCE
+        epsilon_rdp, epsilon_gaussian = float(composed.get_approxDP(left)), float(exact.get_approxDP(left))
+        lattice = float(exact.get_approxDP(left * math.exp(-ALLOWANCE))) + ALLOWANCE
         curve = tuple(float(composed.get_RDP(order)) for order in ORDERS)
         by_stage = {}
         for stage in stages:
@@ -80,11 +88,25 @@ def compose(receipts: Sequence[Receipt], delta: float) -> Account:
             part = Composition()(own, [1] * len(own))
             by_stage[stage] = tuple(float(part.get_RDP(order)) for order in ORDERS)
     rho = math.fsum(receipt.rho for receipt in receipts)
-    twins = [(epsilon_renyi(rho, delta), epsilon_rdp), (epsilon_gaussian_of_rho(rho, delta), lattice)]
+    twins = [(epsilon_renyi(rho, left), epsilon_rdp), (epsilon_gaussian_of_rho(rho, left), lattice)]
     for ours, theirs in twins:
         if math.isfinite(ours) and not math.isclose(ours, theirs, rel_tol=_AGREE):
             raise ReleaseError(
                 f"two accountants do not agree: epsilon {ours:.9g} by our conversion of rho {rho:.9g}, {theirs:.9g} by "
-                f"autodp, at delta {delta:g}. Do not publish; report it with versions of autodp and scipy."
+                f"autodp, at delta {left:g}. Do not publish; report it with versions of autodp and scipy."
             )
-    return Account(delta, rho, min(ours for ours, _ in twins), epsilon_rdp, epsilon_gaussian, ORDERS, curve, by_stage)
+    epsilon = min(ours for ours, _ in twins)
+    return Account(delta, rho, epsilon, epsilon_rdp, epsilon_gaussian, ORDERS, curve, by_stage, delta_keys)
+
+
+def _check_known(receipt: Receipt) -> None:
+    """Refuse a mechanism without an account, and a threshold that lets more through than it says."""
+    expected = MECHANISM if receipt.threshold is None else THRESHOLDED
+    if receipt.mechanism != expected:
+        raise ReleaseError(f"{receipt.query}: mechanism '{receipt.mechanism}' is not known to the accountant")
+    if receipt.threshold is None:
+        return
+    rows, told = rows_per_unit(receipt.unit), receipt.delta_keys
+    cost = log_delta_keys(receipt.threshold, receipt.noise_scale, rows, receipt.lattice_bits)
+    if not (told > 0 and cost <= math.log(told) + _SLACK):
+        raise ReleaseError(f"{receipt.query}: the threshold costs more of delta than the receipt says")

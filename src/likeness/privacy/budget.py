@@ -5,13 +5,13 @@ asks, and for which project, is what the asker says, and a month is what the mac
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from likeness.errors import BudgetError
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.calibration import epsilon_of_rho, rho_for
+from likeness.privacy.calibration import epsilon_left, rho_left
 from likeness.privacy.fineness import ALLOWANCE, COARSEST, coarseness
 from likeness.privacy.records import Record
 from likeness.rng import secret_bytes
@@ -23,8 +23,30 @@ RELATIVE_TOLERANCE = 1e-9  # of ρ, for a plan that asks for exactly what is lef
 
 
 @dataclass(frozen=True)
+class Cost:
+    """What a release costs, or several: both add up.
+
+    Attributes:
+        rho: of its noise. delta_keys: of its threshold, if it has one (:mod:`likeness.privacy.thresholds`).
+    """
+
+    rho: float
+    delta_keys: float = 0.0
+
+    @classmethod
+    def total(cls, costs: Iterable["Cost"]) -> "Cost":
+        """The cost of all."""
+        costs = list(costs)
+        return cls(math.fsum(cost.rho for cost in costs), math.fsum(cost.delta_keys for cost in costs))
+
+
+@dataclass(frozen=True)
 class Budget:
-    """State of one identity. ``spent_rho`` includes reservations that were never committed.
+    """State of one identity. What was spent includes reservations that were never committed.
+
+    ``cap_keys`` is the part of the cap's δ that is kept for thresholds, recorded with the cap: ρ is capped at what it
+    leaves, and thresholds by it. Both limits are fixed beforehand, as the theorem of
+    :mod:`likeness.privacy.thresholds` asks. ``spent_delta`` is what thresholds took of it.
 
     ``person`` is the column whose values name the people, where they may have several rows; None: a row is a person.
     """
@@ -36,16 +58,23 @@ class Budget:
     spent_rho: float
     uncommitted: int
     person: str | None = None
+    cap_keys: float = 0.0
+    spent_delta: float = 0.0
 
     @property
     def spent_epsilon(self) -> float:
-        """ε spent at the cap's δ."""
-        return epsilon_of_rho(self.spent_rho, self.cap_delta)
+        """ε spent at the cap's δ, the thresholds' part included."""
+        return epsilon_left(self.spent_rho, self.cap_delta, self.cap_keys)
 
     @property
     def remaining_rho(self) -> float:
         """ρ that may still be spent."""
-        return max(0.0, rho_for(self.cap_epsilon, self.cap_delta) - self.spent_rho)
+        return max(0.0, rho_left(self.cap_epsilon, self.cap_delta, self.cap_keys) - self.spent_rho)
+
+    @property
+    def remaining_keys(self) -> float:
+        """δ that thresholds may still cost."""
+        return max(0.0, self.cap_keys - self.spent_delta)
 
 
 @dataclass(frozen=True)
@@ -67,7 +96,9 @@ class Room:
 
     Attributes:
         scope: ``"lifetime"`` or one of :data:`SCOPES`. name: which project, user or month.
-        spent_rho: counted against it so far.
+        spent_rho: counted against it so far. spent_delta: what thresholds took of ``delta``.
+        keys: the part of ``delta`` that thresholds may take, fixed with the cap. None: they take what they need, and ε
+            is that of ρ at what they left; only for caps that are policy.
     """
 
     identity: str
@@ -76,11 +107,22 @@ class Room:
     epsilon: float
     delta: float
     spent_rho: float
+    spent_delta: float = 0.0
+    keys: float | None = None
 
     @property
     def cap_rho(self) -> float:
-        """ρ of the cap."""
-        return rho_for(self.epsilon, self.delta)
+        """ρ of the cap, at what thresholds leave of its δ."""
+        return rho_left(self.epsilon, self.delta, self._taken)
+
+    @property
+    def spent_epsilon(self) -> float:
+        """ε spent at ``delta``, the thresholds' part included."""
+        return epsilon_left(self.spent_rho, self.delta, self._taken)
+
+    @property
+    def _taken(self) -> float:
+        return self.spent_delta if self.keys is None else self.keys
 
     @property
     def remaining_rho(self) -> float:
@@ -99,20 +141,48 @@ class Room:
             return f"Budget remains again from {next_month(self.name)}-01 (UTC)"
         return "Waiting brings no budget back"
 
-    def fits(self, rho: float) -> bool:
-        """Whether a cost may be added."""
-        return self.spent_rho + rho <= self.cap_rho * (1 + RELATIVE_TOLERANCE)
+    def after(self, cost: Cost) -> "Room":
+        """The same once a cost was added."""
+        both = Cost.total([Cost(self.spent_rho, self.spent_delta), cost])
+        return replace(self, spent_rho=both.rho, spent_delta=both.delta_keys)
 
-    def refusal(self, rho: float) -> str:
+    def fits(self, cost: Cost) -> bool:
+        """Whether a cost may be added: ρ at the δ that thresholds leave, and what thresholds take of δ."""
+        after = self.after(cost)
+        return after.spent_rho <= after.cap_rho * (1 + RELATIVE_TOLERANCE) and after.keys_fit
+
+    @property
+    def keys_fit(self) -> bool:
+        """Whether thresholds have not taken more of δ than they may."""
+        if self.keys is None:
+            return self.spent_delta < self.delta
+        return self.spent_delta <= self.keys * (1 + RELATIVE_TOLERANCE)
+
+    def refusal(self, cost: Cost) -> str:
         """Why a cost may not be added, and what to do."""
-        spent, total = (epsilon_of_rho(value, self.delta) for value in (self.spent_rho, self.spent_rho + rho))
+        after = self.after(cost)
         scope = "" if self.scope == "lifetime" else f" --scope {self.scope}"
+        if not after.keys_fit:
+            return self._refused_keys(after, scope)
+        keys = f", {after._taken:.4g} of it for thresholds" if after._taken else ""
         return (
-            f"over budget for '{self.identity}': spent epsilon {spent:.4g} (rho {self.spent_rho:.4g}), "
-            f"asked rho {rho:.4g}, together epsilon {total:.4g}; {self.label} cap epsilon {self.epsilon:g} "
-            f"(rho {self.cap_rho:.4g}) at delta {self.delta:g}. No private row was read for this release. "
+            f"over budget for '{self.identity}': spent epsilon {self.spent_epsilon:.4g} (rho {self.spent_rho:.4g}), "
+            f"asked rho {cost.rho:.4g}, together epsilon {after.spent_epsilon:.4g}; {self.label} cap epsilon "
+            f"{self.epsilon:g} (rho {after.cap_rho:.4g}) at delta {self.delta:g}{keys}. No private row was read for "
+            "this release. "
             f"{self.again}. Lower privacy.epsilon, or let the person who answers for the data "
             f"raise the cap: likeness ledger cap{scope}"
+        )
+
+    def _refused_keys(self, after: "Room", scope: str) -> str:
+        kept, remedy = f"has delta {self.delta:g}", scope
+        if self.keys is not None:
+            kept, remedy = f"keeps {self.keys:.4g} of its delta {self.delta:g}", " --delta-keys"
+        return (
+            f"over budget for '{self.identity}': thresholds of private categories would have taken "
+            f"{after.spent_delta:.4g} of delta, {self.spent_delta:.4g} of it before; the {self.label} cap {kept} for "
+            f"them. No private row was read for this release. {self.again}. Lower categories.delta_share, or let the "
+            f"person who answers for the data change the cap: likeness ledger cap{remedy}"
         )
 
 
@@ -129,6 +199,8 @@ def budget_of(records: Sequence[Record], identity: str) -> Budget | None:
         cap_epsilon=float(caps[-1]["epsilon"]),
         cap_delta=float(caps[-1]["delta"]),
         spent_rho=sum(float(body["rho"]) for body in reserved),
+        cap_keys=float(caps[-1].get("delta_keys", 0.0)),
+        spent_delta=_spent_delta(reserved),
         uncommitted=sum(body["key"] not in committed for body in reserved),
         person=caps[-1].get("person"),
     )
@@ -157,26 +229,28 @@ def rooms(
     """
     own = _reserved(records, budget.identity)
     limits = {(scope, ""): cap for scope, cap in (wished or {}).items()} | limits_of(records, budget.identity)
-    found = [Room(budget.identity, "lifetime", "", budget.cap_epsilon, budget.cap_delta, budget.spent_rho)]
+    cap = budget.cap_epsilon, budget.cap_delta
+    found = [Room(budget.identity, "lifetime", "", *cap, budget.spent_rho, budget.spent_delta, budget.cap_keys)]
     names = {"project": asker.project, "user": asker.user, "month": now[:7]}
     for scope in SCOPES:
         limit = limits.get((scope, names[scope]), limits.get((scope, "")))
         if limit is not None:
             counted = [r for r in own if _name_of(r, scope) == names[scope]]
             spent = math.fsum(float(r.body["rho"]) for r in counted)
-            found.append(Room(budget.identity, scope, names[scope] or "without a name", *limit, spent))
+            taken = _spent_delta([r.body for r in counted])
+            found.append(Room(budget.identity, scope, names[scope] or "without a name", *limit, spent, taken))
     return found
 
 
-def check_rooms(found: Sequence[Room], rho: float) -> None:
+def check_rooms(found: Sequence[Room], cost: Cost) -> None:
     """Refuse a cost that any cap has no room for.
 
     Raises:
         BudgetError: the first cap that is too small.
     """
     for room in found:
-        if not room.fits(rho):
-            raise BudgetError(room.refusal(rho))
+        if not room.fits(cost):
+            raise BudgetError(room.refusal(cost))
 
 
 def check_lattices(records: Sequence[Record], identity: str, asked: Sequence[float]) -> None:
@@ -204,11 +278,16 @@ def coarseness_of(entry: Mapping[str, Any]) -> float:
 
 
 def cap_body(
-    identity: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None = None
+    identity: str,
+    adjacency: Adjacency,
+    epsilon: float,
+    delta: float,
+    person: str | None = None,
+    keys: float = 0.0,
 ) -> dict[str, Any]:
-    """Content of a lifetime cap's record. ``person``: see :class:`Budget`."""
+    """Content of a lifetime cap's record. ``person``, ``keys``: see :class:`Budget`."""
     body = {"identity": identity, "adjacency": str(adjacency), "epsilon": epsilon, "delta": delta, "nonce": _nonce()}
-    return body if person is None else {**body, "person": person}
+    return {**body, **({} if person is None else {"person": person}), **({"delta_keys": keys} if keys else {})}
 
 
 def check_person(identity: str, on_record: str | None, asked: str | None) -> None:
@@ -250,6 +329,11 @@ def _nonce() -> str:
 
 def _reserved(records: Sequence[Record], identity: str) -> list[Record]:
     return [r for r in records if r.kind == "reserve" and r.body["identity"] == identity]
+
+
+def _spent_delta(entries: Sequence[Mapping[str, Any]]) -> float:
+    """What thresholds took of δ; entries without one, as all of earlier versions, took nothing."""
+    return math.fsum(float(entry.get("delta_keys", 0.0)) for entry in entries)
 
 
 def _name_of(record: Record, scope: str) -> str:

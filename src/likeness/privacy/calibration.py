@@ -15,6 +15,7 @@ import math
 
 from likeness.errors import PlanError
 from likeness.privacy.fineness import ALLOWANCE
+from likeness.privacy.thresholds import delta_left
 
 # Relative slack taken off every calibrated value, so that rounding in the solver cannot cross the target.
 _SAFETY = 1e-9
@@ -26,6 +27,18 @@ MOST_GAUSSIAN, _LEAST_DELTA = 100.0, 1e-30
 def epsilon_of_rho(rho: float, delta: float) -> float:
     """Smallest ε that releases of a total ρ are shown to have at ``delta``: the better of the two conversions."""
     return min(epsilon_renyi(rho, delta), epsilon_gaussian(rho, delta))
+
+
+def epsilon_left(rho: float, delta: float, delta_keys: float) -> float:
+    """The same where thresholds have their part of δ (:mod:`likeness.privacy.thresholds`); inf if all of it."""
+    left = delta_left(delta, [delta_keys])
+    return epsilon_of_rho(rho, left) if left > 0 else math.inf
+
+
+def rho_left(epsilon: float, delta: float, delta_keys: float) -> float:
+    """Largest ρ whose :func:`epsilon_left` is at most ``epsilon``; 0 if thresholds have all of δ."""
+    left = delta_left(delta, [delta_keys])
+    return rho_for(epsilon, left) if left > 0 else 0.0
 
 
 def epsilon_renyi(rho: float, delta: float) -> float:

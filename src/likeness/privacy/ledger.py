@@ -2,11 +2,11 @@
 
 A release is *reserved* before a private row is read, and counts as spent from then on; it is *committed* with the
 digest of the released file. Costs are ρ of zero-concentrated differential privacy, which add up over releases,
-methods, versions of the data, clones and branches. Storage is :mod:`likeness.privacy.chain`.
+methods, versions of the data, clones and branches; so does what thresholds cost of δ. Storage is
+:mod:`likeness.privacy.chain`.
 """
 
 import contextlib
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +17,7 @@ from likeness.privacy.budget import (
     SCOPES,
     Asker,
     Budget,
+    Cost,
     Room,
     budget_of,
     cap_body,
@@ -84,12 +85,19 @@ class Ledger:
         Chain.reanchor(home, head)
 
     def declare_identity(
-        self, identity: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None = None
+        self,
+        identity: str,
+        adjacency: Adjacency,
+        epsilon: float,
+        delta: float,
+        person: str | None = None,
+        keys: float = 0.0,
     ) -> None:
         """Record the lifetime cap of an identity the first time it is seen; later the ledger's cap rules.
 
         Args:
             person: the column whose values name the people, where they may have several rows; None: a row is a person.
+            keys: the part of ``delta`` that is kept for thresholds; where the identity is on record, the record's.
 
         Raises:
             PlanError: the cap is no (ε, δ).
@@ -99,7 +107,7 @@ class Ledger:
         with self._chain.appending() as records:
             budget = budget_of(records, identity)
             if budget is None:
-                append(records, "cap", cap_body(identity, adjacency, epsilon, delta, person))
+                append(records, "cap", cap_body(identity, adjacency, epsilon, delta, person, keys))
                 return
             if budget.adjacency is not adjacency:
                 raise BudgetError(
@@ -114,17 +122,24 @@ class Ledger:
                     "it, or change it on record with: likeness ledger cap"
                 )
 
-    def change_cap(self, identity: str, epsilon: float, delta: float) -> None:
+    def change_cap(self, identity: str, epsilon: float, delta: float, keys: float | None = None) -> None:
         """Record a new lifetime cap, a decision of a person that stays visible for ever.
+
+        Args:
+            keys: the part of ``delta`` that is kept for thresholds; None: as before.
 
         Raises:
             PlanError: the cap is no (ε, δ).
-            LedgerError: the identity is not on record.
+            LedgerError: the identity is not on record, or thresholds would have all of δ.
         """
         rho_for(epsilon, delta)
         with self._chain.appending() as records:
             known = _known(records, identity)
-            append(records, "cap", cap_body(identity, known.adjacency, epsilon, delta, known.person))
+            keys = known.cap_keys if keys is None else keys
+            if not 0 <= keys < delta:
+                rule = f"0 or more and below delta, {delta:g}"
+                raise LedgerError(f"the part of delta for private categories must be {rule}; got {keys:g}")
+            append(records, "cap", cap_body(identity, known.adjacency, epsilon, delta, known.person, keys))
 
     def declare_limits(self, identity: str, limits: Mapping[str, tuple[float, float]]) -> None:
         """Record caps by project, user or month the first time that they are asked for; later the ledger's rule.
@@ -208,7 +223,7 @@ class Ledger:
             for record in records:
                 if record.kind == "reserve" and record.body["key"] == request.key:
                     return record
-            if not request.rho > 0:
+            if not (request.rho > 0 and request.delta_keys >= 0):
                 raise LedgerError("a reservation must cost more than 0")
             check_owner(records, request)
             budget = budget_of(records, request.identity)
@@ -219,7 +234,7 @@ class Ledger:
             open_ = open_queries(records, request)
             asked = [coarseness_of(request.details), *(COARSEST for _ in open_)]
             check_lattices(records, request.identity, asked)
-            check_rooms(rooms(records, budget, asker, moment(records)), request.rho + math.fsum(open_))
+            check_rooms(rooms(records, budget, asker, moment(records)), Cost.total([request.cost, *open_]))
             body = {
                 **request.details,
                 "key": request.key,
@@ -230,6 +245,7 @@ class Ledger:
                 "digest": request.digest,
                 "slot": request.slot,
                 "encoding": request.encoding,
+                **({"delta_keys": request.delta_keys} if request.delta_keys else {}),
             }
             return append(records, "reserve", body)
 

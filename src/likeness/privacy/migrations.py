@@ -89,6 +89,13 @@ def _order_and_versions(connection: Connection) -> None:
     _append_only(connection, VERSIONS.name)
 
 
+def _delta(connection: Connection) -> None:
+    """Version 3: an entry may cost δ as well (``delta_keys``), which programs before it would not count.
+
+    Nothing is done to the tables: the number makes such a program refuse the ledger.
+    """
+
+
 def _append_only(connection: Connection, table: str) -> None:
     if is_postgres(connection):
         connection.exec_driver_sql(
@@ -104,5 +111,5 @@ def _append_only(connection: Connection, table: str) -> None:
         )
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_records, _order_and_versions)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_records, _order_and_versions, _delta)
 """The n-th leads to version n."""

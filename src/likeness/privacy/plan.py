@@ -1,8 +1,8 @@
 """The plan: which query may spend which part of ρ. It knows no data."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
@@ -10,7 +10,8 @@ from likeness.bounds import Unit
 from likeness.canonical import sha256_json
 from likeness.errors import PlanError
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.calibration import epsilon_of_rho, rho_for
+from likeness.privacy.calibration import epsilon_left, rho_for
+from likeness.privacy.thresholds import delta_left
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,33 @@ class QueryShare:
 
 
 @dataclass(frozen=True)
+class KeyShares:
+    """Releases of keys that are not publicly known, asked before anything else.
+
+    Attributes:
+        queries: their names; they share evenly. stage: that of all of them.
+        share: of the total ρ. delta_share: of δ, for their thresholds; see :mod:`likeness.privacy.thresholds`.
+    """
+
+    queries: tuple[str, ...]
+    stage: str
+    share: float
+    delta_share: float
+
+
+@dataclass(frozen=True)
 class PlannedQuery:
-    """A query with its noise: ``noise_multiplier = σ/Δ = 1/sqrt(2ρ)``, 0 when there is no privacy."""
+    """A query with its noise: ``noise_multiplier = σ/Δ = 1/sqrt(2ρ)``, 0 when there is no privacy.
+
+    ``delta_keys`` is what its threshold may cost of δ; 0 where it has none.
+    """
 
     query: str
     stage: str
     share: float
     rho: float
     noise_multiplier: float
+    delta_keys: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -62,6 +82,11 @@ class Plan:
         return math.fsum(query.rho for query in self.queries)
 
     @property
+    def delta_keys(self) -> float:
+        """What thresholds cost of δ."""
+        return math.fsum(query.delta_keys for query in self.queries)
+
+    @property
     def private(self) -> bool:
         """False when ``epsilon: inf`` was asked for."""
         return math.isfinite(self.epsilon)
@@ -84,13 +109,16 @@ class Plan:
         value = {key: _text(value) for key, value in asdict(self).items()}
         if self.unit is None:
             del value["unit"]
-        # A version that knows no units must not read a plan with one.
-        return {"format": 1 if self.unit is None else 2, **value}
+        for query in value["queries"]:
+            if not query["delta_keys"]:
+                del query["delta_keys"]
+        # A version that knows no units, or no thresholds, must not read a plan with one.
+        return {"format": _format(value), **value}
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> "Plan":
         """Inverse of :meth:`to_dict`."""
-        if value.get("format") != (2 if "unit" in value else 1):
+        if value.get("format") != _format(value):
             raise PlanError("plan.json has an unknown format. Run the plan stage again with this version.")
         queries = tuple(PlannedQuery(**{key: _number(item) for key, item in q.items()}) for q in value["queries"])
         return cls(
@@ -115,17 +143,19 @@ def make_plan(
     adjacency: Adjacency,
     num_records: int | None,
     unit: Unit | None = None,
+    keys: KeyShares | None = None,
 ) -> Plan:
     """Split the ρ of the target by shares.
 
     ``ρ_total`` is the largest ρ whose conversion is at most (ε, δ); ``ρ_j = share_j · ρ_total``. Splitting ε and δ
-    instead, as DP-HP does, is basic composition and wastes budget.
+    instead, as DP-HP does, is basic composition and wastes budget. With ``keys``, δ is first less by what their
+    thresholds may cost, and ``shares`` divide what they leave of ρ.
 
     Raises:
         PlanError: the shares do not sum to 1, the target is impossible, or ``num_records`` or ``unit`` contradicts the
             adjacency.
     """
-    names = [share.query for share in shares]
+    names = [*(keys.queries if keys else ()), *(share.query for share in shares)]
     if len(set(names)) != len(names):
         raise PlanError(f"plan: two queries have the same name among {', '.join(names)}")
     for share in shares:
@@ -150,18 +180,31 @@ def make_plan(
             f"ingest.unit is set, so a person is added or removed with all rows, but privacy.adjacency is {adjacency}. "
             "Set privacy.adjacency: add_remove_one."
         )
-    total = rho_for(epsilon, delta)
+    asked, rest = [(share, share.share / total_share, 0.0) for share in shares], 1.0
+    if keys is not None:
+        each, own = keys.share / len(keys.queries), delta * keys.delta_share / len(keys.queries)
+        rest = 1 - keys.share
+        asked = [(replace(share, share=share.share * rest), part * rest, none) for share, part, none in asked]
+        asked = [*((QueryShare(name, keys.stage, each), each, own) for name in keys.queries), *asked]
+    total = rho_for(epsilon, delta_left(delta, (own for _, _, own in asked)))
     queries = []
-    for share in shares:
-        rho = share.share / total_share * total if math.isfinite(total) else math.inf
+    for share, part, own in asked:
+        rho = part * total if math.isfinite(total) else math.inf
         multiplier = _rounded_up(1 / math.sqrt(2 * rho)) if math.isfinite(rho) else 0.0
         cost = 1 / (2 * multiplier**2) if multiplier else math.inf
-        queries.append(PlannedQuery(share.query, share.stage, share.share, cost, multiplier))
+        queries.append(PlannedQuery(share.query, share.stage, share.share, cost, multiplier, own))
     plan = Plan(method, identity, adjacency, epsilon, delta, num_records, tuple(queries), unit)
-    reached = epsilon_of_rho(plan.rho, delta)
+    reached = epsilon_left(plan.rho, delta, plan.delta_keys)
     if plan.private and reached > epsilon:
         raise PlanError(f"the plan reaches epsilon {reached:.9g} at delta {delta:g}, more than the target {epsilon:g}")
     return plan
+
+
+def _format(value: Mapping[str, Any]) -> int:
+    """The format of a plan's JSON."""
+    if any("delta_keys" in query for query in value["queries"]):
+        return 3
+    return 2 if "unit" in value else 1
 
 
 def _rounded_up(multiplier: float) -> float:

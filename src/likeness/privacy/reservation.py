@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from likeness.bounds import Unit
 from likeness.errors import BudgetError
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.budget import RELATIVE_TOLERANCE
+from likeness.privacy.budget import RELATIVE_TOLERANCE, Cost
 from likeness.privacy.records import Record
 
 AGAIN = "~"
@@ -26,6 +26,8 @@ class Reservation:
             as well, so that a run that cannot finish does not start.
         details: what else an auditor wants to read, public facts only.
         unit: who is protected where a person may have several rows; None: a row is a person.
+        delta_keys: what its threshold costs of δ, if it has one. others_delta: the same of the plan's other queries
+            that have one.
     """
 
     key: str
@@ -39,6 +41,13 @@ class Reservation:
     encoding: str
     details: dict[str, Any]
     unit: Unit | None = None
+    delta_keys: float = 0.0
+    others_delta: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def cost(self) -> Cost:
+        """What it would cost by itself."""
+        return Cost(self.rho, self.delta_keys)
 
 
 def base_slot(slot: str) -> str:
@@ -58,8 +67,11 @@ def check_owner(records: list[Record], request: Reservation) -> None:
                 )
 
 
-def open_queries(records: list[Record], request: Reservation) -> list[float]:
-    """Costs of what the plan of a request asks besides, and these rows have not answered at that cost."""
+def open_queries(records: list[Record], request: Reservation) -> list[Cost]:
+    """Costs of what the plan of a request asks besides, and these rows have not answered at that cost.
+
+    Keys are released before rows are encoded with them, so that their entries have an encoding of their own.
+    """
     gone = {record.body["key"] for record in records if record.kind == "lost"}
     unit = None if request.unit is None else request.unit.to_dict()
     paid: dict[str, list[float]] = {}
@@ -68,13 +80,14 @@ def open_queries(records: list[Record], request: Reservation) -> list[float]:
         if (
             record.kind == "reserve"
             and body["key"] not in gone
-            and (body["identity"], body["digest"], base_slot(body["slot"]), body["encoding"], body.get("unit"))
-            == (request.identity, request.digest, base_slot(request.slot), request.encoding, unit)
+            and (body["identity"], body["digest"], base_slot(body["slot"]), body.get("unit"))
+            == (request.identity, request.digest, base_slot(request.slot), unit)
+            and (body["encoding"] == request.encoding or "delta_keys" in body)
         ):
             paid.setdefault(str(body.get("query")), []).append(float(body["rho"]))
     # A query of the plan is paid if these rows answered one of its name at its cost: another method may have asked it.
     return [
-        rho
+        Cost(rho, request.others_delta.get(name, 0.0))
         for name, rho in request.others.items()
         if not any(math.isclose(rho, cost, rel_tol=RELATIVE_TOLERANCE) for cost in paid.get(name, []))
     ]

@@ -8,11 +8,14 @@ satisfies :math:`\rho = \Delta^2 / (2 \sigma^2)` zero-concentrated differential 
 2020, Theorem 14), and it is a Gaussian mechanism up to what :mod:`likeness.privacy.fineness` proves of its lattice. Its
 cost is in the ledger before a row is read.
 
+Keys that are not publicly known (:func:`release_keys`) are counted, made noisy in the same way and released above a
+threshold, at a cost of δ as well; see :mod:`likeness.privacy.thresholds`.
+
 A request that was answered before is answered with the same bytes and costs nothing: no re-run is a second release.
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,7 @@ from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
 from likeness.privacy.reservation import AGAIN
 from likeness.release.exact import Read, exact_sum
+from likeness.release.keys import KeyQuery, Keys, ReadKeys, counted, kept
 from likeness.release.query import Query
 from likeness.release.released import Released, to_bytes
 from likeness.release.request import Dataset, request_of
@@ -68,6 +72,44 @@ def release(
         BudgetError: over the lifetime cap; nothing was read.
         LedgerError: the ledger is damaged, or released bytes were lost.
     """
+
+    def draw(receipt: Receipt) -> Released:
+        return _draw(query, plan, receipt.noise_scale, read, receipt, engine)
+
+    return _answered(query, plan, dataset, ledger, draw, provenance)
+
+
+def release_keys(
+    query: KeyQuery,
+    plan: Plan,
+    dataset: Dataset,
+    ledger: Ledger,
+    read: ReadKeys,
+    provenance: dict[str, Any] | None = None,
+) -> bytes:
+    """The same for a query about keys, which are counted in this process.
+
+    Raises:
+        PlanError: also where the plan has another δ for the threshold.
+    """
+    if plan.query(query.name).delta_keys != query.delta_keys:
+        raise PlanError(f"{query.name}: the plan has another delta for its threshold. Run: dvc repro plan")
+
+    def draw(receipt: Receipt) -> Released:
+        return _draw_keys(query, plan, receipt.noise_scale, read, receipt)
+
+    return _answered(query, plan, dataset, ledger, draw, provenance)
+
+
+def _answered(
+    query: Query | KeyQuery,
+    plan: Plan,
+    dataset: Dataset,
+    ledger: Ledger,
+    draw: Callable[[Receipt], Released],
+    provenance: dict[str, Any] | None,
+) -> bytes:
+    """Fetch the answer, or reserve its cost, draw it once, and keep it."""
     if plan.identity != dataset.identity:
         raise PlanError(
             f"the plan is for '{plan.identity}', the rows belong to '{dataset.identity}'. Run: dvc repro plan"
@@ -78,8 +120,10 @@ def release(
         )
     sensitivity_squared, scale = query.sensitivity_squared(plan.adjacency, plan.unit), noise_scale(query, plan)
     dataset = current_draw(query, plan, dataset, ledger.lost())
+    # Of a release with a threshold, η is about the coordinates that one person changes, whatever their number.
+    dimension = query.dimension if isinstance(query, Query) else query.touched(plan.adjacency, plan.unit)
     if plan.private:
-        check_fine(query.name, query.dimension, scale)
+        check_fine(query.name, dimension, scale)
     request = request_of(query, str(plan.adjacency), scale, dataset)
     key = sha256_json(request)
     with ledger.drawing(key):
@@ -89,7 +133,7 @@ def release(
         _discard_uncommitted(ledger, key)
         rho = sensitivity_squared / (2 * scale**2) if scale else math.inf
         details = {**request, **(provenance or {}), "stage": query.stage, "method": plan.method}
-        details.update({"dimension": query.dimension, "noise_multiplier": plan.query(query.name).noise_multiplier})
+        details.update({"dimension": dimension, "noise_multiplier": plan.query(query.name).noise_multiplier})
         reserved = ledger.reserve(
             Reservation(
                 key=key,
@@ -98,6 +142,8 @@ def release(
                 rho=rho,
                 plan=plan.digest,
                 others={own.query: own.rho for own in plan.queries if own.query != query.name},
+                others_delta={own.query: own.delta_keys for own in plan.queries if own.delta_keys},
+                delta_keys=request.get("delta_keys", 0.0),
                 digest=dataset.digest,
                 slot=dataset.slot,
                 encoding=dataset.encoding,
@@ -115,7 +161,7 @@ def release(
             adjacency=str(plan.adjacency),
             change=str(query.terms.change(plan.adjacency)),
             num_groups=query.num_groups,
-            dimension=query.dimension,
+            dimension=dimension,
             lattice_bits=query.lattice_bits,
             sensitivity=math.sqrt(sensitivity_squared) * 2.0**-query.lattice_bits,
             noise_multiplier=scale / math.sqrt(sensitivity_squared),
@@ -130,7 +176,9 @@ def release(
             ledger_seq=reserved.seq,
             unit=plan.unit,
         )
-        data = to_bytes(_draw(query, plan, scale, read, receipt, engine))
+        if isinstance(query, KeyQuery):
+            receipt = replace(receipt, format=2, threshold=request["threshold"], delta_keys=request["delta_keys"])
+        data = to_bytes(draw(receipt))
         if ledger.keeps_bytes:
             ledger.commit(key, sha256_bytes(data), data)
             return data
@@ -139,7 +187,7 @@ def release(
         return _publish(ledger, key)
 
 
-def noise_scale(query: Query, plan: Plan) -> float:
+def noise_scale(query: Query | KeyQuery, plan: Plan) -> float:
     """σ in lattice steps: the plan's noise multiplier times the sensitivity; 0 where the plan is not private.
 
     Raises:
@@ -152,7 +200,7 @@ def noise_scale(query: Query, plan: Plan) -> float:
     return scale
 
 
-def current_draw(query: Query, plan: Plan, dataset: Dataset, lost: Collection[str]) -> Dataset:
+def current_draw(query: Query | KeyQuery, plan: Plan, dataset: Dataset, lost: Collection[str]) -> Dataset:
     """The data set with the slot of the newest draw: another one for every draw that was declared lost.
 
     Args:
@@ -176,6 +224,30 @@ def _draw(query: Query, plan: Plan, scale: float, read: Read, receipt: Receipt, 
     return Released(noisy, receipt)
 
 
+def _draw_keys(query: KeyQuery, plan: Plan, scale: float, read: ReadKeys, receipt: Receipt) -> Released:
+    """Read the rows, count, add noise, cut at the threshold. What is below it never leaves this function."""
+    assert receipt.threshold is not None
+    counts, rows = counted(query, _keys_counted(read(), plan.unit))
+    _check_number(plan, rows)
+    keys = list(counts)
+    noisy = np.array([counts[key] << query.lattice_bits for key in keys], dtype=np.int64)
+    if plan.private and keys:
+        noisy = add_discrete_gaussian(noisy, scale)
+    places = kept(keys, noisy, receipt.threshold, query.most)
+    return Released(noisy[places].reshape(1, len(places)), receipt, tuple(keys[place] for place in places))
+
+
+def _keys_counted(chunks: Iterable[Keys], unit: Unit | None) -> Iterator[Keys]:
+    """Pass keys on; insist, as for records, that nobody has more rows than the plan says."""
+    rows = np.zeros(0, dtype=np.int64)
+    for chunk in chunks:
+        if unit is not None:
+            rows = _rows_of_each(rows, chunk.people, len(chunk.texts), unit)
+        elif chunk.people is not None:
+            raise ReleaseError("the rows are of people who may have several, the plan is not. Run: dvc repro")
+        yield Keys(chunk.texts)
+
+
 def _counted(records: Iterable[Records], unit: Unit) -> Iterator[Records]:
     """Pass rows on, but not whose they are; insist that nobody has more of them than the plan says.
 
@@ -184,7 +256,7 @@ def _counted(records: Iterable[Records], unit: Unit) -> Iterator[Records]:
     """
     rows = np.zeros(0, dtype=np.int64)
     for chunk in records:
-        rows = _rows_of_each(rows, chunk, unit)
+        rows = _rows_of_each(rows, chunk.people, len(chunk.x), unit)
         yield Records(chunk.x, chunk.labels)
 
 
@@ -197,15 +269,14 @@ def _check_number(plan: Plan, count: int) -> None:
         )
 
 
-def _rows_of_each(rows: np.ndarray, chunk: Records, unit: Unit) -> np.ndarray:
-    """Add a chunk to the rows of each person.
+def _rows_of_each(rows: np.ndarray, people: np.ndarray | None, count: int, unit: Unit) -> np.ndarray:
+    """Add a chunk of so many rows to the rows of each person.
 
     Raises:
         ReleaseError: it does not tell whose rows they are.
         DataError: somebody has too many.
     """
-    people = chunk.people
-    if people is None or people.shape != (len(chunk.x),) or people.dtype != np.int64 or (people < 0).any():
+    if people is None or people.shape != (count,) or people.dtype != np.int64 or (people < 0).any():
         raise ReleaseError("the rows do not tell whose they are, one number of int64 a row. Run: dvc repro")
     found = np.bincount(people, minlength=len(rows))
     found[: len(rows)] += rows

@@ -20,10 +20,12 @@ class Released:
     Attributes:
         lattice: noisy sums in lattice steps, shape (num_groups, width), int64.
         receipt: see :class:`Receipt`.
+        keys: what each coordinate counts, where that was not publicly known: as many as ``lattice`` is wide.
     """
 
     lattice: np.ndarray
     receipt: Receipt
+    keys: tuple[str, ...] = ()
 
     @property
     def values(self) -> np.ndarray:
@@ -40,7 +42,10 @@ def to_bytes(released: Released) -> bytes:
     """One safetensors file; the receipt is its only metadata entry, so the bytes are determined."""
     from safetensors.numpy import save
 
-    data: bytes = save({"lattice": released.lattice}, metadata={"receipt": canonical_json(released.receipt.to_dict())})
+    tensors = {"lattice": released.lattice}
+    if released.receipt.threshold is not None:
+        tensors["keys"] = np.frombuffer(canonical_json(list(released.keys)).encode(), dtype=np.uint8)
+    data: bytes = save(tensors, metadata={"receipt": canonical_json(released.receipt.to_dict())})
     return data
 
 
@@ -54,14 +59,19 @@ def from_bytes(data: bytes, where: str) -> Released:
     from safetensors.numpy import load
 
     try:
-        lattice = load(data)["lattice"]
+        tensors = load(data)
+        lattice = tensors["lattice"]
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         receipt = Receipt.from_dict(json.loads(header["__metadata__"]["receipt"]), where)
+        keys = () if receipt.threshold is None else tuple(json.loads(tensors["keys"].tobytes()))
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise ReleaseError(f"{where}: not a released file. Run the stage that writes it again.") from error
-    if lattice.dtype != np.int64 or lattice.size != receipt.dimension or len(lattice) != receipt.num_groups:
+    size = receipt.dimension if receipt.threshold is None else len(keys)
+    if lattice.dtype != np.int64 or lattice.size != size or len(lattice) != receipt.num_groups:
         raise ReleaseError(f"{where}: the values do not have the shape that the receipt says")
-    return Released(lattice, receipt)
+    if list(keys) != sorted({str(key) for key in keys}):
+        raise ReleaseError(f"{where}: the keys are not different texts in order")
+    return Released(lattice, receipt, keys)
 
 
 def load_released(path: Path) -> Released:
@@ -89,6 +99,8 @@ def check_known(paths: list[Path], ledger_home: str | None, ledger_url: str | No
     Raises:
         ReleaseError: a file is not, byte for byte, what the ledger committed.
     """
+    if not paths:
+        return
     if os.environ.get("LIKENESS_LEDGER") == "absent":
         print("LIKENESS_LEDGER=absent: released files are not checked against a ledger on this machine")
         return

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from likeness.bounds import Unit
-from likeness.privacy.receipt import MECHANISM
+from likeness.privacy.receipt import MECHANISM, THRESHOLDED
+from likeness.release.keys import KeyQuery
 from likeness.release.query import Query
 
 # Part of every key. Raise it when the same query on the same rows would no longer give the same sum.
@@ -30,13 +31,18 @@ class Dataset:
     unit: Unit | None = None
 
 
-def request_of(query: Query, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
+def request_of(query: Query | KeyQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
     """Everything that shapes the released values; its digest is the key. A noise scale of 0 is no privacy.
 
-    ``unit`` is in it only where a person may have several rows: other keys are what they were before there were units.
+    ``unit`` is in it only where a person may have several rows, ``threshold`` and ``delta_keys`` only where a query has
+    them: other keys are what they were before there were any.
     """
+    mechanism, own = MECHANISM, {}
+    if isinstance(query, KeyQuery):
+        mechanism = THRESHOLDED
+        own = {"threshold": query.threshold(noise_scale, dataset.unit), "delta_keys": query.delta_keys}
     return {
-        "mechanism": MECHANISM if noise_scale > 0 else "none",
+        "mechanism": mechanism if noise_scale > 0 else "none",
         "mechanism_version": MECHANISM_VERSION,
         "identity": dataset.identity,
         "digest": dataset.digest,
@@ -49,6 +55,7 @@ def request_of(query: Query, adjacency: str, noise_scale: float, dataset: Datase
         "lattice_bits": query.lattice_bits,
         "noise_scale": noise_scale,
         **({} if dataset.unit is None else {"unit": dataset.unit.to_dict()}),
+        **own,
     }
 
 
@@ -58,9 +65,10 @@ def request_in(entry: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         KeyError: the entry tells of none.
     """
-    return {key: entry[key] for key in REQUEST_KEYS} | ({"unit": entry["unit"]} if "unit" in entry else {})
+    return {key: entry[key] for key in REQUEST_KEYS} | {key: entry[key] for key in _SOMETIMES if key in entry}
 
 
+_SOMETIMES = ("unit", "threshold", "delta_keys")
 REQUEST_KEYS = (
     "mechanism",
     "mechanism_version",

@@ -1,10 +1,8 @@
 """Bins of numbers: whether they are of equal width, or those that a released histogram gives."""
 
-from likeness import bundle as names
 from likeness.data.column import Column
 from likeness.data.grid import grid_of
 from likeness.data.layout import Layout
-from likeness.data.schema import Schema
 from likeness.features import PairMarginals
 from likeness.features.cells import Cells
 from likeness.methods.base import EMBEDDING
@@ -24,7 +22,7 @@ def bins(bundle: Bundle) -> str:
     pairs = query_again(released[EMBEDDING].receipt).feature
     if not isinstance(pairs, PairMarginals):
         return "none: the embedding has no cells"
-    schema = Schema.load(bundle.folder / names.SCHEMA)
+    schema = bundle.schema()
     starts = Layout.from_schema(schema).starts
     columns = {starts[column.name]: column for column in schema.feature_columns}
     histogram, learned, public = released.get(QUANTILES), 0, 0

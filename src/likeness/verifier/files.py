@@ -11,7 +11,9 @@ from typing import Any
 
 from likeness import bundle as names
 from likeness.canonical import sha256_bytes
+from likeness.data.schema import Schema
 from likeness.errors import ArtifactError
+from likeness.release.keys import completed
 from likeness.release.released import Released, load_released
 from likeness.verifier.verdict import require
 
@@ -34,6 +36,16 @@ class Bundle:
         require(isinstance(value, dict), f"{name} is no mapping")
         result: dict[str, Any] = value
         return result
+
+    def schema(self) -> Schema:
+        """The public schema, its open columns completed with the released categories."""
+        written = self.written_schema()
+        keys = [one for one in self.released().values() if one.receipt.threshold is not None]
+        return completed(written, keys)
+
+    def written_schema(self) -> Schema:
+        """The public schema as it was written."""
+        return Schema.load(self.folder / names.SCHEMA)
 
     def chain(self) -> list[dict[str, Any]]:
         """Records of the ledger's extract, as they stand."""

@@ -5,7 +5,6 @@ import math
 from likeness import bundle as names
 from likeness.canonical import sha256_bytes, sha256_json
 from likeness.data.layout import encoding_digest
-from likeness.data.schema import Schema
 from likeness.privacy.budget import coarseness_of
 from likeness.privacy.calibration import epsilon_of_rho
 from likeness.privacy.fineness import ALLOWANCE
@@ -38,7 +37,7 @@ def entries(bundle: Bundle) -> str:
     privacy = bundle.json(names.PRIVACY)
     reserved = {r["body"]["key"]: r for r in records if r["kind"] == "reserve"}
     committed = {r["body"]["key"]: r for r in records if r["kind"] == "commit"}
-    encoding = encoding_digest(Schema.load(bundle.folder / names.SCHEMA))
+    encoding, written = encoding_digest(bundle.schema()), encoding_digest(bundle.written_schema())
     for name, one in bundle.released().items():
         receipt = one.receipt
         require(receipt.key in reserved and receipt.key in committed, f"{name}: no entry in the ledger")
@@ -54,9 +53,17 @@ def entries(bundle: Bundle) -> str:
         require(same and entry["body"]["feature"] == dict(receipt.feature), f"{name}: reserved for something else")
         unit = None if receipt.unit is None else receipt.unit.to_dict()
         require(entry["body"].get("unit") == unit, f"{name}: reserved for another number of rows a person")
-        require(entry["body"]["encoding"] == encoding, f"{name}: released for another schema than {names.SCHEMA}")
+        expected = encoding if receipt.threshold is None else written
+        require(entry["body"]["encoding"] == expected, f"{name}: released for another schema than {names.SCHEMA}")
+        require(entry["body"].get("threshold") == receipt.threshold, f"{name}: reserved with another threshold")
+        require(entry["body"].get("delta_keys", 0.0) == receipt.delta_keys, f"{name}: another cost of delta")
     spent = math.fsum(
         float(r["body"]["rho"]) for r in reserved.values() if r["body"]["identity"] == privacy["identity"]
+    )
+    taken = math.fsum(
+        float(r["body"].get("delta_keys", 0.0))
+        for r in reserved.values()
+        if r["body"]["identity"] == privacy["identity"]
     )
     lattices = math.fsum(
         coarseness_of(r["body"]) for r in reserved.values() if r["body"]["identity"] == privacy["identity"]
@@ -70,6 +77,11 @@ def entries(bundle: Bundle) -> str:
     require(all(float(cap[key]) == told_cap[key] for key in told_cap), "another lifetime cap than the ledger's")
     people = {None if one.receipt.unit is None else one.receipt.unit.column for one in bundle.released().values()}
     require(people == {cap.get("person")}, "the ledger's unit of privacy is not that of the releases")
-    epsilon = epsilon_of_rho(spent, told_cap["delta"])
+    kept = float(cap.get("delta_keys", 0.0))
+    told_keys = (float(lifetime.get("cap_delta_keys", 0.0)), float(lifetime.get("spent_delta_keys", 0.0)))
+    require(told_keys[0] == kept and math.isclose(told_keys[1], taken, rel_tol=_EXACT), "another lifetime delta")
+    require(0 <= kept < told_cap["delta"], "thresholds have all of the lifetime cap's delta")
+    require(taken <= kept * (1 + _EXACT), "thresholds took more than the part of delta that the cap keeps for them")
+    epsilon = epsilon_of_rho(spent, told_cap["delta"] - kept)
     require(math.isclose(epsilon, float(lifetime["spent_epsilon"]), rel_tol=_CLOSE), "another lifetime epsilon")
     return f"{len(bundle.released())} releases entered; lifetime rho of these people {spent:.6g}"

@@ -60,14 +60,17 @@ def table(bundle: Bundle) -> str:
 def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> Any:
     """Rows from the generator of a bundle, or of a project's folder, as a typed pandas DataFrame."""
     from likeness import synthetic
-    from likeness.artifacts import GENERATOR
+    from likeness.artifacts import CATEGORIES, GENERATOR, completed_by
     from likeness.generators.saved import SavedGenerator
     from likeness.params import load_params
+    from likeness.release.keys import STAGE
 
-    generator, schema = folder / "generator", folder / names.SCHEMA
+    generator, schema, released = folder / "generator", folder / names.SCHEMA, folder / names.RELEASED
     if not generator.exists() and (folder / "params.yaml").exists():
         generator, schema = folder / GENERATOR, folder / load_params(folder / "params.yaml").ingest.schema
-    return synthetic.draw(SavedGenerator.load(generator), Schema.load(schema), rows, seed, where)
+        released = folder / CATEGORIES
+    own = completed_by(Schema.load(schema), sorted(released.glob(f"{STAGE}_*.safetensors")))
+    return synthetic.draw(SavedGenerator.load(generator), own, rows, seed, where)
 
 
 def _same(a: Any, b: Any) -> Any:

@@ -13,6 +13,7 @@ from likeness.privacy.receipt import MECHANISM, Receipt
 from likeness.release.query import Query
 from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Terms
 from likeness.statement import protected
+from likeness.verifier import keys
 from likeness.verifier.files import Bundle
 from likeness.verifier.verdict import Untestable, Wrong, require
 
@@ -24,6 +25,9 @@ _CLOSE = 1e-3
 def sensitivity(bundle: Bundle) -> str:
     """Every receipt's sensitivity, noise and cost, from the map's specification and the adjacency."""
     for name, released in bundle.released().items():
+        if released.receipt.threshold is not None:
+            keys.keys(name, released)
+            continue
         receipt, query = released.receipt, query_again(released.receipt)
         squared = query.sensitivity_squared(Adjacency(receipt.adjacency), receipt.unit)
         own = {
@@ -68,6 +72,10 @@ def epsilon(bundle: Bundle) -> str:
     require(claim <= float(privacy["target"]["epsilon"]) * (1 + _EXACT), "the claim exceeds the target")
     multipliers = [released.receipt.noise_multiplier for released in bundle.released().values()]
     require(all(0 < multiplier < math.inf for multiplier in multipliers), "a release has no noise")
+    told_keys = math.fsum(released.receipt.delta_keys for released in bundle.released().values())
+    require(told_keys < delta, "thresholds cost all of delta")
+    require(float(total.get("delta_keys", 0.0)) == told_keys, "the account forgets what thresholds cost of delta")
+    whole, delta = delta, delta - told_keys
     orders = [1 + math.exp(step / 100) for step in range(-300, 1500)]
     renyi, tight = dp_accounting.rdp.RdpAccountant(orders), dp_accounting.pld.PLDAccountant()
     for multiplier in multipliers:
@@ -86,9 +94,10 @@ def epsilon(bundle: Bundle) -> str:
     beside = {"epsilon_rdp": (by_renyi, _GRID), "epsilon_gaussian": (gaussian, _CLOSE)}
     for name, (value, tolerance) in beside.items():
         require(math.isclose(float(total[name]), value, rel_tol=tolerance), f"{name} is not what receipts give")
+    keys_text = f", {told_keys:.3g} of it for thresholds" if told_keys else ""
     return (
-        f"epsilon {claim:.6g} at delta {delta:g}; dp-accounting: {exact:.6g} by exact Gaussians, {by_loss:.6g} by "
-        f"privacy loss distributions, {by_renyi:.6g} by Rényi"
+        f"epsilon {claim:.6g} at delta {whole:g}{keys_text}; dp-accounting: {exact:.6g} by exact Gaussians, "
+        f"{by_loss:.6g} by privacy loss distributions, {by_renyi:.6g} by Rényi"
     )
 
 
@@ -109,6 +118,7 @@ def account(bundle: Bundle) -> str:
             "rho": receipt.rho,
             "ledger_seq": receipt.ledger_seq,
             "sha256": sha256_bytes((bundle.folder / name).read_bytes()),
+            **keys.told(one),
         }
         for field, value in same.items():
             require(told[field] == value, f"{receipt.query}: {field} is not that of the receipt")
@@ -122,9 +132,12 @@ def account(bundle: Bundle) -> str:
     require(math.isclose(privacy["total"]["rho"], rho, rel_tol=_EXACT), "the total rho is not the receipts' sum")
     plan = bundle.json(names.PLAN_FILE)
     planned = {query["query"]: float(query["noise_multiplier"]) for query in plan["queries"]}
+    planned_keys = {query["query"]: float(query.get("delta_keys", 0.0)) for query in plan["queries"]}
     for one in released.values():
         told_noise = planned.get(one.receipt.query, 0.0)
         require(math.isclose(told_noise, one.receipt.noise_multiplier, rel_tol=_EXACT), "the plan has other noise")
+        same_delta = planned_keys.get(one.receipt.query, 0.0) == one.receipt.delta_keys
+        require(same_delta, f"{one.receipt.query}: the plan has another delta")
     return f"{len(queries)} queries as in their receipts, total rho {rho:.6g}"
 
 

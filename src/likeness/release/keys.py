@@ -1,0 +1,162 @@
+"""Which keys a column holds, where its categories are not publicly known: counted here, released by the door.
+
+See :mod:`likeness.privacy.thresholds` for what such a release costs, and why.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.bounds import Part, Unit, rows_per_unit
+from likeness.data.schema import Schema
+from likeness.errors import ArtifactError, DataError, PlanError, SchemaError
+from likeness.privacy.adjacency import Adjacency, TermChange, lattice_sensitivity_squared
+from likeness.privacy.plan import Plan
+from likeness.privacy.thresholds import threshold_for
+from likeness.release.query import MAX_TERMS
+from likeness.release.released import Released
+from likeness.release.terms import EachRecord
+
+STAGE = "categories"
+KEY_BITS = 30
+"""A row counts ``2**30`` lattice steps: 2**32 rows fit an int64, with room for the noise."""
+_MOST_NOISE = 2.0**55  # lattice steps; 64 times as much fits beside all counts
+_ONE_KEY = (Part(2, Fraction(1), nonnegative=True),)  # one-hot: one place holds a 1, and which is not known
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The key of each of consecutive private rows.
+
+    Attributes:
+        texts: None where a row has none. people: as :class:`likeness.release.terms.Records` has it.
+    """
+
+    texts: Sequence[str | None]
+    people: NDArray[np.int64] | None = None
+
+
+ReadKeys = Callable[[], Iterable[Keys]]
+
+
+@dataclass(frozen=True)
+class KeyQuery:
+    """Which texts stand in a column in enough rows, and in how many. Public facts only.
+
+    Attributes:
+        name: unique within a plan. column: of the schema. other: the category of all that is not released; no key.
+        most: how many keys are released at most, those with the largest noisy counts.
+        delta_keys: what the threshold may cost of δ.
+    """
+
+    stage: ClassVar[str] = STAGE
+    num_groups: ClassVar[int] = 1
+    lattice_bits: ClassVar[int] = KEY_BITS
+    terms: ClassVar[EachRecord] = EachRecord()
+
+    name: str
+    column: str
+    other: str
+    most: int
+    delta_keys: float
+
+    def sensitivity_squared(self, adjacency: Adjacency, unit: Unit | None = None) -> int:
+        """Squared L2 sensitivity of the counts on any fixed set of keys, in lattice steps.
+
+        A row is in one place of a one-hot vector: ``k²·4^bits`` for a person of k rows who is added or removed (reached
+        where all have one key), ``2·4^bits`` for a row that is replaced (it leaves one key and joins another).
+        """
+        change = self.terms.change(adjacency)
+        return lattice_sensitivity_squared(_ONE_KEY, KEY_BITS, change, self.num_groups, rows_per_unit(unit))
+
+    def touched(self, adjacency: Adjacency, unit: Unit | None = None) -> int:
+        """The most counts that one person changes."""
+        return 2 if self.terms.change(adjacency) is TermChange.ONE_REPLACED else rows_per_unit(unit)
+
+    def threshold(self, scale: float, unit: Unit | None) -> int:
+        """T in lattice steps; 0 without noise.
+
+        Args:
+            scale: σ in lattice steps.
+
+        Raises:
+            PlanError: counts and noise do not fit 64 bits.
+        """
+        if scale > _MOST_NOISE:
+            raise PlanError(
+                f"{self.name}: the noise of this plan is {scale / 2**KEY_BITS:.3g} rows wide, which does not fit 64 "
+                "bits. Raise privacy.epsilon or categories.share, or list the categories in the schema."
+            )
+        return threshold_for(self.delta_keys, scale, rows_per_unit(unit), KEY_BITS) if scale else 0
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        own = {"map": "keys", "column": self.column, "other": self.other, "most": self.most}
+        return {**own, **self.terms.spec()}
+
+
+def query_name(place: int) -> str:
+    """The name of the query about the n-th open column, from 1."""
+    return f"{STAGE}_{place}"
+
+
+def key_queries(schema: Schema, plan: Plan, most: int) -> list[KeyQuery]:
+    """One query for every open column of a schema, in its order.
+
+    Raises:
+        PlanError: the plan has none of them.
+    """
+    named = [(query_name(place), column) for place, column in enumerate(schema.open_columns, start=1)]
+    return [KeyQuery(name, column.name, str(column.other), most, plan.query(name).delta_keys) for name, column in named]
+
+
+def counted(query: KeyQuery, chunks: Iterable[Keys]) -> tuple[dict[str, int], int]:
+    """Exact counts of the keys that are present, sorted by key, and the number of rows. Private.
+
+    Memory grows with the number of different keys.
+
+    Raises:
+        DataError: more rows than fit 64 bits.
+    """
+    counts: Counter[str] = Counter()
+    rows = 0
+    for chunk in chunks:
+        rows += len(chunk.texts)
+        if rows > MAX_TERMS:
+            raise DataError(f"{query.name}: more than {MAX_TERMS} rows do not fit a 64-bit sum; split the table")
+        counts.update(text for text in chunk.texts if text is not None)
+    del counts[query.other]
+    return {key: counts[key] for key in sorted(counts)}, rows
+
+
+def kept(keys: Sequence[str], noisy: NDArray[np.int64], threshold: int, most: int) -> list[int]:
+    """Places of the keys that are released, by key: at or above the threshold, and among the largest.
+
+    Args:
+        keys: sorted, different. noisy: their noisy counts, shape (len(keys),).
+    """
+    places = [place for place in range(len(keys)) if noisy[place] >= threshold]
+    largest = sorted(places, key=lambda place: (-int(noisy[place]), keys[place]))[:most]
+    return sorted(largest)
+
+
+def completed(schema: Schema, released: Sequence[Released]) -> Schema:
+    """A schema whose open columns have the categories that were released for them: post-processing.
+
+    Raises:
+        ArtifactError: they are not those of this schema.
+    """
+    found = {str(one.receipt.feature.get("column")): one for one in released}
+    columns = {column.name: column for column in schema.open_columns}
+    same = set(found) == set(columns) and len(found) == len(released)
+    if not same or any(one.receipt.feature.get("other") != columns[name].other for name, one in found.items()):
+        raise ArtifactError("the released categories are not those that the schema asks for. Run: dvc repro categories")
+    try:
+        return schema.completed({name: one.keys for name, one in found.items()})
+    except SchemaError as error:
+        raise ArtifactError(f"the released categories do not fit the schema: {error}") from None

@@ -1,0 +1,124 @@
+"""Columns whose categories the schema calls private: how they are written, refused, typed, completed and hashed."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from likeness.data.column import Column
+from likeness.data.digests import row_hashes, typed_digest
+from likeness.data.encoding import Encoder
+from likeness.data.layout import Layout
+from likeness.data.open_columns import LONGEST, closed
+from likeness.data.schema import Schema, schema_text
+from likeness.data.sources import iter_part, read_frame, read_source, source_parts
+from likeness.data.tables import iter_private, text_columns, write_private
+from likeness.errors import DataError, SchemaError
+from likeness.own.faults import schema_faults
+
+KEY = b"k" * 32
+
+
+def schema(job: dict[str, Any] | None = None, **others: Any) -> Schema:
+    return Schema.from_dict(mapping(job, **others), "schema")
+
+
+def mapping(job: dict[str, Any] | None = None, **others: Any) -> dict[str, Any]:
+    own = {"kind": "categorical", "categories": "private", "nullable": True, "missing_values": ["?"]}
+    columns = {"x": {"kind": "integer", "lower": 0, "upper": 9}, "job": own if job is None else job}
+    return {"name": "t", "source": "made up", "task": "none", "columns": columns, **others}
+
+
+def test_private_is_a_word_and_other_is_public() -> None:
+    made = schema()
+    assert made.open_columns == (made.column("job"),) and made.column("job").other == "other"
+    assert made.to_dict()["columns"][1]["categories"] == "private"
+    assert Schema.from_dict(made.to_dict(), "again") == made
+    listed = schema({"kind": "categorical", "categories": ["private"]})  # in a list it is a category
+    assert not listed.open_columns and listed.column("job").categories == ("private",)
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
+    [
+        ({"kind": "ordinal", "categories": "private"}, "is ordinal, so their order must be public"),
+        ({"kind": "boolean", "categories": "private"}, "is boolean, so its two words must be public"),
+        ({"kind": "categorical", "categories": "secret"}, "list of texts or whole numbers, or the word private"),
+        ({"kind": "categorical", "categories": "private", "other": " x"}, "no other"),
+        ({"kind": "categorical", "categories": "private", "missing_values": ["other"]}, "in other and in missing"),
+    ],
+    ids=["ordinal", "boolean", "word", "other", "missing"],
+)
+def test_what_cannot_be_private_is_refused_with_a_remedy(job: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        schema(job)
+
+
+def test_a_class_label_and_an_image_have_public_classes() -> None:
+    job = {"kind": "categorical", "categories": "private"}
+    with pytest.raises(SchemaError, match=r"label 'job' has private categories\. Classes must be public"):
+        schema(job, task="classification", label="job")
+    image = {"name": "t", "source": "s", "task": "none", "image": {"shape": [2, 2]}, "columns": {"job": job}}
+    with pytest.raises(SchemaError, match="room for a class label only"):
+        Schema.from_dict(image, "schema")
+    assert not schema_faults(mapping())
+
+
+def test_cells_are_texts_each_by_itself(tmp_path: Path) -> None:
+    rows = [" nurse", "?", "", "x" * LONGEST, "x" * (LONGEST + 1), "other", "7.0"]
+    path = tmp_path / "t.csv"
+    path.write_text("x,job\n" + "".join(f"{place},{job}\n" for place, job in enumerate(rows)))
+    table, _ = read_source(path, schema())
+    expected = ["nurse", None, None, "x" * LONGEST, "other", "other", "7.0"]
+    assert table["job"].astype("object").where(table["job"].notna(), None).tolist() == expected
+    for place in range(len(rows)):  # alone in its file, a row is typed as among the others
+        path.write_text(f"x,job\n{place},{rows[place]}\n")
+        (alone, _), *_ = iter_part(source_parts(path)[0], schema())
+        assert alone.equals(table.iloc[[place]].reset_index(drop=True))
+    frame = pd.DataFrame({"x": range(7), "job": pd.Categorical(rows)})
+    assert read_frame(frame, schema()).equals(table)
+    with pytest.raises(DataError, match="has a missing value, but is not nullable"):
+        read_frame(frame, schema({"kind": "categorical", "categories": "private"}))
+
+
+def test_a_table_keeps_its_texts_even_where_the_first_ones_are_missing(tmp_path: Path) -> None:
+    table = read_frame(pd.DataFrame({"x": [1, 2], "job": [None, "nurse"]}), schema())
+    path = tmp_path / "t.parquet"
+    write_private(table, path)
+    assert text_columns(path) == ["job"]
+    assert pd.concat(iter_private(path, None, 1), ignore_index=True).equals(table)
+
+
+def test_digests_tell_texts_apart_and_rows_do_not_depend_on_others() -> None:
+    made = schema()
+    tables = [
+        read_frame(pd.DataFrame({"x": [1, 1], "job": jobs}), made) for jobs in (["a", "b"], ["a", "c"], [None, "b"])
+    ]
+    assert len({typed_digest(table, made, KEY) for table in tables}) == 3
+    whole = row_hashes(tables[0], made, 0)
+    assert [row_hashes(tables[0].iloc[[place]], made, 0)[0] for place in range(2)] == list(whole)
+
+
+def test_what_was_released_completes_the_schema_and_all_else_is_other() -> None:
+    written = schema()
+    made = written.completed({"job": ["clerk", "nurse"]})
+    assert made.column("job").categories == ("clerk", "nurse", "other") and not made.open_columns
+    table = read_frame(pd.DataFrame({"x": [1] * 4, "job": ["nurse", "Xq7Secret", None, "other"]}), written)
+    own = closed(table, written, made)
+    assert own["job"].astype("object").where(own["job"].notna(), None).tolist() == ["nurse", "other", None, "other"]
+    assert Encoder(made).encode(own)["job"].tolist() == [1, 2, 3, 2]
+    assert Schema.from_dict(made.to_dict(), "again") == made and "nurse" in schema_text(made)
+    with pytest.raises(SchemaError, match="others than those that were released"):
+        written.completed({})
+    with pytest.raises(SchemaError, match=r"are not released yet\. Run: dvc repro categories"):
+        Layout.from_schema(written)
+
+
+def test_stand_ins_are_as_many_as_asked_for_and_no_public_word() -> None:
+    job = {"kind": "categorical", "categories": "private", "other": "category 1", "missing_values": ["category 3"]}
+    made = schema({**job, "nullable": True}).foreseen(3)
+    assert made.column("job").categories == ("category 2", "category 4", "category 5", "category 1")
+    plain = schema({"kind": "categorical", "categories": ["a"]})
+    assert plain.foreseen(3) is not None and plain.foreseen(3) == plain
+    assert isinstance(made.column("job"), Column)

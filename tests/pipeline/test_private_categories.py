@@ -1,0 +1,232 @@
+"""A whole run with a column of private categories, stage by stage: nothing rare leaves, a verifier recomputes."""
+
+import dataclasses
+import functools
+import json
+import shutil
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from likeness import Synthesizer
+from likeness.artifacts import CATEGORIES, PRIVACY, STATEMENT, load_schema, open_ledger, read_json
+from likeness.bundle import write_bundle
+from likeness.cli import app
+from likeness.data.people import split_by_person
+from likeness.errors import ArtifactError, BudgetError, LikenessError, ReleaseError
+from likeness.own.forecast import forecast
+from likeness.own.report import Report
+from likeness.params import load_params
+from likeness.pricing import afford, new_releases
+from likeness.privacy.budget import Cost
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.release.released import load_released, to_bytes
+from likeness.rows import private_rows
+from likeness.verifier import CHECKS, draw, verify
+from likeness.verifier.files import Bundle
+from likeness.verifier.verdict import Wrong
+
+ROOT = Path(__file__).parents[2]
+STAGES = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
+SECRET = "Xq7Secret"
+SCHEMA: dict[str, Any] = {
+    "name": "staff",
+    "source": "made up",
+    "task": "none",
+    "columns": {
+        "pid": {"kind": "drop", "reason": "names the person"},
+        "x": {"kind": "numeric", "lower": 0, "upper": 1},
+        "job": {"kind": "categorical", "categories": "private", "other": "rest", "nullable": True},
+    },
+}
+
+
+def staff() -> pd.DataFrame:
+    """700 people of two rows: most are clerks or nurses, one has a title that nobody else has."""
+    generator = np.random.default_rng(0)
+    people = np.repeat([f"p{place}" for place in range(700)], 2)
+    jobs = generator.choice(["clerk", "nurse", ""], len(people), p=[0.5, 0.45, 0.05])
+    jobs[:2] = SECRET
+    return pd.DataFrame({"pid": people, "x": generator.random(len(people)).round(6), "job": jobs})
+
+
+def settings(**changed: Any) -> None:
+    """params.yaml of a small run, with other values at keys whose dots are two underscores."""
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["privacy"] |= {"identity": "staff", "unit": "one employee"}
+    content["ingest"] |= {"source": "staff.csv", "schema": "schema.yaml", "split": {"test_fraction": 0.2, "seed": 0}}
+    content["ingest"]["unit"] = {"column": "pid", "max_rows": 2}
+    content["marginals"]["privatize"]["bins"] = 4
+    content["marginals"]["train"] |= {"iterations": 5, "num_components": 5}
+    content["sample"]["rows"] = 50
+    for key, value in changed.items():
+        section = content
+        *path, last = key.split("__")
+        for name in path:
+            section = section[name]
+        section[last] = value
+    Path("params.yaml").write_text(yaml.safe_dump(content))
+
+
+def stage(name: str) -> None:
+    import_module(f"stages.{name}").main(load_params())
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    Ledger.create(locate())
+    staff().to_csv("staff.csv", index=False)
+    Path("schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
+    settings()
+    yield tmp_path / "run"
+
+
+def refused(*names: str) -> bool:
+    """Whether each of these checks of the bundle fails."""
+    for name in names:
+        with pytest.raises((Wrong, LikenessError)):
+            CHECKS[name](Bundle(Path("bundle")))
+    return True
+
+
+def test_a_run_with_private_categories(project: Path) -> None:
+    cost, _ = afford(load_params(), open_ledger(load_params()))
+    assert cost.delta_keys == pytest.approx(1e-6)
+    for name in STAGES:
+        stage(name)
+    job = load_schema(load_params()).column("job")
+    assert job.categories == ("clerk", "nurse", "rest")
+    privacy, text = read_json(PRIVACY), STATEMENT.read_text()
+    assert privacy["total"]["delta_keys"] == pytest.approx(1e-6) and 0.99 < privacy["total"]["epsilon"] <= 1
+    assert privacy["queries"][0]["keys"] == 2 and privacy["queries"][0]["sensitivity"] == 2
+    assert "Categories of `job`:** not taken as public" in text and "categories but those of `job`" in text
+    assert privacy["ledger"]["lifetime"]["cap_delta_keys"] == 5e-6
+    drawn = pd.read_csv("data/synthetic/synthetic.csv")
+    assert set(drawn["job"].dropna()) <= {"clerk", "nurse", "rest"}
+    own = ("data/private", "staff.csv")
+    public = [p for p in project.rglob("*") if p.is_file() and not str(p.relative_to(project)).startswith(own)]
+    assert len(public) > 10 and not [path for path in public if SECRET.encode() in path.read_bytes()]
+
+    write_bundle(load_params(), Path("bundle"))
+    verdict = {check.name: check.passed for check in verify(Path("bundle"))}
+    assert False not in verdict.values()
+    assert all(verdict[name] for name in ("sensitivity", "epsilon", "account", "statement", "ledger entries", "table"))
+    assert list(draw(Path("bundle"), 5, 0, {"job": "nurse"})["job"]) == ["nurse"] * 5
+    assert draw(project, 5, 0, {}).equals(draw(Path("bundle"), 5, 0, {}))
+
+    # A lower threshold, a forgotten delta, a category that was not released: each is found.
+    told, keys = Path("bundle/privacy.json"), Path("bundle/released/categories_1.safetensors")
+    released, account = load_released(keys), json.loads(told.read_text())
+    low = dataclasses.replace(released.receipt, threshold=released.receipt.threshold // 2)
+    keys.write_bytes(to_bytes(dataclasses.replace(released, receipt=low)))
+    assert refused("sensitivity", "ledger entries", "account")
+    free = dataclasses.replace(released.receipt, delta_keys=1e-9)
+    keys.write_bytes(to_bytes(dataclasses.replace(released, receipt=free)))
+    assert refused("sensitivity", "epsilon", "ledger entries", "account")
+    forged = dataclasses.replace(released, keys=("clerk", "doctor"))
+    keys.write_bytes(to_bytes(forged))
+    assert refused("checksums", "ledger entries", "account")
+    shutil.copy(CATEGORIES / "categories_1.safetensors", keys)
+    for check, place, wrong in (
+        ("epsilon", ("total",), "delta_keys"),
+        ("account", ("queries", 0), "delta_keys"),
+        ("ledger entries", ("ledger", "lifetime"), "cap_delta_keys"),
+        ("ledger entries", ("ledger", "lifetime"), "spent_delta_keys"),
+    ):
+        changed: Any = json.loads(json.dumps(account))
+        section = functools.reduce(lambda value, key: value[key], place, changed)
+        section[wrong] /= 2
+        told.write_text(json.dumps(changed))
+        assert refused(check)
+    told.write_text(json.dumps(account))
+    assert CHECKS["epsilon"](Bundle(Path("bundle"))) and CHECKS["account"](Bundle(Path("bundle")))
+
+    # In memory, the same people and rows are the same releases; all of it is on record, and foreseen to be.
+    spent, rows = open_ledger(load_params()).budget("staff"), staff()
+    dataset, _ = private_rows(load_params(), open_ledger(load_params()).id)
+    assert new_releases(load_params(), open_ledger(load_params()), dataset) == {}
+    synthesizer = Synthesizer(
+        schema=SCHEMA, identity="staff", unit="one employee", unit_column="pid", max_rows=2,
+        settings={"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}},
+    )  # fmt: skip
+    synthesizer.fit(rows[split_by_person(rows["pid"], 0.2, 0) == "train"])
+    assert open_ledger(load_params()).budget("staff") == spent and spent.spent_delta == pytest.approx(1e-6)
+    synthesizer.save("saved")
+    loaded = Synthesizer.load("saved")
+    assert loaded.schema_ == synthesizer.schema_ == load_schema(load_params()) and loaded.schema.open_columns
+    assert loaded.sample(5).equals(synthesizer.sample(5)) and draw(Path("saved"), 5, 0, {}).equals(loaded.sample(5))
+    shown = CliRunner().invoke(app, ["ledger", "budget"])
+    assert "thresholds of private categories: delta 1e-06 spent of the 5e-06" in shown.output
+
+    # Categories of another origin, or of another schema, go no further.
+    path = CATEGORIES / "categories_1.safetensors"
+    bytes_ = path.read_bytes()
+    path.write_bytes(to_bytes(forged))
+    with pytest.raises(ReleaseError, match="not the bytes that the ledger committed"):
+        stage("auxiliary")
+    path.write_bytes(bytes_)
+    columns = {**SCHEMA["columns"], "job": {**SCHEMA["columns"]["job"], "other": "others"}}
+    Path("schema.yaml").write_text(yaml.safe_dump({**SCHEMA, "columns": columns}, sort_keys=False))
+    with pytest.raises(ArtifactError, match="released categories are not those that the schema asks for"):
+        stage("preprocess")
+
+
+def test_people_on_record_without_a_part_of_delta_are_asked_about(project: Path) -> None:
+    ledger = open_ledger(load_params())
+    from likeness.privacy.adjacency import Adjacency
+
+    ledger.declare_identity("staff", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5, "pid")
+    for name in ("ingest", "plan"):
+        stage(name)
+    with pytest.raises(BudgetError, match=r"keeps 0 of its delta 1e-05 for them.*ledger cap --delta-keys"):
+        stage("categories")
+    changed = CliRunner().invoke(
+        app, ["ledger", "cap", "staff", "--epsilon", "10", "--delta", "1e-5", "--delta-keys", "2e-6"]
+    )
+    assert changed.exit_code == 0 and "2e-06 of it for thresholds" in changed.output
+    stage("categories")
+    first = (CATEGORIES / "categories_1.safetensors").read_bytes()
+    stage("categories")
+    assert (CATEGORIES / "categories_1.safetensors").read_bytes() == first
+    assert open_ledger(load_params()).budget("staff").spent_delta == pytest.approx(1e-6)
+
+
+def test_a_cap_for_one_run_has_room_for_it(project: Path) -> None:
+    settings(ledger__cap={"epsilon": 1.0, "delta": 1e-5})
+    for name in ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize"):
+        stage(name)
+    budget = open_ledger(load_params()).budget("staff")
+    assert budget.cap_keys == budget.spent_delta == pytest.approx(1e-6)
+    assert 0.9999 < budget.spent_epsilon <= 1 and budget.remaining_rho == pytest.approx(0, abs=1e-8)
+
+
+def test_the_forecast_says_how_many_hold_what_is_kept(project: Path) -> None:
+    made = forecast(load_params(), 1_000)
+    (own,) = made.categories
+    assert own.column == "job" and own.most == 100 and own.delta == pytest.approx(1e-6)
+    assert 100 < own.threshold < own.nearly_always < 200
+    assert made.width == 1 + int(1_000 / own.threshold) + 1 + 1 < forecast(load_params()).width == 1 + 100 + 1 + 1
+    text = Report((), (), made).text()
+    assert f"a value is kept from about {np.ceil(own.threshold):.0f} records on" in text
+
+
+def test_without_such_columns_the_stage_spends_nothing(project: Path) -> None:
+    listed = {"kind": "categorical", "categories": ["clerk", "nurse"], "other": "nurse", "nullable": True}
+    columns = {**SCHEMA["columns"], "job": listed}
+    Path("schema.yaml").write_text(yaml.safe_dump({**SCHEMA, "columns": columns}, sort_keys=False))
+    for name in ("ingest", "plan", "categories"):
+        stage(name)
+    assert read_json(CATEGORIES / "columns.json") == {} and len(list(CATEGORIES.iterdir())) == 1
+    ledger = open_ledger(load_params())
+    assert len(ledger.records()) == 1
+    assert afford(load_params(), ledger)[0].delta_keys == Cost(0).delta_keys == 0
