@@ -1,9 +1,12 @@
 """Columns whose categories the schema calls private: how they are written, refused, typed, completed and hashed."""
 
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from likeness.data.column import Column
@@ -12,7 +15,7 @@ from likeness.data.encoding import Encoder
 from likeness.data.layout import Layout
 from likeness.data.open_columns import LONGEST, closed
 from likeness.data.schema import Schema, schema_text
-from likeness.data.sources import iter_part, read_frame, read_source, source_parts
+from likeness.data.sources import cells_of, iter_part, read_frame, read_source, source_parts, typed
 from likeness.data.tables import iter_private, text_columns, write_private
 from likeness.errors import DataError, SchemaError
 from likeness.own.faults import schema_faults
@@ -80,6 +83,56 @@ def test_cells_are_texts_each_by_itself(tmp_path: Path) -> None:
     assert read_frame(frame, schema()).equals(table)
     with pytest.raises(DataError, match="has a missing value, but is not nullable"):
         read_frame(frame, schema({"kind": "categorical", "categories": "private"}))
+
+
+EAST, WEST = timezone(timedelta(hours=2)), timezone(timedelta(hours=-5))
+FRAMES: dict[str, Any] = {
+    "numbers as categories": pd.Categorical([1, 2, None, 2]),
+    "floats as categories": pd.Categorical([1.0, 2.5, None, 2.5]),
+    "decimals": [Decimal("1"), Decimal("2.50"), None, Decimal("0.1")],
+    "no numbers": [Decimal("1"), Decimal("NaN"), None, Decimal("2")],
+    "times": [datetime(2020, 1, 1, 5, tzinfo=WEST), datetime(2020, 1, 1, 5, tzinfo=EAST), None, None],
+    "days": [date(2020, 1, 1), None, date(1066, 10, 14), date(2020, 1, 2)],
+    "whole": pd.array([1, None, 2**60, 3], dtype="Int64"),
+    "floats": [1.0, 2.5, None, 1e20],
+    "truths": pd.array([True, None, False, True], dtype="boolean"),
+    "texts": ["1", "1.0", None, " x"],
+    "arrow": pd.array([1, 2, None, 2], dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.int64()))),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_cell_of_a_frame_is_the_same_text_alone_and_among_others(name: str) -> None:
+    frame = pd.DataFrame(
+        {"x": range(4), "job": pd.Series(FRAMES[name], dtype=getattr(FRAMES[name], "dtype", "object"))}
+    )
+    table = read_frame(frame, schema())
+    for place in range(len(frame)):
+        alone = pd.DataFrame({"x": [place], "job": frame["job"].iloc[[place]].reset_index(drop=True)})
+        if isinstance(frame["job"].dtype, pd.CategoricalDtype):
+            alone["job"] = alone["job"].cat.remove_unused_categories()
+        assert read_frame(alone, schema())["job"].equals(table["job"].iloc[[place]].reset_index(drop=True))
+    cells = cells_of(["job"], [[None if cell is pd.NA else cell for cell in FRAMES[name]]], ["job"], "t")
+    assert typed(cells.assign(x=1), schema(), "t")["job"].equals(table["job"])  # and from a database
+
+
+def test_decimals_of_a_closed_column_do_not_depend_on_each_other() -> None:
+    listed = schema({"kind": "categorical", "categories": ["1", "2", "rest"], "other": "rest"})
+    frame = pd.DataFrame({"x": [1, 1, 1], "job": [Decimal("1"), Decimal("2"), Decimal("0.25")]})
+    assert read_frame(frame, listed)["job"].tolist() == ["1", "2", "rest"]
+
+
+@pytest.mark.parametrize("cells", [[{"a": 1}, {"Xq7Secret": 2}], [["Xq7Secret"], ["b"]]], ids=["records", "lists"])
+def test_cells_that_are_no_single_values_are_refused_in_silence(cells: list[Any]) -> None:
+    with pytest.raises(DataError, match="holds lists or records") as caught:
+        read_frame(pd.DataFrame({"x": [1, 1], "job": cells}), schema())
+    assert "Xq7" not in str(caught.value)
+
+
+def test_a_text_that_files_and_terminals_would_read_in_their_own_way_is_other() -> None:
+    cells = ["a\rb", "a\x85b", "a\x00b", "a\x1bb", "a\u2028b", "=cmd()", "naïve"]
+    table = read_frame(pd.DataFrame({"x": [1] * len(cells), "job": cells}), schema())
+    assert table["job"].tolist() == ["other"] * 5 + ["=cmd()", "naïve"]
 
 
 def test_a_table_keeps_its_texts_even_where_the_first_ones_are_missing(tmp_path: Path) -> None:

@@ -4,12 +4,25 @@ A cell is typed as text by itself (:mod:`likeness.data.sources`). Which texts be
 release; every other text becomes the column's ``other``, each row by itself.
 """
 
+import re
+
 import pandas as pd
 
 from likeness.data.schema import Schema
 
 LONGEST = 100
 """Characters of a text; longer ones are ``other``."""
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def unfit(texts: "pd.Series[str]") -> "pd.Series[bool]":
+    """Which texts cannot be categories: too long, or with a control character or the end of a line within.
+
+    A released text goes into CSV files, YAML, pages and terminals, which each read those in their own way.
+    """
+    controls = [text for text in texts.dropna().unique() if _CONTROL.search(text)]
+    return (texts.str.len() > LONGEST) | texts.isin(controls)
 
 
 def closed(table: pd.DataFrame, written: Schema, schema: Schema) -> pd.DataFrame:

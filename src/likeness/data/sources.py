@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from likeness.data.booleans import spelled
 from likeness.data.column import Column
 from likeness.data.date_values import numbers_of_texts, typed_dates
 from likeness.data.image_files import read_images
-from likeness.data.open_columns import LONGEST
+from likeness.data.open_columns import unfit
 from likeness.data.people import people_of
 from likeness.data.schema import Schema
 from likeness.errors import DataError
@@ -323,8 +324,14 @@ def _cells(table: pa.Table, wanted: Sequence[str]) -> pd.DataFrame:
     for place, field in enumerate(table.schema):
         if field.name in wanted:
             table.column(place).validate(full=True)  # a damaged file can hold text that is not UTF-8
+        if field.name in wanted and pa.types.is_nested(field.type):
+            raise DataError(
+                f"column '{field.name}' holds lists or records, not single values. Give it kind drop, or take it apart."
+            )
         # Cell by cell: pandas would choose one format for all from what the others hold.
-        if pa.types.is_temporal(field.type):
+        if pa.types.is_dictionary(field.type) and not _is_text(field.type.value_type):
+            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
+        elif pa.types.is_temporal(field.type):
             cells = table.column(place).cast(pa.int64() if pa.types.is_duration(field.type) else pa.string())
             table = table.set_column(place, field.name, cells)
         elif field.name in wanted and (pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type)):
@@ -334,11 +341,29 @@ def _cells(table: pa.Table, wanted: Sequence[str]) -> pd.DataFrame:
     return frame
 
 
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
 def _arrow(values: "pd.Series[Any] | Sequence[Any]") -> pa.Array | None:
+    """One column for Arrow; None where it has cells of several types.
+
+    Where cells are Python's own objects, Arrow would write all decimals with the digits of the longest, and all times
+    of day in the time zone of the first: what a cell says must not depend on the others.
+    """
+    declared = isinstance(values, pd.Series) and values.dtype != "object"
     try:
-        return pa.Array.from_pandas(values) if isinstance(values, pd.Series) else pa.array(values)
+        if declared:
+            return pa.Array.from_pandas(values)
+        cells = pa.Array.from_pandas([_digits(cell) if isinstance(cell, Decimal) else cell for cell in values])
+        zoned = pa.types.is_timestamp(cells.type) and cells.type.tz is not None
+        return cells.cast(pa.timestamp(cells.type.unit, "UTC")) if zoned else cells
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return None
+
+
+def _digits(cell: Decimal) -> str | None:
+    return None if cell.is_nan() else str(cell)
 
 
 def _typed(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[Any]":
@@ -358,7 +383,7 @@ def _typed(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[An
     missing = texts.isna() | texts.isin(["", *column.missing_values])
     _check_missing(missing, column, file)
     if column.open:
-        return texts.mask(texts.str.len() > LONGEST, str(column.other)).mask(missing).astype("str")
+        return texts.mask(unfit(texts), str(column.other)).mask(missing).astype("str")
     if column.is_categorical:
         return _typed_categories(texts, missing, column, file)
     if column.is_date:
