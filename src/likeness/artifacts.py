@@ -195,7 +195,7 @@ def delta_for_keys(params: Params, schema: Schema) -> float:
     """The part of a lifetime cap's δ that is kept for thresholds, where these people are not on record yet.
 
     As much as runs with these settings need until they have used the cap's ρ, but at most half, and enough for one:
-    half of δ leaves nearly all of ρ (97 % at ε = 10). ``likeness ledger cap`` changes it on record.
+    half of δ leaves nearly all of ρ (95 % at ε = 10). ``likeness ledger cap`` changes it on record.
     """
     cap, privacy = params.ledger.cap, params.privacy
     if not schema.open_columns:

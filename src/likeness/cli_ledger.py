@@ -235,7 +235,10 @@ def ledger_cap(
     name: Annotated[str, typer.Option(help="Of one project, user or month (YYYY-MM); none: of each.")] = "",
     delta_keys: Annotated[
         float | None,
-        typer.Option(help="Of a lifetime cap: the part of delta for private categories; none: as before."),
+        typer.Option(
+            help="Of a lifetime cap: the part of delta for private categories; none: as before. Decide it without "
+            "regard to anything that was released."
+        ),
     ] = None,
 ) -> None:
     """Change a cap. The change stays on record for ever."""

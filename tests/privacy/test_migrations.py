@@ -103,7 +103,7 @@ def test_a_newer_version_is_refused(old: list[tuple[object, ...]]) -> None:
     Ledger.open(locate())
     with sqlite3.connect(locate().database) as connection:
         connection.execute("INSERT INTO versions VALUES (99, 'later')")
-    with pytest.raises(LedgerError, match=r"tables of version 99, this Likeness knows versions up to 2"):
+    with pytest.raises(LedgerError, match=r"tables of version 99, this Likeness knows versions up to 3"):
         Ledger.open(locate())
     assert stored() == old
 

@@ -104,15 +104,18 @@ def test_a_stage_that_would_spend_asks_git_first(
     ledger: Ledger, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from likeness.artifacts import open_ledger_to_spend
+    from likeness.data.schema import Schema
     from likeness.params import load_params
 
-    params = load_params(Path(__file__).parents[2] / "params.yaml")
+    root = Path(__file__).parents[2]
+    params = load_params(root / "params.yaml")
+    schema = Schema.load(root / params.ingest.schema)
     monkeypatch.chdir(repository)
     commit(repository, ledger)
-    open_ledger_to_spend(params)
+    open_ledger_to_spend(params, schema)
     git(repository, "commit", "-q", "--allow-empty", "-m", f"x\n\nLikeness-Ledger: {ledger.id} 9 {'0' * 64}")
     git(repository, "commit", "-q", "--allow-empty", "-m", f"x\n\nLikeness-Ledger: {'0' * 16} 9 {'0' * 64}")
     before = Ledger.open(locate()).records()
     with pytest.raises(LedgerError, match="saw record 9"):
-        open_ledger_to_spend(params)
+        open_ledger_to_spend(params, schema)
     assert Ledger.open(locate()).records() == before

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from likeness.bounds import Unit
-from likeness.errors import ArtifactError, BudgetError, DataError, PlanError, ReleaseError
+from likeness.errors import ArtifactError, BudgetError, DataError, LedgerError, PlanError, ReleaseError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
@@ -136,6 +136,8 @@ def test_released_once_with_its_cost_and_nothing_of_the_rest(tmp_path) -> None:
     again = dataclasses.replace(DATASET, slot="2")
     with pytest.raises(BudgetError, match="thresholds of private categories"):
         release_keys(query(own), own, again, ledger, forbidden)
+    with pytest.raises(LedgerError, match=r"took 1e-06 of delta already.*--delta-keys 1e-06 or more"):
+        ledger.change_cap("people", 10.0, 1e-5, own.delta_keys / 2)
     with pytest.raises(PlanError, match="another delta for its threshold"):
         release_keys(dataclasses.replace(query(own), delta_keys=1e-3), own, DATASET, ledger, forbidden)
 

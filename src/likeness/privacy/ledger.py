@@ -130,7 +130,7 @@ class Ledger:
 
         Raises:
             PlanError: the cap is no (ε, δ).
-            LedgerError: the identity is not on record, or thresholds would have all of δ.
+            LedgerError: the identity is not on record, or thresholds would have all of δ, or less than they took.
         """
         rho_for(epsilon, delta)
         with self._chain.appending() as records:
@@ -139,6 +139,11 @@ class Ledger:
             if not 0 <= keys < delta:
                 rule = f"0 or more and below delta, {delta:g}"
                 raise LedgerError(f"the part of delta for private categories must be {rule}; got {keys:g}")
+            if keys < known.spent_delta:
+                raise LedgerError(
+                    f"thresholds of '{identity}' took {known.spent_delta:g} of delta already, more than the part that "
+                    f"is to be kept for them, {keys:g}. Give --delta-keys {known.spent_delta:g} or more."
+                )
             append(records, "cap", cap_body(identity, known.adjacency, epsilon, delta, known.person, keys))
 
     def declare_limits(self, identity: str, limits: Mapping[str, tuple[float, float]]) -> None:

@@ -57,6 +57,6 @@ def _one(name: str, check: Callable[[Bundle], str], bundle: Bundle) -> Check:
         TypeError,
         AttributeError,
         AssertionError,
-        OverflowError,
+        ArithmeticError,
     ) as error:
         return Check(name, False, f"cannot be read ({type(error).__name__}: {error})")

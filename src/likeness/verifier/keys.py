@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from likeness.bounds import rows_per_unit
+from likeness.params import MOST_ROWS
 from likeness.privacy.fineness import COARSEST, coarseness
 from likeness.privacy.receipt import THRESHOLDED
 from likeness.release.released import Released
@@ -27,6 +28,7 @@ def keys(name: str, released: Released) -> None:
     replaced = receipt.adjacency == "replace_one"
     require(receipt.adjacency in ("add_remove_one", "replace_one"), f"{name}: adjacency is not known")
     require(not replaced or rows == 1, f"{name}: people of several rows cannot be replaced")
+    require(receipt.noise_scale > 0 and rows <= MOST_ROWS, f"{name}: no noise, or people of too many rows")
     step, distance = 2.0**receipt.lattice_bits, math.sqrt(2) if replaced else float(rows)
     expected = {
         "dimension": (2.0 if replaced else float(rows), receipt.dimension),
