@@ -270,6 +270,15 @@ def test_adjacency_changes_the_promise(privacy: dict[str, Any]) -> None:
     assert "No loss was recorded" in page
 
 
+def test_thresholds_and_how_many_categories_passed_them_are_told(privacy: dict[str, Any]) -> None:
+    shown = json.loads(json.dumps(privacy))
+    shown["total"]["delta_keys"] = 5e-7
+    shown["queries"][0].update(dimension=1, keys=4321, delta_keys=5e-7, threshold=84.0)
+    page = render(shown, "", {}, None)
+    assert "4,321</td>" in page and "is for the thresholds of private categories" in page
+    assert "thresholds of private categories" not in render(privacy, "", {}, None)
+
+
 def test_a_run_without_noise_is_stamped(privacy: dict[str, Any], losses: dict[str, list[float]]) -> None:
     for value in ("inf", None):
         bare = json.loads(json.dumps(privacy))

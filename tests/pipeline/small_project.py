@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,21 @@ def copy_project(target: Path) -> None:
     for command in (["git", "init", "-q"], [sys.executable, "-m", "dvc", "init", "-q"]):
         subprocess.run(command, cwd=target, check=True, capture_output=True)
     shutil.copy(ROOT / ".dvcignore", target)
+
+
+def write_settings(content: dict[str, Any], changed: dict[str, Any]) -> None:
+    """params.yaml here, with other values at keys whose dots are two underscores."""
+    for key, value in changed.items():
+        section = content
+        *path, last = key.split("__")
+        for name in path:
+            section = section[name]
+        section[last] = value
+    Path("params.yaml").write_text(yaml.safe_dump(content))
+
+
+def stage(name: str) -> None:
+    """One stage, in this process."""
+    from likeness.params import load_params
+
+    import_module(f"stages.{name}").main(load_params())

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from small_project import ROOT, stage, write_settings
 
 from likeness import Synthesizer
 from likeness.artifacts import ENCODED, PRIVACY, STATEMENT, TABLE, read_json
@@ -23,7 +23,6 @@ from likeness.privacy.ledger import Ledger
 from likeness.rows import private_rows
 from likeness.verifier import verify
 
-ROOT = Path(__file__).parents[2]
 STAGES = ("ingest", "plan", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
 SECRET = "Xq7Secret"
 SCHEMA = {
@@ -55,17 +54,7 @@ def settings(**changed: Any) -> None:
     content["marginals"]["privatize"]["bins"] = 4
     content["marginals"]["train"] |= {"iterations": 5, "num_components": 5}
     content["sample"]["rows"] = 50
-    for key, value in changed.items():
-        section = content
-        *path, last = key.split("__")
-        for name in path:
-            section = section[name]
-        section[last] = value
-    Path("params.yaml").write_text(yaml.safe_dump(content))
-
-
-def stage(name: str) -> None:
-    import_module(f"stages.{name}").main(load_params())
+    write_settings(content, changed)
 
 
 @pytest.fixture

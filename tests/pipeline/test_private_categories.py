@@ -5,7 +5,6 @@ import functools
 import json
 import shutil
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from small_project import ROOT, stage, write_settings
 from typer.testing import CliRunner
 
 from likeness import Synthesizer
@@ -34,7 +34,6 @@ from likeness.verifier import CHECKS, draw, verify
 from likeness.verifier.files import Bundle
 from likeness.verifier.verdict import Wrong
 
-ROOT = Path(__file__).parents[2]
 STAGES = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
 SECRET = "Xq7Secret"
 SCHEMA: dict[str, Any] = {
@@ -67,17 +66,7 @@ def settings(**changed: Any) -> None:
     content["marginals"]["privatize"]["bins"] = 4
     content["marginals"]["train"] |= {"iterations": 5, "num_components": 5}
     content["sample"]["rows"] = 50
-    for key, value in changed.items():
-        section = content
-        *path, last = key.split("__")
-        for name in path:
-            section = section[name]
-        section[last] = value
-    Path("params.yaml").write_text(yaml.safe_dump(content))
-
-
-def stage(name: str) -> None:
-    import_module(f"stages.{name}").main(load_params())
+    write_settings(content, changed)
 
 
 @pytest.fixture
