@@ -17,7 +17,7 @@ MAY_LOAD = {
     "fingerprint": {"pandas"},
     "ingest": {"pandas"},
     "plan": set(),
-    "categories": {"torch", "sqlalchemy", "pandas"},
+    "categories": {"sqlalchemy", "pandas"},
     "preprocess": {"pandas"},
     "auxiliary": {"torch", "sqlalchemy", "pandas"},
     "privatize": {"torch", "sqlalchemy", "pandas"},
