@@ -123,10 +123,16 @@ def test_decimals_of_a_closed_column_do_not_depend_on_each_other() -> None:
 
 
 @pytest.mark.parametrize("cells", [[{"a": 1}, {"Xq7Secret": 2}], [["Xq7Secret"], ["b"]]], ids=["records", "lists"])
-def test_cells_that_are_no_single_values_are_refused_in_silence(cells: list[Any]) -> None:
-    with pytest.raises(DataError, match="holds lists or records") as caught:
-        read_frame(pd.DataFrame({"x": [1, 1], "job": cells}), schema())
-    assert "Xq7" not in str(caught.value)
+def test_cells_that_are_no_single_values_are_refused_in_silence(tmp_path: Path, cells: list[Any]) -> None:
+    frame, path = pd.DataFrame({"x": [1, 1], "job": cells}), tmp_path / "t.parquet"
+    frame.to_parquet(path)
+    for where, read in (
+        ("the DataFrame", lambda: read_frame(frame, schema())),
+        ("t", lambda: read_source(path, schema())),
+    ):
+        with pytest.raises(DataError, match=rf"{where}.*: column 'job' holds lists or records") as caught:
+            read()
+        assert "Xq7" not in str(caught.value)
 
 
 def test_a_text_that_files_and_terminals_would_read_in_their_own_way_is_other() -> None:

@@ -186,7 +186,7 @@ def _frame_cells(df: pd.DataFrame, names: Sequence[str], where: str) -> pd.DataF
         if cells is None:
             raise DataError(f"{where}: column '{name}' mixes values of several types. Give all of them one type.")
         columns[name] = cells
-    raw = _raw(pa.table(columns), names)
+    raw = _raw(pa.table(columns), names, where)
     if raw is None:
         raise DataError(f"{where}: holds bytes that are not UTF-8 text. Decode them first.")
     return raw
@@ -210,7 +210,7 @@ def cells_of(names: Sequence[str], values: Sequence[Sequence[Any]], wanted: Sequ
         if cells is None:
             raise DataError(f"{where}: column '{name}' mixes values of several types. CAST it to one in ingest.query.")
         columns[name] = cells
-    raw = _raw(pa.table(columns), wanted)
+    raw = _raw(pa.table(columns), wanted, where)
     if raw is None:
         raise DataError(f"{where}: holds bytes that are not UTF-8 text. Decode them in ingest.query.")
     return raw
@@ -285,7 +285,7 @@ def _parquet_chunks(part: SourcePart, wanted: Sequence[str], rows: int) -> Itera
             batch = next(batches, None)
             if batch is None:
                 return
-            frame = _cells(pa.Table.from_batches([batch]), wanted)
+            frame = _cells(pa.Table.from_batches([batch]), wanted, part.path.name)
         if frame is None:
             raise _unreadable(part.path)
         yield frame
@@ -313,20 +313,21 @@ def _csv_chunks(path: Path, rows: int) -> Iterator[pd.DataFrame]:
         yield cells.set_axis(header, axis="columns").reset_index(drop=True)
 
 
-def _raw(table: pa.Table, wanted: Sequence[str]) -> pd.DataFrame | None:
+def _raw(table: pa.Table, wanted: Sequence[str], where: str) -> pd.DataFrame | None:
     try:
-        return _cells(table, wanted)
+        return _cells(table, wanted, where)
     except (pa.ArrowException, ValueError):
         return None
 
 
-def _cells(table: pa.Table, wanted: Sequence[str]) -> pd.DataFrame:
+def _cells(table: pa.Table, wanted: Sequence[str], where: str) -> pd.DataFrame:
     for place, field in enumerate(table.schema):
         if field.name in wanted:
             table.column(place).validate(full=True)  # a damaged file can hold text that is not UTF-8
         if field.name in wanted and pa.types.is_nested(field.type):
             raise DataError(
-                f"column '{field.name}' holds lists or records, not single values. Give it kind drop, or take it apart."
+                f"{where}: column '{field.name}' holds lists or records, not single values. Give it kind drop, or take "
+                "it apart."
             )
         # Cell by cell: pandas would choose one format for all from what the others hold.
         if pa.types.is_dictionary(field.type) and not _is_text(field.type.value_type):
