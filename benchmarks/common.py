@@ -32,7 +32,7 @@ METRICS = ["roc_auc_hard", "roc_auc_score", "average_precision_hard", "average_p
 UCI = ("census", "covtype")
 EXAMPLES = {name: Path("examples") / name / "params.yaml" for name in ("mixture", "digits", "mnist", "fashion_mnist")}
 NAMES = ("adult", *UCI, *EXAMPLES)
-ONLY_IMAGES = ("merf_ae",)  # methods that refuse tables
+ONLY_IMAGES = ("merf_ae", "moments")  # methods that refuse tables
 _MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
 
 

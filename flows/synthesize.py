@@ -66,7 +66,7 @@ def synthesize(
     root: str = ".",
     stage_timeout: float = _DAY,
     check_budget: bool = False,
-    method: Literal["marginals", "pearl", "merf", "merf_ae", "hp", "ntk"] | None = None,
+    method: Literal["marginals", "pearl", "merf", "merf_ae", "moments", "hp", "ntk"] | None = None,
     epsilon: float | None = None,
     wait: float = _DAY,
 ) -> State[None]:

@@ -17,6 +17,8 @@ from likeness.features import (
     CharacteristicFunction,
     ColumnMarginals,
     Constant,
+    CosineMoments,
+    CosineNorms,
     EncodedFourier,
     FeatureMap,
     HermiteFeatures,
@@ -51,6 +53,8 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
         5,
     ),
     "constant": (Constant(), 5),
+    "cosine_moments": (CosineMoments((2, 3), 4, 1.3, 0.3), 6),
+    "cosine_norms": (CosineNorms((2, 3), 5, 8), 6),
     "encoded_fourier": (EncodedFourier(20, 3.0, 1, (2, 3), 4, 5, "random", channels=3, encoder_seed=1), 6),
     "hermite": (
         HermiteFeatures((0, 1), (1,), ((3, 6),), (0.7, 0.99), (6.0, 1.0), 12, 4, ((0, 1), (1, 2), (0, 1, 2)), 0.6),
@@ -76,6 +80,8 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
         100,
     ),
     "constant": (Constant(), 100),
+    "cosine_moments": (CosineMoments((10, 10), 60, 4.7, 0.3), 100),
+    "cosine_norms": (CosineNorms((10, 10), 60, 64), 100),
     "encoded_fourier": (EncodedFourier(1_000, 3.5, 1, (10, 10), 64, 8, "random", channels=8, encoder_seed=1), 100),
     "hermite": (
         HermiteFeatures(
@@ -157,7 +163,7 @@ def test_one_map_for_door_and_generator(name: str) -> None:
         features.sum().backward()
         assert single.grad is not None and bool(torch.isfinite(single.grad).all())
     else:
-        assert name in ("column_marginals", "constant", "pair_marginals")
+        assert name in ("column_marginals", "constant", "cosine_norms", "pair_marginals")
 
 
 def cube(count: int, inputs: int, seed: int) -> torch.Tensor:
@@ -256,10 +262,13 @@ def test_places_are_those_of_the_features_and_each_row_s_own(name: str) -> None:
         NetworkTangent("fc_2l", (150, 40), (100,), seed=1),
         NetworkTangent("cnn_2l", (6, 40), (100,), seed=1),
         NetworkTangent("cnn_2l", (6, 40), (10, 10), seed=1),
+        CosineMoments((10, 10), 60, 4.7, 0.3),
     ],
-    ids=lambda feature: f"{feature.architecture}-{len(feature.shape)}d",
+    ids=lambda feature: f"{getattr(feature, 'architecture', 'moments')}-{len(feature.shape)}d",
 )
-def test_factors_are_those_of_the_features_and_each_row_s_own_by_a_bit(feature: NetworkTangent) -> None:
+def test_factors_are_those_of_the_features_and_each_row_s_own_by_a_bit(
+    feature: NetworkTangent | CosineMoments,
+) -> None:
     assert isinstance(feature, OuterMap)
     query, rows = Query("q", "privatize", feature), 1024
 
@@ -280,4 +289,5 @@ def test_factors_are_those_of_the_features_and_each_row_s_own_by_a_bit(feature: 
     products = [a[:, :, None] * b[:, None, :] for a, b in zip(pairs[::2], pairs[1::2], strict=True)]
     assert np.array_equal(np.concatenate([p.reshape(37, -1) for p in products], axis=1), _evaluate(query, x))
     squares = sum(np.square(p).sum(axis=(1, 2)) for p in products)
-    assert np.abs(squares - 1).max() < 1e-9 and all(np.square(b).sum(axis=1).max() < 1 + 1e-9 for b in pairs[1::2])
+    assert np.abs(squares[1:] - 1).max() < 1e-9 and squares[0] < 1 + 1e-9  # a black image has no moments
+    assert all(np.square(b).sum(axis=1).max() < 1 + 1e-9 for b in pairs[1::2])

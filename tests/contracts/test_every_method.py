@@ -54,7 +54,7 @@ IMAGES = Schema.from_dict(
     },
     "toy.yaml",
 )
-ONLY_IMAGES = ("merf_ae",)
+ONLY_IMAGES = ("merf_ae", "moments")
 
 
 def rows() -> Iterator[Records]:
@@ -94,6 +94,7 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
         "privatize": {"num_frequencies": 200, "code": 64},
         "train": {**NETWORK, "network": "fully_connected"},
     },
+    "moments": {"privatize": {"num_coefficients": 12}, "train": {"iterations": 100}},
     "ntk": {"privatize": {"widths": [60]}, "train": NETWORK},
     "pearl": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
     "pearl with modes": {
@@ -200,6 +201,8 @@ def test_what_cannot_be_released_is_refused_before_anything_is_spent() -> None:
         small("marginals").check(Context(lonely, "add_remove_one", None, 0))
     with pytest.raises(PlanError, match="merf_ae encodes images, and the schema has no image"):
         small("merf_ae").check(context(Adjacency.ADD_REMOVE_ONE))
+    with pytest.raises(PlanError, match="moments looks at the frequencies of images, and the schema has no image"):
+        small("moments").check(context(Adjacency.ADD_REMOVE_ONE))
     for name in SMALL:
         small(name).check(context(Adjacency.ADD_REMOVE_ONE, name))
 

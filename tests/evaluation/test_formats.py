@@ -39,4 +39,5 @@ def test_the_loss_in_words() -> None:
     assert loss_text({"iteration": [0, 6000], "loss": [0.92, 0.021]}) == (
         "from 0.92 at the first to 0.021 at the last recorded iteration (6,000)"
     )
+    assert loss_text({"iteration": [0], "loss": [0.021]}) == "0.021: a closed form, nothing was trained"
     assert loss_text({}) == "no loss was recorded"

@@ -63,5 +63,7 @@ def loss_text(losses: Mapping[str, Sequence[float]]) -> str:
     if not values:
         return "no loss was recorded"
     last = losses["iteration"][-1]
+    if last == 0:
+        return f"{number(values[-1], 3)}: a closed form, nothing was trained"
     first, final = number(values[0], 3), number(values[-1], 3)
     return f"from {first} at the first to {final} at the last recorded iteration ({number(int(last))})"

@@ -8,6 +8,7 @@ from likeness.features.base import CellMap, FeatureMap, MeanMap, OuterMap, width
 from likeness.features.characteristic import CharacteristicFunction
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
+from likeness.features.cosine import CosineMoments, CosineNorms
 from likeness.features.encoded import EncodedFourier
 from likeness.features.fourier import MixedFourierFeatures
 from likeness.features.hermite import HermiteFeatures
@@ -21,6 +22,8 @@ MAPS: dict[str, Callable[..., FeatureMap]] = {
     "characteristic": CharacteristicFunction,
     "column_marginals": ColumnMarginals,
     "constant": Constant,
+    "cosine_moments": CosineMoments,
+    "cosine_norms": CosineNorms,
     "encoded_fourier": EncodedFourier,
     "hermite": HermiteFeatures,
     "mixed_fourier": MixedFourierFeatures,
@@ -37,6 +40,8 @@ __all__ = [
     "CharacteristicFunction",
     "ColumnMarginals",
     "Constant",
+    "CosineMoments",
+    "CosineNorms",
     "EncodedFourier",
     "FeatureMap",
     "HermiteFeatures",

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from likeness.canonical import sha256_bytes
 from likeness.errors import ArtifactError, ParamsError
+from likeness.generators.gaussian_images import GaussianImages
 from likeness.generators.images import ImageGenerator
 from likeness.generators.mixture import ProductMixture
 from likeness.generators.modal import ModalGenerator
@@ -20,8 +21,9 @@ from likeness.generators.tabular import TabularGenerator
 from likeness.generators.weights import SPEC_DIGEST, check_weights
 from likeness.rng import public_seed
 
-Generator = TabularGenerator | ImageGenerator | ProductMixture
-GENERATORS: dict[str, type[TabularGenerator] | type[ImageGenerator] | type[ProductMixture]] = {
+Generator = TabularGenerator | ImageGenerator | GaussianImages | ProductMixture
+GENERATORS: dict[str, type[TabularGenerator] | type[ImageGenerator] | type[GaussianImages] | type[ProductMixture]] = {
+    "gaussian_images": GaussianImages,
     "image": ImageGenerator,
     "modal": ModalGenerator,
     "product_mixture": ProductMixture,

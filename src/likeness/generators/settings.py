@@ -8,7 +8,7 @@ class TrainingSettings:
     """How to train.
 
     Attributes:
-        iterations: gradient steps. batch_size: rows a step. learning_rate: of Adam.
+        iterations: gradient steps; 0 for a closed form. batch_size: rows a step. learning_rate: of Adam.
         schedule: ``constant`` (the papers) or ``cosine`` decay to zero.
     """
 

@@ -43,7 +43,7 @@ def train(
     device: torch.device,
     progress: Callable[[int, int, float], None],
 ) -> list[tuple[int, float]]:
-    """Fit a generator.
+    """Fit a generator. With no iterations it stays as it started, for a closed form, and its loss is told.
 
     The loss stays on the device; it is read only every hundredth of the run, when progress is told.
 
@@ -59,7 +59,7 @@ def train(
     optimizer = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
     scheduler = None
     if settings.schedule == "cosine":
-        scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.iterations)
+        scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(1, settings.iterations))
     every = max(1, settings.iterations // 100)
     losses = []
     for iteration in range(1, settings.iterations + 1):
@@ -76,5 +76,8 @@ def train(
             if not math.isfinite(losses[-1][1]):
                 raise ParamsError(f"the training diverged at step {iteration}: lower train.learning_rate of the method")
             progress(iteration, settings.iterations, losses[-1][1])
+    if not losses:
+        with torch.no_grad():
+            losses.append((0, float(objective.loss(generator))))
     generator.to("cpu").eval()
     return losses

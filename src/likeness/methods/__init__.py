@@ -6,6 +6,7 @@ from likeness.methods.hp import Hp
 from likeness.methods.marginals import Marginals
 from likeness.methods.merf import Merf
 from likeness.methods.merf_ae import MerfAe
+from likeness.methods.moments import Moments
 from likeness.methods.ntk import Ntk
 from likeness.methods.pearl import Pearl
 from likeness.params import Params, allowed, build
@@ -15,6 +16,7 @@ METHODS: dict[str, type[Method]] = {
     "marginals": Marginals,
     "merf": Merf,
     "merf_ae": MerfAe,
+    "moments": Moments,
     "ntk": Ntk,
     "pearl": Pearl,
 }

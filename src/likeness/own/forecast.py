@@ -224,6 +224,8 @@ def _cells(
 
 def _training_seconds(recipe: Method, facts: Context, coordinates: int) -> float | None:
     training = recipe.training
+    if training.iterations == 0:
+        return 0.0
     if isinstance(recipe, Marginals):
         # Products of components with cells, forward and twice backward, of every pair and class.
         seconds = 6.0 * recipe.train.num_components * coordinates / _CELLS_A_SECOND

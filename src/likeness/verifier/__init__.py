@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from likeness.errors import LikenessError
-from likeness.verifier import bins, files, ledger, noise, outputs, receipts
+from likeness.verifier import bins, files, ledger, noise, outputs, receipts, scales
 from likeness.verifier.files import Bundle, opened
 from likeness.verifier.outputs import draw
 from likeness.verifier.verdict import Check, Untestable, Wrong
@@ -26,6 +26,7 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
     "ledger entries": ledger.entries,
     "noise": noise.noise,
     "bins": bins.bins,
+    "scales": scales.scales,
     "generator": outputs.generator,
     "table": outputs.table,
 }

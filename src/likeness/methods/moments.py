@@ -1,0 +1,229 @@
+"""Moments: first and second moments of images' low frequencies by class, and a Gaussian that has them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from likeness.errors import PlanError
+from likeness.features import CosineMoments, CosineNorms
+from likeness.generators.settings import TrainingSettings
+from likeness.methods.base import (
+    CLASS_COUNTS,
+    EMBEDDING,
+    Context,
+    Method,
+    class_counts_query,
+    class_weights,
+    number_of_records,
+)
+from likeness.params import allowed, require
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
+from likeness.release.released import Released
+
+if TYPE_CHECKING:
+    import torch
+
+    from likeness.generators.moments import Moments as Estimates
+    from likeness.generators.saved import Generator
+    from likeness.generators.training import Objective
+
+NORMS = "norms"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Section ``moments.plan.shares``: parts of ρ, summing to 1."""
+
+    class_counts: float = 0.03
+    norms: float = 0.02
+    embedding: float = 0.95
+
+
+@dataclass(frozen=True)
+class PlanSettings:
+    """Section ``moments.plan``."""
+
+    shares: Shares = field(default_factory=Shares)
+
+
+@dataclass(frozen=True)
+class Auxiliary:
+    """Section ``moments.auxiliary``.
+
+    Attributes:
+        cells: of the histogram of norms, from 0 to that of a white image.
+    """
+
+    cells: int = 64
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(2 <= self.cells <= 1024, "moments.auxiliary.cells", self.cells, "from 2 to 1024")
+
+
+@dataclass(frozen=True)
+class Privatize:
+    """Section ``moments.privatize``.
+
+    Attributes:
+        num_coefficients: the lowest frequencies that are looked at; at most as many as pixels are used.
+        first_share: of the squared norm, for first moments.
+    """
+
+    num_coefficients: int = 100
+    first_share: float = 0.3
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        count, share = self.num_coefficients, self.first_share
+        require(1 <= count <= 2000, "moments.privatize.num_coefficients", count, "from 1 to 2000")
+        require(0 < share < 1, "moments.privatize.first_share", share, "between 0 and 1")
+
+
+@dataclass(frozen=True)
+class TrainMoments:
+    """Section ``moments.train``: more iterations than 0 make up for what clipping to [0, 1] does to the moments."""
+
+    iterations: int = 0
+    batch_size: int = 1000
+    learning_rate: float = 0.001
+    schedule: str = "cosine"
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(self.iterations >= 0, "moments.train.iterations", self.iterations, "at least 0")
+        require(self.batch_size >= 2, "moments.train.batch_size", self.batch_size, "at least 2")
+        require(self.learning_rate > 0, "moments.train.learning_rate", self.learning_rate, "greater than 0")
+        allowed("moments.train.schedule", self.schedule, ("constant", "cosine"))
+
+
+@dataclass(frozen=True)
+class Moments(Method):
+    """Noisy moments of clipped cosine coefficients by class; their eigenvalues freed of noise; a Gaussian a class."""
+
+    name: ClassVar[str] = "moments"
+    plan: PlanSettings = field(default_factory=PlanSettings)
+    train: TrainMoments = field(default_factory=TrainMoments)
+    auxiliary: Auxiliary = field(default_factory=Auxiliary)
+    privatize: Privatize = field(default_factory=Privatize)
+
+    def shares(self) -> list[QueryShare]:
+        """Class counts, histogram of norms, moments."""
+        shares = self.plan.shares
+        return [
+            QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
+            QueryShare(NORMS, "auxiliary", shares.norms),
+            QueryShare(EMBEDDING, "privatize", shares.embedding),
+        ]
+
+    def check(self, context: Context) -> None:
+        """Images only."""
+        if context.schema.image is None:
+            raise PlanError(
+                "moments looks at the frequencies of images, and the schema has no image: columns of a table have no "
+                "neighbors. Use marginals, which takes tables."
+            )
+
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
+        """Counts by class, and the histogram of norms."""
+        return [class_counts_query(context), Query(NORMS, "auxiliary", self._norms(context))]
+
+    def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
+        """Moments by class, clipped at the median norm of all images, as the noisy histogram has it."""
+        return self._embedding(context, median_norm(self._norms(context), auxiliary[NORMS]))
+
+    def foreseen_queries(self, context: Context) -> list[Query]:
+        """With a clipping bound of 1: it changes neither coordinates nor sensitivity."""
+        return [*self.auxiliary_queries(context, {}), self._embedding(context, 1.0)]
+
+    def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
+        """Where the bound comes from."""
+        bound = median_norm(self._norms(context), auxiliary[NORMS])
+        return [
+            f"Coefficients of an image are clipped to norm {bound:.4g}, the median of the noisy histogram `{NORMS}`."
+        ]
+
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+        """A Gaussian of coefficients for each class."""
+        from likeness.generators.gaussian_images import GaussianImages
+
+        feature = self._feature(context, auxiliary)
+        return GaussianImages(feature.shape, context.layout.num_classes, feature.num_coefficients, feature.bound)
+
+    def start(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
+    ) -> None:
+        """Means and covariances in closed form; training then only makes up for the clipping of pixels."""
+        from likeness.generators.gaussian_images import GaussianImages
+
+        assert isinstance(generator, GaussianImages)
+        generator.start_from(self._estimates(context, auxiliary, embedding))
+
+    def build_objective(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
+    ) -> "Objective":
+        """Distance to the moments freed of noise: what is noise need not be learned."""
+        from likeness.generators.objective import (
+            EmbeddingObjective,
+            LatentBatches,
+            guarded_class_scale,
+            rows_per_class,
+        )
+
+        weights = class_weights(auxiliary[CLASS_COUNTS])
+        feature = self._feature(context, auxiliary)
+        found = self._estimates(context, auxiliary, embedding)
+        objective = EmbeddingObjective(
+            feature=feature,
+            target=weights[:, None] * found.features(feature.first_share),
+            class_weights=weights,
+            class_scale=guarded_class_scale(weights, "joint", 1.0),
+        ).to(device)
+        counts = rows_per_class(weights, self.train.batch_size)
+        return LatentBatches(objective, feature.num_coefficients, counts, context.seed, device)
+
+    @property
+    def training(self) -> TrainingSettings:
+        """Section ``moments.train``."""
+        own = self.train
+        return TrainingSettings(own.iterations, own.batch_size, own.learning_rate, own.schedule)
+
+    def _estimates(self, context: Context, auxiliary: Mapping[str, Released], embedding: Released) -> "Estimates":
+        import torch
+
+        from likeness.generators.moments import denoised
+
+        counts = class_weights(auxiliary[CLASS_COUNTS]) * number_of_records(context, auxiliary[CLASS_COUNTS])
+        sums = torch.from_numpy(embedding.values)
+        return denoised(sums, counts, self._feature(context, auxiliary).first_share, embedding.noise_std)
+
+    def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> CosineMoments:
+        feature = self.embedding_query(context, auxiliary).feature
+        assert isinstance(feature, CosineMoments)
+        return feature
+
+    def _embedding(self, context: Context, bound: float) -> Query:
+        shape, count = self._sizes(context)
+        feature = CosineMoments(shape, count, bound, self.privatize.first_share)
+        return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
+
+    def _norms(self, context: Context) -> CosineNorms:
+        return CosineNorms(*self._sizes(context), self.auxiliary.cells)
+
+    def _sizes(self, context: Context) -> tuple[tuple[int, int], int]:
+        shape = context.schema.image
+        assert shape is not None  # check refuses others
+        return shape, min(self.privatize.num_coefficients, shape[0] * shape[1])
+
+
+def median_norm(norms: CosineNorms, released: Released) -> float:
+    """Upper end of the cell in which the median of a noisy histogram lies: post-processing.
+
+    Counts below 0 are taken as 0; if none is left, the largest norm there is, which clips nothing.
+    """
+    counts = np.maximum(released.values[0], 0.0).cumsum()
+    cell = int(np.searchsorted(counts, counts[-1] / 2)) if counts[-1] > 0 else norms.cells - 1
+    return (cell + 1) * norms.cell_width
