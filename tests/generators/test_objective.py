@@ -39,7 +39,7 @@ def test_loss_is_zero_at_the_data_and_positive_elsewhere(weighting: str) -> None
 
 
 def test_the_critic_ascends_and_stays_within_its_limits() -> None:
-    critic = FrequencyCritic(FEATURE, 0.05, 1.5, CPU)
+    critic = FrequencyCritic(FEATURE, 0.05, 1.5, 0.01, CPU)
     assert torch.allclose(critic.weights(), torch.ones(80))  # ω = ω₀ at the start
     residuals = torch.cat([FEATURE.frequencies.norm(dim=1)] * 2).float()  # larger where the frequency is
     before = float((critic.weights().detach() * residuals).sum())
@@ -51,12 +51,31 @@ def test_the_critic_ascends_and_stays_within_its_limits() -> None:
     assert float(scales.max()) <= 1.5 + 1e-6 and float(scales.min()) >= 1 / 1.5 - 1e-6
 
 
+@pytest.mark.parametrize("least", [0.2, 0.5])
+def test_in_many_dimensions_no_few_frequencies_decide_everything(least: float) -> None:
+    """784 dimensions: factors of 1.05 each add up, and one frequency, the one that is off, would take all weight."""
+    feature = CharacteristicFunction(100, 784, 0.1, seed=2)
+    residuals = torch.zeros(200)
+    residuals[[7, 107]] = 1.0
+
+    def effective(share: float) -> float:
+        critic = FrequencyCritic(feature, 0.01, 1.05, share, CPU)
+        for _ in range(100):
+            critic.step(residuals)
+        weights = critic.weights().detach()
+        assert float(weights[7]) > 1.5  # it still looks there most
+        return float(weights.sum().square() / weights.square().sum()) / 200
+
+    assert effective(1e-9) < 0.02
+    assert least <= effective(least) < 2 * least
+
+
 def test_the_critic_does_not_chase_the_scatter_of_batches() -> None:
     """With the right rows, weights move far less than when the batches' own scatter is taken for signal."""
     drift = []
     for known in (True, False):
         generator = torch.Generator().manual_seed(1)
-        critic = FrequencyCritic(FEATURE, 0.01, 1.5, CPU)
+        critic = FrequencyCritic(FEATURE, 0.01, 1.5, 0.01, CPU)
         if not known:
             critic.scatter = lambda means, counts: torch.zeros_like(means)
         exact = FEATURE(torch.rand(50_000, 3, generator=generator) * 0.5).mean(dim=0)
@@ -75,7 +94,7 @@ def test_the_critic_does_not_chase_the_scatter_of_batches() -> None:
 
 def test_the_scatter_of_a_batch_mean_is_what_batches_show() -> None:
     """Against the variance over 2,000 batches of 20 rows; five standard errors of it, about 16 %, averaged over 40."""
-    critic = FrequencyCritic(FEATURE, 0.01, 1.5, CPU)
+    critic = FrequencyCritic(FEATURE, 0.01, 1.5, 0.01, CPU)
     generator = torch.Generator().manual_seed(3)
     batches = FEATURE(torch.rand(40_000, 3, generator=generator)).view(2_000, 20, 80).mean(dim=1)
     shown = batches.var(dim=0)[:40] + batches.var(dim=0)[40:]

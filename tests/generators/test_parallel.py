@@ -38,7 +38,7 @@ def made(name):
     generator, feature = TabularGenerator(LAYOUT, 3, [8]), MAPS[name]
     width = feature.parts[0].width if name == "network" else 12
     target = torch.linspace(-0.3, 0.3, 2 * width).view(2, width)
-    critic = FrequencyCritic(feature, 0.1, 2.0, CPU) if name == "critic" else None
+    critic = FrequencyCritic(feature, 0.1, 2.0, 0.01, CPU) if name == "critic" else None
     own = EmbeddingObjective(feature, target, torch.tensor([0.3, 0.7]), torch.tensor([1.0, 2.0]), critic)
     return generator, LatentBatches(own, 3, COUNTS, 0, CPU)
 

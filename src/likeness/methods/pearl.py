@@ -77,12 +77,15 @@ class TrainPearl(NetworkTraining):
     critic: bool = True
     critic_learning_rate: float = 0.01
     critic_max_factor: float = 1.05
+    critic_least_effective: float = 0.5
 
     def __post_init__(self) -> None:
         """Check ranges."""
         super().__post_init__()
         require(self.critic_learning_rate > 0, "train.critic_learning_rate", self.critic_learning_rate, "above 0")
         require(self.critic_max_factor >= 1, "train.critic_max_factor", self.critic_max_factor, "at least 1")
+        share = self.critic_least_effective
+        require(0 < share <= 1, "train.critic_least_effective", share, "greater than 0 and at most 1")
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,10 @@ class Pearl(EmbeddingMethod):
         if not self.train.critic:
             return None
         assert isinstance(feature, CharacteristicFunction)
-        return FrequencyCritic(feature, self.train.critic_learning_rate, self.train.critic_max_factor, device)
+        own = self.train
+        return FrequencyCritic(
+            feature, own.critic_learning_rate, own.critic_max_factor, own.critic_least_effective, device
+        )
 
 
 def mean_distance(released: Released) -> float:
