@@ -33,7 +33,17 @@ from likeness.params import Params
 
 RESULTS = Path("benchmarks/results/tables.csv")
 KEYS = ["table", "method", "epsilon", "draw"]
-COLUMNS = ["roc_auc_hard", "roc_auc_score", "tv_1_train", "tv_2_train", "tv_3_train", "tv_2_test", "seconds", "peak_mb"]
+COLUMNS = [
+    "roc_auc_hard",
+    "roc_auc_score",
+    "roc_auc_score_median",
+    "tv_1_train",
+    "tv_2_train",
+    "tv_3_train",
+    "tv_2_test",
+    "seconds",
+    "peak_mb",
+]
 PEERS = ("mst", "aim")
 
 
