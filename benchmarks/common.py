@@ -107,8 +107,8 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
 def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
     """Tables: mean of the 12 classifiers on the test rows; mean total variation by order, against train and test rows.
 
-    Of the ROC AUC also the median of the classifiers: one of them, Gaussian naive Bayes, is so unstable on columns that are
-    mostly 0 (real rows of Adult included) that most of what the mean scatters between draws is its.
+    Of the ROC AUC also the median of the classifiers: one of them, Gaussian naive Bayes, is so unstable on columns that
+    are mostly 0 (real rows of Adult included) that most of what the mean scatters between draws is its.
 
     Images: accuracy of each usual classifier on the test images; FID and KID against them. The mixture: its own
     likelihood, which is known.
