@@ -6,7 +6,8 @@ Run: ``python -m benchmarks.papers [--data adult] [--method pearl] [--epsilon 1]
 Settings are those of params.yaml for tables and of examples/ for images: the papers' where our bounds allow them,
 public reasoning elsewhere, never a score. Each draw is a release of its own, in a ledger of the benchmark's own and a
 process of its own, whose seconds (from rows in memory to synthetic rows) and peak memory are noted beside the commit.
-With ``--mlflow URI`` every row is also an MLflow run.
+With ``--mlflow URI`` every row is also an MLflow run. Of images, the first ten of each class go into docs/img: those of
+the first draw at ε = 1 under add/remove, whatever they look like.
 """
 
 import argparse
@@ -19,17 +20,22 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from matplotlib.image import imsave
 
 from benchmarks.common import NAMES, ONLY_IMAGES, Table, adjacent, keep, load, read_results, score, synthesize
 from benchmarks.memory import peak_mb
+from likeness.data.encoding import Encoder
 from likeness.evaluation.controls import shuffle_columns
+from likeness.evaluation.image_figures import MOST_CLASSES, grid
 from likeness.methods import METHODS
 from likeness.params import Params
 
 RESULTS = Path("benchmarks/results/papers.csv")
 PAGE = Path("docs/RESULTS.md")
-WRITTEN = ("benchmarks/results", str(PAGE), "docs/img")  # by benchmarks
+PICTURES = Path("docs/img")
+WRITTEN = ("benchmarks/results", str(PAGE), str(PICTURES))  # by benchmarks
 KEYS = ["data", "method", "epsilon", "adjacency", "draw"]
 CONTROLS = ("real", "shuffled")
 SHOWN = {
@@ -90,6 +96,7 @@ def run(name: str, arguments: argparse.Namespace) -> None:
     """Ceiling, floor, and every draw of every method that is not in the CSV file."""
     table = load(name)
     controls = {"real": table.train, "shuffled": shuffle_columns(table.train, table.params.evaluate.seed)}
+    picture(name, "real", table.test, table)
     for control, other in controls.items():
         if not known([name, control, 0.0, "-", 0]):
             add([name, control, 0.0, "-", 0], {"seconds": 0.0, "peak_mb": 0.0, **score(other, table)}, arguments.mlflow)
@@ -108,6 +115,8 @@ def run(name: str, arguments: argparse.Namespace) -> None:
                 subprocess.run([sys.executable, "-m", "benchmarks.papers", *options], check=True)
                 cost = json.loads((Path(folder) / "cost.json").read_text())
                 synthetic = pd.read_parquet(Path(folder) / "synthetic.parquet")
+            if arguments.epsilon == 1 and arguments.adjacency == ADJACENCIES[0]:
+                picture(name, method, synthetic, table)
             add(keys, {**cost, **score(synthetic, table)}, arguments.mlflow)
 
 
@@ -121,6 +130,18 @@ def make(arguments: argparse.Namespace, draw: int, folder: Path) -> None:
     synthetic.to_parquet(folder / "synthetic.parquet")
     peak = peak_mb()
     (folder / "cost.json").write_text(json.dumps({"seconds": seconds, "peak_mb": peak}))
+
+
+def picture(name: str, method: str, images: pd.DataFrame, table: Table) -> None:
+    """The first ten images of each class as a PNG, unless it is there; nothing for tables."""
+    schema, path = table.schema, PICTURES / f"{name}_{method}.png"
+    if schema.image is None or path.exists():
+        return
+    encoder = Encoder(schema)
+    encoded = encoder.encode(images)
+    x, labels = encoder.expand(encoded), encoder.labels(encoded)
+    sheet = grid(x, labels, schema.image, min(len(schema.classes), MOST_CLASSES))
+    imsave(path, np.kron(np.nan_to_num(sheet, nan=0.5), np.ones((2, 2))), cmap="gray", vmin=0, vmax=1)
 
 
 def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Params:
@@ -188,6 +209,10 @@ def section(name: str, rows: pd.DataFrame) -> str:
         paper = PAPERS.get((name, method), "") if control or epsilon == 1 else ""
         lead = [method, "", "", ""] if control else [method, f"{epsilon:g}", adjacency, str(len(own))]
         lines.append("| " + " | ".join([*lead, *cells, paper]) + " |")
+    drawn = [method for method in ("real", *METHODS) if (PICTURES / f"{name}_{method}.png").exists()]
+    if "mlp" in has and drawn:
+        lines += ["", "| " + " | ".join(drawn) + " |", "| " + " | ".join(":---:" for _ in drawn) + " |"]
+        lines.append("| " + " | ".join(f"![{name}, {method}](img/{name}_{method}.png)" for method in drawn) + " |")
     return "\n".join(lines)
 
 
