@@ -49,9 +49,9 @@ class NoiseProcess:
         # Where Python is embedded, the executable is another program, which must not be started again.
         if not Path(sys.executable or "").name.lower().startswith("python"):
             return
-        path = [entry or str(Path.cwd()) for entry in sys.path if isinstance(entry, str)]
-        command = [sys.executable, "-I", "-c", _PROGRAM, str(count), scale.hex(), *path]
         with suppress(OSError, ValueError):
+            path = [entry or str(Path.cwd()) for entry in sys.path if isinstance(entry, str)]
+            command = [sys.executable, "-I", "-c", _PROGRAM, str(count), scale.hex(), *path]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
