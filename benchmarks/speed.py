@@ -22,7 +22,7 @@ from torch import Tensor
 from benchmarks.common import keep
 from benchmarks.memory import peak_mb
 from likeness.features import CharacteristicFunction, NetworkTangent
-from likeness.features.means import class_distances
+from likeness.generators.objective import EmbeddingObjective
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
@@ -94,9 +94,16 @@ def network_step(repetitions: int) -> None:
     target = torch.randn(CLASSES, feature.parts[0].width, generator=stream, dtype=torch.float64) * 1e-4
     scale = torch.full((CLASSES,), 1 / CLASSES, dtype=torch.float64)
 
+    # In training the target is there once for all steps; so it is here, for both.
+    targets, scales = ({dtype: own.to(dtype) for dtype in (torch.float32, torch.float64)} for own in (target, scale))
+    objectives = {
+        dtype: EmbeddingObjective(feature, targets[dtype], scales[dtype], torch.ones(CLASSES, dtype=dtype))
+        for dtype in targets
+    }
+
     def ours(dtype: torch.dtype) -> tuple[float, Tensor]:
         given = x.to(dtype).requires_grad_()
-        loss = class_distances(feature, given, counts, target.to(dtype), scale.to(dtype)).sum()
+        loss = objectives[dtype].loss(given, counts)
         (gradient,) = torch.autograd.grad(loss, given)
         return float(loss.detach()), gradient
 
@@ -111,7 +118,7 @@ def network_step(repetitions: int) -> None:
                 own = torch.cat([d.flatten() for d in torch.autograd.grad(value, weights, create_graph=True)])
                 total = total + own / own.norm()
             means.append(total / count)
-        loss = (target.to(dtype) - scale.to(dtype)[:, None] * torch.stack(means)).square().sum()
+        loss = (targets[dtype] - scales[dtype][:, None] * torch.stack(means)).square().sum()
         (gradient,) = torch.autograd.grad(loss, given)
         return float(loss.detach()), gradient
 

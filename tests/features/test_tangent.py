@@ -132,6 +132,17 @@ def test_a_record_that_excites_no_unit_has_the_feature_zero() -> None:
     assert x.grad is not None and bool(torch.isfinite(x.grad).all())
 
 
+def test_the_distance_of_a_record_that_excites_no_unit_is_that_of_the_feature_zero() -> None:
+    seed = next(s for s in range(50) if NetworkTangent("fc_1l", (1,), (2,), s).network.dense[0].weights[0, -1] < 0)
+    feature = NetworkTangent("fc_1l", (1,), (2,), seed)
+    x = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([[1.0, 2.0, 3.0, 4.0]], dtype=torch.float64)
+    distance = class_distances(feature, x, [2], target, torch.ones(1, dtype=torch.float64))
+    assert float(distance.detach()) == 30.0
+    distance.sum().backward()
+    assert x.grad is not None and torch.equal(x.grad, torch.zeros_like(x))
+
+
 @EVERY
 def test_weights_are_coarse_and_every_sum_is_within_the_exact_integers(feature: NetworkTangent) -> None:
     network = feature.network

@@ -37,6 +37,33 @@ def test_the_class_is_heard_and_the_seed_decides_the_rest() -> None:
     assert torch.equal(drawn[0], drawn[1])
 
 
+@pytest.mark.parametrize("shape", [(28, 28), (8, 8), (5, 7), (1, 3)])
+def test_training_takes_another_way_to_the_same_pixels_and_slopes(shape: tuple[int, int]) -> None:
+    torch.manual_seed(0)
+    network = ImageGenerator(shape, 3, latent_dim=4, hidden=16, channels=(6, 4)).double()
+    x = torch.randn(5, 4, *network._half, dtype=torch.float64, requires_grad=True)
+    mixing = torch.randn(5, 1, *shape, dtype=torch.float64)
+    given = [x, *network.last.parameters()]
+    own = network._stretched_last(x).view(5, 1, *shape)
+    stretched = torch.nn.functional.interpolate(x, size=shape, mode="bilinear", align_corners=True)
+    plain = network.last(stretched)
+    # The weights of stretching were computed in single precision.
+    torch.testing.assert_close(own, plain, rtol=0, atol=1e-5)
+    slopes = [torch.autograd.grad((mixing * pixels).sum(), given) for pixels in (own, plain)]
+    for ours, theirs in zip(*slopes, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    z, labels = torch.randn(5, 4, dtype=torch.float64), torch.arange(5) % 3
+    network.body.eval()  # batch norm alone: the rest still trains
+    torch.testing.assert_close(network(z, labels), network.eval()(z, labels), rtol=0, atol=1e-5)
+
+
+def test_a_saved_network_holds_its_weights_and_nothing_else() -> None:
+    network = ImageGenerator((8, 6), 2, latent_dim=4, hidden=16, channels=(6, 4))
+    statistics = {"running_mean", "running_var", "num_batches_tracked"}
+    others = {name for name in network.state_dict() if name.split(".")[-1] not in statistics}
+    assert others == {name for name, _ in network.named_parameters()}
+
+
 def test_the_spec_rebuilds_the_network() -> None:
     torch.manual_seed(0)
     network = ImageGenerator((8, 6), 2, latent_dim=4, hidden=16, channels=(6, 4)).eval()

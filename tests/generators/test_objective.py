@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from likeness.features import CharacteristicFunction, HermiteFeatures
+from likeness.features import CharacteristicFunction, HermiteFeatures, NetworkTangent
 from likeness.features.means import class_means
 from likeness.generators.critic import FrequencyCritic
 from likeness.generators.objective import EmbeddingObjective, guarded_class_scale, rows_per_class
@@ -125,3 +125,19 @@ def test_fixed_weights_of_coordinates_and_a_map_s_own_means() -> None:
     hermite = HermiteFeatures((0, 1, 2), (), (), (0.7,) * 3, (6.0,) * 3, 5, 3, ((0, 1), (1, 2)), 0.5)
     own = class_means(hermite, x, [60, 40])
     torch.testing.assert_close(own, class_means(hermite.__call__, x, [60, 40]), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("counts", [[2, 2], [60, 40]], ids=["few rows", "many rows"])
+def test_a_network_s_loss_is_that_of_its_features_also_when_the_target_changes(counts: list[int]) -> None:
+    """What is known of a target is kept from step to step, and no longer than the target."""
+    feature = NetworkTangent("fc_1l", (20,), (3,), seed=0)
+    stream = torch.Generator().manual_seed(2)
+    x = torch.rand(sum(counts), 3, generator=stream)
+    weights, scale = torch.tensor([0.6, 0.4]), torch.tensor([1.0, 2.0])
+    made = EmbeddingObjective(feature, torch.rand(2, feature.parts[0].width, generator=stream) / 10, weights, scale)
+    for factor in (1.0, 1.0, 3.0):
+        made.target = factor * made.target
+        made = made.to(CPU)
+        means = class_means(feature.__call__, x, counts)
+        expected = (scale[:, None] * (made.target - weights[:, None] * means).square()).sum()
+        assert float(made.loss(x, counts)) == pytest.approx(float(expected), rel=1e-5)

@@ -1,7 +1,7 @@
 """Where the passes over rows are worked on: in this process, or in processes of Dask.
 
 An engine divides work and brings back results in order. It adds nothing up, draws no noise and knows no ledger: that
-stays with the door, in the door's own process.
+stays with the door.
 """
 
 from collections.abc import Callable, Iterable, Iterator

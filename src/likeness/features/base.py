@@ -71,6 +71,15 @@ class OuterMap(FeatureMap, Protocol):
         ...
 
 
+@runtime_checkable
+class UnitOuterMap(OuterMap, Protocol):
+    """One whose vectors are divided by their own norm: a sum over rows needs that division as one number a row."""
+
+    def products(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
+        """Factors of each block before the division, shapes (n, a) and (n, b). Left ones have no slope in x."""
+        ...
+
+
 def width(feature: FeatureMap) -> int:
     """Number of coordinates of a feature."""
     return sum(part.width for part in feature.parts)

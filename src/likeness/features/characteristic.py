@@ -58,6 +58,12 @@ class CharacteristicFunction:
 
         return cosine_sine(x @ self.frequencies.to(x).T)
 
+    def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
+        """Mean features of consecutive groups of rows, shape (groups, 2k), without a row's own vector."""
+        from likeness.features.trigonometric import mean_cosine_sine
+
+        return mean_cosine_sine(x @ self.frequencies.to(x).T, counts)
+
     def log_density_ratio(self, log_scale: "Tensor") -> "Tensor":
         """``log ω(t_j) − log ω₀(t_j)`` for ω = N(0, diag(exp(log_scale))²), shape (k,).
 

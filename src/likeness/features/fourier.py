@@ -111,6 +111,21 @@ class MixedFourierFeatures:
             features.append(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)))
         return torch.cat(features, dim=1)
 
+    def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
+        """Mean features of consecutive groups of rows, shape (groups, 2m + d_cat), without a row's own vector."""
+        import torch
+
+        from likeness.features.trigonometric import mean_cosine_sine
+
+        means = []
+        if self.numeric:
+            angles = x[:, list(self.numeric)] @ self.frequencies.to(x).T
+            means.append(self._weighted(mean_cosine_sine(angles, counts)))
+        if self.categorical:
+            groups = torch.split(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)), counts)
+            means.append(torch.stack([own.mean(dim=0) for own in groups]))
+        return torch.cat(means, dim=1)
+
     def _weighted(self, features: "Tensor") -> "Tensor":
         """Cosines and sines with the factors of their length scales."""
         if not isinstance(self.lengthscale, tuple):

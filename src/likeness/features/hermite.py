@@ -136,7 +136,11 @@ class HermiteFeatures:
         numbers = self._numbers(x)
         found = []
         if self.product_share < 1:
-            found.append(torch.stack([own.mean(dim=0) for own in torch.split(self._sum(x, numbers), counts)]))
+            # The sum's features are linear in rows and Hermite functions: of their means, they are the means.
+            rows, values = (
+                torch.stack([group.mean(dim=0) for group in torch.split(own, counts)]) for own in (x, numbers)
+            )
+            found.append(self._sum(rows, values))
         if self.subsets:
             columns = {d: torch.split(column, counts) for d, column in self._columns(x, numbers).items()}
             groups = [{d: column[group] for d, column in columns.items()} for group in range(len(counts))]

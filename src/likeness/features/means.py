@@ -1,12 +1,12 @@
 """Mean features of classes: by the map's own way where it has one, without a row's own vector."""
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor
 
-from likeness.features.base import MeanMap, OuterMap
+from likeness.features.base import MeanMap, OuterMap, UnitOuterMap
+from likeness.features.unit_distance import squared_blocks, unit_distances
 
 Factors = tuple[tuple[Tensor, Tensor], ...]
 
@@ -17,38 +17,27 @@ def outer_features(factors: Factors) -> Tensor:
 
 
 def class_distances(
-    feature: Callable[[Tensor], Tensor], x: Tensor, counts: Sequence[int], target: Tensor, scale: Tensor
+    feature: Callable[[Tensor], Tensor],
+    x: Tensor,
+    counts: Sequence[int],
+    target: Tensor,
+    scale: Tensor,
+    squares: Tensor | None = None,
 ) -> Tensor:
     """Squared distance of ``target[c]`` and ``scale[c]`` times the mean feature of class c, shape (num_classes,).
 
     Args:
         feature, x, counts: see :func:`class_means`. target: shape (num_classes, width). scale: shape (num_classes,).
+        squares: what :func:`target_squares` says of the target, if it was asked before.
     """
-    if not isinstance(feature, OuterMap):
-        return (target - scale[:, None] * class_means(feature, x, counts)).square().sum(dim=1)
-    blocks = [zip(*(torch.split(factor, list(counts)) for factor in pair), strict=True) for pair in feature.factors(x)]
-    starts = [0, *accumulate(a * b for a, b in feature.sizes)]
-    distances = []
-    for own, weight, count, *pairs in zip(target, scale, counts, *blocks, strict=True):
-        parts = [own[start:stop] for start, stop in pairwise(starts)]
-        found = [_distance(part, left * (weight / count), right)
-                 for part, (left, right) in zip(parts, pairs, strict=True)]  # fmt: skip
-        distances.append(torch.stack(found).sum())
-    return torch.stack(distances)
+    if isinstance(feature, UnitOuterMap):
+        return unit_distances(feature.products(x), counts, target, scale, squares)
+    return (target - scale[:, None] * class_means(feature, x, counts)).square().sum(dim=1)
 
 
-def _distance(target: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """``‖target − leftᵀ right‖²``, through the products of rows with each other where that is less work.
-
-    Args:
-        target: shape (a · b,). left: shape (n, a). right: shape (n, b).
-    """
-    rows, (a, b) = len(left), (left.shape[1], right.shape[1])
-    own = target.view(a, b)
-    if rows * (a + b) > a * b:
-        return (own - left.T @ right).square().sum()
-    among = ((left @ left.T) * (right @ right.T)).sum()
-    return torch.dot(target, target) - 2 * ((left @ own) * right).sum() + among
+def target_squares(feature: Callable[[Tensor], Tensor], target: Tensor) -> Tensor | None:
+    """What :func:`class_distances` needs to know of a target only once; None where that is nothing."""
+    return squared_blocks(target, feature.sizes) if isinstance(feature, UnitOuterMap) else None
 
 
 def class_means(feature: Callable[[Tensor], Tensor], x: Tensor, counts: Sequence[int]) -> Tensor:

@@ -35,6 +35,17 @@ class Layer:
     input_bits: int
     input_bounds: Tensor
 
+    def weights_like(self, x: Tensor) -> Tensor:
+        """The weights in the type and on the device of x; converted once."""
+        kind = (x.dtype, x.device)
+        if kind not in self._converted:
+            self._converted[kind] = self.weights.to(x)
+        return self._converted[kind]
+
+    @cached_property
+    def _converted(self) -> dict[tuple[torch.dtype, torch.device], Tensor]:
+        return {}
+
     @cached_property
     def output_bounds(self) -> Tensor:
         """What each output is at most in absolute value, shape (outputs,)."""
@@ -93,25 +104,26 @@ class RandomNetwork:
 
     def gradients(self, x: Tensor) -> Gradients:
         """Gradient of g in all its weights for each row of x, shape (n, d), forward and back once for all rows."""
-        values, windows, under = x, None, None
+        values, windows, excited = x, None, None
         if self.convolution is not None:
             windows = self.windows(x)
-            under = windows @ self.convolution.weights.to(x).T  # (n, places, channels)
+            under = windows @ self.convolution.weights_like(x).T  # (n, places, channels)
             values = under.relu().flatten(1)
+            excited = values.detach().sign().view_as(under)
         seen, active = [], []
         for layer in self.dense:
             if layer.input_bits != INPUT_BITS:
                 values = on_grid(values, layer.input_bits)
             seen.append(with_one(values))
-            before = seen[-1] @ layer.weights.to(x).T
-            active.append(before > 0)
+            before = seen[-1] @ layer.weights_like(x).T
             values = before.relu()
+            active.append(values.detach().sign())
         signals = [self.output.to(x) * active[-1]]
         for layer, mask in zip(self.dense[:0:-1], active[-2::-1], strict=True):
-            signals.insert(0, (signals[0] @ layer.weights[:, :-1].to(x)) * mask)
+            signals.insert(0, (signals[0] @ layer.weights_like(x)[:, :-1]) * mask)
         kernel = None
-        if windows is not None and under is not None:
-            back = (signals[0] @ self.dense[0].weights[:, :-1].to(x)).view_as(under) * (under > 0)
+        if windows is not None and excited is not None:
+            back = (signals[0] @ self.dense[0].weights_like(x)[:, :-1]).view_as(excited) * excited
             back = on_grid(back, fitting_bits(float(self.kernel_bounds.max()) * 2.0**INPUT_BITS, 2 * WEIGHT_BITS))
             kernel = (back.transpose(1, 2) @ windows).flatten(1)
         return Gradients(kernel, tuple(signals), tuple(seen), values)

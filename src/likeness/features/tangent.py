@@ -124,6 +124,13 @@ class NetworkTangent:
             blocks.append((signal * (1 / strength.sqrt()), values * (strength.sqrt() * inverse)))
         return (*blocks, (one, found.last * inverse))
 
+    def products(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
+        """Factors of each block of the gradient itself, which :meth:`factors` divides by its norm."""
+        found = self.network.gradients(x)
+        one = found.last.new_ones(len(x), 1)
+        blocks = [] if found.kernel is None else [(one, found.kernel)]
+        return (*blocks, *zip(found.signals, found.seen, strict=True), (one, found.last))
+
     def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to features (n, width): block by block, each row by row of the layer's weights."""
         from likeness.features.means import outer_features

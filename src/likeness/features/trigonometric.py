@@ -1,5 +1,6 @@
 """Cosines and sines side by side, with a gradient that computes neither again."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -31,4 +32,37 @@ class _CosineSine(torch.autograd.Function):
 def cosine_sine(angles: Tensor) -> Tensor:
     """Map angles (n, k) to (n, 2k): all cosines, then all sines."""
     result: Tensor = _CosineSine.apply(angles)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _MeanCosineSine(torch.autograd.Function):
+    """Means by group, whose gradient goes over the rows once."""
+
+    @staticmethod
+    def forward(ctx: Any, angles: Tensor, counts: list[int]) -> Tensor:
+        cosines, sines = angles.cos(), angles.sin()
+        ctx.save_for_backward(cosines, sines)
+        ctx.counts = counts
+        pairs = zip(torch.split(cosines, counts), torch.split(sines, counts), strict=True)
+        return torch.stack([torch.cat([own.mean(dim=0) for own in pair]) for pair in pairs])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        cosines, sines = (torch.split(own, ctx.counts) for own in ctx.saved_tensors)
+        slope = torch.empty_like(ctx.saved_tensors[0])
+        for own, cosine, sine, gradient in zip(
+            torch.split(slope, ctx.counts), cosines, sines, gradients[0], strict=True
+        ):
+            of_cosine, of_sine = (gradient / max(1, len(own))).chunk(2)
+            torch.mul(cosine, of_sine, out=own).addcmul_(sine, of_cosine, value=-1.0)
+        return slope, None
+
+
+def mean_cosine_sine(angles: Tensor, counts: Sequence[int]) -> Tensor:
+    """Mean of :func:`cosine_sine` over consecutive groups of rows, shape (groups, 2k).
+
+    Args:
+        angles: shape (n, k). counts: rows of each group.
+    """
+    result: Tensor = _MeanCosineSine.apply(angles, list(counts))  # type: ignore[no-untyped-call]
     return result

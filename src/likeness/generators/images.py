@@ -46,6 +46,8 @@ class ImageGenerator(LatentGenerator):
         )
         self.middle = nn.Conv2d(first, second, _KERNEL, padding=_KERNEL // 2)
         self.last = nn.Conv2d(second, 1, _KERNEL, padding=_KERNEL // 2)
+        for name, own in self._matrices().items():
+            self.register_buffer(name, own.contiguous(), persistent=False)
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
         """Pixels in [0, 1], row by row, differentiable.
@@ -57,9 +59,44 @@ class ImageGenerator(LatentGenerator):
             shape (n, height * width).
         """
         small = self.body(self.inputs(z, labels)).view(-1, self.channels[0], *self._quarter)
-        middle = torch.relu(self.middle(_stretch(small, self._half)))
-        pixels: Tensor = torch.sigmoid(self.last(_stretch(middle, self.shape))).flatten(1)
+        # Rows that are drawn from a saved network keep their last bits, so only training takes the other way.
+        if self.training:
+            stretched = self.get_buffer("_half_rows") @ (small @ self.get_buffer("_half_columns"))
+            last = self._stretched_last(torch.relu(self.middle(stretched)))
+        else:
+            last = self.last(_stretch(torch.relu(self.middle(_stretch(small, self._half))), self.shape))
+        pixels: Tensor = torch.sigmoid(last).flatten(1)
         return pixels
+
+    def _matrices(self) -> dict[str, Tensor]:
+        """What multiplies rows and columns of pixels in training; public, and no part of what is saved."""
+        (top, left), (bottom, right) = (
+            [_stretching(*sides) for sides in zip(small, large, strict=True)]
+            for small, large in ((self._quarter, self._half), (self._half, self.shape))
+        )
+        return {
+            "_half_rows": top,
+            "_half_columns": left.T,
+            "_rows": _taps(bottom).permute(1, 0, 2).flatten(1),
+            "_columns": _taps(right).permute(0, 2, 1).flatten(0, 1),
+        }
+
+    def _stretched_last(self, x: Tensor) -> Tensor:
+        """``last(stretch(x))`` by matrix products, seven times as fast with its gradient on a processor.
+
+        Both are linear, and stretching treats rows and columns apart. So the channels are summed first, at a quarter of
+        the pixels, into an image for each weight of the kernel; then each is stretched and moved to where that weight
+        looks, all columns at once and all rows at once.
+
+        Args:
+            x: shape (n, channels, h, w).
+        """
+        n, channels, h, w = x.shape
+        taps = x.permute(0, 2, 3, 1).reshape(-1, channels) @ self.last.weight[0].flatten(1)
+        moved = taps.view(n, h, w, _KERNEL, _KERNEL).permute(0, 3, 1, 4, 2).reshape(-1, _KERNEL * w)
+        wide = (moved @ self.get_buffer("_columns")).view(n, _KERNEL * h, -1)
+        assert self.last.bias is not None
+        return self.get_buffer("_rows") @ wide + self.last.bias
 
     def spec(self) -> dict[str, Any]:
         """Everything but the weights, as JSON."""
@@ -80,3 +117,22 @@ class ImageGenerator(LatentGenerator):
 
 def _stretch(x: Tensor, size: tuple[int, ...]) -> Tensor:
     return nn.functional.interpolate(x, size=size, mode="bilinear", align_corners=True)
+
+
+def _stretching(small: int, large: int) -> Tensor:
+    """:func:`_stretch` along one side, as a matrix of shape (large, small)."""
+    one = torch.eye(small, dtype=torch.float64)[None]
+    return nn.functional.interpolate(one, size=large, mode="linear", align_corners=True)[0].T.float()
+
+
+def _taps(stretching: Tensor) -> Tensor:
+    """What each weight of a convolution sees of stretched values along one side, zeros outside.
+
+    Args:
+        stretching: shape (large, small).
+
+    Returns:
+        shape (kernel, large, small).
+    """
+    padded = nn.functional.pad(stretching, (0, 0, _KERNEL // 2, _KERNEL // 2))
+    return torch.stack([padded[start : start + len(stretching)] for start in range(_KERNEL)])

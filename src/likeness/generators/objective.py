@@ -1,13 +1,13 @@
 """Distance between a released mean embedding and the generator's own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
-from likeness.features.means import class_distances, class_means
+from likeness.features.means import class_distances, class_means, target_squares
 from likeness.generators import parallel
 from likeness.rng import public_seed
 
@@ -55,9 +55,11 @@ class EmbeddingObjective:
     class_scale: Tensor
     critic: Critic | None = None
     coordinate_weights: Tensor | None = None
+    _squares: Tensor | None = field(default=None, init=False, repr=False)  # of the target, computed once
 
     def to(self, device: torch.device) -> "EmbeddingObjective":
         """Move all tensors to a device, in single precision."""
+        self._squares = None
         for name in ("target", "class_weights", "class_scale"):
             setattr(self, name, getattr(self, name).to(device=device, dtype=torch.float32))
         if self.coordinate_weights is not None:
@@ -73,7 +75,9 @@ class EmbeddingObjective:
                 :mod:`likeness.generators.parallel`; None: x is the batch.
         """
         if self.critic is None and self.coordinate_weights is None and whole is None:
-            distances = class_distances(self.feature, x, counts, self.target, self.class_weights)
+            if self._squares is None:
+                self._squares = target_squares(self.feature, self.target)
+            distances = class_distances(self.feature, x, counts, self.target, self.class_weights, self._squares)
             return (self.class_scale * distances).sum()
         means = class_means(self.feature, x, counts)
         if whole is not None:
