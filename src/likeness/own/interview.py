@@ -116,7 +116,7 @@ class Interview:
                 hinted.add(kind)
             try:
                 answer = read_answer(self._line(f"{place} {name}, {kind}: "), kind)
-                kind = answer.kind
+                kind = kind if answer.text else answer.kind  # its word alone: the next answer is for it
                 spec = answer.spec()
                 alike = [name] if not answer.again else self._alike(name)
                 self._try(dict.fromkeys(alike, spec))
