@@ -219,6 +219,13 @@ def test_what_no_answer_could_put_right_is_refused_before_a_question() -> None:
     assert not person.asked
 
 
+def test_rows_of_a_person_follow_the_rule_of_the_settings() -> None:
+    person = Person(KNOWN, {"Rows of": ["0", "many", "20000"]})
+    settled = {"note": {"kind": "drop", "reason": "names the person"}}
+    assert person.interview(person="note", settled=settled).max_rows == 5
+    assert any("ingest.unit.max_rows must be 1 to 10,000" in line for line in person.told)
+
+
 def test_columns_are_chosen_by_name_or_number() -> None:
     columns = ["age", "two words", "7", "day"]
     assert chosen("all", columns, ["age", "7"]) == {"age", "7"} and chosen("", columns, columns) == frozenset()
@@ -278,6 +285,15 @@ def test_whoever_stops_leaves_nothing_behind(clone: Path, monkeypatch: pytest.Mo
     assert result.exit_code == 1 and "Stopped. Nothing was written." in result.output
     assert sorted(clone.rglob("*")) == before
     assert (clone / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
+
+
+def test_bytes_that_are_no_text_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def undecodable(*_: Any, **__: Any) -> str:
+        return b"\xff".decode()
+
+    monkeypatch.setattr(typer, "prompt", undecodable)
+    with pytest.raises(LikenessError, match="not UTF-8 text"):
+        cli_own._ask("1 age, integer: ")
 
 
 def test_nobody_is_asked_who_cannot_answer(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
