@@ -42,7 +42,7 @@ KEY, MENTAL, POINT, HAND = 0.28, 1.35, 1.10, 0.40  # seconds: Card, Moran and Ne
 WORD = 60 / 238  # seconds: Brysbaert (2019)
 SHIFTED = set('~!@#$%^&*()_+{}|:"<>?')  # of a US keyboard
 COMMANDS = ("ledger init", "run --bundle people.zip")
-INIT = "init ../people.csv --ask"
+INIT = "init ../people.csv --label income --ask"
 KEYS = ["person", "keys", "typing", "thinking", "reading", "pasting", "person_seconds", "init"]
 KEYS += [
     *(command.split()[0] for command in COMMANDS),
@@ -116,7 +116,6 @@ def replies(schema: Schema, person: str) -> dict[str, Reply]:
     codes = sorted({code for column in missing for code in column.missing_values})
     return {
         "Where the answers": Reply("adult.names, UCI 1996"),
-        "Column to be predicted": Reply(str(numbers[str(schema.label)])),
         "Columns with missing": Reply(", ".join(str(numbers[column.name]) for column in missing)),
         "Written for missing": Reply(", ".join(codes)),
         "Name of the PEOPLE": Reply("us-census-1994"),

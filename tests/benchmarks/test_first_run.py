@@ -28,7 +28,7 @@ def test_the_person_answers_at_a_terminal_what_the_codebook_says(tmp_path: Path)
     assert status == 0 and "ok: 39,000 records" in shown
     found = Schema.load(clone / "data/schema/people.yaml")
     assert found.columns == schema.columns and found.label == schema.label
-    assert person.seconds["thinking"] == pytest.approx(1.35 * 21)  # 15 columns and 6 other questions
+    assert person.seconds["thinking"] == pytest.approx(1.35 * 20)  # 15 columns and 5 other questions
     assert person.seconds["pasting"] == pytest.approx(9 * (0.4 + 1.1 + 1.1 + 0.4 + 9 * 0.28))
 
 

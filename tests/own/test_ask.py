@@ -192,7 +192,7 @@ def test_one_answer_may_be_meant_for_all_later_columns_guessed_alike() -> None:
     # The label has its own answer: its classes are public.
     assert columns["a"]["categories"] == "private" and columns["b"]["categories"] == ["x", "y"]
     assert len([question for question in person.asked if question.partition(" ")[0].isdigit()]) == 3
-    assert any(line.startswith("  the same for bit1, bit2") for line in person.told)
+    assert any(line.startswith("  the same for 2 bit1, 3 bit2") for line in person.told)
 
 
 def test_a_list_goes_on_behind_a_comma_or_in_a_pasted_line_and_a_quote_keeps_one() -> None:

@@ -5,7 +5,7 @@ Nothing of the rows is known here: questions come from names and guessed kinds, 
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +16,8 @@ from likeness.own.answers import chosen, column_called, pieces, read_answer
 from likeness.own.faults import schema_faults
 from likeness.params import Ingest, Privacy
 
-_INTRO = (
-    "What you type becomes PUBLIC: answer from a codebook or a law, never from the rows. Ctrl-C writes nothing; what "
-    "is written can be edited."
-)
-_KINDS = 'Not the guessed kind? "ordinal: low, high". The same for later columns of the kind: " *" behind.'
+_INTRO = "What you type becomes PUBLIC: take it from a codebook or a law, never from the rows. Ctrl-C writes nothing."
+_KINDS = 'Another kind than guessed: "ordinal: low, high". For later columns too: " *" behind.'
 _NUMBERS = "lowest and highest possible value: 0 110; amounts: 0 5000 log1p; frequent values: 0 99 spikes 40"
 _HINTS = {
     "integer": _NUMBERS,
@@ -82,10 +79,10 @@ class Interview:
         for fault in self._faults():
             raise SchemaError(fault)
         self.tell(_INTRO)
-        self.tell("Columns: " + ", ".join(f"{place} {name}" for place, name in enumerate(self.kinds, start=1)))
         if self.source is None:
             self.source = self._until("Where the answers come from (codebook, law): ", self._source)
         if self.label is None:
+            self.tell(f"Columns: {self._numbered(list(self.kinds))}")
             self._until("Column to be predicted, name or number (Enter: none): ", self._label)
         if self.private:
             private = read_answer(PRIVATE, "categorical").spec()
@@ -124,7 +121,11 @@ class Interview:
                 self.tell(f"  {error}")
                 continue
             if alike[1:]:
-                self.tell(f"  the same for {', '.join(alike[1:])}")
+                self.tell(f"  the same for {self._numbered(alike[1:])}")
+
+    def _numbered(self, names: Sequence[str]) -> str:
+        numbers = {name: place for place, name in enumerate(self.kinds, start=1)}
+        return ", ".join(f"{numbers[name]} {name}" for name in names)
 
     def _alike(self, name: str) -> list[str]:
         """A column and all open ones with the same guessed kind; a label has its own answer."""
