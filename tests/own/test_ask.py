@@ -1,5 +1,6 @@
 """``likeness init --ask``: whatever is typed becomes a valid schema, or is told why not and asked again."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,17 @@ def test_answers_become_the_schema_that_they_say(tmp_path: Path) -> None:
     assert len(text.splitlines()) == 2 + 5 + len(GUESSED)  # one line a column
     assert len(person.asked) == len(KNOWN) - 1 and not any("column '" in line for line in person.told)
     assert "PUBLIC" in person.told[0] and "never from the rows" in person.told[0]
+
+
+def test_the_answers_that_are_shown_are_taken() -> None:
+    text = (ROOT / "docs/own-data.md").read_text()
+    shown = re.findall(r"^(\d+ (\w+), (\w+): )(.*)$", text, re.MULTILINE)
+    assert len(shown) == 6
+    person = Person({**{question: answer for question, _, _, answer in shown}, **KNOWN, "Columns with": "all"})
+    columns = person.interview({name: kind for _, name, kind, _ in shown}, label="readmitted").schema["columns"]
+    assert not [line for line in person.told if "column '" in line]
+    assert columns["severity"]["categories"] == ["mild", "moderate", "severe"] and columns["seen"]["kind"] == "date"
+    assert columns["ward"]["other"] == "other" and "nullable" not in columns["readmitted"]
 
 
 @pytest.mark.parametrize(
