@@ -1,7 +1,7 @@
 """How long it takes from ``likeness init`` to a verified bundle, of which how much is a person's. Fills docs/walk.md.
 
-Run: ``python -m benchmarks.first_run [--person typed pasted private]``. Adult as a CSV outside of a fresh clone of this
-commit; a person is played at a pseudo-terminal, who answers ``likeness init --ask`` from the public codebook
+Run: ``python -m benchmarks.first_run [--person typed pasted private known]``. Adult as a CSV outside of a fresh clone
+of this commit; a person is played at a pseudo-terminal, who answers ``likeness init --ask`` from the public codebook
 (data/schema/adult.yaml) and starts the commands of docs/own-data.md. The person is a model and not a person, and its
 seconds are really waited:
 
@@ -11,9 +11,9 @@ seconds are really waited:
 - reading, 238 words a minute (Brysbaert, 2019): all that ``init`` asks, the codebook's line of every answer that is
   taken from it, and the verdicts of ``init`` (which tells what ``likeness check`` does) and of the bundle
 
-Three persons: ``typed`` types every list of categories, ``pasted`` copies them from the codebook with the mouse,
-``private`` says that they are not publicly known. Left out: deciding what is public knowledge, finding the codebook,
-reading the pages, slips. Appends to benchmarks/results/first_run.csv.
+Four persons: ``typed`` types every list of categories, ``pasted`` copies them from the codebook with the mouse,
+``private`` says that they are not publicly known, ``known`` has the schema of the year before. Left out: deciding what
+is public knowledge, finding the codebook, reading the pages, slips. Appends to benchmarks/results/first_run.csv.
 """
 
 import argparse
@@ -37,12 +37,13 @@ from likeness.data.column import Column
 from likeness.data.schema import Schema
 
 RESULTS = Path("benchmarks/results/first_run.csv")
-PERSONS = ("typed", "pasted", "private")
+PERSONS = ("typed", "pasted", "private", "known")
 KEY, MENTAL, POINT, HAND = 0.28, 1.35, 1.10, 0.40  # seconds: Card, Moran and Newell (1980)
 WORD = 60 / 238  # seconds: Brysbaert (2019)
 SHIFTED = set('~!@#$%^&*()_+{}|:"<>?')  # of a US keyboard
 COMMANDS = ("ledger init", "run --bundle people.zip")
 INIT = "init ../people.csv --label income --ask"
+INIT_KNOWN = "init ../people.csv --answers data/schema/adult.yaml --ask"
 KEYS = ["person", "keys", "typing", "thinking", "reading", "pasting", "person_seconds", "init"]
 KEYS += [
     *(command.split()[0] for command in COMMANDS),
@@ -232,9 +233,10 @@ def measure(name: str, pace: float) -> None:
         os.environ.update({**environment, "LIKENESS_MLFLOW_URI": f"sqlite:///{place}/mlflow.db"})
         likeness = [sys.executable, "-m", "likeness"]
         spent, started = _cpu_seconds(), time.perf_counter()
-        _start(person, INIT)
+        first = INIT_KNOWN if name == "known" else INIT
+        _start(person, first)
         before, at = time.perf_counter(), person.total
-        status, shown = answer_questions([*likeness, *INIT.split()], clone, replies(schema, name), person)
+        status, shown = answer_questions([*likeness, *first.split()], clone, replies(schema, name), person)
         machine = {"init": time.perf_counter() - before - pace * (person.total - at)}
         if status:
             raise SystemExit(shown)
