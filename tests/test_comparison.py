@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from likeness import cli, cli_run
+from likeness.verifier import Check
 
 
 def account(epsilon: float, rows: int | None) -> dict[str, Any]:
@@ -97,6 +98,37 @@ def test_run_needs_a_project_and_a_ledger(
         (tmp_path / name).write_text((root / name).read_text())
     code, _, error = run("run", monkeypatch=monkeypatch, capsys=capsys)
     assert code == 2 and "likeness ledger init" in error and "Running" not in error
+
+
+def test_a_run_may_end_with_a_verified_bundle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    root, done = Path(__file__).parents[1], list[str]()
+    for name in ("dvc.yaml", "params.yaml"):
+        (tmp_path / name).write_text((root / name).read_text())
+    monkeypatch.setattr("likeness.artifacts.open_ledger", lambda params: None)
+    monkeypatch.setattr(cli_run, "_repro", lambda stages, more: done.append("run") or 0)
+    monkeypatch.setattr("likeness.bundle.write_bundle", lambda params, target: done.append(target.name) or [])
+    monkeypatch.setattr("likeness.summary.summary_text", lambda folder: "the summary")
+    monkeypatch.setattr("likeness.summary.summary_json", lambda folder: {"method": "m"})
+    checks = [Check("files", True, "13 files"), Check("noise", True, "as claimed")]
+    monkeypatch.setattr("likeness.verifier.verify", lambda path: checks)
+    code, text, _ = run("run", "--bundle", "out.zip", monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 0 and done == ["run", "out.zip"]
+    assert text.splitlines()[0] == "the summary" and text.endswith(
+        "verdict: everything that could be tested is right\n"
+    )
+    checks[1] = Check("noise", False, "too small")
+    code, text, error = run("run", "--bundle", "out.zip", "--json", monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 1 and "WRONG (noise)" in error
+    assert json.loads(text)["checks"][1] == {"name": "noise", "text": "too small", "passed": False}
+    # What is there is refused before two minutes are spent.
+    (tmp_path / "out.zip").write_text("")
+    code, _, error = run("run", "--bundle", "out.zip", monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 2 and "out.zip exists and is not overwritten" in error and done == ["run", "out.zip"] * 2
+    run("run", monkeypatch=monkeypatch, capsys=capsys)
+    assert done[4:] == ["run"]
 
 
 def test_a_tracked_run_by_its_id(

@@ -59,17 +59,8 @@ def verify(
     from likeness.verifier import verify as checks_of
 
     checks = checks_of(path)
-    if as_json:
-        typer.echo(json.dumps([vars(check) for check in checks], indent=1))
-    else:
-        words = {True: "ok", False: "WRONG", None: "not tested"}
-        for check in checks:
-            typer.echo(f"{words[check.passed]:<11}{check.name:<16}{check.text}")
-    wrong = [check.name for check in checks if check.passed is False]
-    if wrong:
-        typer.echo(f"verdict: WRONG ({', '.join(wrong)}). Do not trust this bundle.", err=True)
-        raise typer.Exit(1)
-    typer.echo("verdict: everything that could be tested is right", err=as_json)
+    typer.echo(json.dumps([vars(check) for check in checks], indent=1) if as_json else cli_run.checks_text(checks))
+    cli_run.give_verdict(checks, as_json)
 
 
 @app.command()

@@ -1,14 +1,21 @@
 """Commands for a person's own table: ``likeness init`` drafts its schema, ``likeness check`` says what is missing."""
 
+import contextlib
 import json
 import re
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from likeness.errors import LikenessError
 from likeness.params import ONE_PERSON, Ingest
+
+if TYPE_CHECKING:
+    from likeness.own.interview import Completed, Interview
+    from likeness.own.report import Report
 
 _ENDINGS = (".csv.gz", ".csv", ".parquet")
 
@@ -36,17 +43,38 @@ def init(
         Path | None,
         typer.Option(help="A completed schema, as of an earlier year: it answers for columns of the same name."),
     ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask here, one line a column, instead of a draft to be completed.")
+    ] = False,
+    nullable: Annotated[
+        str | None,
+        typer.Option(
+            help="Where a value may be missing: all, none, or names separated by commas. Never from the rows."
+        ),
+    ] = None,
+    private_categories: Annotated[
+        bool,
+        typer.Option(
+            "--private-categories",
+            help="No categories are publicly known, but the label's: they are released with a part of the budget.",
+        ),
+    ] = False,
 ) -> None:
-    """Draft the public schema of your own table, and point params.yaml to it. A person completes the draft."""
+    """Draft the public schema of your own table, and point params.yaml to it. A person completes it, there or here."""
+    from likeness.data.column_spec import DROP
     from likeness.data.databases import Database
-    from likeness.data.schema import Schema, read_mapping
-    from likeness.own.draft import draft_schema
+    from likeness.data.schema import Schema, entries, read_mapping
+    from likeness.own.answers import chosen
+    from likeness.own.draft import NAMES_PERSON, check_columns, completed_schema, draft_schema, label_of
     from likeness.own.guess import kinds_of, kinds_of_query
+    from likeness.own.interview import Interview
     from likeness.own.settings import with_values
 
     params = Path("params.yaml")
     if not params.is_file():
         raise LikenessError("params.yaml is missing. Run this in the folder of a clone of the project.")
+    if ask and not _terminal():
+        raise LikenessError("--ask needs a terminal, in which a person answers. Leave it out: a draft is written.")
     if "://" in source and not query:
         raise LikenessError("A database needs --query: the name of a table, or one SELECT in quotes.")
     found = Ingest(source, "", query=query)
@@ -64,32 +92,78 @@ def init(
     if answers is not None:
         Schema.load(answers)  # complete, or refused
         known = read_mapping(answers)
-    text = draft_schema(name, kinds, label, person, known)
-    several = None if person is None else {"column": person, "max_rows": None}
-    changed = with_values(
-        params.read_text(encoding="utf-8"),
-        {
-            "ingest.source": Path(source).as_posix() if database is None else source,
-            "ingest.query": query,
-            "ingest.schema": target.as_posix(),
-            "ingest.split": {"test_fraction": 0.2, "seed": 0},
-            "ingest.unit": several,
-            "privacy.identity": None,
-            **({} if several is None else {"privacy.unit": ONE_PERSON}),
-        },
+    label = label_of(kinds, label, known)
+    check_columns(kinds, label, person)
+    settled = {} if known is None else {name: spec for name, spec in entries(known["columns"]) if name in kinds}
+    settled |= {} if person is None else {person: {"kind": DROP, "reason": NAMES_PERSON}}
+    missing = None
+    if nullable is not None:
+        able = [own for own in kinds if own not in settled and own != label and (ask or kinds[own] != DROP)]
+        missing = chosen(nullable, list(kinds), able)
+    values: dict[str, Any] = {
+        "ingest.source": Path(source).as_posix() if database is None else source,
+        "ingest.query": query,
+        "ingest.schema": target.as_posix(),
+        "ingest.split": {"test_fraction": 0.2, "seed": 0},
+        "ingest.unit": None if person is None else {"column": person, "max_rows": None},
+        "privacy.identity": None,
+        **({} if person is None else {"privacy.unit": ONE_PERSON}),
+    }
+    before = params.read_text(encoding="utf-8")
+    with_values(before, values)  # complete, or refused before anybody is asked
+    if not ask:
+        text = draft_schema(name, kinds, label, person, known, missing, private_categories)
+        _write({target: text, params: with_values(before, values)})
+        typer.echo(
+            f"{target}: a draft. Its column names come from the header and its kinds are guesses; every '# ?' in it "
+            f"({text.count('  # ? ')}) is a question to you, to be answered from public knowledge, because it is "
+            "published with the results.\n"
+            "params.yaml: ingest is set, privacy.identity is a question too"
+            + (", and ingest.unit.max_rows" if person else "; if a person may have several rows, see ingest.unit")
+            + ". Keep the table itself out of git.\n"
+            "Then: likeness check"
+        )
+        return
+    source_of = None if known is None else str(known["source"])
+    answered = _answered(
+        Interview(_ask, typer.echo, name, kinds, label, person, settled, source_of, missing, private_categories)
     )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf-8")
-    params.write_text(changed, encoding="utf-8")
-    typer.echo(
-        f"{target}: a draft. Its column names come from the header and its kinds are guesses; every '# ?' in it "
-        f"({text.count('  # ? ')}) is a question to you, to be answered from public knowledge, because it is published "
-        "with the results.\n"
-        "params.yaml: ingest is set, privacy.identity is a question too"
-        + (", and ingest.unit.max_rows" if several else "; if a person may have several rows, see ingest.unit")
-        + ". Keep the table itself out of git.\n"
-        "Then: likeness check"
-    )
+    values["privacy.identity"] = answered.identity
+    if person is not None:
+        values["ingest.unit"] = {"column": person, "max_rows": answered.max_rows}
+    _write({target: completed_schema(answered.schema), params: with_values(before, values)})
+    typer.echo(f"{target} and params.yaml are written. Keep the table itself out of git. What likeness check says:")
+    typer.echo(_report(answered.rows).text())
+
+
+def _answered(interview: "Interview") -> "Completed":
+    """The interview to its end; where a person stops it, nothing is written."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 (arrow keys, and lines longer than a terminal's buffer)
+    try:
+        return interview.run()
+    except typer.Abort:
+        typer.echo("\nStopped. Nothing was written.", err=True)
+        raise typer.Exit(1) from None
+
+
+def _ask(question: str) -> str:
+    """A line from the terminal."""
+    try:
+        return str(typer.prompt(question, default="", show_default=False, prompt_suffix=""))
+    except UnicodeDecodeError:
+        raise LikenessError("that is not UTF-8 text. Type it again.") from None
+
+
+def _terminal() -> bool:
+    """Whether somebody can answer."""
+    return sys.stdin.isatty()
+
+
+def _write(texts: Mapping[Path, str]) -> None:
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def check(
@@ -97,6 +171,13 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Say all that is missing or wrong, and forecast cost and noise. Spends nothing, opens no row. Exit code 0 or 1."""
+    report = _report(rows)
+    typer.echo(json.dumps(report.to_dict(), indent=1) if as_json else report.text())
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def _report(rows: int | None) -> "Report":
     from likeness.own.faults import Fault, examine
     from likeness.own.forecast import forecast
     from likeness.own.report import Report
@@ -108,7 +189,4 @@ def check(
             foreseen = forecast(project.params, rows)
         except LikenessError as error:
             faults = (Fault("params.yaml", str(error)),)
-    report = Report(faults, project.notes, foreseen)
-    typer.echo(json.dumps(report.to_dict(), indent=1) if as_json else report.text())
-    if not report.passed:
-        raise typer.Exit(1)
+    return Report(faults, project.notes, foreseen)

@@ -5,13 +5,17 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from likeness.cut_files import set_aside
 from likeness.errors import ArtifactError, LikenessError
+
+if TYPE_CHECKING:
+    from likeness.verifier import Check
 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
@@ -25,17 +29,24 @@ _CHATTER = re.compile(
 
 def run(
     force: Annotated[bool, typer.Option("--force", help="Run up-to-date stages too. Releases stay the same.")] = False,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(help="Then bundle what may be published here, a new folder or .zip file, and verify it."),
+    ] = None,
     as_json: JSON = False,
 ) -> None:
     """Run the pipeline of this folder: every stage that is out of date (`dvc repro`), then the summary.
 
     Needs params.yaml and dvc.yaml here, and a ledger (`likeness ledger init`). Progress goes to standard error. Running
-    again spends nothing: what was released before comes from the ledger's store. Exit code 2 if a stage fails.
+    again spends nothing: what was released before comes from the ledger's store. Exit code 2 if a stage fails, 1 if the
+    bundle is wrong.
     """
     from likeness.artifacts import open_ledger
     from likeness.params import load_params
     from likeness.summary import summary_json, summary_text
 
+    if bundle is not None and bundle.exists():  # told now, not after the run
+        raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
     stages = _stages()
     open_ledger(load_params())  # a missing ledger is told now, not by the first stage
     for told in set_aside(Path()):
@@ -43,7 +54,35 @@ def run(
     code = _repro(stages, ["--force"] if force else [])
     if code:
         raise LikenessError(f"dvc repro ended with exit code {code}; what the stage said stands above")
-    typer.echo(json.dumps(summary_json(Path()), indent=1) if as_json else summary_text(Path()))
+    if bundle is None:
+        typer.echo(json.dumps(summary_json(Path()), indent=1) if as_json else summary_text(Path()))
+        return
+    from likeness.bundle import write_bundle
+    from likeness.verifier import verify
+
+    write_bundle(load_params(), bundle)
+    checks = verify(bundle)
+    if as_json:
+        found = {**summary_json(Path()), "bundle": str(bundle), "checks": [vars(check) for check in checks]}
+        typer.echo(json.dumps(found, indent=1))
+    else:
+        typer.echo(f"{summary_text(Path())}\n\n{bundle}: all that may be published, verified:\n{checks_text(checks)}")
+    give_verdict(checks, as_json)
+
+
+def checks_text(checks: "Sequence[Check]") -> str:
+    """What ``likeness verify`` says, a line a check."""
+    words = {True: "ok", False: "WRONG", None: "not tested"}
+    return "\n".join(f"{words[check.passed]:<11}{check.name:<16}{check.text}" for check in checks)
+
+
+def give_verdict(checks: "Sequence[Check]", quiet: bool) -> None:
+    """Say whether a bundle may be trusted; exit code 1 if not. ``quiet``: standard output is JSON."""
+    wrong = [check.name for check in checks if check.passed is False]
+    if wrong:
+        typer.echo(f"verdict: WRONG ({', '.join(wrong)}). Do not trust this bundle.", err=True)
+        raise typer.Exit(1)
+    typer.echo("verdict: everything that could be tested is right", err=quiet)
 
 
 def compare(

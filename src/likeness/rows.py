@@ -100,8 +100,13 @@ def split_parts(
 
 
 def card(params: Params, ledger_id: str, digest: str, num_records: int) -> dict[str, Any]:
-    """What later stages may know of the training rows without opening them; their number only where it is public."""
+    """What later stages may know of the training rows without opening them; their number only where it is public.
+
+    Raises:
+        DataError: that public number is another than the settings say. (The door insists on it by itself.)
+    """
     public = params.privacy.adjacency == Adjacency.REPLACE_ONE
+    _check_number(params, num_records if public else None)
     return {
         "identity": params.privacy.identity,
         "adjacency": params.privacy.adjacency,
@@ -288,7 +293,6 @@ def in_memory(
         keep = bounded(train, schema, people, np.full(len(train), "train"), params.ingest.unit.max_rows)
         train, numbers = train[keep], numbered(people[keep])
     own = encoded_card(card(params, ledger.id, typed_digest(train, schema, ledger.key), len(train)), schema)
-    _check_number(params, own["num_records"])
     dataset = Dataset(own["identity"], own["digest"], params.ledger.slot, own["encoding"], params.ingest.unit)
     return RowsInMemory(train, schema, numbers, dataset)
 

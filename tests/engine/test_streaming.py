@@ -21,7 +21,7 @@ from likeness.errors import DataError
 from likeness.ingestion import training_digest, typed_rows
 from likeness.own.guess import header_of
 from likeness.params import Ingest, Params, Split, load_params
-from likeness.rows import SPLIT
+from likeness.rows import SPLIT, card
 
 ROOT = Path(__file__).parents[2]
 KEY = b"k" * 32
@@ -259,3 +259,23 @@ def test_a_changed_folder_is_noticed(tmp_path: Path) -> None:
         file.write(b"X")
     seen.add(fingerprint(path, KEY))
     assert len(seen) == 4
+
+
+def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp_path: Path) -> None:
+    path, written = source(tmp_path), tmp_path / "private/table.parquet"
+    for number in (42, 60):
+        params = settings_of(path, "replace_one")
+        params = replace(params, privacy=replace(params.privacy, num_records=number))
+
+        def write(own: Params = params) -> None:
+            rows = typed_rows(own, SCHEMA)
+            write_private_chunks(rows, written, lambda file: card(own, "id", *training_digest(file, SCHEMA, KEY)))
+
+        if number == 42:
+            write()
+            assert read_card(written)["num_records"] == 42
+            written.unlink()
+        else:
+            with pytest.raises(DataError, match="num_records is 60, the training table has 42 rows"):
+                write()
+    assert not list(written.parent.iterdir())

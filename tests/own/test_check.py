@@ -134,6 +134,53 @@ def test_a_ledger_that_was_never_started_is_told_before_the_run(clone: Path, mon
 
 
 @pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, None),
+        (
+            {"privacy__adjacency": "replace_one", "privacy__num_records": 50},
+            "accounted under add_remove_one; a release under replace_one cannot be composed with the earlier ones. Set "
+            "privacy.adjacency: add_remove_one.",
+        ),
+        (
+            {"ingest__unit": {"column": "id", "max_rows": 4}, "privacy__unit": "one patient"},
+            "accounted with a row as the unit of privacy",
+        ),
+        ({"ledger__cap": {"epsilon": 3.0, "delta": 1e-5}}, "ledger.cap in params.yaml is (epsilon 3, delta 1e-05)"),
+        ({"privacy__identity": "others", "ledger__cap": {"epsilon": 3.0, "delta": 1e-5}}, None),
+    ],
+    ids=["same", "adjacency", "unit", "cap", "others"],
+)
+def test_terms_that_the_ledger_will_refuse_are_told_before_the_run(
+    clone: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], words: str | None
+) -> None:
+    monkeypatch.setenv("LIKENESS_HOME", str(clone / "ledger"))
+    monkeypatch.setenv("LIKENESS_ANCHOR", str(clone / "anchor"))
+    ledger, own = Ledger.create(locate()), load_params()
+    ledger.declare_identity(own.privacy.identity, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+    write(clone, GOOD, **changes)
+    faults = [fault.text for fault in examine().faults]
+    assert [words in fault for fault in faults] == [True] if words else not faults
+    assert len(ledger.records()) == 2  # nothing was put on record
+
+
+def test_keys_that_dvc_looks_for_are_told_before_the_run(clone: Path) -> None:
+    (clone / "dvc.yaml").write_text((ROOT / "dvc.yaml").read_text())
+    write(clone, GOOD, ingest__query=None, ingest__unit=None)
+    assert not examine().faults
+    content = yaml.safe_load((clone / "params.yaml").read_text())
+    del content["categories"], content["privacy"]["num_records"], content["marginals"]["plan"]
+    (clone / "params.yaml").write_text(yaml.safe_dump(content))
+    words = "is missing, and the run does not start without it: copy it from the params.yaml of this version."
+    missing = ["categories", "marginals.plan", "privacy.num_records"]
+    assert [fault.text for fault in examine().faults if "is missing" in fault.text] == [
+        f"{key} {words}" for key in missing
+    ]
+    (clone / "dvc.yaml").write_text("stages: 3\n")  # for DVC to tell
+    assert not examine().faults
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"label": "age"}, "label 'age' is integer, but task classification"),

@@ -10,13 +10,14 @@ from typing import Any
 
 import yaml
 
-from likeness.artifacts import database
+from likeness.artifacts import database, open_ledger
 from likeness.data.column import Column
 from likeness.data.column_spec import DROP, column_from
 from likeness.data.schema import KEYS, Schema, entries, read_mapping
 from likeness.errors import DataError, LedgerError, LikenessError, SchemaError
 from likeness.own.guess import header_of
 from likeness.params import Params, build, load_params
+from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
 
 
@@ -148,6 +149,7 @@ def _params(path: Path) -> tuple[Params | None, list[Fault]]:
         words = "the most rows of one person that are used, public; noise is as many times wider"
         faults.append(Fault(path.name, f"ingest.unit.max_rows is an open question: {words}."))
         content = {**content, "ingest": {**ingest, "unit": {**unit, "max_rows": 1}}}
+    faults += [Fault(path.name, text) for text in _watched(content, path.parent / "dvc.yaml")]
     kinds = typing.get_type_hints(Params)
     for name, kind in kinds.items():
         if name in content and dataclasses.is_dataclass(kind):
@@ -160,6 +162,26 @@ def _params(path: Path) -> tuple[Params | None, list[Fault]]:
     if last and str(last[0]) not in [fault.text for fault in faults]:
         faults.append(Fault(path.name, str(last[0])))
     return (made[0] if made else None), faults
+
+
+def _watched(content: Mapping[str, Any], stages: Path) -> list[str]:
+    """Keys that DVC looks for before it starts a stage, and that an earlier version's params.yaml lacks."""
+    try:
+        found = yaml.safe_load(stages.read_text(encoding="utf-8"))["stages"].values()
+        keys = {key.replace("${method}", str(content["method"])) for own in found for key in own.get("params", ())}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, KeyError, TypeError):
+        return []  # no pipeline: settings of the Python API
+    missing = sorted(key for key in keys if not _has(content, key) and _has(content, key.rpartition(".")[0]))
+    words = "is missing, and the run does not start without it: copy it from the params.yaml of this version"
+    return [f"{key} {words}." for key in missing]
+
+
+def _has(content: Any, key: str) -> bool:
+    for name in key.split(".") if key else []:
+        if not isinstance(content, Mapping) or name not in content:
+            return False
+        content = content[name]
+    return True
 
 
 def _source_faults(params: Params, mapping: Any, notes: list[str]) -> list[Fault]:
@@ -194,14 +216,27 @@ def _source_faults(params: Params, mapping: Any, notes: list[str]) -> list[Fault
 
 
 def _ledger_faults(params: Params, notes: list[str]) -> list[Fault]:
-    """Whether the ledger's place can be used. One that was never started is noted; a team's database is not asked."""
+    """Whether the ledger can be used, and would take a release on these terms; nothing is put on record.
+
+    One that was never started is noted; a team's database is not asked.
+    """
     try:
         home = locate(params.ledger.home, params.ledger.url)
     except LedgerError as error:
         return [Fault("params.yaml", f"ledger: {error}")]
-    if home.url is None and not home.database.exists():
+    if home.url is not None:
+        return []
+    if not home.database.exists():
         notes.append(f"there is no ledger at {home.place} yet. Before the run, once a machine: likeness ledger init")
-    return []
+        return []
+    own, cap, unit = params.privacy, params.ledger.cap, params.ingest.unit
+    person = None if unit is None else unit.column
+
+    def ask() -> None:
+        terms = own.identity, Adjacency(own.adjacency), cap.epsilon, cap.delta, person
+        open_ledger(params).check_identity(*terms)
+
+    return [Fault("params.yaml", str(error)) for error in _refused(ask)]
 
 
 def _refused(action: Callable[[], Any]) -> list[LikenessError]:

@@ -109,18 +109,16 @@ class Ledger:
             if budget is None:
                 append(records, "cap", cap_body(identity, adjacency, epsilon, delta, person, keys))
                 return
-            if budget.adjacency is not adjacency:
-                raise BudgetError(
-                    f"identity '{identity}' is accounted under {budget.adjacency}; a release under {adjacency} cannot "
-                    f"be composed with the earlier ones. Set privacy.adjacency: {budget.adjacency}."
-                )
-            check_person(identity, budget.person, person)
-            if (budget.cap_epsilon, budget.cap_delta) != (epsilon, delta):
-                raise BudgetError(
-                    f"ledger.cap in params.yaml is (epsilon {epsilon:g}, delta {delta:g}), the ledger's cap for "
-                    f"'{identity}' is ({budget.cap_epsilon:g}, {budget.cap_delta:g}). The ledger rules: set params to "
-                    "it, or change it on record with: likeness ledger cap"
-                )
+            _check_declared(budget, adjacency, epsilon, delta, person)
+
+    def check_identity(
+        self, identity: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None = None
+    ) -> None:
+        """Raise what :meth:`declare_identity` would, and record nothing."""
+        rho_for(epsilon, delta)
+        budget = self.budget(identity)
+        if budget is not None:
+            _check_declared(budget, adjacency, epsilon, delta, person)
 
     def change_cap(self, identity: str, epsilon: float, delta: float, keys: float | None = None) -> None:
         """Record a new lifetime cap, a decision of a person that stays visible for ever.
@@ -317,6 +315,27 @@ class Ledger:
             if reserved is None:
                 raise LedgerError(f"release {key[:12]} was never reserved")
             return append(records, "commit", {"key": key, "reserve_seq": reserved.seq, "sha256": sha256})
+
+
+def _check_declared(budget: Budget, adjacency: Adjacency, epsilon: float, delta: float, person: str | None) -> None:
+    """Refuse other terms than those on record.
+
+    Raises:
+        BudgetError: the settings ask for another cap, adjacency or unit of privacy.
+    """
+    identity = budget.identity
+    if budget.adjacency is not adjacency:
+        raise BudgetError(
+            f"identity '{identity}' is accounted under {budget.adjacency}; a release under {adjacency} cannot "
+            f"be composed with the earlier ones. Set privacy.adjacency: {budget.adjacency}."
+        )
+    check_person(identity, budget.person, person)
+    if (budget.cap_epsilon, budget.cap_delta) != (epsilon, delta):
+        raise BudgetError(
+            f"ledger.cap in params.yaml is (epsilon {epsilon:g}, delta {delta:g}), the ledger's cap for "
+            f"'{identity}' is ({budget.cap_epsilon:g}, {budget.cap_delta:g}). The ledger rules: set params to "
+            "it, or change it on record with: likeness ledger cap"
+        )
 
 
 def _known(records: list[Record], identity: str) -> Budget:
