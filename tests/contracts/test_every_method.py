@@ -196,6 +196,9 @@ def test_what_cannot_be_released_is_refused_before_anything_is_spent() -> None:
     method = build(METHODS["marginals"], {**SECTION, "privatize": {"bins": 16, "max_coordinates": 50}}, "marginals")
     with pytest.raises(PlanError, match=r"would release \d+ coordinates .* Lower marginals.privatize.bins"):
         method.check(context(Adjacency.ADD_REMOVE_ONE))
+    many = build(METHODS["moments"], {"privatize": {"max_coordinates": 500}}, "moments")
+    with pytest.raises(PlanError, match=r"would release 544 coordinates .* Lower moments.privatize.num_coefficients"):
+        many.check(context(Adjacency.ADD_REMOVE_ONE, "moments"))
     lonely = Schema("t", "made up", "none", None, (SCHEMA.column("a"),))
     with pytest.raises(PlanError, match="there is no pair"):
         small("marginals").check(Context(lonely, "add_remove_one", None, 0))

@@ -66,6 +66,11 @@ def test_in_many_dimensions_no_few_frequencies_decide_everything(least: float) -
         assert float(weights[7]) > 1.5  # it still looks there most
         return float(weights.sum().square() / weights.square().sum()) / 200
 
+    near = [FrequencyCritic(feature, 0.01, 1.001, share, CPU) for share in (1e-9, 0.5)]
+    for critic in near:
+        critic.step(residuals)
+        assert float((critic._log_scale - critic._base).abs().max()) > 9.95e-4
+    assert torch.equal(near[0]._log_scale, near[1]._log_scale)  # enough count: nothing is drawn back
     assert effective(1e-9) < 0.02
     assert least <= effective(least) < 2 * least
 

@@ -14,6 +14,8 @@ from likeness.features import (
     CharacteristicFunction,
     ColumnMarginals,
     Constant,
+    CosineMoments,
+    CosineNorms,
     FeatureMap,
     HermiteFeatures,
     MixedFourierFeatures,
@@ -35,6 +37,7 @@ CHANGED = (
 )
 X = np.arange(24, dtype=np.float64).reshape(6, 4) / 23
 LABELS = np.array([0, 1, 0, 1, 1, 0])
+COSINE_CELLS = (0, 3, 7, 9, 12, 14)  # of both classes, side by side
 VERSION_2: dict[str, tuple[FeatureMap, list[int]]] = {
     "characteristic": (
         CharacteristicFunction(2, 4, 1.0, seed=0),
@@ -82,6 +85,15 @@ VERSION_2: dict[str, tuple[FeatureMap, list[int]]] = {
         MixedFourierFeatures(1, 0.5, 0, (0, 1), (2, 3), 1),
         [387576483, 836293752, 460470688, 505409095, 265183049, 1309252949, 591193845, 638709459],
     ),
+    "cosine_moments": (
+        CosineMoments((2, 2), 3, 1.0, 0.3),
+        [
+            *(1149792502, 1524201487, -58141341, -116346748, -64770723, -58174786, 3875964, 7755537),
+            *(-129577340, -116375794, 7754310, 15515840, 1454209516, 1992356372, -77218858, -154518744),
+            *(-64016949, -77255668, 3647737, 7299041, -128051845, -154524447, 7296665, 14600465),
+        ],
+    ),
+    "cosine_norms": (CosineNorms((2, 2), 3, 8), [1 << 30 if place in COSINE_CELLS else 0 for place in range(16)]),
 }
 
 
@@ -89,9 +101,11 @@ VERSION_2: dict[str, tuple[FeatureMap, list[int]]] = {
 def test_sums_of_version_2(name: str) -> None:
     feature, expected = VERSION_2[name]
     query = Query("q", "privatize", feature, num_groups=2)
-    assert MECHANISM_VERSION == 2 and query.lattice_bits == (30 if name == "hermite" else 29)
-    # A last bit of a cosine may differ between machines; a lattice step or two is not another mechanism.
-    assert lattice_sum(query, [Records(X, LABELS)]).ravel() == pytest.approx(np.array(expected), abs=6), CHANGED
+    assert MECHANISM_VERSION == 2 and query.lattice_bits == (30 if name.startswith(("hermite", "cosine")) else 29)
+    # A last bit of a cosine may differ between machines; a lattice step or two is not another mechanism. A step of a
+    # factor of an outer product is 2**15 of the whole.
+    near = 6 << (15 if name == "cosine_moments" else 0)
+    assert lattice_sum(query, [Records(X, LABELS)]).ravel() == pytest.approx(np.array(expected), abs=near), CHANGED
 
 
 def table(rows: int, columns: int, places: int = 0) -> Records:

@@ -36,7 +36,11 @@ class CellMap(FeatureMap, Protocol):
     """A map with one nonzero coordinate in each part: the door counts where it is, and never needs the whole vector."""
 
     def places(self, x: "NDArray[np.float64]") -> "NDArray[np.int64]":
-        """Coordinate within each part, shape (n, parts), each within 0 ... width of the part - 1."""
+        """Coordinate within each part, shape (n, parts), each within 0 ... width of the part - 1.
+
+        Rows come as they are encoded, not rounded to the door's grid, and in blocks of any number of rows: a map that
+        does more than compare has to round them itself, or its sums would depend on the block.
+        """
         ...
 
 

@@ -24,9 +24,9 @@ _FLOAT_BITS = 52  # of 53: one is kept for what rounding adds to a sum
 def cosine_basis(shape: tuple[int, int], count: int) -> "Tensor":
     """The ``count`` lowest frequencies of the orthonormal two-dimensional discrete cosine transform (DCT-II).
 
-    Lowest first, by ``(u / height)² + (v / width)²``. Entries are rounded to multiples of ``2**-20``, or coarser for
-    very large images, so that products with the door's inputs are exact in float64 in whatever order they are added, as
-    in :func:`likeness.features.frequencies.draw_frequencies`; the rows are orthonormal to about 1e-5.
+    Lowest first, by ``(u / height)² + (v / width)²``. Entries are rounded to multiples of ``2**-20``, so that products
+    with inputs on the door's grid are exact in float64 in whatever order they are added, as in
+    :func:`likeness.features.frequencies.draw_frequencies`; the rows are orthonormal to about 1e-5.
 
     Source: Ahmed, Natarajan and Rao (1974).
 
@@ -65,7 +65,8 @@ def _coefficients(x: "Tensor", shape: tuple[int, int], count: int) -> "tuple[Ten
 
 
 def _check(name: str, shape: tuple[int, int], count: int) -> None:
-    if len(shape) != 2 or min(shape) < 1 or not 1 <= count <= shape[0] * shape[1]:
+    whole = all(type(size) is int for size in (*shape, count))
+    if not whole or len(shape) != 2 or min(shape) < 1 or not 1 <= count <= shape[0] * shape[1]:
         raise ReleaseError(f"{name}: the shape is (height, width), with 1 to height · width coefficients")
 
 
@@ -76,7 +77,10 @@ class CosineNorms:
     Cells are of equal width from 0 to :math:`\sqrt{hw}`, the norm of a white image: the transform is orthonormal, so
     no norm is larger (and what is larger by rounding counts in the last cell).
 
-    Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image.
+    Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Which cell
+    it is does not depend on other images: pixels are rounded to the door's grid here (to a map of cells, the door gives
+    rows as they are, in blocks of any size), so that coefficients are exact; squares are rounded before they are added;
+    and their sum is compared with squared borders, without a root.
 
     Attributes:
         shape: height and width in pixels. num_coefficients: K. cells: their number.
@@ -92,7 +96,7 @@ class CosineNorms:
     def __post_init__(self) -> None:
         """Check sizes."""
         _check("cosine_norms", self.shape, self.num_coefficients)
-        if self.cells < 1:
+        if type(self.cells) is not int or self.cells < 1:
             raise ReleaseError("cosine_norms needs a cell at least")
 
     @property
@@ -109,9 +113,10 @@ class CosineNorms:
         """The cell of each image, shape (n, 1)."""
         import torch
 
-        _, squares = _coefficients(torch.from_numpy(np.ascontiguousarray(x)), self.shape, self.num_coefficients)
-        cells = (squares.sqrt() / self.cell_width).floor().clamp(0, self.cells - 1)
-        places: NDArray[np.int64] = cells.long().numpy()
+        rounded = np.rint(np.clip(x, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS
+        _, squares = _coefficients(torch.from_numpy(rounded), self.shape, self.num_coefficients)
+        borders = np.arange(1, self.cells) ** 2 * (self.shape[0] * self.shape[1] / self.cells**2)
+        places: NDArray[np.int64] = np.searchsorted(borders, squares.numpy(), side="right").astype(np.int64)
         return places
 
     def __call__(self, x: "Tensor") -> "Tensor":
@@ -165,7 +170,8 @@ class CosineMoments:
     def __post_init__(self) -> None:
         """Check sizes."""
         _check("cosine_moments", self.shape, self.num_coefficients)
-        if not (0 < self.bound < math.inf and 0 < self.first_share < 1):
+        numbers = type(self.bound) is float and type(self.first_share) is float
+        if not (numbers and 0 < self.bound < math.inf and 0 < self.first_share < 1):
             raise ReleaseError("cosine_moments: the bound is positive, and first_share between 0 and 1")
 
     @property

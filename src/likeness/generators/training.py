@@ -79,5 +79,7 @@ def train(
     if not losses:
         with torch.no_grad():
             losses.append((0, float(objective.loss(generator))))
+        if not math.isfinite(losses[0][1]):
+            raise ParamsError("the closed form has no finite loss: the noise is too large for the released values")
     generator.to("cpu").eval()
     return losses

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from likeness.generators.training import Objective
 
 NORMS = "norms"
+_BYTES = 130  # of memory a coordinate, in the door and after it
+_SEEN = 2.0  # standard deviations of noise that a cell has to hold to count in a median
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,14 @@ class Privatize:
 
     num_coefficients: int = 100
     first_share: float = 0.3
+    max_coordinates: int = 20_000_000
 
     def __post_init__(self) -> None:
         """Check ranges."""
         count, share = self.num_coefficients, self.first_share
         require(1 <= count <= 2000, "moments.privatize.num_coefficients", count, "from 1 to 2000")
         require(0 < share < 1, "moments.privatize.first_share", share, "between 0 and 1")
+        require(self.max_coordinates >= 1, "moments.privatize.max_coordinates", self.max_coordinates, "at least 1")
 
 
 @dataclass(frozen=True)
@@ -120,11 +124,18 @@ class Moments(Method):
         ]
 
     def check(self, context: Context) -> None:
-        """Images only."""
+        """Images only, and no more coordinates than allowed."""
         if context.schema.image is None:
             raise PlanError(
                 "moments looks at the frequencies of images, and the schema has no image: columns of a table have no "
                 "neighbors. Use marginals, which takes tables."
+            )
+        dimension = self._embedding(context, 1.0).dimension
+        if dimension > self.privatize.max_coordinates:
+            raise PlanError(
+                f"moments would release {dimension:,} coordinates (about {_BYTES * dimension / 1e9:.1f} GB of memory), "
+                f"more than moments.privatize.max_coordinates {self.privatize.max_coordinates:,}. Lower "
+                "moments.privatize.num_coefficients, or raise the limit."
             )
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
@@ -222,8 +233,11 @@ class Moments(Method):
 def median_norm(norms: CosineNorms, released: Released) -> float:
     """Upper end of the cell in which the median of a noisy histogram lies: post-processing.
 
-    Counts below 0 are taken as 0; if none is left, the largest norm there is, which clips nothing.
+    Cells that hold less than two standard deviations of their noise count nothing: there are many of them, and what
+    noise leaves in them would pull the median towards the middle of the scale. If no cell is left, the largest norm
+    there is, which clips nothing.
     """
-    counts = np.maximum(released.values[0], 0.0).cumsum()
+    counts = released.values[0]
+    counts = np.where(counts >= _SEEN * released.noise_std, counts, 0.0).cumsum()
     cell = int(np.searchsorted(counts, counts[-1] / 2)) if counts[-1] > 0 else norms.cells - 1
     return (cell + 1) * norms.cell_width

@@ -24,6 +24,7 @@ def scales(bundle: Bundle) -> str:
         )
         return f"frequencies of scale {expected:.4g}, one over the released mean distance"
     if isinstance(inner, CosineMoments):
+        require(released[NORMS].receipt.num_groups == 1, f"{NORMS} are counted by class, of which no median is taken")
         norms = query_again(released[NORMS].receipt).feature
         assert isinstance(norms, CosineNorms)
         same = (norms.shape, norms.num_coefficients) == (inner.shape, inner.num_coefficients)
