@@ -80,6 +80,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--adjacency", choices=ADJACENCIES, default=ADJACENCIES[0])
     parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--threads", type=int, help="of training; those of params by default. 1 where others compute")
     parser.add_argument("--mlflow", metavar="URI")
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     parser.add_argument("--one", nargs=2, metavar=("DRAW", "OUT"), help=argparse.SUPPRESS)
@@ -112,6 +113,7 @@ def run(name: str, arguments: argparse.Namespace) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 options = ["--data", name, "--method", method, "--epsilon", str(arguments.epsilon)]
                 options += ["--adjacency", arguments.adjacency, "--one", str(draw), folder]
+                options += [] if arguments.threads is None else ["--threads", str(arguments.threads)]
                 subprocess.run([sys.executable, "-m", "benchmarks.papers", *options], check=True)
                 cost = json.loads((Path(folder) / "cost.json").read_text())
                 synthetic = pd.read_parquet(Path(folder) / "synthetic.parquet")
@@ -124,6 +126,8 @@ def make(arguments: argparse.Namespace, draw: int, folder: Path) -> None:
     """Synthesize once, and note seconds and peak memory."""
     table = load(arguments.data)
     params = settings(table, arguments.method, arguments.epsilon, arguments.adjacency)
+    if arguments.threads is not None:
+        params = dataclasses.replace(params, train=dataclasses.replace(params.train, threads=arguments.threads))
     started = time.monotonic()
     synthetic = synthesize(params, table.train, draw)
     seconds = time.monotonic() - started
