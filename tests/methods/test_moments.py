@@ -31,6 +31,7 @@ from likeness.release.released import Released, from_bytes, to_bytes
 from likeness.release.request import Dataset
 from likeness.release.terms import Records
 from likeness.verifier.files import Bundle
+from likeness.verifier.noise import noise
 from likeness.verifier.scales import scales
 from likeness.verifier.verdict import Wrong
 
@@ -235,6 +236,22 @@ def test_a_verifier_computes_the_scale_of_pearl_again(tmp_path: Path) -> None:
     assert told().startswith(f"frequencies of scale {scale:.4g}")
     with pytest.raises(Wrong, match="a scale of"):
         told(**CharacteristicFunction(20, 2, scale * 1.01, 0).spec())
+
+
+def test_a_verifier_sees_noise_that_is_smaller_than_claimed(tmp_path: Path) -> None:
+    """False alarm of the right release: 1e-9, twice (its low bits, its scale)."""
+    found = released()
+    (tmp_path / "released").mkdir()
+
+    def told(claimed: float) -> str:
+        one = found["embedding"]
+        receipt = dataclasses.replace(one.receipt, noise_scale=claimed * one.receipt.noise_scale)
+        (tmp_path / "released/embedding.safetensors").write_bytes(to_bytes(dataclasses.replace(one, receipt=receipt)))
+        return noise(Bundle(tmp_path))
+
+    assert told(1.0) == "as claimed where it can be tested: embedding (bits), embedding (scale, from below)"
+    with pytest.raises(Wrong, match="the noise is smaller than the receipt claims"):
+        told(1.5)
 
 
 def test_cells_of_noise_alone_do_not_count() -> None:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from likeness.features import ColumnMarginals, PairMarginals
+from likeness.features import ColumnMarginals, CosineMoments, PairMarginals
 from likeness.release.released import Released
 from likeness.verifier.files import Bundle
 from likeness.verifier.receipts import query_again
@@ -17,8 +17,10 @@ _LOW_BITS = 6
 def noise(bundle: Bundle) -> str:
     """Whether the released integers look like values with the noise that their receipts claim.
 
-    The lowest bits of a sum with so wide a noise are uniform (without noise they are zeros or repeat); and where a
-    map's cells must add up to the same number of records in every pair or column, they may differ by the noise only.
+    The lowest bits of a sum with so wide a noise are uniform (without noise they are zeros or repeat); where a map's
+    cells must add up to the same number of records in every pair or column, they may differ by the noise only; and a
+    matrix of second moments is symmetric but for its noise, which so is at least as large as claimed (what truncation
+    to the lattice adds grows with the number of records, and is not tested).
     Two tests a release, false alarm 1e-9 each. A smaller noise in a map without such redundancy cannot be seen.
     """
     from scipy.stats import chi2
@@ -41,6 +43,11 @@ def noise(bundle: Bundle) -> str:
             tails = chi2.cdf(statistic, freedom), chi2.sf(statistic, freedom)
             require(min(tails) > _FALSE_ALARM, f"{name}: the noise is not of the scale that the receipt claims")
             tested.append(f"{one.receipt.query} (scale)")
+        if isinstance(feature, CosineMoments) and feature.num_coefficients > 1:
+            statistic, freedom = _asymmetry(feature, one)
+            enough = chi2.cdf(statistic, freedom) > _FALSE_ALARM
+            require(bool(enough), f"{name}: the noise is smaller than the receipt claims")
+            tested.append(f"{one.receipt.query} (scale, from below)")
     if not tested:
         raise Untestable("no release is large enough to test its noise")
     return "as claimed where it can be tested: " + ", ".join(tested)
@@ -58,3 +65,12 @@ def _block_sums(feature: PairMarginals | ColumnMarginals, released: Released) ->
     values = np.array(totals)
     mean = (values * precision).sum(axis=0) / precision.sum()
     return float(((values - mean) ** 2 * precision).sum()), (len(totals) - 1) * values.shape[1]
+
+
+def _asymmetry(feature: CosineMoments, released: Released) -> tuple[float, int]:
+    """Chi-square of the differences across the diagonal of second moments: two noises each, and nothing else."""
+    size = feature.num_coefficients
+    second = released.values.reshape(-1, size, 1 + size)[:, :, 1:]
+    above = np.triu_indices(size, 1)
+    differences = (second - second.transpose(0, 2, 1))[:, above[0], above[1]]
+    return float(np.square(differences).sum() / (2 * released.noise_std**2)), differences.size
