@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 Block = tuple[int, int, NDArray[np.float64]]
+_BELIEF = 0.7  # how the price goes with one over the noise
 _SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
 
 
@@ -17,15 +18,15 @@ class MarginalObjective:
 
     .. math:: W \, L(\theta) = \sum_{y} \sum_{i<j} \frac{w_{ij}^2}{2 s^2}
         \left\| \hat p_{y,ij} - \pi_y \sum_k \pi_{k \mid y}\, p_{ki}\, p_{kj}^\top \right\|^2
-        + \frac{c \sqrt{\sum w_{ij}^2}}{s} \sum_y \pi_y \sum_k \pi_{k \mid y} \sum_i \mathrm{KL}(p_{ki} \,\|\, q_{yi})
+        + c \left( \frac{\sqrt{\sum w_{ij}^2}}{s} \right)^{0.7} \sum_y \pi_y \sum_k \pi_{k \mid y} \sum_i \mathrm{KL}(p_{ki} \,\|\, q_{yi})
 
     with the released counts over n, :math:`\hat p`, whose noise has standard deviation :math:`s / w_{ij}`, the class
     weights π_y, the released one-way marginals q, and W cells. The sum over components is one matrix product a class
     for all pairs at once. The price is the information, in nats, that component and class give about the columns: it
     keeps columns independent unless the release says otherwise, because a free mixture would explain the noise too.
-    That the price goes with 1/s was found on a public look-alike (Census) at several ε: the less noise, the more is
-    believed, but more slowly than the likelihood alone would. The root makes of s the noise of a query of sensitivity
-    1: then one c is right for tables of 14 columns and of 40, which was found on look-alikes too.
+    The root makes of s the noise of a query of sensitivity 1: then one c is right for tables of 14 columns and of 54.
+    The less noise, the more is believed, but more slowly than the likelihood alone would: the power 0.7 was found on
+    public look-alikes at ε from 0.2 to 10.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class MarginalObjective:
         self._target = torch.from_numpy(target).to(device=device, dtype=torch.float32)
         self._scale = torch.from_numpy(np.sqrt(precision / (2 * total)) / scale).to(device=device, dtype=torch.float32)
         self._class_weights = class_weights.to(device=device, dtype=torch.float32)
-        self._price = information_price * math.sqrt(sum(squared_weights)) / (scale * total)
+        self._price = information_price * (math.sqrt(sum(squared_weights)) / scale) ** _BELIEF / total
         expected = one_way_marginals(blocks, sizes, squared_weights)
         self._log_expected = torch.log(expected + _SMALLEST).to(device=device, dtype=torch.float32)
 

@@ -40,10 +40,10 @@ def denoised(sums: Tensor, counts: Tensor, first_share: float, noise_std: float)
     :math:`\lambda + s^2 K / \lambda` for a true λ, and is solved for it: :math:`\lambda = (w + \sqrt{w^2 - e^2}) / 2`.
     By chance the largest eigenvalue of noise alone exceeds e in about one matrix of six (Tracy and Widom 1996).
 
-    The covariance is what is left of the second moments without those of the *noisy* mean, whose noise so adds two
-    eigenvalues of about ± t, :math:`t = \|\mu\| \sigma \sqrt K / (n \sqrt a)`. Where that stands out by itself,
-    t > s √K, eigenvalues up to :math:`t + s^2 K / t` say nothing either. A mean longer than the unit ball, in which u
-    lies, is shortened.
+    The noise of the mean enters the covariance too, through :math:`\mu \mu^\top`: eigenvalues of about
+    :math:`\pm \|\mu\| \sigma \sqrt K / (n \sqrt a)`, of which that above 0 can pass for a direction. Leaving out all
+    that might be such costs true directions, and classifiers more than it gains (docs/moments.md). A mean longer than
+    the unit ball, in which u lies, is shortened.
     Sources: Wigner (1958); Benaych-Georges and Nadakuditi (2011).
 
     Args:
@@ -56,13 +56,9 @@ def denoised(sums: Tensor, counts: Tensor, first_share: float, noise_std: float)
     means = means / means.norm(dim=1, keepdim=True).clamp(min=1)
     second = blocks[:, :, 1:] / math.sqrt(1 - first_share)
     covariance = (second + second.mT) / 2 - means[:, :, None] * means[:, None, :]
-    limits = noise_std * math.sqrt(size / (2 * (1 - first_share))) / counts  # s √K
-    ofmean = means.norm(dim=1) * noise_std * math.sqrt(size / first_share) / counts  # t
-    strongest = torch.maximum(ofmean, limits)
-    edges = torch.where(strongest > 0, strongest + limits.square() / strongest, 0.0)  # 2 s √K where t is not larger
+    edges = noise_std * math.sqrt(2 * size / (1 - first_share)) / counts
     values, directions = torch.linalg.eigh(covariance)
     values, directions = values.flip(1), directions.flip(2)
     seen = values > edges[:, None]
-    noise = 4 * limits.square()[:, None]
-    true = (values + (values.square() - noise).clamp(min=0).sqrt()) / 2
+    true = (values + (values.square() - edges[:, None].square()).clamp(min=0).sqrt()) / 2
     return Moments(means, directions * torch.where(seen, true, 0.0).clamp(min=0).sqrt()[:, None, :])

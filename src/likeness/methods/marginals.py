@@ -75,7 +75,7 @@ class TrainMixture:
     iterations: int = 400
     learning_rate: float = 0.2
     num_components: int = 500
-    information_price: float = 0.07
+    information_price: float = 1.0
     schedule: str = "cosine"
 
     def __post_init__(self) -> None:
