@@ -18,7 +18,8 @@ class MarginalObjective:
 
     .. math:: W \, L(\theta) = \sum_{y} \sum_{i<j} \frac{w_{ij}^2}{2 s^2}
         \left\| \hat p_{y,ij} - \pi_y \sum_k \pi_{k \mid y}\, p_{ki}\, p_{kj}^\top \right\|^2
-        + c \left( \frac{\sqrt{\sum w_{ij}^2}}{s} \right)^{0.7} \sum_y \pi_y \sum_k \pi_{k \mid y} \sum_i \mathrm{KL}(p_{ki} \,\|\, q_{yi})
+        + c \left( \frac{\sqrt{\sum w_{ij}^2}}{s} \right)^{0.7}
+        \sum_y \pi_y \sum_k \pi_{k \mid y} \sum_i \mathrm{KL}(p_{ki} \,\|\, q_{yi})
 
     with the released counts over n, :math:`\hat p`, whose noise has standard deviation :math:`s / w_{ij}`, the class
     weights π_y, the released one-way marginals q, and W cells. The sum over components is one matrix product a class
