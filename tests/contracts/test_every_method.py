@@ -94,7 +94,7 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
         "privatize": {"num_frequencies": 200, "code": 64},
         "train": {**NETWORK, "network": "fully_connected"},
     },
-    "moments": {"privatize": {"num_coefficients": 12}, "train": {"iterations": 100}},
+    "moments": {"privatize": {"num_coefficients": 12}},
     "ntk": {"privatize": {"widths": [60]}, "train": NETWORK},
     "pearl": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
     "pearl with modes": {
@@ -180,7 +180,10 @@ def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(
     own = context(Adjacency.ADD_REMOVE_ONE, method.name)
     saved, losses = fit(method, own, auxiliary, embedding, device="cpu")
     again, _ = fit(method, own, auxiliary, embedding, device="cpu")
-    assert losses[-1][1] < losses[0][1]
+    if method.training.iterations:
+        assert losses[-1][1] < losses[0][1]
+    else:
+        assert losses[0][0] == 0  # a closed form
     x, labels = saved.draw(2_000, seed=1)
     assert np.array_equal(x, again.draw(2_000, seed=1)[0])
     assert not np.array_equal(x, saved.draw(2_000, seed=2)[0])
