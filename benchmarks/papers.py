@@ -138,7 +138,7 @@ def make(arguments: argparse.Namespace, draw: int, folder: Path) -> None:
 
 def picture(name: str, method: str, images: pd.DataFrame, table: Table) -> None:
     """The first ten images of each class as a PNG, unless it is there; nothing for tables."""
-    schema, path = table.schema, PICTURES / f"{name}_{method}.png"
+    schema, path = table.schema, PICTURES / f"grid_{name}_{method}.png"
     if schema.image is None or path.exists():
         return
     encoder = Encoder(schema)
@@ -213,10 +213,10 @@ def section(name: str, rows: pd.DataFrame) -> str:
         paper = PAPERS.get((name, method), "") if control or epsilon == 1 else ""
         lead = [method, "", "", ""] if control else [method, f"{epsilon:g}", adjacency, str(len(own))]
         lines.append("| " + " | ".join([*lead, *cells, paper]) + " |")
-    drawn = [method for method in ("real", *METHODS) if (PICTURES / f"{name}_{method}.png").exists()]
+    drawn = [method for method in ("real", *METHODS) if (PICTURES / f"grid_{name}_{method}.png").exists()]
     if "mlp" in has and drawn:
         lines += ["", "| " + " | ".join(drawn) + " |", "| " + " | ".join(":---:" for _ in drawn) + " |"]
-        lines.append("| " + " | ".join(f"![{name}, {method}](img/{name}_{method}.png)" for method in drawn) + " |")
+        lines.append("| " + " | ".join(f"![{name}, {method}](img/grid_{name}_{method}.png)" for method in drawn) + " |")
     return "\n".join(lines)
 
 
