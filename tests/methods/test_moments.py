@@ -192,7 +192,7 @@ def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again(tmp_path
             (tmp_path / f"released/{name}.safetensors").write_bytes(to_bytes(one))
         return scales(Bundle(tmp_path))
 
-    assert told() == f"coefficients clipped at {bound:.4g}, the median of the released norms"
+    assert told() == f"coefficients clipped at {bound:.4g}, as read off the released norms"
     for changed, message in (({"bound": bound * 1.01}, "a bound of"), ({"shape": [9, 6]}, "other coefficients")):
         with pytest.raises(Wrong, match=message):
             told(**changed)

@@ -143,7 +143,7 @@ class Moments(Method):
         return [class_counts_query(context), Query(NORMS, "auxiliary", self._norms(context))]
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
-        """Moments by class, clipped at the median norm of all images, as the noisy histogram has it."""
+        """Moments by class, clipped at about the median norm of all images, as the noisy histogram has it."""
         return self._embedding(context, median_norm(self._norms(context), auxiliary[NORMS]))
 
     def foreseen_queries(self, context: Context) -> list[Query]:
@@ -154,7 +154,7 @@ class Moments(Method):
         """Where the bound comes from."""
         bound = median_norm(self._norms(context), auxiliary[NORMS])
         return [
-            f"Coefficients of an image are clipped to norm {bound:.4g}, the median of the noisy histogram `{NORMS}`."
+            f"Coefficients of an image are clipped to norm {bound:.4g}, about the median, read off the noisy `{NORMS}`."
         ]
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":

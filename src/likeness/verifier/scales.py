@@ -31,5 +31,5 @@ def scales(bundle: Bundle) -> str:
         require(same, f"{NORMS} are those of other coefficients than the embedding's")
         expected = median_norm(norms, released[NORMS])
         require(inner.bound == expected, f"a bound of {inner.bound:.6g}, the released norms give {expected:.6g}")
-        return f"coefficients clipped at {expected:.4g}, the median of the released norms"
+        return f"coefficients clipped at {expected:.4g}, as read off the released norms"
     return "none: the embedding's map takes no scale from released values"
