@@ -182,6 +182,8 @@ def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again(tmp_path
     # Cells are 1/32 of the whole scale, and 1,850 records lie on either side of the true median: noise moves a cell.
     assert bound / math.sqrt(54) == pytest.approx(0.3, abs=2 / 32)
     assert found["embedding"].receipt.feature["bound"] == bound
+    (note,) = METHOD.notes(CONTEXT, found)
+    assert f"norm {bound:.4g}, about the median, read off the noisy `norms`" in note
     (tmp_path / "released").mkdir()
 
     def told(**changed: Any) -> str:
