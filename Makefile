@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # DVC runs `python`: it must be this one.
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: demo install test lint docs clean
+.PHONY: demo install test fuzz lint docs clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -33,6 +33,10 @@ lint: $(VENV)/.installed
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+# The property tests again, with other examples every time and more of them.
+fuzz: $(VENV)/.installed
+	LIKENESS_FUZZ=$${LIKENESS_FUZZ:-20} $(BIN)/python -m pytest --numprocesses 2 tests/data/test_fuzz.py
 
 $(VENV)/.docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'

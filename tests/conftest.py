@@ -1,8 +1,14 @@
-"""Every test gets a ledger of its own: the user's is never touched."""
+"""Every test gets a ledger of its own: the user's is never touched. Property tests repeat unless told to search."""
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples on every machine, so that a change is judged by what it changed; `make fuzz` looks for new ones.
+settings.register_profile("repeat", derandomize=True)
+settings.load_profile("default" if "LIKENESS_FUZZ" in os.environ else "repeat")
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,10 @@ Mutations of what is valid reach deeper than noise does. Private cells hold mark
 import copy
 import io
 import logging
+import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,12 @@ from likeness.methods import METHODS
 from likeness.params import load_params
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = 60
+EXAMPLES = 60 * int(os.environ.get("LIKENESS_FUZZ", "1"))
 FUZZ = settings(
-    deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+    deadline=None,
+    max_examples=EXAMPLES,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    database=None,
 )
 TEXT, NUMBER = "Xq7Secret", 918273645
 MARKERS = (TEXT, str(NUMBER), "9.18273645", "918,273,645")
@@ -174,6 +178,37 @@ def test_bad_settings_are_named_or_give_a_plan(
         assert all(0 < query.noise_multiplier < float("inf") for query in plan.queries) is plan.private
     except LikenessError as error:
         assert len(str(error)) > 10
+
+
+def numbers(value: Any) -> list[tuple[Any, ...]]:
+    """Paths to all whole numbers in a nest of mappings and lists."""
+    found = []
+    for path in places(value):
+        place = value
+        for key in path:
+            place = place[key]
+        if type(place) is int:
+            found.append(path)
+    return found
+
+
+@pytest.mark.parametrize("size", [10**13, 10**40], ids=["10^13", "10^40"])
+@pytest.mark.parametrize("path", numbers(SHIPPED), ids=lambda path: ".".join(map(str, path)))
+def test_no_number_is_too_large_for_a_plain_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: tuple[Any, ...], size: int
+) -> None:
+    monkeypatch.chdir(ROOT)
+    content = copy.deepcopy(SHIPPED)
+    *outer, last = path
+    place: Any = content
+    for key in outer:
+        place = place[key]
+    place[last] = size
+    method = path[0] if path[0] in METHODS else "marginals"
+    settings_file = tmp_path / "params.yaml"
+    settings_file.write_text(yaml.safe_dump({**content, "method": method}, sort_keys=False))
+    with suppress(LikenessError):
+        plan_of(load_params(settings_file))
 
 
 @FUZZ

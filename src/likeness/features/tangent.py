@@ -1,5 +1,6 @@
 """Normalized gradient of a random network with respect to its weights: an empirical neural tangent kernel."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,6 +18,19 @@ ARCHITECTURES = {"fc_1l": 1, "fc_2l": 2, "cnn_2l": 2}
 """Names and number of widths. ``cnn_2l``: a convolution with that many channels, then a dense layer."""
 
 _LEAST = 1e-12  # smallest squared norm that is divided by: a row without an active unit has the feature 0
+
+
+def block_sizes(architecture: str, widths: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """Widths of both factors of each block of the gradient, convolution, dense layers, output, without the network."""
+    from likeness.features.random_network import KERNEL
+
+    seen, blocks = math.prod(shape), []
+    if architecture.startswith("cnn"):
+        blocks, seen, widths = [(1, widths[0] * (KERNEL ** len(shape) + 1))], seen * widths[0], widths[1:]
+    for width in widths:
+        blocks.append((width, seen + 1))
+        seen = width
+    return (*blocks, (1, seen))
 
 
 @dataclass(frozen=True)
@@ -88,11 +102,7 @@ class NetworkTangent:
     @cached_property
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """Widths of both factors of each block: convolution, dense layers, output."""
-        dense = [tuple(layer.weights.shape) for layer in self.network.dense]
-        blocks = [*dense, (1, len(self.network.output))]
-        if self.network.convolution is not None:
-            blocks.insert(0, (1, self.network.convolution.weights.numel()))
-        return tuple((int(left), int(right)) for left, right in blocks)
+        return block_sizes(self.architecture, self.widths, self.shape)
 
     @property
     def parts(self) -> tuple[Part, ...]:

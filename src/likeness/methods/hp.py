@@ -10,7 +10,15 @@ from likeness.errors import PlanError
 from likeness.features import FeatureMap, HermiteFeatures
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.embedding import TwoQueryMethod
-from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares, one_each
+from likeness.methods.settings import (
+    NetworkTraining,
+    NoSettings,
+    TwoQueryPlan,
+    TwoQueryShares,
+    one_each,
+    require_limit,
+    within_limit,
+)
 from likeness.params import allowed, require
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -54,7 +62,7 @@ class Privatize:
         good = self.num_subsets is None or self.num_subsets >= 1
         require(good, f"{_WHERE}.num_subsets", self.num_subsets, "at least 1, or null for all")
         require(0 < self.product_share < 1, f"{_WHERE}.product_share", self.product_share, "between 0 and 1")
-        require(self.max_coordinates >= 1, f"{_WHERE}.max_coordinates", self.max_coordinates, "at least 1")
+        require_limit("hp", self.max_coordinates)
 
 
 @dataclass(frozen=True)
@@ -117,12 +125,10 @@ class Hp(TwoQueryMethod):
             product_share={"sum": 0.0, "product": 1.0, "combined": own.product_share}[own.kernel],
         )
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
-        if query.dimension > own.max_coordinates:
-            raise PlanError(
-                f"hp would release {query.dimension:,} coordinates, more than {_WHERE}.max_coordinates "
-                f"{own.max_coordinates:,}. Lower {_WHERE}.order, product_order, product_dimension or num_subsets, "
-                "merge categories in the schema, or raise the limit."
-            )
+        remedy = (
+            f"Lower {_WHERE}.order, product_order, product_dimension or num_subsets, merge categories in the schema"
+        )
+        within_limit("hp", query.dimension, own.max_coordinates, remedy)
         return query
 
     def coordinate_weights(self, feature: FeatureMap) -> "Tensor | None":
@@ -140,11 +146,7 @@ class Hp(TwoQueryMethod):
             )
         total = math.comb(columns, own.product_dimension)
         wanted = total if own.num_subsets is None else min(own.num_subsets, total)
-        if wanted > own.max_coordinates:
-            raise PlanError(
-                f"hp would release {wanted:,} products, more than {_WHERE}.max_coordinates {own.max_coordinates:,}. "
-                f"Set {_WHERE}.num_subsets."
-            )
+        within_limit("hp", wanted, own.max_coordinates, f"Set {_WHERE}.num_subsets", "products")
         if wanted == total:
             return tuple(combinations(range(columns), own.product_dimension))
         draws = public(own.seed, "hermite.subsets")

@@ -19,6 +19,7 @@ from likeness.methods.base import (
     number_of_records,
 )
 from likeness.methods.quantiles import Quantiles, cells_of_number
+from likeness.methods.settings import gigabytes, require_limit, within_limit
 from likeness.params import allowed, require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from likeness.generators.mixture import MixtureColumn
     from likeness.generators.saved import Generator
     from likeness.generators.training import Objective
+
+_MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,8 @@ class Privatize:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        require(self.bins >= 2, "marginals.privatize.bins", self.bins, "at least 2")
-        require(self.max_coordinates >= 1, "marginals.privatize.max_coordinates", self.max_coordinates, "at least 1")
+        require(2 <= self.bins <= _MOST_BINS, "marginals.privatize.bins", self.bins, f"from 2 to {_MOST_BINS:,}")
+        require_limit("marginals", self.max_coordinates)
 
 
 @dataclass(frozen=True)
@@ -141,13 +144,9 @@ class Marginals(Method):
     def _embedding(self, context: Context, grids: Mapping[str, Grid | None]) -> Query:
         feature = PairMarginals(tuple(cells for cells, _ in self._columns(context, grids)))
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
-        if query.dimension > self.privatize.max_coordinates:
-            gigabytes = BYTES_A_COORDINATE * query.dimension / 1e9
-            raise PlanError(
-                f"marginals would release {query.dimension:,} coordinates (about {gigabytes:.1f} GB of memory), more "
-                f"than marginals.privatize.max_coordinates {self.privatize.max_coordinates:,}. Lower "
-                "marginals.privatize.bins, merge categories in the schema, or raise the limit."
-            )
+        remedy = "Lower marginals.privatize.bins, merge categories in the schema"
+        what = gigabytes(query.dimension, BYTES_A_COORDINATE)
+        within_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
         return query
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":

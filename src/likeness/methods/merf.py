@@ -8,7 +8,7 @@ from typing import ClassVar
 from likeness.features import MixedFourierFeatures
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.embedding import TwoQueryMethod
-from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
+from likeness.methods.settings import MOST_FEATURES, NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
 from likeness.params import require
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -25,7 +25,8 @@ class Privatize:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        require(self.num_frequencies >= 1, "merf.privatize.num_frequencies", self.num_frequencies, "at least 1")
+        good = 1 <= self.num_frequencies <= MOST_FEATURES
+        require(good, "merf.privatize.num_frequencies", self.num_frequencies, f"from 1 to {MOST_FEATURES:,}")
         own = self.lengthscale if isinstance(self.lengthscale, tuple) else (self.lengthscale,)
         good = bool(own) and all(0 < value < math.inf for value in own)
         require(good, "merf.privatize.lengthscale", self.lengthscale, "greater than 0, one or a list")

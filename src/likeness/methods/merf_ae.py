@@ -11,7 +11,7 @@ from likeness.features import EncodedFourier
 from likeness.features.encoded import RANDOM
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.embedding import TwoQueryMethod
-from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
+from likeness.methods.settings import MOST_FEATURES, NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
 from likeness.params import require
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -50,7 +50,8 @@ class Privatize:
     def __post_init__(self) -> None:
         """Check ranges, and that the encoder is public."""
         for name in ("channels", "code", "num_frequencies"):
-            require(getattr(self, name) >= 1, f"{_WHERE}.{name}", getattr(self, name), "at least 1")
+            good = 1 <= getattr(self, name) <= MOST_FEATURES
+            require(good, f"{_WHERE}.{name}", getattr(self, name), f"from 1 to {MOST_FEATURES:,}")
         require(0 < self.lengthscale < math.inf, f"{_WHERE}.lengthscale", self.lengthscale, "greater than 0")
         if self.encoder in _REFUSED:
             raise ParamsError(

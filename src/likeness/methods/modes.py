@@ -16,6 +16,7 @@ from likeness.release.released import Released
 
 _KEY = "pearl.auxiliary.mixture"
 _MOST_COMPONENTS = 64
+_MOST_ITERATIONS = 1000
 _LEAST_DEVIATION = 0.01  # public: one hundredth of a column's range
 _MEAN_SCALE = 1 / 4  # of a window: how far a mean may be thought to move in a step, two deviations
 _VARIANCE_SCALE = 1 / 64  # of a window, squared: the current variance
@@ -38,7 +39,8 @@ class Mixture:
         """Check ranges."""
         rule = f"1 (no mixture) to {_MOST_COMPONENTS}"
         require(1 <= self.components <= _MOST_COMPONENTS, f"{_KEY}.components", self.components, rule)
-        require(self.iterations >= 1, f"{_KEY}.iterations", self.iterations, "at least 1")
+        good = 1 <= self.iterations <= _MOST_ITERATIONS
+        require(good, f"{_KEY}.iterations", self.iterations, f"from 1 to {_MOST_ITERATIONS:,}")
         columns = self.columns
         unique = columns is None or len(set(columns)) == len(columns) >= 1
         require(unique, f"{_KEY}.columns", columns, "null for all, or a list of different names")

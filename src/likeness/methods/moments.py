@@ -18,6 +18,7 @@ from likeness.methods.base import (
     class_weights,
     number_of_records,
 )
+from likeness.methods.settings import gigabytes, require_limit, within_limit
 from likeness.params import allowed, require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -84,7 +85,7 @@ class Privatize:
         count, share = self.num_coefficients, self.first_share
         require(1 <= count <= 2000, "moments.privatize.num_coefficients", count, "from 1 to 2000")
         require(0 < share < 1, "moments.privatize.first_share", share, "between 0 and 1")
-        require(self.max_coordinates >= 1, "moments.privatize.max_coordinates", self.max_coordinates, "at least 1")
+        require_limit("moments", self.max_coordinates)
 
 
 @dataclass(frozen=True)
@@ -131,12 +132,8 @@ class Moments(Method):
                 "neighbors. Use marginals, which takes tables."
             )
         dimension = self._embedding(context, 1.0).dimension
-        if dimension > self.privatize.max_coordinates:
-            raise PlanError(
-                f"moments would release {dimension:,} coordinates (about {_BYTES * dimension / 1e9:.1f} GB of memory), "
-                f"more than moments.privatize.max_coordinates {self.privatize.max_coordinates:,}. Lower "
-                "moments.privatize.num_coefficients, or raise the limit."
-            )
+        remedy = "Lower moments.privatize.num_coefficients"
+        within_limit("moments", dimension, self.privatize.max_coordinates, remedy, gigabytes(dimension, _BYTES))
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
         """Counts by class, and the histogram of norms."""

@@ -4,12 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from likeness.errors import PlanError
 from likeness.features import NetworkTangent
-from likeness.features.tangent import ARCHITECTURES
+from likeness.features.tangent import ARCHITECTURES, block_sizes
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.embedding import TwoQueryMethod
-from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
+from likeness.methods.settings import (
+    NetworkTraining,
+    NoSettings,
+    TwoQueryPlan,
+    TwoQueryShares,
+    gigabytes,
+    require_limit,
+    within_limit,
+)
 from likeness.params import allowed, require
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -33,7 +40,7 @@ class Privatize:
         right = len(self.widths) == count and min(self.widths) >= 1
         rule = f"a list of {count} of at least 1 for {self.architecture}"
         require(right, "ntk.privatize.widths", list(self.widths), rule)
-        require(self.max_coordinates >= 1, "ntk.privatize.max_coordinates", self.max_coordinates, "at least 1")
+        require_limit("ntk", self.max_coordinates)
 
 
 @dataclass(frozen=True)
@@ -64,16 +71,11 @@ class Ntk(TwoQueryMethod):
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The gradient by class. The network sees an image as an image, and a table's row as it is encoded."""
-        settings = self.privatize
-        shape = context.schema.image if settings.architecture == "cnn_2l" else None
-        feature = NetworkTangent(
-            settings.architecture, settings.widths, shape or (context.layout.width,), settings.seed
-        )
-        query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
-        if query.dimension > settings.max_coordinates:
-            raise PlanError(
-                f"ntk would release {query.dimension:,} coordinates (about {_BYTES * query.dimension / 1e9:.1f} GB of "
-                f"memory), more than ntk.privatize.max_coordinates {settings.max_coordinates:,}. Lower "
-                "ntk.privatize.widths, or raise the limit."
-            )
-        return query
+        settings, groups = self.privatize, context.layout.num_classes
+        shape = (context.schema.image if settings.architecture == "cnn_2l" else None) or (context.layout.width,)
+        # Counted before a network is drawn that no memory may hold.
+        dimension = groups * sum(a * b for a, b in block_sizes(settings.architecture, settings.widths, shape))
+        remedy = "Lower ntk.privatize.widths"
+        within_limit("ntk", dimension, settings.max_coordinates, remedy, gigabytes(dimension, _BYTES))
+        feature = NetworkTangent(settings.architecture, settings.widths, shape, settings.seed)
+        return Query(EMBEDDING, "privatize", feature, num_groups=groups)

@@ -11,7 +11,7 @@ from likeness.features.modes import Modes
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, class_counts_query
 from likeness.methods.embedding import EmbeddingMethod
 from likeness.methods.modes import Mixture
-from likeness.methods.settings import NetworkTraining
+from likeness.methods.settings import MOST_FEATURES, NetworkTraining
 from likeness.params import require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from likeness.generators.saved import Generator
 
 DISTANCE = "mean_pairwise_distance"
+_MOST_PAIRS = 2**24
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class Auxiliary:
 
     def __post_init__(self) -> None:
         """Buckets are addressed by bits."""
-        power = self.num_pairs >= 1 and self.num_pairs & (self.num_pairs - 1) == 0
-        require(power, "pearl.auxiliary.num_pairs", self.num_pairs, "a power of two")
+        power = 1 <= self.num_pairs <= _MOST_PAIRS and self.num_pairs & (self.num_pairs - 1) == 0
+        require(power, "pearl.auxiliary.num_pairs", self.num_pairs, f"a power of two, at most {_MOST_PAIRS:,}")
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class Privatize:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        require(self.num_frequencies >= 1, "pearl.privatize.num_frequencies", self.num_frequencies, "at least 1")
+        good = 1 <= self.num_frequencies <= MOST_FEATURES
+        require(good, "pearl.privatize.num_frequencies", self.num_frequencies, f"from 1 to {MOST_FEATURES:,}")
 
 
 @dataclass(frozen=True)

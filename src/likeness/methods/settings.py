@@ -6,6 +6,9 @@ from likeness.errors import PlanError
 from likeness.generators.settings import TrainingSettings
 from likeness.params import allowed, require
 
+_MOST_COORDINATES = 10**9
+"""No limit may be above it: a release that large needs terabytes of memory."""
+
 
 @dataclass(frozen=True)
 class NoSettings:
@@ -67,6 +70,38 @@ class NetworkTraining:
     def loop(self) -> TrainingSettings:
         """The part that the training loop needs."""
         return TrainingSettings(self.iterations, self.batch_size, self.learning_rate, self.schedule)
+
+
+MOST_FEATURES = 10_000_000
+"""Of one map that draws a frequency or a weight for each of them."""
+
+
+def require_limit(method: str, value: int) -> None:
+    """Check ``METHOD.privatize.max_coordinates``."""
+    rule = f"from 1 to {_MOST_COORDINATES:,}"
+    require(1 <= value <= _MOST_COORDINATES, f"{method}.privatize.max_coordinates", value, rule)
+
+
+def within_limit(method: str, count: int, limit: int, remedy: str, what: str = "coordinates") -> None:
+    """Refuse a release that is too long, before anything of its size is made.
+
+    Args:
+        count: of coordinates. limit: ``METHOD.privatize.max_coordinates``.
+        remedy: what to lower, "Lower METHOD.privatize.bins". what: is counted, with what that means in brackets.
+
+    Raises:
+        PlanError: count is above limit.
+    """
+    if count > limit:
+        raise PlanError(
+            f"{method} would release {count:,} {what}, more than {method}.privatize.max_coordinates {limit:,}. "
+            f"{remedy}, or raise the limit."
+        )
+
+
+def gigabytes(count: int, each: int) -> str:
+    """Of memory for so many coordinates of so many bytes."""
+    return f"coordinates (about {each * count / 1e9:.1f} GB of memory)" if count < 10**15 else "coordinates"
 
 
 def one_each(values: float | tuple[float, ...], count: int, key: str, what: str) -> tuple[float, ...]:
