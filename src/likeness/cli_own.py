@@ -34,7 +34,9 @@ def init(
         ),
     ],
     name: Annotated[str | None, typer.Option(help="Short name of the table; the file's own by default.")] = None,
-    label: Annotated[str | None, typer.Option(help="The column to be predicted, if there is one.")] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", "-l", help="The column to be predicted, if there is one.")
+    ] = None,
     person: Annotated[
         str | None, typer.Option(help="The column that says whose row it is, if a person may have several rows.")
     ] = None,
@@ -44,7 +46,10 @@ def init(
         typer.Option(help="A completed schema, as of an earlier year: it answers for columns of the same name."),
     ] = None,
     ask: Annotated[
-        bool, typer.Option("--ask", help="Ask here, one line a column, instead of a draft to be completed.")
+        bool,
+        typer.Option(
+            "--ask", "-a", help="Ask here, one line a column, instead of a draft to be completed; then offer to run."
+        ),
     ] = False,
     nullable: Annotated[
         str | None,
@@ -132,8 +137,13 @@ def init(
     if person is not None:
         values["ingest.unit"] = {"column": person, "max_rows": answered.max_rows}
     _write({target: completed_schema(answered.schema), params: with_values(before, values)})
-    typer.echo(f"{target} and params.yaml are written. Keep the table itself out of git. What likeness check says:")
-    typer.echo(_report(answered.rows).text())
+    typer.echo(f"Written: {target}, params.yaml. likeness check tells more.")
+    report = _report(None)
+    if report.faults:
+        typer.echo(report.text())
+        return
+    typer.echo(report.in_short())
+    _offer_run(Path(f"{name}.zip"))
 
 
 def _answered(interview: "Interview") -> "Completed":
@@ -145,6 +155,31 @@ def _answered(interview: "Interview") -> "Completed":
     except typer.Abort:
         typer.echo("\nStopped. Nothing was written.", err=True)
         raise typer.Exit(1) from None
+
+
+def _offer_run(bundle: Path) -> None:
+    """Ask whether to spend now; the commands that do so later are told if not."""
+    from likeness.cli_ledger import ledger_init
+    from likeness.cli_run import run
+    from likeness.params import load_params
+    from likeness.privacy.home import locate
+
+    params = load_params()
+    home = locate(params.ledger.home, params.ledger.url)
+    # A team's database is not asked for its ledger here: whoever has one has started it.
+    first = home.url is None and not home.database.exists()
+    steps = [
+        f"spend epsilon {params.privacy.epsilon:g}",
+        *["make this machine's ledger"] * first,
+        f"bundle to {bundle}",
+    ]
+    if typer.confirm(f"Run now: {', '.join(steps)}?", default=False):
+        if first:
+            ledger_init()
+        run(bundle=bundle)
+        return
+    then = f"likeness run --bundle {bundle}"
+    typer.echo(f"Nothing is spent. Then: {'likeness ledger init, ' if first else ''}{then}")
 
 
 def _ask(question: str) -> str:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from likeness import cli_own
+from likeness import cli_own, cli_run
 from likeness.cli import app
 from likeness.data.column import KINDS
 from likeness.data.schema import Schema, read_mapping
@@ -22,17 +22,18 @@ from likeness.own.answers import chosen, read_answer
 from likeness.own.draft import completed_schema
 from likeness.own.interview import Completed, Interview
 from likeness.params import load_params
+from likeness.privacy.home import Home
 
 ROOT = Path(__file__).resolve().parents[2]
 GUESSED = {"age": "integer", "ward": "categorical", "pay": "numeric", "day": "date", "seen": "datetime"}
 GUESSED |= {"sick": "boolean", "note": "drop", "town": "categorical", "rank": "integer"}
 # What a person types who knows everything, by the beginning of the question.
 KNOWN = {
-    "Where": "codebook of 2024: page 5",
+    "Source": "codebook of 2024: page 5",
     "Column to": "sick",
     "1 age": "0 110",
     "2 ward": "surgery, medicine, other ...",
-    "3 pay": "0 1e6 log1p spikes 0",
+    "3 pay": "0 1e6 log spikes 0",
     "4 day": "1958-03-01 2001-12-31 format %d.%m.%Y",
     "5 seen": "1994-03-01 17:05:00 2001-12-31",
     "6 sick": "no, yes",
@@ -43,7 +44,6 @@ KNOWN = {
     "Written": "NA, ?",
     "Name of": "patients-2024",
     "Rows of": "5",
-    "Training": "20,000",
 }
 MORE = "  and: "
 EXPECTED: dict[str, Any] = {
@@ -97,9 +97,9 @@ def test_answers_become_the_schema_that_they_say(tmp_path: Path) -> None:
     person = Person(KNOWN)
     found = person.interview()
     assert found.schema["columns"] == EXPECTED
-    assert (found.identity, found.rows, found.max_rows) == ("patients-2024", 20_000, None)
+    assert (found.identity, found.max_rows) == ("patients-2024", None)
     schema = read_back(found.schema, tmp_path)
-    assert (schema.source, schema.task, schema.label) == (KNOWN["Where"], "classification", "sick")
+    assert (schema.source, schema.task, schema.label) == (KNOWN["Source"], "classification", "sick")
     text = (tmp_path / "own.yaml").read_text()
     assert len(text.splitlines()) == 2 + 5 + len(GUESSED)  # one line a column
     assert len(person.asked) == len(KNOWN) - 1 and not any("column '" in line for line in person.told)
@@ -120,7 +120,7 @@ def test_the_answers_that_are_shown_are_taken() -> None:
 @pytest.mark.parametrize(
     ("key", "line", "words"),
     [
-        ("Where", " ", "source is missing"),
+        ("Source", " ", "source is missing"),
         ("Column to", "wages", "'wages' is not a column. Give names as in the header, or numbers from 1 to 9"),
         ("Column to", "10", "'10' is not a column"),
         ("1 age", "", "column 'age' has no bounds. Bounds must be public"),
@@ -146,8 +146,6 @@ def test_the_answers_that_are_shown_are_taken() -> None:
         ("Columns with", "note", "column 'note' is the label, is dropped"),
         ("Written", "medicine", "has the same text in categories and in missing_values"),
         ("Name of", "", "privacy.identity must be a name for the people"),
-        ("Training", "many", "'many' is not a whole number from 1"),
-        ("Training", "0", "'0' is not a whole number from 1"),
     ],
 )
 def test_what_is_wrong_is_told_in_the_schema_s_words_and_asked_again(key: str, line: str, words: str) -> None:
@@ -178,7 +176,7 @@ def test_whatever_is_typed_gives_a_valid_schema_or_the_question_again(
     found = person.interview(person=None)
     schema = read_back(found.schema, tmp_path_factory.getbasetemp())
     assert schema.name == "own" and len(schema.columns) + len(schema.dropped) == len(GUESSED)
-    assert found.identity.strip() and (found.rows is None or found.rows > 0)
+    assert found.identity.strip()
 
 
 @given(
@@ -204,7 +202,7 @@ def test_one_answer_may_be_meant_for_all_later_columns_guessed_alike() -> None:
     # The label has its own answer: its classes are public.
     assert columns["a"]["categories"] == "private" and columns["b"]["categories"] == ["x", "y"]
     assert len([question for question in person.asked if question.partition(" ")[0].isdigit()]) == 3
-    assert any(line.startswith("  the same for 2 bit1, 3 bit2") for line in person.told)
+    assert any(line.startswith("  also for bit1, bit2, bit3") for line in person.told)
 
 
 def test_a_list_goes_on_behind_a_comma_or_in_a_pasted_line_and_a_quote_keeps_one() -> None:
@@ -220,7 +218,7 @@ def test_a_completed_schema_is_not_asked_again_and_options_answer() -> None:
     columns = person.interview(label="sick", **given_before).schema["columns"]
     assert {name: columns[name] for name in known} == known
     asked = [question.partition(" ")[0] for question in person.asked]
-    assert asked == ["3", "5", "6", "9", "Written", "Name", "Training"]
+    assert asked == ["3", "5", "6", "9", "Written", "Name"]
     assert columns["pay"]["nullable"] and columns["town"] == EXPECTED["town"] and "nullable" not in columns["seen"]
 
 
@@ -251,7 +249,7 @@ def test_a_kind_is_changed_by_its_word_alone_too() -> None:
     assert read_answer("ordinal", "integer").kind == "ordinal"
     person = Person({"9 rank, ordinal": "1, 2, 3", **KNOWN, "9 rank": "ordinal"})
     assert person.interview().schema["columns"] == EXPECTED
-    assert "  ordinal: every possible value, in order: low, middle, high" in person.told
+    assert "  ordinal: all possible, in order: low, middle, high" in person.told
 
 
 @pytest.fixture
@@ -268,18 +266,40 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 ARGUMENTS = ["init", "own.csv", "--ask", "--person", "pid"]
-LINES_TYPED = ["codebook", "sick", "0 110", "", "surgery, medicine", "age", "", "patients", "4", "20000"]
+LINES_TYPED = ["codebook", "sick", "0 110", "", "surgery, medicine", "age", "", "patients", "4"]
 
 
-def test_the_files_are_complete_and_their_check_is_told(clone: Path) -> None:
-    result = CliRunner().invoke(app, ARGUMENTS, input="\n".join(LINES_TYPED) + "\n", catch_exceptions=False)
+def test_the_files_are_complete_and_nothing_is_spent_without_a_word(clone: Path) -> None:
+    result = CliRunner().invoke(app, ARGUMENTS, input="\n".join([*LINES_TYPED, ""]) + "\n", catch_exceptions=False)
     assert result.exit_code == 0, result.output
     params, schema = load_params(), Schema.load("data/schema/own.yaml")
     assert params.privacy.identity == "patients" and params.ingest.unit is not None
     assert (params.ingest.unit.column, params.ingest.unit.max_rows) == ("pid", 4)
     assert schema.column("age").nullable and [dropped.name for dropped in schema.dropped] == ["pid"]
-    assert "training records 20,000, as given" in result.output and "the rule asks for" in result.output
+    assert re.search(r"^[\d,]+ training records are enough, by a rule of thumb\.$", result.output, re.MULTILINE)
+    assert "Run now: spend epsilon 1, make this machine's ledger, bundle to own.zip? [y/N]: " in result.output
+    assert "Nothing is spent. Then: likeness ledger init, likeness run --bundle own.zip" in result.output
+    assert not (clone / "HOME").exists()
     assert not {"Zork", "Blau", "p1", "23"} & set(result.output.replace(",", " ").split())
+
+
+def test_whoever_says_yes_starts_the_ledger_once_and_the_run(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[Path] = []
+    monkeypatch.setattr(cli_run, "run", lambda bundle: runs.append(bundle))
+    for place, name in enumerate(("own", "again")):
+        arguments = [*ARGUMENTS, "--name", name]
+        result = CliRunner().invoke(app, arguments, input="\n".join([*LINES_TYPED, "y"]), catch_exceptions=False)
+        assert ("make this machine's ledger" in result.output) is ("started ledger" in result.output) is (place == 0)
+        assert Home(clone / "HOME", clone / "ANCHOR").database.exists()
+    assert runs == [Path("own.zip"), Path("again.zip")]
+
+
+def test_nothing_is_offered_while_something_is_wrong(clone: Path) -> None:
+    params = (clone / "params.yaml").read_text()
+    (clone / "params.yaml").write_text(params.replace("delta: 1.0e-5", "delta: 2.0", 1))
+    result = CliRunner().invoke(app, ARGUMENTS, input="\n".join([*LINES_TYPED, "y"]), catch_exceptions=False)
+    assert "1 to put right:" in result.output and "Run now" not in result.output
+    assert not (clone / "HOME").exists()
 
 
 @pytest.mark.parametrize("count", range(len(LINES_TYPED)))
@@ -333,7 +353,9 @@ def test_options_answer_the_questions_of_a_draft(clone: Path) -> None:
     params["privacy"]["identity"] = "people"
     (clone / "params.yaml").write_text(yaml.safe_dump(params))
     checked = CliRunner().invoke(app, ["check"], catch_exceptions=False)
-    assert checked.exit_code == 0 and "categories of 'ward': private; a value is kept from about" in checked.output
+    assert (
+        checked.exit_code == 0 and "categories of 'pid', 'ward': private; a value is kept from about" in checked.output
+    )
 
 
 @pytest.mark.parametrize(

@@ -212,6 +212,24 @@ def test_the_forecast_says_how_many_hold_what_is_kept(project: Path) -> None:
     assert f"a value is kept from about {np.ceil(own.threshold):.0f} records on" in text
 
 
+def measured(name: str) -> bool:
+    """Whether the forecast holds a column to the rule."""
+    queries = forecast(load_params(), 1_000).queries
+    return any(f"'{name}', the hardest column" in own.of and own.records for query in queries for own in query.measures)
+
+
+def test_the_rule_is_about_what_is_listed_and_two_categories(project: Path) -> None:
+    assert measured("x") and not measured("job")  # which has more cells
+    second = {**SCHEMA["columns"]["job"], "other": "none"}
+    columns = {"job": SCHEMA["columns"]["job"], "place": second}
+    Path("schema.yaml").write_text(yaml.safe_dump({**SCHEMA, "columns": columns}, sort_keys=False))
+    made = forecast(load_params(), 1_000)
+    assert not measured("job") and not measured("place")
+    assert made.records == 2 * made.categories[0].nearly_always
+    for rows, enough in ((made.records, True), (made.records - 1, False)):
+        assert ("NOT ENOUGH" not in Report((), (), forecast(load_params(), rows)).text()) is enough
+
+
 def test_without_such_columns_the_stage_spends_nothing(project: Path) -> None:
     listed = {"kind": "categorical", "categories": ["clerk", "nurse"], "other": "nurse", "nullable": True}
     columns = {**SCHEMA["columns"], "job": listed}

@@ -2,7 +2,7 @@
 
 Only the form is read here; whether the content obeys the rules is for the schema to say. The forms:
 
-- a number or date: ``LOWER UPPER``, then ``log1p``, ``spikes VALUE ...``, and for dates ``format %d.%m.%Y``, as needed
+- a number or date: ``LOWER UPPER``, then ``log`` (log1p), ``spikes VALUE ...``, for dates ``format %d.%m.%Y``
 - categories: ``one, two, three``, with quotes around what holds a comma; ``private``; a last one that ends in ``...``
   takes every unknown value
 - a boolean: nothing, or its two words; a column to be dropped: the reason
@@ -135,8 +135,8 @@ def _bounds(text: str, dates: bool) -> Mapping[str, Any]:
     for word in _WORD.findall(text):
         if word == "spikes":
             target = spikes
-        elif word == "log1p":
-            more["transform"] = word
+        elif word in ("log", "log1p"):
+            more["transform"] = "log1p"
         else:
             target.append(word if dates else _number(word))
     if len(bounds) > 2:

@@ -4,7 +4,7 @@ The number of records is what a person says it is, publicly or about; it is neve
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -90,7 +90,8 @@ class Forecast:
         rows_of_a_person: the most that are used; every sigma is as many times that of one row.
         rows: number of training records as given; None where nobody said.
         categories: columns whose categories are private; width and queries are as if as many were released as ``most``
-            and the number of records allow.
+            and the number of records allow. They need records for two of
+            them; the rule is not held against their cells, because how many there will be is not known.
         queries: all others. records: the fewest for which the rule holds everywhere.
         memory_bytes, training_seconds, evaluation_seconds: rough, within a factor of three; None where not known.
     """
@@ -121,8 +122,9 @@ def forecast(params: Params, rows: int | None = None) -> Forecast:
     """
     plan, recipe = plan_of(params), method(params)
     rows = rows if rows is not None else params.privacy.num_records
-    categories = tuple(_categories(params, plan))
-    facts = context(params, open_schema(params).foreseen(_most_kept(params, categories, rows)))
+    categories, schema = tuple(_categories(params, plan)), open_schema(params)
+    facts = context(params, schema.foreseen(_most_kept(params, categories, rows)))
+    private = frozenset(column.name for column in schema.open_columns)
     adjacency = Adjacency(params.privacy.adjacency)
     queries = []
     for query in recipe.foreseen_queries(facts):
@@ -133,7 +135,7 @@ def forecast(params: Params, rows: int | None = None) -> Forecast:
             Measure(
                 of, noise, average, None if rows is None else noise / rows, _fewest(noise, average) if ruled else None
             )
-            for of, noise, average, ruled in _measures(query, sigma, facts, recipe)
+            for of, noise, average, ruled in _measures(query, sigma, facts, recipe, private)
         )
         queries.append(QueryForecast(query.name, query.dimension, sensitivity, multiplier, sigma, measures))
     coordinates, columns = max(query.coordinates for query in queries), len(facts.schema.columns)
@@ -147,7 +149,10 @@ def forecast(params: Params, rows: int | None = None) -> Forecast:
         rows=rows,
         width=facts.layout.width,
         queries=tuple(queries),
-        records=max(measure.records or 1 for query in queries for measure in query.measures),
+        records=max(
+            [measure.records or 1 for query in queries for measure in query.measures]
+            + [2 * own.nearly_always for own in categories]  # two categories: the least that tells rows apart
+        ),
         memory_bytes=_BASE_BYTES + max(BYTES_A_COORDINATE * coordinates, _BYTES_A_CELL * columns * (rows or 0)),
         training_seconds=_training_seconds(recipe, facts, queries[-1].coordinates),
         evaluation_seconds=None
@@ -175,14 +180,16 @@ def _fewest(noise: float, average: float) -> int:
     return max(1, math.ceil(noise / (MOST_NOISE * average)))
 
 
-def _measures(query: Query, sigma: float, facts: Context, recipe: Method) -> Iterator[tuple[str, float, float, bool]]:
+def _measures(
+    query: Query, sigma: float, facts: Context, recipe: Method, private: Collection[str]
+) -> Iterator[tuple[str, float, float, bool]]:
     """(what, noise in records, average share, held to the rule) of what a query measures of the records."""
     if not isinstance(query.terms, EachRecord):
         return  # of pairs of records, whose number is a setting
     classes, feature = query.num_groups, query.feature
     by_class = ", by class" if classes > 1 else ""
     if isinstance(feature, PairMarginals):
-        yield from _cells(feature, sigma, classes, facts, by_class)
+        yield from _cells(feature, sigma, classes, facts, private)
     elif isinstance(feature, ColumnMarginals) and isinstance(recipe, Marginals):
         # Half of the cells are below the edge in the middle; an edge may be wrong by a part of a bin.
         cells, bins = max(column.size for column in feature.columns), recipe.privatize.bins
@@ -200,13 +207,14 @@ def _measures(query: Query, sigma: float, facts: Context, recipe: Method) -> Ite
 
 
 def _cells(
-    feature: PairMarginals, sigma: float, classes: int, facts: Context, by_class: str
+    feature: PairMarginals, sigma: float, classes: int, facts: Context, private: Collection[str]
 ) -> Iterator[tuple[str, float, float, bool]]:
     """A cell of a pair as it is released; and the column whose own cells are known worst.
 
     A cell of one column is the sum over the other column's cells in each of its pairs; with k columns it is so measured
     k - 1 times, and the mean weighs each by its precision. Single cells of pairs are not held to the rule: the
-    generator is fitted to all of them at once.
+    generator is fitted to all of them at once. Nor are columns with private categories: how many of theirs will be kept
+    is not known, and those that are clear a threshold.
     """
     sizes = [column.size for column in feature.columns]
     weights = [float(part.norm_bound_squared) for part in feature.parts]
@@ -215,11 +223,19 @@ def _cells(
         precision[i] += weight / sizes[j]
         precision[j] += weight / sizes[i]
     noise = [sigma / math.sqrt(own) for own in precision]
-    worst = max(range(len(sizes)), key=lambda place: noise[place] * sizes[place])
-    name, cells = facts.schema.feature_columns[worst].name, sum(a * b for a, b in feature.sizes) / len(weights)
-    pair, column = f"share in a cell of a pair of columns{by_class}", f"share in a cell of '{name}', the hardest column"
-    yield pair, sigma / math.sqrt(min(weights)), 1 / (classes * cells), False
-    yield f"{column}{by_class}", noise[worst], 1 / (classes * sizes[worst]), True
+    names, by_class = [column.name for column in facts.schema.feature_columns], ", by class" if classes > 1 else ""
+    cells = sum(a * b for a, b in feature.sizes) / len(weights)
+    yield (
+        f"share in a cell of a pair of columns{by_class}",
+        sigma / math.sqrt(min(weights)),
+        1 / (classes * cells),
+        False,
+    )
+    listed = [place for place, name in enumerate(names) if name not in private]
+    if listed:
+        worst = max(listed, key=lambda place: noise[place] * sizes[place])
+        of = f"share in a cell of '{names[worst]}', the hardest column{by_class}"
+        yield of, noise[worst], 1 / (classes * sizes[worst]), True
 
 
 def _training_seconds(recipe: Method, facts: Context, coordinates: int) -> float | None:

@@ -16,16 +16,16 @@ from likeness.own.answers import chosen, column_called, pieces, read_answer
 from likeness.own.faults import schema_faults
 from likeness.params import Ingest, Privacy
 
-_INTRO = "What you type becomes PUBLIC: take it from a codebook or a law, never from the rows. Ctrl-C writes nothing."
-_KINDS = 'Another kind than guessed: "ordinal: low, high". For later columns too: " *" behind.'
-_NUMBERS = "lowest and highest possible value: 0 110; amounts: 0 5000 log1p; frequent values: 0 99 spikes 40"
+_INTRO = "All you type becomes PUBLIC: from a codebook or law, never from the rows. Ctrl-C writes nothing."
+_KINDS = 'Another kind: "ordinal: low, high". For later columns too: " *" behind.'
+_NUMBERS = "possible range: 0 110; amounts: 0 5000 log; frequent values: 0 99 spikes 40"
 _HINTS = {
     "integer": _NUMBERS,
     "numeric": _NUMBERS,
-    "date": "first and last possible day: 1994-03-01 2024-12-31; written otherwise: format %d.%m.%Y behind",
-    "datetime": "first and last possible day or time: 1994-03-01 2024-12-31",
-    "categorical": "every possible value: red, green, blue; not publicly known: private",
-    "ordinal": "every possible value, in order: low, middle, high",
+    "date": "possible range: 1994-03-01 2024-12-31; written otherwise: format %d.%m.%Y behind",
+    "datetime": "possible range: 1994-03-01 2024-12-31",
+    "categorical": "all possible: red, green, blue; not publicly known: private",
+    "ordinal": "all possible, in order: low, middle, high",
     "boolean": "Enter; or its two words, the one for false first",
     "drop": "why it is left out, in words",
 }
@@ -36,12 +36,11 @@ _STAND_IN = {"kind": "categorical", "categories": ["0", "1"]}
 
 @dataclass(frozen=True)
 class Completed:
-    """What was answered. ``max_rows`` where people may have several rows; ``rows``: for the forecast, if told."""
+    """What was answered. ``max_rows``: where people may have several rows."""
 
     schema: dict[str, Any]
     identity: str
     max_rows: int | None
-    rows: int | None
 
 
 @dataclass
@@ -80,7 +79,7 @@ class Interview:
             raise SchemaError(fault)
         self.tell(_INTRO)
         if self.source is None:
-            self.source = self._until("Where the answers come from (codebook, law): ", self._source)
+            self.source = self._until("Source (codebook, law): ", self._source)
         if self.label is None:
             self.tell(f"Columns: {self._numbered(list(self.kinds))}")
             self._until("Column to be predicted, name or number (Enter: none): ", self._label)
@@ -94,12 +93,11 @@ class Interview:
             if name not in self._specs:
                 self._column(place, name, hinted)
         self._missing()
-        identity = self._until("Name of the PEOPLE, the same for later data: ", _identity)
+        identity = self._until("Name of the PEOPLE, also for later data: ", _identity)
         most = None
         if self.person is not None:
             most = self._until("Rows of one person that are used at most: ", self._max_rows)
-        rows = self._until("Training records, about, if public (Enter: not said): ", _rows)
-        return Completed(self._mapping(), identity, most, rows)
+        return Completed(self._mapping(), identity, most)
 
     def _is_open(self, name: str) -> bool:
         return self.kinds[name] == "categorical" and name != self.label
@@ -121,7 +119,7 @@ class Interview:
                 self.tell(f"  {error}")
                 continue
             if alike[1:]:
-                self.tell(f"  the same for {self._numbered(alike[1:])}")
+                self.tell(f"  also for {', '.join(alike[1:])}")
 
     def _numbered(self, names: Sequence[str]) -> str:
         numbers = {name: place for place, name in enumerate(self.kinds, start=1)}
@@ -138,7 +136,7 @@ class Interview:
         if not able:
             return
         if self.nullable is None:
-            words = "Columns with missing values: all, or names or numbers (Enter: none): "
+            words = "Columns with missing values (all, names or numbers; Enter: none): "
             names = self._until(words, lambda text: chosen(text, list(self.kinds), able))
         else:
             names = self.nullable & set(able)
@@ -219,10 +217,6 @@ class Interview:
 
 def _identity(text: str) -> str:
     return Privacy(epsilon=1, delta=0.5, identity=text, unit="one row").identity
-
-
-def _rows(text: str) -> int | None:
-    return _whole(text) if text else None
 
 
 def _whole(text: str) -> int:

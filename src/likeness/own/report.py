@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from likeness.own.faults import Fault
-from likeness.own.forecast import RULE, Forecast
+from likeness.own.forecast import RULE, CategoriesForecast, Forecast
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,19 @@ class Report:
         lines += [f"note: {note}" for note in self.notes]
         if self.forecast is not None:
             lines += _forecast_lines(self.forecast)
-        lines += [f"{'ok' if enough else 'NOT ENOUGH'}: {text}" for text, enough in _verdicts(self.forecast)]
+        lines += self._verdicts()
         if self.forecast is None:
             lines.append("no forecast before this is put right")
+        return "\n".join(lines)
+
+    def _verdicts(self) -> list[str]:
+        return [f"{'ok' if enough else 'NOT ENOUGH'}: {text}" for text, enough in _verdicts(self.forecast)]
+
+    def in_short(self) -> str:
+        """What decides: the verdicts or, without a number of records, how many the rule asks for."""
+        lines = self._verdicts()
+        if self.forecast is not None and not lines:
+            lines.append(f"{self.forecast.records:,} training records are enough, by a rule of thumb.")
         return "\n".join(lines)
 
 
@@ -59,11 +69,15 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
             f"  up to {most:,} rows of a person: noise is {most:,} times as wide as with one row a person, and so many "
             "times the records are needed"
         )
+    alike: dict[CategoriesForecast, list[str]] = {}  # most often all of them are
     for own in forecast.categories:
+        alike.setdefault(replace(own, column=""), []).append(f"'{own.column}'")
+    for own, names in alike.items():
+        each = " each" if len(names) > 1 else ""
         lines.append(
-            f"  categories of '{own.column}': private; a value is kept from about {math.ceil(own.threshold):,} records "
-            f"on (noise sigma {own.sigma:.4g}), nearly always from {own.nearly_always:,}; at most {own.most:,} are; "
-            f"all others become its other. Of delta it takes {own.delta:.3g}"
+            f"  categories of {', '.join(names)}: private; a value is kept from about {math.ceil(own.threshold):,} "
+            f"records on (noise sigma {own.sigma:.4g}), nearly always from {own.nearly_always:,}; at most {own.most:,} "
+            f"are{each}; all others become the column's other. Of delta it takes {own.delta:.3g}{each}"
         )
     for query in forecast.queries:
         lines.append(
