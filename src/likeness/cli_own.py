@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from likeness.own.interview import Completed, Interview
     from likeness.own.report import Report
 
+_PARAMS = Path("params.yaml")
 _ENDINGS = (".csv.gz", ".csv", ".parquet")
 
 
@@ -67,32 +68,20 @@ def init(
 ) -> None:
     """Draft the public schema of your own table, and point params.yaml to it. A person completes it, there or here."""
     from likeness.data.column_spec import DROP
-    from likeness.data.databases import Database
     from likeness.data.schema import Schema, entries, read_mapping
     from likeness.own.answers import chosen
-    from likeness.own.draft import NAMES_PERSON, check_columns, completed_schema, draft_schema, label_of
-    from likeness.own.guess import kinds_of, kinds_of_query
+    from likeness.own.draft import NAMES_PERSON, check_columns, draft_schema, label_of
     from likeness.own.interview import Interview
     from likeness.own.settings import with_values
 
-    params = Path("params.yaml")
-    if not params.is_file():
+    if not _PARAMS.is_file():
         raise LikenessError("params.yaml is missing. Run this in the folder of a clone of the project.")
     if ask and not _terminal():
         raise LikenessError("--ask needs a terminal, in which a person answers. Leave it out: a draft is written.")
-    if "://" in source and not query:
-        raise LikenessError("A database needs --query: the name of a table, or one SELECT in quotes.")
-    found = Ingest(source, "", query=query)
-    database = Database(source, query or "") if found.from_database else None
-    file = Path(source).name if database is None else database.name
-    ending = next((ending for ending in _ENDINGS if file.endswith(ending)), Path(file).suffix)
-    name = file.removesuffix(ending) if name is None else name
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
-        raise LikenessError(f"'{name}' cannot name a table: letters, digits, - and _ only. Give --name.")
+    source, name, kinds = _opened(source, query, name)
     target = Path("data/schema") / f"{name}.yaml"
     if target.exists():
         raise LikenessError(f"{target} exists and is not overwritten. Give --name, or delete it.")
-    kinds = kinds_of(Path(source)) if database is None else kinds_of_query(database)
     known = None
     if answers is not None:
         Schema.load(answers)  # complete, or refused
@@ -106,7 +95,7 @@ def init(
         able = [own for own in kinds if own not in settled and own != label and (ask or kinds[own] != DROP)]
         missing = chosen(nullable, list(kinds), able)
     values: dict[str, Any] = {
-        "ingest.source": Path(source).as_posix() if database is None else source,
+        "ingest.source": source,
         "ingest.query": query,
         "ingest.schema": target.as_posix(),
         "ingest.split": {"test_fraction": 0.2, "seed": 0},
@@ -114,36 +103,67 @@ def init(
         "privacy.identity": None,
         **({} if person is None else {"privacy.unit": ONE_PERSON}),
     }
-    before = params.read_text(encoding="utf-8")
-    with_values(before, values)  # complete, or refused before anybody is asked
+    with_values(_PARAMS.read_text(encoding="utf-8"), values)  # complete, or refused before anybody is asked
     if not ask:
-        text = draft_schema(name, kinds, label, person, known, missing, private_categories)
-        _write({target: text, params: with_values(before, values)})
-        typer.echo(
-            f"{target}: a draft. Its column names come from the header and its kinds are guesses; every '# ?' in it "
-            f"({text.count('  # ? ')}) is a question to you, to be answered from public knowledge, because it is "
-            "published with the results.\n"
-            "params.yaml: ingest is set, privacy.identity is a question too"
-            + (", and ingest.unit.max_rows" if person else "; if a person may have several rows, see ingest.unit")
-            + ". Keep the table itself out of git.\n"
-            "Then: likeness check"
-        )
+        _draft(draft_schema(name, kinds, label, person, known, missing, private_categories), target, values)
         return
-    source_of = None if known is None else str(known["source"])
-    answered = _answered(
-        Interview(_ask, typer.echo, name, kinds, label, person, settled, source_of, missing, private_categories)
+    told = None if known is None else str(known["source"])
+    _complete(
+        Interview(_ask, typer.echo, name, kinds, label, person, settled, told, missing, private_categories),
+        target,
+        values,
     )
+
+
+def _opened(source: str, query: str | None, name: str | None) -> tuple[str, str, dict[str, str]]:
+    """A source as params.yaml writes it, a name for its table, and the guessed kind of each column."""
+    from likeness.data.databases import Database
+    from likeness.own.guess import kinds_of, kinds_of_query
+
+    if "://" in source and not query:
+        raise LikenessError("A database needs --query: the name of a table, or one SELECT in quotes.")
+    database = Database(source, query or "") if Ingest(source, "", query=query).from_database else None
+    file = Path(source).name if database is None else database.name
+    ending = next((ending for ending in _ENDINGS if file.endswith(ending)), Path(file).suffix)
+    name = file.removesuffix(ending) if name is None else name
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+        raise LikenessError(f"'{name}' cannot name a table: letters, digits, - and _ only. Give --name.")
+    if database is None:
+        return Path(source).as_posix(), name, kinds_of(Path(source))
+    return source, name, kinds_of_query(database)
+
+
+def _draft(schema: str, target: Path, values: Mapping[str, Any]) -> None:
+    """Write a schema with its questions, point params.yaml to it, and say what is to be done."""
+    _write(target, schema, values)
+    person = "privacy.unit" in values
+    typer.echo(
+        f"{target}: a draft. Its column names come from the header and its kinds are guesses; every '# ?' in it "
+        f"({schema.count('  # ? ')}) is a question to you, to be answered from public knowledge, because it is "
+        "published with the results.\n"
+        "params.yaml: ingest is set, privacy.identity is a question too"
+        + (", and ingest.unit.max_rows" if person else "; if a person may have several rows, see ingest.unit")
+        + ". Keep the table itself out of git.\n"
+        "Then: likeness check"
+    )
+
+
+def _complete(interview: "Interview", target: Path, values: dict[str, Any]) -> None:
+    """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
+    from likeness.own.draft import completed_schema
+
+    answered = _answered(interview)
     values["privacy.identity"] = answered.identity
-    if person is not None:
-        values["ingest.unit"] = {"column": person, "max_rows": answered.max_rows}
-    _write({target: completed_schema(answered.schema), params: with_values(before, values)})
+    if interview.person is not None:
+        values["ingest.unit"] = {"column": interview.person, "max_rows": answered.max_rows}
+    _write(target, completed_schema(answered.schema), values)
     typer.echo(f"Written: {target}, params.yaml. likeness check tells more.")
     report = _report(None)
     if report.faults:
         typer.echo(report.text())
         return
     typer.echo(report.in_short())
-    _offer_run(Path(f"{name}.zip"))
+    _offer_run(Path(f"{interview.name}.zip"))
 
 
 def _answered(interview: "Interview") -> "Completed":
@@ -195,10 +215,13 @@ def _terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _write(texts: Mapping[Path, str]) -> None:
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+def _write(target: Path, schema: str, values: Mapping[str, Any]) -> None:
+    """The schema and, last, the settings that point to it."""
+    from likeness.own.settings import with_values
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(schema, encoding="utf-8")
+    _PARAMS.write_text(with_values(_PARAMS.read_text(encoding="utf-8"), values), encoding="utf-8")
 
 
 def check(
