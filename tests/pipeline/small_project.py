@@ -4,6 +4,7 @@ import gzip
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -61,6 +62,19 @@ class Project:
     def repro(self, *arguments: str, ok: bool = True) -> str:
         """``dvc repro``."""
         return self.run("dvc", "repro", *arguments, ok=ok)
+
+    def stages(self, last: str, without: Sequence[str] = ()) -> None:
+        """All stages up to one, in the order of dvc.yaml, in one process: a third of the time of ``repro``.
+
+        For tests of what the stages make together; what DVC makes of them is tested with ``repro``.
+        """
+        names = list(yaml.safe_load((self.root / "dvc.yaml").read_text())["stages"])
+        wanted = [f"stages.{name}" for name in names[: names.index(last) + 1] if name not in without]
+        script = f"import runpy; [runpy.run_module(name, run_name='__main__') for name in {wanted}]"
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=self.root, env=self.environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
     def set(self, **values: Any) -> None:
         """Change params.yaml; keys with two underscores for a dot."""

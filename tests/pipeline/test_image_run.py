@@ -51,7 +51,7 @@ def test_the_bundled_digits_become_synthetic_digits(another: Project) -> None:
     settings["merf_ae"]["privatize"] |= {"num_frequencies": 400, "encoder": str(encoder), "encoder_sha256": sha256}
     settings["privacy"]["epsilon"] = 5.0
     (another.root / "params.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
-    another.repro("report", "account")
+    another.stages("report")
     synthetic = pd.read_parquet(another.root / "data/synthetic/synthetic.parquet")
     assert synthetic.shape == (400, 65) and synthetic["digit"].nunique() == 10
     pixels = synthetic.iloc[:, :64].to_numpy()

@@ -66,7 +66,7 @@ def test_own_table_from_parquet_without_a_split_column(another: Project) -> None
         ledger__cap={"epsilon": 20.0, "delta": 1e-5},
         evaluate__classifiers=["ridge"],
     )
-    another.repro("report")
+    another.stages("report")
     path = another.root / "data/synthetic/synthetic.parquet"
     synthetic = pd.read_parquet(path)
     assert list(synthetic.columns) == ["code", "born", "seen", "smoker", "x", "y"]
@@ -89,7 +89,7 @@ def test_own_table_from_parquet_without_a_split_column(another: Project) -> None
     schema = {key: value for key, value in SCHEMA.items() if key != "label"} | {"task": "none"}
     (another.root / "data/schema/own.yaml").write_text(yaml.safe_dump(schema, sort_keys=False))
     before = another.bytes("data/released/embedding.safetensors")
-    another.repro("report")
+    another.stages("report")
     assert another.bytes("data/released/embedding.safetensors") == before  # the same rows, the same question
     assert json.loads(another.bytes("reports/privacy.json"))["total"]["epsilon"] <= 20
 
