@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from likeness.own.report import Report
 
 _PARAMS = Path("params.yaml")
+_REFUSED = "unless these rows were released with these settings before, a run is refused"
 _ENDINGS = (".csv.gz", ".csv", ".parquet")
 
 
@@ -163,6 +164,10 @@ def _complete(interview: "Interview", target: Path, values: dict[str, Any]) -> N
         typer.echo(report.text())
         return
     typer.echo(report.in_short())
+    refused = [note for note in report.notes if note.startswith(_REFUSED)]
+    if refused:
+        typer.echo(refused[0])
+        return
     _offer_run(Path(f"{interview.name}.zip"))
 
 
@@ -239,12 +244,16 @@ def _report(rows: int | None) -> "Report":
     from likeness.own.faults import Fault, examine
     from likeness.own.forecast import forecast
     from likeness.own.report import Report
+    from likeness.pricing import refusal_ahead
 
     project = examine()
-    faults, foreseen = project.faults, None
+    faults, notes, foreseen = project.faults, project.notes, None
     if project.params is not None and not faults:
         try:
             foreseen = forecast(project.params, rows)
+            refusal = refusal_ahead(project.params)
         except LikenessError as error:
-            faults = (Fault("params.yaml", str(error)),)
-    return Report(faults, project.notes, foreseen)
+            faults, foreseen = (Fault("params.yaml", str(error)),), None
+        else:
+            notes += (f"{_REFUSED}: {refusal}",) if refusal else ()
+    return Report(faults, notes, foreseen)

@@ -27,8 +27,10 @@ from likeness.canonical import sha256_json
 from likeness.errors import BudgetError, LikenessError
 from likeness.params import Params
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.budget import Asker, Budget, Cost, Room, check_rooms
+from likeness.privacy.budget import Asker, Budget, Cost, Room, check_rooms, rooms
+from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
+from likeness.privacy.records import moment
 from likeness.rows import private_rows
 
 if TYPE_CHECKING:
@@ -110,10 +112,37 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
 
 def rooms_for(params: Params, ledger: Ledger) -> list[Room]:
     """What every cap leaves for a run with these settings, started by this user."""
+    return ledger.rooms(_declared(params), Asker.of(provenance(params)), limits(params))
+
+
+def refusal_ahead(params: Params) -> str:
+    """Why a run on rows that were never released would be over budget; empty if every cap has room for it.
+
+    Where there is no ledger yet, the caps are those of params.yaml. No row, no source and no team's database is looked
+    at.
+
+    Raises:
+        LikenessError: the settings cannot be planned, or the ledger cannot be read.
+    """
+    home = locate(params.ledger.home, params.ledger.url)
+    if home.url is not None:
+        return ""
+    if not home.database.exists():
+        found = rooms([], _declared(params), Asker.of(provenance(params)), moment([]), limits(params))
+    else:
+        found = rooms_for(params, Ledger.open(home))
+    try:
+        check_rooms(found, Cost.total(Cost(query.rho, query.delta_keys) for query in plan_of(params).queries))
+    except BudgetError as error:
+        return str(error)
+    return ""
+
+
+def _declared(params: Params) -> Budget:
+    """What params.yaml says of an identity that the ledger has never heard of."""
     cap, privacy = params.ledger.cap, params.privacy
     keys = delta_for_keys(params, open_schema(params))
-    fallback = Budget(privacy.identity, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
-    return ledger.rooms(fallback, Asker.of(provenance(params)), limits(params))
+    return Budget(privacy.identity, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
 
 
 def afford(params: Params, ledger: Ledger) -> tuple[Cost, list[Room]]:

@@ -302,6 +302,14 @@ def test_nothing_is_offered_while_something_is_wrong(clone: Path) -> None:
     assert not (clone / "HOME").exists()
 
 
+def test_nothing_is_offered_that_a_cap_has_no_room_for(clone: Path) -> None:
+    params = (clone / "params.yaml").read_text()
+    (clone / "params.yaml").write_text(params.replace("epsilon: 1.0", "epsilon: 50.0", 1))
+    result = CliRunner().invoke(app, ARGUMENTS, input="\n".join([*LINES_TYPED, "y"]), catch_exceptions=False)
+    assert "a run is refused: over budget for 'patients'" in result.output and "Run now" not in result.output
+    assert not (clone / "HOME").exists()
+
+
 @pytest.mark.parametrize("count", range(len(LINES_TYPED)))
 def test_whoever_stops_leaves_nothing_behind(clone: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     lines = iter(LINES_TYPED[:count])

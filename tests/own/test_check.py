@@ -164,6 +164,22 @@ def test_terms_that_the_ledger_will_refuse_are_told_before_the_run(
     assert len(ledger.records()) == 2  # nothing was put on record
 
 
+@pytest.mark.parametrize("started", [False, True], ids=["no ledger", "ledger"])
+def test_a_run_that_no_cap_has_room_for_is_told(clone: Path, monkeypatch: pytest.MonkeyPatch, started: bool) -> None:
+    monkeypatch.setenv("LIKENESS_HOME", str(clone / "ledger"))
+    monkeypatch.setenv("LIKENESS_ANCHOR", str(clone / "anchor"))
+    ledger = Ledger.create(locate()) if started else None
+    for epsilon, cap, refused in ((1.0, 10.0, False), (10.0, 10.0, False), (10.1, 10.0, True)):
+        write(clone, GOOD, privacy__epsilon=epsilon, ledger__cap={"epsilon": cap, "delta": 1e-5})
+        code, output = run()
+        words = "note: unless these rows were released with these settings before, a run is refused: over budget for"
+        assert (words in output) is refused and code == 0
+    if ledger is not None:
+        ledger.declare_identity(load_params().privacy.identity, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+        assert words in run()[1] and len(ledger.records()) == 2
+    assert (clone / "ledger").exists() is started
+
+
 def test_keys_that_dvc_looks_for_are_told_before_the_run(clone: Path) -> None:
     (clone / "dvc.yaml").write_text((ROOT / "dvc.yaml").read_text())
     write(clone, GOOD, ingest__query=None, ingest__unit=None)
