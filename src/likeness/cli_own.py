@@ -159,6 +159,9 @@ def _complete(interview: "Interview", target: Path, values: dict[str, Any]) -> N
         values["ingest.unit"] = {"column": interview.person, "max_rows": answered.max_rows}
     _write(target, completed_schema(answered.schema), values)
     typer.echo(f"Written: {target}, params.yaml. likeness check tells more.")
+    source = str(values["ingest.source"])
+    if "://" not in source and Path(source).resolve().is_relative_to(Path.cwd()):
+        typer.echo(f"Keep {source} out of git.")
     report = _report(None)
     if report.faults:
         typer.echo(report.text())
@@ -193,11 +196,9 @@ def _offer_run(bundle: Path) -> None:
     home = locate(params.ledger.home, params.ledger.url)
     # A team's database is not asked for its ledger here: whoever has one has started it.
     first = home.url is None and not home.database.exists()
-    steps = [
-        f"spend epsilon {params.privacy.epsilon:g}",
-        *["make this machine's ledger"] * first,
-        f"bundle to {bundle}",
-    ]
+    steps = [f"spend epsilon {params.privacy.epsilon:g}", f"bundle to {bundle}"]
+    if first:
+        steps.insert(1, "make this machine's ledger")
     if typer.confirm(f"Run now: {', '.join(steps)}?", default=False):
         if first:
             ledger_init()

@@ -182,7 +182,13 @@ def test_the_seed_and_nothing_else_makes_the_network() -> None:
 
 @pytest.mark.parametrize(
     ("architecture", "widths", "shape"),
-    [("fc_3l", (3,), (4,)), ("fc_2l", (3,), (4,)), ("fc_1l", (0,), (4,)), ("cnn_2l", (3, 3), (2, 2, 2))],
+    [
+        ("fc_3l", (3,), (4,)),
+        ("fc_2l", (3,), (4,)),
+        ("fc_1l", (0,), (4,)),
+        ("cnn_2l", (3, 3), (2, 2, 2)),
+        ("fc_1l", (10**13,), (4,)),
+    ],
 )
 def test_impossible_networks_are_refused(architecture: str, widths: tuple[int, ...], shape: tuple[int, ...]) -> None:
     with pytest.raises(ReleaseError, match="tangent:"):

@@ -279,6 +279,7 @@ def test_the_files_are_complete_and_nothing_is_spent_without_a_word(clone: Path)
     assert re.search(r"^[\d,]+ training records are enough, by a rule of thumb\.$", result.output, re.MULTILINE)
     assert "Run now: spend epsilon 1, make this machine's ledger, bundle to own.zip? [y/N]: " in result.output
     assert "Nothing is spent. Then: likeness ledger init, likeness run --bundle own.zip" in result.output
+    assert "Keep own.csv out of git." in result.output  # it lies in the project's folder
     assert not (clone / "HOME").exists()
     assert not {"Zork", "Blau", "p1", "23"} & set(result.output.replace(",", " ").split())
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ARCHITECTURES = {"fc_1l": 1, "fc_2l": 2, "cnn_2l": 2}
 """Names and number of widths. ``cnn_2l``: a convolution with that many channels, then a dense layer."""
 
+_MOST = 10**9  # coordinates: a network is drawn whole, also by a verifier who was given the file of a stranger
 _LEAST = 1e-12  # smallest squared norm that is divided by: a row without an active unit has the feature 0
 
 
@@ -76,6 +77,8 @@ class NetworkTangent:
             raise ReleaseError(f"tangent: no network '{self.architecture}' with widths {self.widths}. Known: {known}")
         if min((*self.widths, *self.shape), default=0) < 1 or len(self.shape) not in (1, 2):
             raise ReleaseError("tangent: widths and sizes must be positive, and the shape (d,) or (height, width)")
+        if sum(left * right for left, right in self.sizes) > _MOST:
+            raise ReleaseError(f"tangent: widths {self.widths} make more than {_MOST:,} coordinates")
         from likeness.features.random_network import RandomNetwork
 
         channels, widths = (self.widths[0], self.widths[1:]) if self._convolves else (None, self.widths)

@@ -6,8 +6,9 @@ from likeness.errors import PlanError
 from likeness.generators.settings import TrainingSettings
 from likeness.params import allowed, require
 
-_MOST_COORDINATES = 10**9
-"""No limit may be above it: a release that large needs terabytes of memory."""
+MOST_FEATURES = 10_000_000
+"""Of one map that draws a frequency or a weight for each of them."""
+_MOST_COORDINATES = 10**9  # no limit may be above it: more takes more than a hundred gigabytes
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,6 @@ class NetworkTraining:
     def loop(self) -> TrainingSettings:
         """The part that the training loop needs."""
         return TrainingSettings(self.iterations, self.batch_size, self.learning_rate, self.schedule)
-
-
-MOST_FEATURES = 10_000_000
-"""Of one map that draws a frequency or a weight for each of them."""
 
 
 def require_limit(method: str, value: int) -> None:
