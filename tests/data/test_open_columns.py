@@ -15,8 +15,9 @@ from likeness.data.encoding import Encoder
 from likeness.data.layout import Layout
 from likeness.data.open_columns import LONGEST, closed
 from likeness.data.schema import Schema, schema_text
-from likeness.data.sources import cells_of, iter_part, read_frame, read_source, source_parts, typed
+from likeness.data.sources import cells_of, iter_part, read_frame, read_source, source_parts
 from likeness.data.tables import iter_private, text_columns, write_private
+from likeness.data.typed_cells import typed
 from likeness.errors import DataError, SchemaError
 from likeness.own.faults import schema_faults
 

@@ -17,6 +17,7 @@ from likeness.data.schema import Schema
 from likeness.data.sources import SourcePart, iter_source, parquet_rows, read_source, source_parts
 from likeness.data.split import split_by_content, split_by_position
 from likeness.data.tables import iter_private, read_card, read_private, sample_private, write_private_chunks
+from likeness.data.typed_cells import typed_column
 from likeness.errors import DataError
 from likeness.ingestion import training_digest, typed_rows
 from likeness.own.guess import header_of
@@ -121,7 +122,7 @@ def test_numbers_and_words_need_no_detour_over_text(tmp_path: Path) -> None:
     for column in SCHEMA.columns:
         texts = raw(60)[column.name].to_pandas().astype("object")
         pd.testing.assert_series_equal(
-            direct[column.name], sources._typed(texts, slow.column(column.name), "t"), check_names=False
+            direct[column.name], typed_column(texts, slow.column(column.name), "t"), check_names=False
         )
     assert not np.signbit(direct["height"][direct["height"] == 0]).any()
 

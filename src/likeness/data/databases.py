@@ -21,7 +21,8 @@ from likeness.canonical import canonical_json
 from likeness.data.digests import row_hashes
 from likeness.data.people import people_of
 from likeness.data.schema import Schema
-from likeness.data.sources import cells_of, texts_of, typed
+from likeness.data.sources import cells_of
+from likeness.data.typed_cells import texts_of, typed
 from likeness.errors import DataError
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Columns whose categories are not publicly known: texts at first, categories once those were released.
 
-A cell is typed as text by itself (:mod:`likeness.data.sources`). Which texts become categories is the answer of a
+A cell is typed as text by itself (:mod:`likeness.data.typed_cells`). Which texts become categories is the answer of a
 release; every other text becomes the column's ``other``, each row by itself.
 """
 
