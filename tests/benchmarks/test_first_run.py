@@ -1,5 +1,6 @@
 """The modeled person: at a real pseudo-terminal it gives Adult's schema, and its seconds are those of the model."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -30,11 +31,13 @@ def test_the_person_answers_at_a_terminal_what_the_codebook_says(tmp_path: Path)
     assert person.seconds["thinking"] == pytest.approx(1.35 * 20)  # 15 columns and 5 other questions
     # Seven lists of categories; those of sex and of the label are typed sooner.
     assert person.seconds["pasting"] == pytest.approx(7 * (0.4 + 1.1 + 1.1 + 0.4 + 9 * 0.28))
-    # Every word was read that was shown before the last answer, whatever came together with an echo, and no answer was.
-    read = shown[: shown.index("[y/N]: ") + len("[y/N]: ")]
-    for reply in given.values():
-        read = read.replace(f": {reply.typed}{reply.pasted}\n", ": \n")
-    words = len(read.split()) + sum(len(reply.codebook.split()) for reply in given.values())
+    # Every word was read that was shown up to the last answer, whatever came together with an echo, and no answer was:
+    # terminals show long ones in different ways, so lines are cut behind their question.
+    asked = re.compile(r"(\d+ [\w-]+, \w+|Source .*?\)|Columns .*?\)|Written .*?\)|Name .*?data|Run now.*?\]): ")
+    lines = [own[0] if (own := asked.match(line)) else line for line in shown.splitlines()]
+    last = next(place for place, line in enumerate(lines) if line.startswith("Run now"))
+    words = sum(len(line.split()) for line in lines[: last + 1])
+    words += sum(len(reply.codebook.split()) for reply in given.values())
     assert person.seconds["reading"] == pytest.approx(words * 60 / 238)
 
 
