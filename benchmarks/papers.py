@@ -224,7 +224,7 @@ def _cell(values: pd.Series, column: str) -> str:
     if values.isna().all():
         return ""
     digits = 0 if column in (*COSTS, "nll", "nll_as_published", "modes") else 1 if column == "fid" else 3
-    spread = f" ± {values.std():.{digits}f}" if len(values) > 1 else ""
+    spread = f" ± {values.std():.{digits}f}" if values.count() > 1 else ""
     return f"{values.mean():.{digits}f}{spread}"
 
 
