@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from likeness.own.report import Report
 
 _PARAMS = Path("params.yaml")
-_REFUSED = "unless these rows were released with these settings before, a run is refused"
 _ENDINGS = (".csv.gz", ".csv", ".parquet")
 
 
@@ -167,11 +166,8 @@ def _complete(interview: "Interview", target: Path, values: dict[str, Any]) -> N
         typer.echo(report.text())
         return
     typer.echo(report.in_short())
-    refused = [note for note in report.notes if note.startswith(_REFUSED)]
-    if refused:
-        typer.echo(refused[0])
-        return
-    _offer_run(Path(f"{interview.name}.zip"))
+    if not report.refusal:
+        _offer_run(Path(f"{interview.name}.zip"))
 
 
 def _answered(interview: "Interview") -> "Completed":
@@ -248,13 +244,11 @@ def _report(rows: int | None) -> "Report":
     from likeness.pricing import refusal_ahead
 
     project = examine()
-    faults, notes, foreseen = project.faults, project.notes, None
+    faults, foreseen, refusal = project.faults, None, ""
     if project.params is not None and not faults:
         try:
             foreseen = forecast(project.params, rows)
             refusal = refusal_ahead(project.params)
         except LikenessError as error:
             faults, foreseen = (Fault("params.yaml", str(error)),), None
-        else:
-            notes += (f"{_REFUSED}: {refusal}",) if refusal else ()
-    return Report(faults, notes, foreseen)
+    return Report(faults, project.notes, foreseen, refusal)

@@ -295,19 +295,19 @@ def test_whoever_says_yes_starts_the_ledger_once_and_the_run(clone: Path, monkey
     assert runs == [Path("own.zip"), Path("again.zip")]
 
 
-def test_nothing_is_offered_while_something_is_wrong(clone: Path) -> None:
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        ("delta: 1.0e-5", "delta: 2.0", "1 to put right:"),
+        ("epsilon: 1.0", "epsilon: 50.0", "a run is refused: over budget for 'patients'"),
+    ],
+    ids=["settings", "cap"],
+)
+def test_nothing_is_offered_that_would_be_refused(clone: Path, right: str, wrong: str, words: str) -> None:
     params = (clone / "params.yaml").read_text()
-    (clone / "params.yaml").write_text(params.replace("delta: 1.0e-5", "delta: 2.0", 1))
+    (clone / "params.yaml").write_text(params.replace(right, wrong, 1))
     result = CliRunner().invoke(app, ARGUMENTS, input="\n".join([*LINES_TYPED, "y"]), catch_exceptions=False)
-    assert "1 to put right:" in result.output and "Run now" not in result.output
-    assert not (clone / "HOME").exists()
-
-
-def test_nothing_is_offered_that_a_cap_has_no_room_for(clone: Path) -> None:
-    params = (clone / "params.yaml").read_text()
-    (clone / "params.yaml").write_text(params.replace("epsilon: 1.0", "epsilon: 50.0", 1))
-    result = CliRunner().invoke(app, ARGUMENTS, input="\n".join([*LINES_TYPED, "y"]), catch_exceptions=False)
-    assert "a run is refused: over budget for 'patients'" in result.output and "Run now" not in result.output
+    assert words in result.output and "Run now" not in result.output
     assert not (clone / "HOME").exists()
 
 

@@ -19,7 +19,7 @@ from likeness.methods.base import (
     number_of_records,
 )
 from likeness.methods.quantiles import Quantiles, cells_of_number
-from likeness.methods.settings import gigabytes, require_limit, within_limit
+from likeness.methods.settings import require_limit, with_memory, within_limit
 from likeness.params import allowed, require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -145,7 +145,7 @@ class Marginals(Method):
         feature = PairMarginals(tuple(cells for cells, _ in self._columns(context, grids)))
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
         remedy = "Lower marginals.privatize.bins, merge categories in the schema"
-        what = gigabytes(query.dimension, BYTES_A_COORDINATE)
+        what = with_memory(query.dimension, BYTES_A_COORDINATE)
         within_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
         return query
 

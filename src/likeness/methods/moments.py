@@ -18,7 +18,7 @@ from likeness.methods.base import (
     class_weights,
     number_of_records,
 )
-from likeness.methods.settings import gigabytes, require_limit, within_limit
+from likeness.methods.settings import require_limit, with_memory, within_limit
 from likeness.params import allowed, require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -133,7 +133,7 @@ class Moments(Method):
             )
         dimension = self._embedding(context, 1.0).dimension
         remedy = "Lower moments.privatize.num_coefficients"
-        within_limit("moments", dimension, self.privatize.max_coordinates, remedy, gigabytes(dimension, _BYTES))
+        within_limit("moments", dimension, self.privatize.max_coordinates, remedy, with_memory(dimension, _BYTES))
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
         """Counts by class, and the histogram of norms."""

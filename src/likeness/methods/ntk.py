@@ -13,8 +13,8 @@ from likeness.methods.settings import (
     NoSettings,
     TwoQueryPlan,
     TwoQueryShares,
-    gigabytes,
     require_limit,
+    with_memory,
     within_limit,
 )
 from likeness.params import allowed, require
@@ -76,6 +76,6 @@ class Ntk(TwoQueryMethod):
         # Counted before a network is drawn that no memory may hold.
         dimension = groups * sum(a * b for a, b in block_sizes(settings.architecture, settings.widths, shape))
         remedy = "Lower ntk.privatize.widths"
-        within_limit("ntk", dimension, settings.max_coordinates, remedy, gigabytes(dimension, _BYTES))
+        within_limit("ntk", dimension, settings.max_coordinates, remedy, with_memory(dimension, _BYTES))
         feature = NetworkTangent(settings.architecture, settings.widths, shape, settings.seed)
         return Query(EMBEDDING, "privatize", feature, num_groups=groups)

@@ -96,8 +96,8 @@ def within_limit(method: str, count: int, limit: int, remedy: str, what: str = "
         )
 
 
-def gigabytes(count: int, each: int) -> str:
-    """Of memory for so many coordinates of so many bytes."""
+def with_memory(count: int, each: int) -> str:
+    """What is counted, with the memory that so many take at so many bytes each: for :func:`within_limit`."""
     return f"coordinates (about {each * count / 1e9:.1f} GB of memory)" if count < 10**15 else "coordinates"
 
 

@@ -11,11 +11,17 @@ from likeness.own.forecast import RULE, CategoriesForecast, Forecast
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that was found. ``forecast`` is None where faults forbid one."""
+    """Everything that was found.
+
+    Attributes:
+        forecast: None where faults forbid one. refusal: why a run on rows that are new to the ledger would be over
+            budget; empty if it would not.
+    """
 
     faults: tuple[Fault, ...]
     notes: tuple[str, ...]
     forecast: Forecast | None
+    refusal: str = ""
 
     @property
     def passed(self) -> bool:
@@ -27,7 +33,12 @@ class Report:
         forecast = None if self.forecast is None else {**asdict(self.forecast), "rule": RULE}
         verdicts = [{"text": text, "passed": enough} for text, enough in _verdicts(self.forecast)]
         faults = [asdict(fault) for fault in self.faults]
-        value = {"passed": self.passed, "faults": faults, "notes": list(self.notes), "forecast": forecast}
+        value = {
+            "passed": self.passed,
+            "faults": faults,
+            "notes": [*self.notes, *self._refusals()],
+            "forecast": forecast,
+        }
         plain: dict[str, Any] = _plain({**value, "verdicts": verdicts})
         return plain
 
@@ -37,7 +48,7 @@ class Report:
         if self.faults:
             lines.append(f"{len(self.faults)} to put right:")
             lines += [f"  {fault.file}: {fault.text}" for fault in self.faults]
-        lines += [f"note: {note}" for note in self.notes]
+        lines += [f"note: {note}" for note in (*self.notes, *self._refusals())]
         if self.forecast is not None:
             lines += _forecast_lines(self.forecast)
         lines += self._verdicts()
@@ -53,7 +64,11 @@ class Report:
         lines = self._verdicts()
         if self.forecast is not None and not lines:
             lines.append(f"{self.forecast.records:,} training records are enough, by a rule of thumb.")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._refusals()])
+
+    def _refusals(self) -> list[str]:
+        words = "unless these rows were released with these settings before, a run is refused"
+        return [f"{words}: {self.refusal}"] if self.refusal else []
 
 
 def _forecast_lines(forecast: Forecast) -> list[str]:
