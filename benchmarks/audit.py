@@ -38,7 +38,7 @@ from likeness.data.layout import Layout
 from likeness.data.schema import Schema
 from likeness.features import CellMap, FeatureMap
 from likeness.methods import METHODS, Context
-from likeness.params import build, load_params
+from likeness.params import load_params
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import Home
@@ -51,6 +51,7 @@ from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.release.terms import BucketPairs, PositionPairs, Records
+from likeness.typed import build
 
 SCHEMA = Schema.from_dict(
     {

@@ -8,8 +8,9 @@ from typing import Any
 import yaml
 
 from likeness.methods import METHODS
-from likeness.params import Params, allowed, load_params, require, source_at
+from likeness.params import Params, load_params, source_at
 from likeness.pricing import with_target
+from likeness.typed import allowed, require
 
 SWEEPS = Path("sweeps")
 _COPIED = ("src", "stages", "dvc.yaml", ".dvcignore")

@@ -41,9 +41,6 @@ from likeness.params import (
     Schedule,
     Tracking,
     Train,
-    allowed,
-    build,
-    require,
 )
 from likeness.release.keys import STAGE as KEY_STAGE
 from likeness.release.keys import completed, key_queries
@@ -52,6 +49,7 @@ from likeness.release.released import Released, from_bytes, load_folder
 from likeness.rows import in_memory
 from likeness.statement import composed, privacy_json, statement
 from likeness.synthetic import draw
+from likeness.typed import allowed, build, require
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -10,7 +10,8 @@ from likeness.canonical import sha256_bytes
 from likeness.data.booleans import spelled
 from likeness.data.schema import Schema
 from likeness.errors import ArtifactError, ParamsError
-from likeness.params import Sample, allowed
+from likeness.params import Sample
+from likeness.typed import allowed
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -15,7 +15,6 @@ from likeness.generators.saved import SavedGenerator
 from likeness.methods import METHODS, Context, Method
 from likeness.methods.base import class_weights
 from likeness.methods.fit import fit
-from likeness.params import build
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
@@ -25,6 +24,7 @@ from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.release.terms import Records
+from likeness.typed import build
 
 ROWS = 3_000
 SCHEMA = Schema.from_dict(

@@ -14,9 +14,9 @@ from likeness.errors import PlanError
 from likeness.features import HermiteFeatures
 from likeness.methods import METHODS, Context
 from likeness.methods.hp import Hp
-from likeness.params import build
 from likeness.release.lattice_sum import block_rows, lattice_sum
 from likeness.release.terms import Records
+from likeness.typed import build
 
 TRAIN = {"iterations": 10, "batch_size": 100, "learning_rate": 0.01, "latent_dim": 4, "hidden": [8]}
 NUMBER = {"kind": "numeric", "lower": 0, "upper": 1}

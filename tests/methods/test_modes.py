@@ -26,7 +26,7 @@ from likeness.generators.modal import ModalGenerator
 from likeness.methods import METHODS, Context
 from likeness.methods.modes import Mixture, maximized
 from likeness.methods.pearl import Pearl
-from likeness.params import Params, build, load_params
+from likeness.params import Params, load_params
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
@@ -39,6 +39,7 @@ from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset, request_of
 from likeness.release.terms import BucketPairs, EachRecord, Records
+from likeness.typed import build
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = yaml.safe_load((ROOT / "params.yaml").read_text())["pearl"]

@@ -20,7 +20,6 @@ from likeness.methods import Context, Method, moments
 from likeness.methods.fit import fit
 from likeness.methods.moments import NORMS, Auxiliary, Privatize, TrainMoments, median_norm
 from likeness.methods.pearl import Pearl
-from likeness.params import build
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
@@ -30,6 +29,7 @@ from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes, to_bytes
 from likeness.release.request import Dataset
 from likeness.release.terms import Records
+from likeness.typed import build
 from likeness.verifier.files import Bundle
 from likeness.verifier.noise import noise
 from likeness.verifier.scales import scales

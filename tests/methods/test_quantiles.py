@@ -23,7 +23,7 @@ from likeness.methods import Context
 from likeness.methods.marginals import Marginals
 from likeness.methods.quantiles import QUANTILES
 from likeness.own.forecast import MOST_NOISE, forecast
-from likeness.params import Params, build, load_params
+from likeness.params import Params, load_params
 from likeness.pricing import new_releases
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
@@ -36,6 +36,7 @@ from likeness.release.released import Released, from_bytes, load_released, to_by
 from likeness.release.request import Dataset, request_of
 from likeness.release.terms import Records
 from likeness.statement import statement
+from likeness.typed import build
 from likeness.verifier.bins import bins as check_bins
 from likeness.verifier.files import Bundle
 from likeness.verifier.verdict import Wrong

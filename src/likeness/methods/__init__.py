@@ -9,7 +9,8 @@ from likeness.methods.merf_ae import MerfAe
 from likeness.methods.moments import Moments
 from likeness.methods.ntk import Ntk
 from likeness.methods.pearl import Pearl
-from likeness.params import Params, allowed, build
+from likeness.params import Params
+from likeness.typed import allowed, build
 
 METHODS: dict[str, type[Method]] = {
     "hp": Hp,

@@ -19,10 +19,10 @@ from likeness.methods.settings import (
     require_limit,
     within_limit,
 )
-from likeness.params import allowed, require
 from likeness.release.query import Query
 from likeness.release.released import Released
 from likeness.rng import public
+from likeness.typed import allowed, require
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -20,10 +20,10 @@ from likeness.methods.base import (
 )
 from likeness.methods.quantiles import Quantiles, cells_of_number
 from likeness.methods.settings import require_limit, with_memory, within_limit
-from likeness.params import allowed, require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
+from likeness.typed import allowed, require
 
 if TYPE_CHECKING:
     import torch

@@ -9,9 +9,9 @@ from likeness.features import MixedFourierFeatures
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.embedding import TwoQueryMethod
 from likeness.methods.settings import MOST_FEATURES, NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
-from likeness.params import require
 from likeness.release.query import Query
 from likeness.release.released import Released
+from likeness.typed import require
 
 
 @dataclass(frozen=True)

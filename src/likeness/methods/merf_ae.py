@@ -12,9 +12,9 @@ from likeness.features.encoded import RANDOM
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.embedding import TwoQueryMethod
 from likeness.methods.settings import MOST_FEATURES, NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
-from likeness.params import require
 from likeness.release.query import Query
 from likeness.release.released import Released
+from likeness.typed import require
 
 ENCODER = "encoder.safetensors"  # its name in the bundle
 _WHERE = "merf_ae.privatize"

@@ -9,10 +9,10 @@ from likeness.features import ModeStatistics
 from likeness.features.mode_statistics import SCALE
 from likeness.features.modes import Modes
 from likeness.methods.base import Context
-from likeness.params import require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
+from likeness.typed import require
 
 _KEY = "pearl.auxiliary.mixture"
 _MOST_COMPONENTS = 64

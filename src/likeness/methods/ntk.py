@@ -17,9 +17,9 @@ from likeness.methods.settings import (
     with_memory,
     within_limit,
 )
-from likeness.params import allowed, require
 from likeness.release.query import Query
 from likeness.release.released import Released
+from likeness.typed import allowed, require
 
 _BYTES = 100  # of memory a coordinate, in the door and in training
 

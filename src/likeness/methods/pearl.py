@@ -12,11 +12,11 @@ from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, class_counts
 from likeness.methods.embedding import EmbeddingMethod
 from likeness.methods.modes import Mixture
 from likeness.methods.settings import MOST_FEATURES, NetworkTraining
-from likeness.params import require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
 from likeness.release.terms import BucketPairs, PositionPairs
+from likeness.typed import require
 
 if TYPE_CHECKING:
     import torch

@@ -14,10 +14,10 @@ from likeness.errors import PlanError, ReleaseError
 from likeness.features import ColumnMarginals
 from likeness.features.cells import Cells
 from likeness.methods.base import Context
-from likeness.params import require
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
+from likeness.typed import require
 
 QUANTILES = "quantiles"
 _KEY = "marginals.auxiliary.quantiles"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from likeness.errors import PlanError
 from likeness.generators.settings import TrainingSettings
-from likeness.params import allowed, require
+from likeness.typed import allowed, require
 
 MOST_FEATURES = 10_000_000
 """Of one map that draws a frequency or a weight for each of them."""

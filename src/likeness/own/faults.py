@@ -16,9 +16,10 @@ from likeness.data.column_spec import DROP, column_from
 from likeness.data.schema import KEYS, Schema, entries, read_mapping
 from likeness.errors import DataError, LedgerError, LikenessError, SchemaError
 from likeness.own.guess import header_of
-from likeness.params import Params, build, load_params
+from likeness.params import Params, load_params
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
+from likeness.typed import build
 
 
 @dataclass(frozen=True)
