@@ -20,6 +20,7 @@ from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import make_plan
 from likeness.release.door import release
+from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
@@ -171,6 +172,17 @@ def test_queries_are_the_planned_ones_and_spend_the_whole_plan(
     assert budget is not None and budget.spent_epsilon == pytest.approx(3.0, rel=1e-6)
     weights = class_weights(auxiliary["class_counts"])
     assert float(weights[1]) == pytest.approx(1 / 3, abs=0.05)
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_every_query_asks_about_records_of_every_class(method: Method, adjacency: Adjacency) -> None:
+    """A query of one group that sorts by class would only ask about the first class."""
+    (found,) = images() if method.name in ONLY_IMAGES else rows()
+    for query in method.foreseen_queries(context(adjacency, method.name)):
+        for label in (0, 1):
+            own = found.labels == label
+            total = lattice_sum(query, [Records(found.x[own], found.labels[own])])
+            assert total.any(), f"{query.name} does not see class {label}"
 
 
 def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(

@@ -20,7 +20,7 @@ from likeness.data.encoding import Encoder
 from likeness.data.layout import Layout, encoding_digest
 from likeness.data.schema import Schema
 from likeness.errors import PlanError, ReleaseError
-from likeness.features import Constant, Modal, ModeStatistics, from_spec
+from likeness.features import Constant, Modal, ModeStatistics
 from likeness.features.modes import Modes
 from likeness.generators.modal import ModalGenerator
 from likeness.methods import METHODS, Context
@@ -38,8 +38,9 @@ from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset, request_of
-from likeness.release.terms import BucketPairs, EachRecord, Records
+from likeness.release.terms import Records
 from likeness.typed import build
+from likeness.verifier.receipts import query_again
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = yaml.safe_load((ROOT / "params.yaml").read_text())["pearl"]
@@ -298,9 +299,7 @@ def test_a_verifier_rebuilds_every_query_from_its_receipt(
     released = through_the_door(method, plan_of(method, 3.0), two_modes(300))
     for one in released.values():
         receipt = one.receipt
-        spec = {key: value for key, value in receipt.feature.items() if key not in ("terms", "num_buckets")}
-        terms = BucketPairs(receipt.feature["num_buckets"]) if "num_buckets" in receipt.feature else EachRecord()
-        query = Query(receipt.query, receipt.stage, from_spec(spec), receipt.num_groups, terms)
+        query = query_again(receipt)
         assert query.spec() == receipt.feature
         squared = query.sensitivity_squared(Adjacency.ADD_REMOVE_ONE)
         assert math.sqrt(squared) * 2.0**-receipt.lattice_bits == pytest.approx(receipt.sensitivity, rel=1e-12)

@@ -1,4 +1,4 @@
-"""moments: the cosine basis, moments freed of noise, the private clipping bound, and what a verifier says of it."""
+"""moments: the cosine basis, moments freed of noise, levels, private bounds, and what a verifier says of it."""
 
 import dataclasses
 import math
@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 import torch
 from scipy.fft import dctn
+from sklearn.isotonic import isotonic_regression
 
 from likeness.data.schema import Schema
-from likeness.errors import ReleaseError
-from likeness.features import CharacteristicFunction, CosineMoments, CosineNorms
+from likeness.errors import ParamsError, ReleaseError
+from likeness.features import CharacteristicFunction, CosineLevels, CosineMoments, CosineNorms, LevelCounts
 from likeness.features.cosine import cosine_basis
+from likeness.generators.brightness import brightness, share_brighter, shares_above
 from likeness.generators.gaussian_images import GaussianImages
 from likeness.generators.moments import Moments, denoised
 from likeness.methods import Context, Method, moments
 from likeness.methods.fit import fit
-from likeness.methods.moments import NORMS, Auxiliary, Privatize, TrainMoments, median_norm
+from likeness.methods.moments import LEVEL_COUNTS, LEVELS, NORMS, Auxiliary, Privatize, TrainMoments, median_norm
 from likeness.methods.pearl import Pearl
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
@@ -182,26 +184,53 @@ def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again(tmp_path
     # Cells are 1/32 of the whole scale, and 1,850 records lie on either side of the true median: noise moves a cell.
     assert bound / math.sqrt(54) == pytest.approx(0.3, abs=2 / 32)
     assert found["embedding"].receipt.feature["bound"] == bound
-    (note,) = METHOD.notes(CONTEXT, found)
-    assert f"norm {bound:.4g}, about the median, read off the noisy `norms`" in note
+    notes = METHOD.notes(CONTEXT, found)
+    assert f"norm {bound:.4g}, about the median, read off the noisy `norms`" in notes[0]
+    assert f"more than {found[LEVELS].receipt.feature['share']:.4g} of their pixels above levels" in notes[1]
     (tmp_path / "released").mkdir()
 
-    def told(**changed: Any) -> str:
+    def told(other: str = "embedding", **changed: Any) -> str:
         for name, one in found.items():
-            if name == "embedding":
+            if name == other:
                 feature = {**one.receipt.feature, **changed}
                 one = dataclasses.replace(one, receipt=dataclasses.replace(one.receipt, feature=feature))
             (tmp_path / f"released/{name}.safetensors").write_bytes(to_bytes(one))
         return scales(Bundle(tmp_path))
 
-    assert told() == f"coefficients clipped at {bound:.4g}, as read off the released norms"
-    for changed, message in (({"bound": bound * 1.01}, "a bound of"), ({"shape": [9, 6]}, "other coefficients")):
+    share = found[LEVELS].receipt.feature["share"]
+    assert share == pytest.approx(0.5, abs=2 / 32)  # above 0 all, above a quarter most: two levels of four
+    said = f"coefficients clipped at {bound:.4g}, as read off the released norms, and levels at a share of {share:.4g}"
+    assert told() == said
+    for other, changed, message in (
+        ("embedding", {"bound": bound * 1.01}, "a bound of"),
+        ("embedding", {"shape": [9, 6]}, "other coefficients"),
+        (LEVELS, {"share": share * 1.01}, "a share of"),
+        (LEVELS, {"shape": [9, 6]}, "other levels"),
+        (LEVEL_COUNTS, {"levels": 3}, "other levels"),
+    ):
         with pytest.raises(Wrong, match=message):
-            told(**changed)
+            told(other, **changed)
+    for name in (LEVELS, "embedding"):
+        elsewhere = dataclasses.replace(found[name].receipt, query="else")
+        path = tmp_path / "released/else.safetensors"
+        path.write_bytes(to_bytes(dataclasses.replace(found[name], receipt=elsewhere)))
+        with pytest.raises(Wrong, match=f"else has the map of {name}"):
+            told()
+        path.unlink()
+    counted = found.pop(LEVEL_COUNTS)
+    (tmp_path / f"released/{LEVEL_COUNTS}.safetensors").unlink()
+    with pytest.raises(Wrong, match="no level_counts of all images"):
+        told()
+    found[LEVEL_COUNTS] = counted
     one = found[NORMS]
-    halves = dataclasses.replace(one.receipt, num_groups=2, dimension=one.receipt.dimension)
+    by_class = {**one.receipt.feature, "terms": "each_record"}
+    halves = dataclasses.replace(one.receipt, num_groups=2, feature=by_class)
     found[NORMS] = dataclasses.replace(one, lattice=one.lattice.reshape(2, -1), receipt=halves)
     with pytest.raises(Wrong, match="norms are counted by class"):
+        told()
+    together = dataclasses.replace(halves, feature=one.receipt.feature)
+    found[NORMS] = dataclasses.replace(found[NORMS], receipt=together)
+    with pytest.raises(Wrong, match="records of all classes together are one group"):
         told()
 
 
@@ -246,6 +275,41 @@ def test_a_verifier_sees_noise_that_is_smaller_than_claimed(tmp_path: Path) -> N
     assert told(1.0) == "as claimed where it can be tested: embedding (bits), embedding (scale, from below)"
     with pytest.raises(Wrong, match="the noise is smaller than the receipt claims"):
         told(1.5)
+
+
+def test_the_bounds_are_those_of_all_classes() -> None:
+    """Class 1 is white and three quarters of all: its median is the median."""
+    x = np.full((4_000, 54), 0.1)
+    labels = (np.arange(4_000) % 4 > 0).astype(np.int64)
+    x[labels == 1] = 1.0
+    found = released(rows=Records(x, labels))
+    assert found["embedding"].receipt.feature["bound"] == pytest.approx(math.sqrt(54), rel=1e-5)
+    assert found[LEVELS].receipt.feature["share"] == 1.0
+
+
+def test_what_levels_depend_on_has_to_be_released_first() -> None:
+    """A forecast takes a stand-in; a price does not, or it would pass for a release that is on record."""
+    queries = METHOD.auxiliary_queries(CONTEXT, {})
+    assert [next(queries).name for _ in range(3)] == ["class_counts", NORMS, LEVEL_COUNTS]  # type: ignore
+    with pytest.raises(KeyError, match=LEVEL_COUNTS):
+        next(queries)  # type: ignore
+    foreseen = {query.name: query for query in METHOD.foreseen_queries(CONTEXT)}
+    for name, one in released().items():
+        query = foreseen[name]
+        assert (query.dimension, query.num_groups) == (one.receipt.dimension, one.receipt.num_groups)
+        squared = query.sensitivity_squared(Adjacency.ADD_REMOVE_ONE)
+        assert math.sqrt(squared) * 2.0**-query.lattice_bits == pytest.approx(one.receipt.sensitivity, rel=1e-12)
+
+
+def test_no_pixel_is_on_a_level_by_rounding() -> None:
+    """Bytes that are j/J exactly, where J divides 255, are not above it; the next byte is."""
+    counts, feature = LevelCounts((1, 1), 5, 5), CosineLevels((1, 1), 1, 5, 1.0)
+    for level in range(1, 5):
+        byte = 255 * level // 5
+        x = np.array([[byte / 255], [(byte + 1) / 255]])
+        assert counts.places(x)[:, 0].tolist() == [level, min(level + 1, 4)]
+        rounded = torch.from_numpy(np.rint(x * 2.0**24) * 2.0**-24)
+        assert (feature(rounded) > 0).sum(dim=1).tolist() == [level, level + 1]
 
 
 def test_cells_of_noise_alone_do_not_count() -> None:
@@ -294,12 +358,132 @@ def test_the_cell_of_an_image_does_not_depend_on_how_many_there_are(
         (lambda: CosineMoments((2, 3), 6, 10**400, 0.3), "the bound is positive"),
         (lambda: CosineMoments((2.0, 3.0), 6, 1.0, 0.3), "1 to height · width coefficients"),
         (lambda: CosineNorms((2, 3), 6, 0), "needs a cell"),
+        (lambda: LevelCounts((2, 3), 4, 0), "needs a cell"),
+        (lambda: LevelCounts((2, 3), 0, 4), "needs a level"),
+        (lambda: CosineLevels((2, 3), 6, 0, 0.5), "needs a level"),
+        (lambda: CosineLevels((2, 3), 7, 4, 0.5), "1 to height · width coefficients"),
+        (lambda: CosineLevels((2, 3), 6, 4, 0.0), "above 0 and at most 1"),
+        (lambda: CosineLevels((2, 3), 6, 4, 1), "above 0 and at most 1"),
     ],
-    ids=["too many", "no bound", "no second moments", "huge", "not whole", "no cells"],
+    ids=[
+        *("too many", "no bound", "no second moments", "huge", "not whole", "no cells"),
+        *("no cells of counts", "no levels of counts", "no levels", "too many of levels", "no share", "whole share"),
+    ],
 )
 def test_maps_that_make_no_sense_are_refused(build: Any, message: str) -> None:
     with pytest.raises(ReleaseError, match=message):
         build()
+
+
+def test_without_noise_shares_above_levels_are_those_of_the_rows() -> None:
+    """With all frequencies nothing is smoothed, and no image is dimmed where the bound is a white image's share."""
+    feature = CosineLevels(SHAPE, math.prod(SHAPE), 3, 1.0)
+    x, counts = images(300, 2), torch.tensor([100.0, 200.0], dtype=torch.float64)
+    parts = torch.split(x, [100, 200])
+    found = shares_above(torch.stack([feature(part).sum(dim=0) for part in parts]), counts, feature)
+    for own, shares in zip(parts, found, strict=True):
+        for level in range(3):
+            assert torch.allclose(shares[level], (own > level / 3).double().mean(dim=0), atol=1e-4)
+
+
+def test_images_with_much_above_levels_are_dimmed_and_no_others() -> None:
+    feature = CosineLevels(SHAPE, 20, 4, 0.25)
+    dark, gray, white = (torch.full((1, 54), value, dtype=torch.float64) for value in (0.2, 0.6, 1.0))
+    norms = [float(feature(x).norm()) for x in (dark, gray, white)]  # above 1, 3 and 4 of the levels everywhere
+    assert norms == pytest.approx([1, 1, 1], abs=1e-5)
+    half = dark.clone()
+    half[:, :27] = 0
+    whole = CosineLevels(SHAPE, 54, 4, 0.25)(half)
+    assert float(whole.norm()) == pytest.approx(math.sqrt(0.5), abs=1e-5)  # an eighth of all pairs, not dimmed
+
+
+def test_shares_do_not_increase_with_the_level() -> None:
+    """The same as scikit-learn's isotonic regression, pixel by pixel."""
+    feature = CosineLevels(SHAPE, math.prod(SHAPE), 5, 1.0)
+    noise = torch.randn(2, 5 * 54, generator=torch.Generator().manual_seed(8), dtype=torch.float64)
+    counts = torch.tensor([10.0, 20.0], dtype=torch.float64)
+    found = shares_above(noise, counts, feature)
+    basis = cosine_basis(SHAPE, 54)
+    for own, count, shares in zip(noise, counts, found, strict=True):
+        rough = (own.view(5, 54) @ basis / (count * feature.scale)).numpy()
+        for pixel in range(54):
+            expected = isotonic_regression(rough[:, pixel], increasing=False)
+            assert shares[:, pixel].numpy() == pytest.approx(np.clip(expected, 0, 1), abs=1e-9)
+
+
+def test_a_pixel_is_above_a_level_as_often_as_was_released() -> None:
+    shares = torch.tensor([[0.8, 0.5, 0.0], [0.5, 0.5, 0.0], [0.2, 0.0, 0.0]], dtype=torch.float64)
+    places = (torch.arange(1_000, dtype=torch.float64)[:, None] + 0.5) / 1_000 * torch.ones(1, 3)
+    x = brightness(places, shares)
+    for level in range(3):
+        assert torch.equal((x > level / 3).double().mean(dim=0), shares[level])
+    assert float(x.min()) == 0 and float(x.max()) <= 1
+    assert bool((x[:-1, 0] >= x[1:, 0]).all())  # the brightest first
+    mean = float(x[:, 0].mean())  # linear between levels: a fifth and three tenths twice, in the middle of each step
+    assert mean == pytest.approx((0.3 * 1 / 6 + 0.3 * 3 / 6 + 0.2 * 5 / 6), abs=1e-3)
+
+
+def test_the_generator_is_above_levels_as_often_as_released_whatever_the_noise_hid() -> None:
+    """20,000 images a class, of which one has no direction left; a share of 20,000 within six deviations, 2e-9."""
+    network = GaussianImages(SHAPE, 2, 20, 2.4, levels=2)
+    factors = torch.zeros(2, 20, 20, dtype=torch.float64)
+    factors[0, :, :3] = torch.randn(20, 3, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    shares = torch.stack([torch.linspace(0.9, 0.2, 54), torch.linspace(0.4, 0.0, 54)])
+    network.start_from(Moments(torch.zeros(2, 20), factors), torch.stack([shares, shares]).double())
+    x = network.draw(torch.tensor([0, 1]).repeat(20_000), torch.Generator().manual_seed(2)).double()
+    assert float(x.min()) >= 0 and float(x.max()) <= 1
+    for level in range(2):
+        found = (x[::2] > level / 2).double().mean(dim=0).numpy()
+        assert found == pytest.approx(shares[level].numpy(), abs=6 * 0.5 / math.sqrt(20_000))
+    still = x[1::2]
+    assert torch.equal(still, still[:1].expand_as(still))  # nothing is known to vary: one image, of medians
+    assert torch.equal(still[0] > 0, shares[0] > 0.5)
+    assert float(share_brighter(torch.zeros(1))) == 0.5
+
+
+def test_pixels_that_go_together_in_the_moments_go_together_in_images() -> None:
+    """One direction of the lowest frequency: all pixels rise and fall as one."""
+    network = GaussianImages(SHAPE, 1, 20, 2.4, levels=1)
+    factors = torch.zeros(1, 20, 20, dtype=torch.float64)
+    factors[0, 0, 3] = 0.3
+    network.start_from(Moments(torch.zeros(1, 20), factors), torch.full((1, 1, 54), 0.5).double())
+    x = network.draw(torch.zeros(1_000, dtype=torch.int64), torch.Generator().manual_seed(2))
+    assert torch.allclose(x, x[:, :1].expand_as(x), atol=1e-4)
+    assert 0.4 < float((x[:, 0] > 0).float().mean()) < 0.6  # of 1,000: six deviations are 0.095
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"auxiliary": {"levels": 0}}, r"moments\.plan\.shares\.level_counts must be 0 while .*levels is 0"),
+        (
+            {"plan": {"shares": {"level_counts": 0.02, "levels": 0.0, "embedding": 0.93}}},
+            r"moments\.plan\.shares\.levels must be between 0 and 1 while moments\.auxiliary\.levels is 4",
+        ),
+        ({"auxiliary": {"levels": 17}}, r"moments\.auxiliary\.levels must be from 0 to 16, got 17"),
+    ],
+    ids=["paid for nothing", "not paid for", "too many"],
+)
+def test_levels_are_paid_for_or_not_there(section: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParamsError, match=message):
+        build(moments.Moments, section, "moments")
+
+
+def test_without_levels_pixels_are_clipped_and_a_verifier_is_content(tmp_path: Path) -> None:
+    shares = {"class_counts": 0.03, "norms": 0.02, "level_counts": 0.0, "levels": 0.0, "embedding": 0.95}
+    section = {"plan": {"shares": shares}, "auxiliary": {"cells": 32, "levels": 0}}
+    method = build(moments.Moments, {**section, "privatize": {"num_coefficients": 20}}, "moments")
+    found = released(method)
+    assert sorted(found) == ["class_counts", "embedding", "norms"] and len(method.notes(CONTEXT, found)) == 1
+    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
+    saved, _ = fit(method, CONTEXT, auxiliary, found["embedding"], device="cpu")
+    spec = saved.network.spec()
+    assert spec.pop("levels") == 0
+    assert list(GaussianImages.from_spec(spec).state_dict()) == ["means", "factors"]  # as bundles of before levels
+    (tmp_path / "released").mkdir()
+    for name, one in found.items():
+        (tmp_path / f"released/{name}.safetensors").write_bytes(to_bytes(one))
+    assert scales(Bundle(tmp_path)).endswith("as read off the released norms")
 
 
 def test_the_closed_form_is_not_trained_and_its_loss_is_told() -> None:
@@ -316,5 +500,5 @@ def test_the_closed_form_is_not_trained_and_its_loss_is_told() -> None:
     )
     start = METHOD.build_generator(CONTEXT, auxiliary)
     METHOD.start(CONTEXT, auxiliary, found["embedding"], start)
-    same = [torch.equal(network.means, start.means) for network in (saved.network, trained.network)]  # type: ignore
+    same = [torch.equal(network.factors, start.factors) for network in (saved.network, trained.network)]  # type: ignore
     assert same == [True, False] and curve[0][0] == 1

@@ -14,10 +14,12 @@ from likeness.features import (
     CharacteristicFunction,
     ColumnMarginals,
     Constant,
+    CosineLevels,
     CosineMoments,
     CosineNorms,
     FeatureMap,
     HermiteFeatures,
+    LevelCounts,
     MixedFourierFeatures,
     Modal,
     ModeStatistics,
@@ -37,6 +39,7 @@ CHANGED = (
 )
 X = np.arange(24, dtype=np.float64).reshape(6, 4) / 23
 LABELS = np.array([0, 1, 0, 1, 1, 0])
+LEVEL_CELLS = (2, 5, 7, 10, 13, 15)
 COSINE_CELLS = (0, 3, 7, 9, 12, 14)  # of both classes, side by side
 VERSION_2: dict[str, tuple[FeatureMap, list[int]]] = {
     "characteristic": (
@@ -85,6 +88,10 @@ VERSION_2: dict[str, tuple[FeatureMap, list[int]]] = {
         MixedFourierFeatures(1, 0.5, 0, (0, 1), (2, 3), 1),
         [387576483, 836293752, 460470688, 505409095, 265183049, 1309252949, 591193845, 638709459],
     ),
+    "cosine_levels": (
+        CosineLevels((2, 2), 3, 2, 0.5),
+        [2638298316, -268435456, -268435456, 759250124, 0, 0, 2592242072, 0, 0, 1518500248, 0, 0],
+    ),
     "cosine_moments": (
         CosineMoments((2, 2), 3, 1.0, 0.3),
         [
@@ -93,6 +100,7 @@ VERSION_2: dict[str, tuple[FeatureMap, list[int]]] = {
             *(-64016949, -77255668, 3647737, 7299041, -128051845, -154524447, 7296665, 14600465),
         ],
     ),
+    "level_counts": (LevelCounts((2, 2), 3, 8), [1 << 30 if place in LEVEL_CELLS else 0 for place in range(16)]),
     "cosine_norms": (CosineNorms((2, 2), 3, 8), [1 << 30 if place in COSINE_CELLS else 0 for place in range(16)]),
 }
 
@@ -101,7 +109,9 @@ VERSION_2: dict[str, tuple[FeatureMap, list[int]]] = {
 def test_sums_of_version_2(name: str) -> None:
     feature, expected = VERSION_2[name]
     query = Query("q", "privatize", feature, num_groups=2)
-    assert MECHANISM_VERSION == 2 and query.lattice_bits == (30 if name.startswith(("hermite", "cosine")) else 29)
+    assert MECHANISM_VERSION == 2 and query.lattice_bits == (
+        30 if name.startswith(("hermite", "cosine", "level")) else 29
+    )
     # A last bit of a cosine may differ between machines; a lattice step or two is not another mechanism. A step of a
     # factor of an outer product is 2**15 of the whole.
     near = 6 << (15 if name == "cosine_moments" else 0)

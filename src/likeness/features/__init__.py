@@ -9,6 +9,7 @@ from likeness.features.characteristic import CharacteristicFunction
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
 from likeness.features.cosine import CosineMoments, CosineNorms
+from likeness.features.cosine_levels import CosineLevels, LevelCounts
 from likeness.features.encoded import EncodedFourier
 from likeness.features.fourier import MixedFourierFeatures
 from likeness.features.hermite import HermiteFeatures
@@ -22,10 +23,12 @@ MAPS: dict[str, Callable[..., FeatureMap]] = {
     "characteristic": CharacteristicFunction,
     "column_marginals": ColumnMarginals,
     "constant": Constant,
+    "cosine_levels": CosineLevels,
     "cosine_moments": CosineMoments,
     "cosine_norms": CosineNorms,
     "encoded_fourier": EncodedFourier,
     "hermite": HermiteFeatures,
+    "level_counts": LevelCounts,
     "mixed_fourier": MixedFourierFeatures,
     "modal": Modal,
     "mode_statistics": ModeStatistics,
@@ -40,11 +43,13 @@ __all__ = [
     "CharacteristicFunction",
     "ColumnMarginals",
     "Constant",
+    "CosineLevels",
     "CosineMoments",
     "CosineNorms",
     "EncodedFourier",
     "FeatureMap",
     "HermiteFeatures",
+    "LevelCounts",
     "MeanMap",
     "MixedFourierFeatures",
     "Modal",

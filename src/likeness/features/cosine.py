@@ -64,7 +64,12 @@ def _coefficients(x: "Tensor", shape: tuple[int, int], count: int) -> "tuple[Ten
     return found, sum_of_squares(found, cosine_basis(shape, count).abs().sum(dim=1))
 
 
-def _check(name: str, shape: tuple[int, int], count: int) -> None:
+def check_cosine(name: str, shape: tuple[int, int], count: int) -> None:
+    """Refuse sizes that make no sense for ``count`` coefficients of an image.
+
+    Raises:
+        ReleaseError: naming the map.
+    """
     whole = all(type(size) is int for size in (*shape, count))
     if not whole or len(shape) != 2 or min(shape) < 1 or not 1 <= count <= shape[0] * shape[1]:
         raise ReleaseError(f"{name}: the shape is (height, width), with 1 to height · width coefficients")
@@ -95,7 +100,7 @@ class CosineNorms:
 
     def __post_init__(self) -> None:
         """Check sizes."""
-        _check("cosine_norms", self.shape, self.num_coefficients)
+        check_cosine("cosine_norms", self.shape, self.num_coefficients)
         if type(self.cells) is not int or self.cells < 1:
             raise ReleaseError("cosine_norms needs a cell at least")
 
@@ -169,7 +174,7 @@ class CosineMoments:
 
     def __post_init__(self) -> None:
         """Check sizes."""
-        _check("cosine_moments", self.shape, self.num_coefficients)
+        check_cosine("cosine_moments", self.shape, self.num_coefficients)
         numbers = type(self.bound) is float and type(self.first_share) is float
         if not (numbers and 0 < self.bound < math.inf and 0 < self.first_share < 1):
             raise ReleaseError("cosine_moments: the bound is positive, and first_share between 0 and 1")

@@ -1,4 +1,4 @@
-"""A Gaussian of low-frequency cosine coefficients for each class, clipped to what a pixel can be."""
+"""A Gaussian of low-frequency cosine coefficients for each class, and pixels as bright as they are in the data."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,38 +7,55 @@ import torch
 from torch import Tensor, nn
 
 from likeness.features.cosine import cosine_basis
+from likeness.generators.brightness import brightness, share_brighter
 from likeness.generators.latent import LatentGenerator
 from likeness.generators.moments import Moments
 
+_LEAST = 1e-6  # of a pixel's deviation: below it, its place in the Gaussian is 0 over 0
+
 
 class GaussianImages(LatentGenerator):
-    r""":math:`x = \mathrm{clip}_{[0,1]}(C B^\top (\mu_y + L_y z))`, z ~ N(0, I), with B the public cosine basis.
+    r"""A Gaussian copula of pixels: :math:`x = Q_y(1 - \Phi((B^\top L_y z) / s_y))`, z ~ N(0, I).
 
-    The maximum-entropy images with given first and second moments, but for the clipping, which keeps their background
-    black: most pixels of a digit are.
+    B is the public cosine basis and L L' the covariance of its coefficients, so that pixels go together as the class's
+    low frequencies do; s are the deviations of :math:`B^\top L_y z`, and Q each pixel's quantile function by released
+    shares above J levels. A pixel is so as bright, as often, as in the data, whatever directions the noise has hidden.
+
+    Without levels, :math:`x = \mathrm{clip}_{[0,1]}(C B^\top (\mu_y + L_y z))`: the maximum-entropy images with given
+    first and second moments, but for the clipping, which keeps their background black.
+
+    Source: copulas, Sklar (1959); for synthetic data under privacy, Li, Xiong and Jiang (2014).
     """
 
     basis: Tensor
+    shares: Tensor
 
-    def __init__(self, shape: Sequence[int], num_classes: int, num_coefficients: int, bound: float) -> None:
+    def __init__(
+        self, shape: Sequence[int], num_classes: int, num_coefficients: int, bound: float, levels: int = 0
+    ) -> None:
         """Build with black images.
 
         Args:
             shape: height and width. num_classes: 1 for images without a class. num_coefficients: K, and the dimension
-                of z. bound: C, the norm of coefficients that 1 stands for.
+                of z. bound: C, the norm of coefficients that 1 stands for. levels: J.
         """
         super().__init__(num_coefficients, num_classes)
         self.shape = (int(shape[0]), int(shape[1]))
         self.bound = bound
+        self.levels = levels
         self.means = nn.Parameter(torch.zeros(num_classes, num_coefficients))
         self.factors = nn.Parameter(torch.zeros(num_classes, num_coefficients, num_coefficients))
+        shares = torch.zeros(num_classes, levels, self.shape[0] * self.shape[1])
+        self.register_buffer("shares", shares, persistent=levels > 0)
         self.register_buffer("basis", cosine_basis(self.shape, num_coefficients).float(), persistent=False)
 
-    def start_from(self, moments: Moments) -> None:
-        """Take over means and factors."""
+    def start_from(self, moments: Moments, shares: Tensor | None = None) -> None:
+        """Take over means and factors, and how often pixels are above levels, shape (classes, J, pixels)."""
         with torch.no_grad():
             self.means.copy_(moments.means)
             self.factors.copy_(moments.factors)
+            if shares is not None:
+                self.shares.copy_(shares)
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
         """Pixels in [0, 1], row by row, differentiable.
@@ -49,13 +66,20 @@ class GaussianImages(LatentGenerator):
         Returns:
             shape (n, height * width).
         """
-        coefficients = torch.empty_like(z)
+        pixels = z.new_empty(len(z), self.shape[0] * self.shape[1])
         for label in range(self.num_classes):
             own = (labels == label).nonzero()[:, 0]
-            found = self.means[label] + z[own] @ self.factors[label].T
-            coefficients = coefficients.index_copy(0, own, found)
-        pixels: Tensor = (self.bound * coefficients @ self.basis).clamp(0, 1)
+            pixels = pixels.index_copy(0, own, self._of_class(label, z[own]))
         return pixels
+
+    def _of_class(self, label: int, z: Tensor) -> Tensor:
+        """Images of one class, shape (n, pixels)."""
+        if self.levels == 0:
+            found: Tensor = self.bound * (self.means[label] + z @ self.factors[label].T) @ self.basis
+            return found.clamp(0, 1)
+        directions = self.factors[label].T @ self.basis
+        deviations = directions.square().sum(dim=0).clamp(min=_LEAST**2).sqrt()
+        return brightness(share_brighter(z @ directions / deviations), self.shares[label])
 
     def spec(self) -> dict[str, Any]:
         """Everything but the weights, as JSON."""
@@ -65,9 +89,11 @@ class GaussianImages(LatentGenerator):
             "num_classes": self.num_classes,
             "num_coefficients": self.latent_dim,
             "bound": self.bound,
+            "levels": self.levels,
         }
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> "GaussianImages":
         """Inverse of :meth:`spec`."""
-        return cls(spec["shape"], spec["num_classes"], spec["num_coefficients"], spec["bound"])
+        sizes = spec["shape"], spec["num_classes"], spec["num_coefficients"]
+        return cls(*sizes, spec["bound"], spec.get("levels", 0))  # which bundles of before levels do not name

@@ -12,6 +12,7 @@ from likeness.methods.base import Context
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
+from likeness.release.terms import AllRecords
 from likeness.typed import require
 
 _KEY = "pearl.auxiliary.mixture"
@@ -76,15 +77,13 @@ class Mixture:
         """One query a step; each asks about the modes that the releases before it tell."""
         modes = self.start(context)
         for step in range(1, self.iterations + 1) if modes else ():
-            yield Query(_name(step), "auxiliary", ModeStatistics(modes))
+            yield _query(step, modes)
             modes = maximized(released[_name(step)])
 
     def foreseen(self, context: Context) -> list[Query]:
         """The queries with the public starting modes in every step: others have the same bounds."""
         start = self.start(context)
-        return [
-            Query(_name(step), "auxiliary", ModeStatistics(start)) for step in range(1, self.iterations + 1) if start
-        ]
+        return [_query(step, start) for step in range(1, self.iterations + 1) if start]
 
     def modes(self, released: Mapping[str, Released]) -> tuple[Modes, ...]:
         """The modes after the last step; none where there is no mixture."""
@@ -102,6 +101,10 @@ class Mixture:
             for block in _units(context)
             if self.columns is None or block.column in self.columns
         )
+
+
+def _query(step: int, modes: tuple[Modes, ...]) -> Query:
+    return Query(_name(step), "auxiliary", ModeStatistics(modes), terms=AllRecords())
 
 
 def maximized(released: Released) -> tuple[Modes, ...]:

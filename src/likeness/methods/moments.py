@@ -1,13 +1,13 @@
-"""Moments: first and second moments of images' low frequencies by class, and a Gaussian that has them."""
+"""Moments: second moments of images' low frequencies by class, how bright each pixel is, and a Gaussian copula."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from likeness.errors import PlanError
-from likeness.features import CosineMoments, CosineNorms
+from likeness.features import CosineLevels, CosineMoments, CosineNorms, LevelCounts
 from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import (
     CLASS_COUNTS,
@@ -22,6 +22,7 @@ from likeness.methods.settings import require_limit, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
+from likeness.release.terms import AllRecords
 from likeness.typed import allowed, require
 
 if TYPE_CHECKING:
@@ -32,17 +33,21 @@ if TYPE_CHECKING:
     from likeness.generators.training import Objective
 
 NORMS = "norms"
+LEVEL_COUNTS = "level_counts"
+LEVELS = "levels"
 _BYTES = 130  # of memory a coordinate, in the door and after it
 _SEEN = 2.0  # standard deviations of noise that a cell has to hold to count in a median
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Section ``moments.plan.shares``: parts of ρ, summing to 1."""
+    """Section ``moments.plan.shares``: parts of ρ, summing to 1; those of levels are 0 where there are none."""
 
     class_counts: float = 0.03
     norms: float = 0.02
-    embedding: float = 0.95
+    level_counts: float = 0.02
+    levels: float = 0.23
+    embedding: float = 0.7
 
 
 @dataclass(frozen=True)
@@ -57,14 +62,18 @@ class Auxiliary:
     """Section ``moments.auxiliary``.
 
     Attributes:
-        cells: of the histogram of norms, from 0 to that of a white image.
+        cells: of the histograms of norms, from 0 to that of a white image, and of shares of pixels above levels.
+        levels: of brightness, from 0, whose shares of images are released for every pixel; 0 for none, and pixels
+            that are clipped to [0, 1].
     """
 
     cells: int = 64
+    levels: int = 4
 
     def __post_init__(self) -> None:
         """Check ranges."""
         require(2 <= self.cells <= 1024, "moments.auxiliary.cells", self.cells, "from 2 to 1024")
+        require(0 <= self.levels <= 16, "moments.auxiliary.levels", self.levels, "from 0 to 16")
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,7 @@ class Privatize:
 
 @dataclass(frozen=True)
 class TrainMoments:
-    """Section ``moments.train``: more iterations than 0 make up for what clipping to [0, 1] does to the moments."""
+    """Section ``moments.train``: more iterations than 0 make up for what pixels between 0 and 1 do to the moments."""
 
     iterations: int = 0
     batch_size: int = 1000
@@ -107,7 +116,8 @@ class TrainMoments:
 
 @dataclass(frozen=True)
 class Moments(Method):
-    """Noisy moments of clipped cosine coefficients by class; their eigenvalues freed of noise; a Gaussian a class."""
+    """Noisy moments of clipped cosine coefficients by class, their eigenvalues freed of noise; shares of images above
+    levels, pixel by pixel; a Gaussian copula a class."""
 
     name: ClassVar[str] = "moments"
     plan: PlanSettings = field(default_factory=PlanSettings)
@@ -115,12 +125,25 @@ class Moments(Method):
     auxiliary: Auxiliary = field(default_factory=Auxiliary)
     privatize: Privatize = field(default_factory=Privatize)
 
+    def __post_init__(self) -> None:
+        """Levels have shares of ρ, and no levels have none."""
+        levels, shares = self.auxiliary.levels, self.plan.shares
+        for name, share in ((LEVEL_COUNTS, shares.level_counts), (LEVELS, shares.levels)):
+            key = f"moments.plan.shares.{name}"
+            if levels:
+                rule = f"between 0 and 1 while moments.auxiliary.levels is {levels}: they are paid for"
+                require(0 < share < 1, key, share, rule)
+            else:
+                require(share == 0, key, share, "0 while moments.auxiliary.levels is 0: there are none")
+
     def shares(self) -> list[QueryShare]:
-        """Class counts, histogram of norms, moments."""
+        """Class counts, histogram of norms, what is above levels, moments."""
         shares = self.plan.shares
+        levels = ((LEVEL_COUNTS, shares.level_counts), (LEVELS, shares.levels)) if self.auxiliary.levels else ()
         return [
             QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
             QueryShare(NORMS, "auxiliary", shares.norms),
+            *(QueryShare(name, "auxiliary", share) for name, share in levels),
             QueryShare(EMBEDDING, "privatize", shares.embedding),
         ]
 
@@ -132,43 +155,73 @@ class Moments(Method):
                 "neighbors. Use marginals, which takes tables."
             )
         dimension = self._embedding(context, 1.0).dimension
+        limit = self.privatize.max_coordinates
         remedy = "Lower moments.privatize.num_coefficients"
-        within_limit("moments", dimension, self.privatize.max_coordinates, remedy, with_memory(dimension, _BYTES))
+        within_limit("moments", dimension, limit, remedy, with_memory(dimension, _BYTES))
+        height, width = context.schema.image
+        shares = context.layout.num_classes * self.auxiliary.levels * height * width
+        what = "shares of images by class, level and pixel in the generator"
+        within_limit("moments", shares, limit, "Lower moments.auxiliary.levels", what)
 
-    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
-        """Counts by class, and the histogram of norms."""
-        return [class_counts_query(context), Query(NORMS, "auxiliary", self._norms(context))]
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
+        """Counts by class, the histogram of norms; that of shares above levels, and by class where they are."""
+        yield class_counts_query(context)
+        yield self._norms_query(context)
+        if self.auxiliary.levels:
+            yield self._level_counts_query(context)
+            yield self._levels_query(context, median_share(self._level_counts(context), released[LEVEL_COUNTS]))
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Moments by class, clipped at about the median norm of all images, as the noisy histogram has it."""
         return self._embedding(context, median_norm(self._norms(context), auxiliary[NORMS]))
 
     def foreseen_queries(self, context: Context) -> list[Query]:
-        """With a clipping bound of 1: it changes neither coordinates nor sensitivity."""
-        return [*self.auxiliary_queries(context, {}), self._embedding(context, 1.0)]
+        """With a clipping bound of 1 and a share of 1: they change neither coordinates nor sensitivity."""
+        found = [class_counts_query(context), self._norms_query(context)]
+        if self.auxiliary.levels:
+            found += [self._level_counts_query(context), self._levels_query(context, 1.0)]
+        return [*found, self._embedding(context, 1.0)]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
-        """Where the bound comes from."""
+        """Where the bounds come from."""
         bound = median_norm(self._norms(context), auxiliary[NORMS])
-        return [
+        found = [
             f"Coefficients of an image are clipped to norm {bound:.4g}, about the median, read off the noisy `{NORMS}`."
         ]
+        if self.auxiliary.levels:
+            share = median_share(self._level_counts(context), auxiliary[LEVEL_COUNTS])
+            found.append(
+                f"Images with more than {share:.4g} of their pixels above levels, about the median, read off the noisy "
+                f"`{LEVEL_COUNTS}`, count less."
+            )
+        return found
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """A Gaussian of coefficients for each class."""
         from likeness.generators.gaussian_images import GaussianImages
 
         feature = self._feature(context, auxiliary)
-        return GaussianImages(feature.shape, context.layout.num_classes, feature.num_coefficients, feature.bound)
+        classes, levels = context.layout.num_classes, self.auxiliary.levels
+        return GaussianImages(feature.shape, classes, feature.num_coefficients, feature.bound, levels)
 
     def start(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
     ) -> None:
-        """Means and covariances in closed form; training then only makes up for the clipping of pixels."""
+        """Means, covariances and shares above levels in closed form; training is not needed."""
+        import torch
+
+        from likeness.generators.brightness import shares_above
         from likeness.generators.gaussian_images import GaussianImages
 
         assert isinstance(generator, GaussianImages)
-        generator.start_from(self._estimates(context, auxiliary, embedding))
+        shares = None
+        if self.auxiliary.levels:
+            sums = torch.from_numpy(auxiliary[LEVELS].values)
+            share = median_share(self._level_counts(context), auxiliary[LEVEL_COUNTS])
+            feature = self._levels_query(context, share).feature
+            assert isinstance(feature, CosineLevels)
+            shares = shares_above(sums, self._counts(context, auxiliary), feature)
+        generator.start_from(self._estimates(context, auxiliary, embedding), shares)
 
     def build_objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
@@ -204,9 +257,13 @@ class Moments(Method):
 
         from likeness.generators.moments import denoised
 
-        counts = class_weights(auxiliary[CLASS_COUNTS]) * number_of_records(context, auxiliary[CLASS_COUNTS])
-        sums = torch.from_numpy(embedding.values)
+        sums, counts = torch.from_numpy(embedding.values), self._counts(context, auxiliary)
         return denoised(sums, counts, self._feature(context, auxiliary).first_share, embedding.noise_std)
+
+    def _counts(self, context: Context, auxiliary: Mapping[str, Released]) -> "torch.Tensor":
+        """Records of each class, positive, shape (classes,)."""
+        released = auxiliary[CLASS_COUNTS]
+        return class_weights(released) * number_of_records(context, released)
 
     def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> CosineMoments:
         feature = self.embedding_query(context, auxiliary).feature
@@ -218,8 +275,22 @@ class Moments(Method):
         feature = CosineMoments(shape, count, bound, self.privatize.first_share)
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
 
+    def _norms_query(self, context: Context) -> Query:
+        return Query(NORMS, "auxiliary", self._norms(context), terms=AllRecords())
+
+    def _level_counts_query(self, context: Context) -> Query:
+        return Query(LEVEL_COUNTS, "auxiliary", self._level_counts(context), terms=AllRecords())
+
     def _norms(self, context: Context) -> CosineNorms:
         return CosineNorms(*self._sizes(context), self.auxiliary.cells)
+
+    def _level_counts(self, context: Context) -> LevelCounts:
+        shape, _ = self._sizes(context)
+        return LevelCounts(shape, self.auxiliary.levels, self.auxiliary.cells)
+
+    def _levels_query(self, context: Context, share: float) -> Query:
+        feature = CosineLevels(*self._sizes(context), self.auxiliary.levels, share)
+        return Query(LEVELS, "auxiliary", feature, num_groups=context.layout.num_classes)
 
     def _sizes(self, context: Context) -> tuple[tuple[int, int], int]:
         shape = context.schema.image
@@ -228,13 +299,22 @@ class Moments(Method):
 
 
 def median_norm(norms: CosineNorms, released: Released) -> float:
-    """Upper end of the cell in which the median of a noisy histogram lies: post-processing.
+    """Upper end of the cell in which the median of a noisy histogram of norms lies; see :func:`median_cell`."""
+    return (median_cell(released) + 1) * norms.cell_width
+
+
+def median_share(counts: LevelCounts, released: Released) -> float:
+    """Upper end of the cell in which the median share above levels lies, above 0; see :func:`median_cell`."""
+    return (median_cell(released) + 1) / counts.cells
+
+
+def median_cell(released: Released) -> int:
+    """The cell in which the median of a noisy histogram lies: post-processing.
 
     Cells that hold less than two standard deviations of their noise count nothing: there are many of them, and what
-    noise leaves in them would pull the median towards the middle of the scale. If no cell is left, the largest norm
-    there is, which clips nothing.
+    noise leaves in them would pull the median towards the middle of the scale. If no cell is left, the last one, which
+    clips nothing.
     """
     counts = released.values[0]
     counts = np.where(counts >= _SEEN * released.noise_std, counts, 0.0).cumsum()
-    cell = int(np.searchsorted(counts, counts[-1] / 2)) if counts[-1] > 0 else norms.cells - 1
-    return (cell + 1) * norms.cell_width
+    return int(np.searchsorted(counts, counts[-1] / 2)) if counts[-1] > 0 else len(counts) - 1

@@ -23,7 +23,7 @@ class Query:
         name: unique within a method. stage: ``"auxiliary"`` or ``"privatize"``.
         feature: the bounded map.
         num_groups: number of classes; the sum has shape (num_groups, width of the feature).
-        terms: how records become terms.
+        terms: how records become terms; by class, unless they say otherwise.
     """
 
     name: str

@@ -53,7 +53,11 @@ class Terms(Protocol):
 
 @dataclass(frozen=True)
 class EachRecord:
-    """One term a record: adding a record adds a term, replacing one replaces a term."""
+    """One term a record, of the record's class: adding a record adds a term, replacing one replaces a term.
+
+    Records of classes beyond the query's groups count nothing: what is asked of all classes together asks for
+    :class:`AllRecords`.
+    """
 
     splits: ClassVar[bool] = True
 
@@ -68,6 +72,20 @@ class EachRecord:
     def spec(self) -> dict[str, Any]:
         """Public specification."""
         return {"terms": "each_record"}
+
+
+@dataclass(frozen=True)
+class AllRecords(EachRecord):
+    """The same for all classes together: every term is of the one group that there is."""
+
+    def stream(self, records: Iterable[Records]) -> Iterator[Records]:
+        """The records without their classes."""
+        for chunk in records:
+            yield Records(chunk.x, np.zeros(len(chunk.x), dtype=np.int64), chunk.people)
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {"terms": "all_records"}
 
 
 def _secret_words(count: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from likeness.privacy.calibration import MOST_GAUSSIAN
 from likeness.privacy.fineness import ALLOWANCE, COARSEST, coarseness
 from likeness.privacy.receipt import MECHANISM, Receipt
 from likeness.release.query import Query
-from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Terms
+from likeness.release.terms import AllRecords, BucketPairs, EachRecord, PositionPairs, Terms
 from likeness.statement import protected
 from likeness.verifier import keys
 from likeness.verifier.files import Bundle
@@ -148,6 +148,9 @@ def query_again(receipt: Receipt) -> Query:
     terms: Terms
     if kind == "each_record":
         terms = EachRecord()
+    elif kind == "all_records":
+        require(receipt.num_groups == 1, f"{receipt.query}: records of all classes together are one group")
+        terms = AllRecords()
     elif kind == "bucket_pairs":
         terms = BucketPairs(int(spec.pop("num_buckets")))
     elif kind == "position_pairs":
