@@ -1,6 +1,7 @@
 """Contract of every method, options included, on a toy table: plan, both adjacencies, the door, training, sampling."""
 
 import copy
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -185,6 +186,19 @@ def test_every_query_asks_about_records_of_every_class(method: Method, adjacency
             assert total.any(), f"{query.name} does not see class {label}"
 
 
+@pytest.mark.parametrize("name", ["marginals with quantiles", "moments", "pearl with modes"])
+def test_without_classes_a_query_about_all_records_keeps_its_key(name: str) -> None:
+    """Receipts of before ``all_records`` were right there, and are not paid for again."""
+    own = context(Adjacency.ADD_REMOVE_ONE, name)
+    columns = tuple(column for column in own.schema.columns if column.name != own.schema.label)
+    unlabeled = dataclasses.replace(own.schema, label=None, task="none", columns=columns)
+    method = small(name)
+    for schema, expected in ((own.schema, {"each_record", "all_records"}), (unlabeled, {"each_record"})):
+        found = method.foreseen_queries(dataclasses.replace(own, schema=schema))
+        terms = {str(query.spec()["terms"]) for query in found} - {"bucket_pairs"}
+        assert terms == expected
+
+
 def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(
     method: Method, released: Callable[[Adjacency], tuple[dict[str, Released], Released]], tmp_path: Path
 ) -> None:
@@ -213,6 +227,12 @@ def test_what_cannot_be_released_is_refused_before_anything_is_spent() -> None:
         method.check(context(Adjacency.ADD_REMOVE_ONE))
     many = build(METHODS["moments"], {"privatize": {"max_coordinates": 500}}, "moments")
     with pytest.raises(PlanError, match=r"would release 544 coordinates .* Lower moments.privatize.num_coefficients"):
+        many.check(context(Adjacency.ADD_REMOVE_ONE, "moments"))
+    few = {"num_coefficients": 2, "max_coordinates": 500}
+    many = build(METHODS["moments"], {"auxiliary": {"levels": 16}, "privatize": few}, "moments")
+    with pytest.raises(
+        PlanError, match=r"would release 512 shares of images above levels.* Lower moments.auxiliary.levels"
+    ):
         many.check(context(Adjacency.ADD_REMOVE_ONE, "moments"))
     lonely = Schema("t", "made up", "none", None, (SCHEMA.column("a"),))
     with pytest.raises(PlanError, match="there is no pair"):

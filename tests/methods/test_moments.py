@@ -13,8 +13,9 @@ from sklearn.isotonic import isotonic_regression
 
 from likeness.data.schema import Schema
 from likeness.errors import ParamsError, ReleaseError
-from likeness.features import CharacteristicFunction, CosineLevels, CosineMoments, CosineNorms, LevelCounts
+from likeness.features import CharacteristicFunction, CosineLevels, CosineMoments, CosineNorms, LevelCounts, Modal
 from likeness.features.cosine import cosine_basis
+from likeness.features.modes import Modes
 from likeness.generators.brightness import brightness, share_brighter, shares_above
 from likeness.generators.gaussian_images import GaussianImages
 from likeness.generators.moments import Moments, denoised
@@ -217,6 +218,13 @@ def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again(tmp_path
         with pytest.raises(Wrong, match=f"else has the map of {name}"):
             told()
         path.unlink()
+    modes = (Modes(0, False, (1.0,), (0.5,), (0.2,)),)
+    wrapped = Modal(54, modes, CosineLevels(SHAPE, 20, 4, 0.3)).spec()
+    hidden = dataclasses.replace(found[LEVELS].receipt, query="else", feature={**wrapped, "terms": "each_record"})
+    path.write_bytes(to_bytes(dataclasses.replace(found[LEVELS], receipt=hidden)))
+    with pytest.raises(Wrong, match="else has the map of levels"):
+        told()
+    path.unlink()
     counted = found.pop(LEVEL_COUNTS)
     (tmp_path / f"released/{LEVEL_COUNTS}.safetensors").unlink()
     with pytest.raises(Wrong, match="no level_counts of all images"):

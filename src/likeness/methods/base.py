@@ -16,6 +16,7 @@ from likeness.methods.settings import TwoQueryShares
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
+from likeness.release.terms import AllRecords, EachRecord
 
 if TYPE_CHECKING:
     import torch
@@ -128,6 +129,14 @@ def class_counts_and_embedding(shares: TwoQueryShares) -> list[QueryShare]:
         QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
         QueryShare(EMBEDDING, "privatize", shares.embedding),
     ]
+
+
+def together(context: Context) -> EachRecord:
+    """Terms of a query about the records of all classes together.
+
+    Without classes those are the records as they are, under the key that such queries have had from the beginning.
+    """
+    return AllRecords() if context.layout.num_classes > 1 else EachRecord()
 
 
 def class_counts_query(context: Context) -> Query:

@@ -8,11 +8,10 @@ from likeness.errors import PlanError
 from likeness.features import ModeStatistics
 from likeness.features.mode_statistics import SCALE
 from likeness.features.modes import Modes
-from likeness.methods.base import Context
+from likeness.methods.base import Context, together
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
-from likeness.release.terms import AllRecords
 from likeness.typed import require
 
 _KEY = "pearl.auxiliary.mixture"
@@ -77,13 +76,13 @@ class Mixture:
         """One query a step; each asks about the modes that the releases before it tell."""
         modes = self.start(context)
         for step in range(1, self.iterations + 1) if modes else ():
-            yield _query(step, modes)
+            yield _query(step, context, modes)
             modes = maximized(released[_name(step)])
 
     def foreseen(self, context: Context) -> list[Query]:
         """The queries with the public starting modes in every step: others have the same bounds."""
         start = self.start(context)
-        return [_query(step, start) for step in range(1, self.iterations + 1) if start]
+        return [_query(step, context, start) for step in range(1, self.iterations + 1) if start]
 
     def modes(self, released: Mapping[str, Released]) -> tuple[Modes, ...]:
         """The modes after the last step; none where there is no mixture."""
@@ -103,8 +102,8 @@ class Mixture:
         )
 
 
-def _query(step: int, modes: tuple[Modes, ...]) -> Query:
-    return Query(_name(step), "auxiliary", ModeStatistics(modes), terms=AllRecords())
+def _query(step: int, context: Context, modes: tuple[Modes, ...]) -> Query:
+    return Query(_name(step), "auxiliary", ModeStatistics(modes), terms=together(context))
 
 
 def maximized(released: Released) -> tuple[Modes, ...]:

@@ -17,12 +17,12 @@ from likeness.methods.base import (
     class_counts_query,
     class_weights,
     number_of_records,
+    together,
 )
 from likeness.methods.settings import require_limit, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
-from likeness.release.terms import AllRecords
 from likeness.typed import allowed, require
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Moments(Method):
         within_limit("moments", dimension, limit, remedy, with_memory(dimension, _BYTES))
         height, width = context.schema.image
         shares = context.layout.num_classes * self.auxiliary.levels * height * width
-        what = "shares of images by class, level and pixel in the generator"
+        what = "shares of images above levels, by class and pixel"
         within_limit("moments", shares, limit, "Lower moments.auxiliary.levels", what)
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
@@ -276,10 +276,10 @@ class Moments(Method):
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
 
     def _norms_query(self, context: Context) -> Query:
-        return Query(NORMS, "auxiliary", self._norms(context), terms=AllRecords())
+        return Query(NORMS, "auxiliary", self._norms(context), terms=together(context))
 
     def _level_counts_query(self, context: Context) -> Query:
-        return Query(LEVEL_COUNTS, "auxiliary", self._level_counts(context), terms=AllRecords())
+        return Query(LEVEL_COUNTS, "auxiliary", self._level_counts(context), terms=together(context))
 
     def _norms(self, context: Context) -> CosineNorms:
         return CosineNorms(*self._sizes(context), self.auxiliary.cells)

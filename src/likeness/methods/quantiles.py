@@ -13,11 +13,10 @@ from likeness.data.quantile_bins import quantile_bins
 from likeness.errors import PlanError, ReleaseError
 from likeness.features import ColumnMarginals
 from likeness.features.cells import Cells
-from likeness.methods.base import Context
+from likeness.methods.base import Context, together
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
-from likeness.release.terms import AllRecords
 from likeness.typed import require
 
 QUANTILES = "quantiles"
@@ -80,7 +79,7 @@ class Quantiles:
         cells = tuple(
             cells_of_number(column, starts[column.name], grid) for column, grid in self._chosen(context, bins)
         )
-        return [Query(QUANTILES, "auxiliary", ColumnMarginals(cells), terms=AllRecords())] if cells else []
+        return [Query(QUANTILES, "auxiliary", ColumnMarginals(cells), terms=together(context))] if cells else []
 
     def grids(self, context: Context, released: Mapping[str, Released], bins: int) -> dict[str, Grid | None]:
         """Bins of the chosen columns by name: post-processing. None where the noise hides the quantiles.

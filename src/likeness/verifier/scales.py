@@ -1,6 +1,14 @@
 """Scales of maps: whether they are those that released statistics give."""
 
-from likeness.features import CharacteristicFunction, CosineLevels, CosineMoments, CosineNorms, LevelCounts, Modal
+from likeness.features import (
+    CharacteristicFunction,
+    CosineLevels,
+    CosineMoments,
+    CosineNorms,
+    FeatureMap,
+    LevelCounts,
+    Modal,
+)
 from likeness.methods.base import EMBEDDING
 from likeness.methods.moments import LEVEL_COUNTS, LEVELS, NORMS, median_norm, median_share
 from likeness.methods.pearl import DISTANCE, mean_distance
@@ -18,8 +26,7 @@ def scales(bundle: Bundle) -> str:
     released = {one.receipt.query: one for one in bundle.released().values()}
     _under_their_names(released)
     levels = _levels(released)
-    feature = query_again(released[EMBEDDING].receipt).feature
-    inner = feature.inner if isinstance(feature, Modal) else feature
+    inner = _inner(query_again(released[EMBEDDING].receipt).feature)
     if isinstance(inner, CharacteristicFunction):
         expected = 1 / mean_distance(released[DISTANCE])
         require(
@@ -64,6 +71,11 @@ def _under_their_names(released: dict[str, Released]) -> None:
     for name, one in released.items():
         if one.receipt.threshold is not None:
             continue  # of keys, which have no such map
-        feature = query_again(one.receipt).feature
-        for map_, only in ((CosineLevels, LEVELS), (CosineMoments, EMBEDDING)):
+        feature = _inner(query_again(one.receipt).feature)
+        for map_, only in ((CharacteristicFunction, EMBEDDING), (CosineLevels, LEVELS), (CosineMoments, EMBEDDING)):
             require(not isinstance(feature, map_) or name == only, f"{name} has the map of {only}")
+
+
+def _inner(feature: FeatureMap) -> FeatureMap:
+    """The map of a map of modes."""
+    return _inner(feature.inner) if isinstance(feature, Modal) else feature
