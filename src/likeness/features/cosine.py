@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from likeness.bounds import Part
 from likeness.errors import ReleaseError
 from likeness.features.frequencies import INPUT_BITS
+from likeness.features.one_cell import OneCell, check_cells, rounded
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -76,7 +77,7 @@ def check_cosine(name: str, shape: tuple[int, int], count: int) -> None:
 
 
 @dataclass(frozen=True)
-class CosineNorms:
+class CosineNorms(OneCell):
     r"""The one-hot cell that the norm of an image's low-frequency cosine coefficients lies in.
 
     Cells are of equal width from 0 to :math:`\sqrt{hw}`, the norm of a white image: the transform is orthonormal, so
@@ -101,13 +102,7 @@ class CosineNorms:
     def __post_init__(self) -> None:
         """Check sizes."""
         check_cosine("cosine_norms", self.shape, self.num_coefficients)
-        if type(self.cells) is not int or self.cells < 1:
-            raise ReleaseError("cosine_norms needs a cell at least")
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """One part, of one 1."""
-        return (Part(self.cells, Fraction(1), nonnegative=True),)
+        check_cells("cosine_norms", self.cells)
 
     @property
     def cell_width(self) -> float:
@@ -118,18 +113,10 @@ class CosineNorms:
         """The cell of each image, shape (n, 1)."""
         import torch
 
-        rounded = np.rint(np.clip(x, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS
-        _, squares = _coefficients(torch.from_numpy(rounded), self.shape, self.num_coefficients)
+        _, squares = _coefficients(torch.from_numpy(rounded(x)), self.shape, self.num_coefficients)
         borders = np.arange(1, self.cells) ** 2 * (self.shape[0] * self.shape[1] / self.cells**2)
         places: NDArray[np.int64] = np.searchsorted(borders, squares.numpy(), side="right").astype(np.int64)
         return places
-
-    def __call__(self, x: "Tensor") -> "Tensor":
-        """Dense features, shape (n, cells): for tests of the sparse path."""
-        import torch
-
-        places = torch.from_numpy(self.places(x.detach().cpu().double().numpy()))
-        return torch.nn.functional.one_hot(places[:, 0], self.cells).to(x.dtype)
 
     def spec(self) -> dict[str, Any]:
         """Public specification."""

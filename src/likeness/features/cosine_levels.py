@@ -12,13 +12,14 @@ from likeness.bounds import Part
 from likeness.errors import ReleaseError
 from likeness.features.cosine import check_cosine, cosine_basis
 from likeness.features.frequencies import INPUT_BITS
+from likeness.features.one_cell import OneCell, check_cells, rounded
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 def thresholds(levels: int) -> list[float]:
-    """0, 1/J, ..., (J - 1)/J, rounded to the grid of inputs: a pixel that is j/J is on either side of none."""
+    """0, 1/J, ..., (J - 1)/J, rounded to the grid of inputs: so that no byte that is j/J is above it."""
     return [round(level / levels * 2**INPUT_BITS) * 2.0**-INPUT_BITS for level in range(levels)]
 
 
@@ -28,7 +29,7 @@ def _check(name: str, levels: int) -> None:
 
 
 @dataclass(frozen=True)
-class LevelCounts:
+class LevelCounts(OneCell):
     r"""The one-hot cell that an image's mean share of pixels above J levels lies in.
 
     The share is the number of pairs of a pixel and a level among 0, 1/J, ..., (J - 1)/J below it, divided by hwJ. Cells
@@ -53,28 +54,15 @@ class LevelCounts:
         """Check sizes."""
         check_cosine("level_counts", self.shape, 1)
         _check("level_counts", self.levels)
-        if type(self.cells) is not int or self.cells < 1:
-            raise ReleaseError("level_counts needs a cell at least")
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """One part, of one 1."""
-        return (Part(self.cells, Fraction(1), nonnegative=True),)
+        check_cells("level_counts", self.cells)
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
-        rounded = np.rint(np.clip(x, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS
-        above = sum(np.count_nonzero(rounded > level, axis=1) for level in thresholds(self.levels))
+        x = rounded(x)
+        above = sum(np.count_nonzero(x > level, axis=1) for level in thresholds(self.levels))
         all_of_them = self.shape[0] * self.shape[1] * self.levels
         places: NDArray[np.int64] = np.minimum(np.asarray(above) * self.cells // all_of_them, self.cells - 1)
         return places.astype(np.int64)[:, None]
-
-    def __call__(self, x: "Tensor") -> "Tensor":
-        """Dense features, shape (n, cells): for tests of the sparse path."""
-        import torch
-
-        places = torch.from_numpy(self.places(x.detach().cpu().double().numpy()))
-        return torch.nn.functional.one_hot(places[:, 0], self.cells).to(x.dtype)
 
     def spec(self) -> dict[str, Any]:
         """Public specification."""

@@ -28,21 +28,21 @@ def shares_above(sums: Tensor, counts: Tensor, feature: CosineLevels) -> Tensor:
     return torch.stack([_nonincreasing(own @ basis).clamp(0, 1) for own in blocks])
 
 
-def brightness(dark: Tensor, shares: Tensor) -> Tensor:
+def brightness(brighter: Tensor, shares: Tensor) -> Tensor:
     r"""The quantile of each pixel's brightness, piecewise linear between levels and 0 below the lowest, differentiable.
 
     Args:
-        dark: the share of images in which the pixel is brighter than here, in [0, 1], shape (n, pixels).
+        brighter: the share of images in which the pixel is brighter than here, in [0, 1], shape (n, pixels).
         shares: of :func:`shares_above`, one class's, shape (J, pixels).
 
     Returns:
-        pixels in [0, 1], shape (n, pixels): a pixel is brighter than j / J iff ``dark`` is less than ``shares[j]``.
+        pixels in [0, 1], shape (n, pixels): a pixel is brighter than j / J iff ``brighter`` is less than ``shares[j]``.
     """
     levels = len(shares)
     below = torch.cat([shares[1:], torch.zeros_like(shares[:1])])
-    found = torch.zeros_like(dark)
+    found = torch.zeros_like(brighter)
     for upper, lower in zip(shares, below, strict=True):
-        found = found + ((upper - dark) / (upper - lower).clamp(min=_LEAST)).clamp(0, 1)
+        found = found + ((upper - brighter) / (upper - lower).clamp(min=_LEAST)).clamp(0, 1)
     return found / levels
 
 
