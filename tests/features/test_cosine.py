@@ -1,0 +1,111 @@
+"""Cosine coefficients of images: the basis, moments, levels and cells, each image by itself."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.fft import dctn
+
+from likeness.errors import ReleaseError
+from likeness.features import CosineLevels, CosineMoments, CosineNorms, LevelCounts
+from likeness.features.cosine import cosine_basis
+
+SHAPE = (6, 9)
+
+
+def images(count: int, seed: int) -> torch.Tensor:
+    return torch.rand(count, math.prod(SHAPE), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def test_the_basis_is_the_cosine_transform_lowest_frequencies_first() -> None:
+    x = images(5, 1)
+    basis = cosine_basis(SHAPE, math.prod(SHAPE))
+    assert torch.allclose(basis @ basis.T, torch.eye(len(basis), dtype=torch.float64), atol=1e-5)
+    whole = dctn(x.numpy().reshape(5, *SHAPE), axes=(1, 2), norm="ortho")
+    order = sorted(np.ndindex(SHAPE), key=lambda at: ((9 * at[0]) ** 2 + (6 * at[1]) ** 2, at))
+    for place, (u, v) in enumerate(order[:20]):
+        assert (x @ cosine_basis(SHAPE, 20)[place]).numpy() == pytest.approx(whole[:, u, v], abs=1e-4)
+
+
+def test_brightness_is_kept_below_the_bound_and_cut_above() -> None:
+    feature = CosineMoments(SHAPE, 20, 2.0, 0.3)
+    dim, bright = 0.1 * torch.ones(1, 54, dtype=torch.float64), torch.ones(1, 54, dtype=torch.float64)
+    norms = [float(feature.factors(x)[0][0].norm()) for x in (dim, 2 * dim, bright)]
+    assert norms == pytest.approx([0.1 * math.sqrt(54) / 2, 0.2 * math.sqrt(54) / 2, 1], abs=1e-5)
+    assert float(feature(bright).norm()) == pytest.approx(1, abs=1e-12)
+
+
+def test_no_pixel_is_on_a_level_by_rounding() -> None:
+    """Bytes that are j/J exactly, where J divides 255, are not above it; the next byte is."""
+    counts, feature = LevelCounts((1, 1), 5, 5), CosineLevels((1, 1), 1, 5, 1.0)
+    for level in range(1, 5):
+        byte = 255 * level // 5
+        x = np.array([[byte / 255], [(byte + 1) / 255]])
+        assert counts.places(x)[:, 0].tolist() == [level, min(level + 1, 4)]
+        rounded = torch.from_numpy(np.rint(x * 2.0**24) * 2.0**-24)
+        assert (feature(rounded) > 0).sum(dim=1).tolist() == [level, level + 1]
+
+
+def test_the_basis_is_exact_on_the_grid_of_the_door() -> None:
+    basis = cosine_basis((16, 16), 100)
+    assert bool((basis * 2.0**20 == (basis * 2.0**20).round()).all())
+    x = torch.round(images(1, 3)[0, :1] * torch.linspace(0, 1, 256, dtype=torch.float64) * 2**24) * 2.0**-24
+    exact = [
+        sum(int(a * 2**24) * int(b * 2**20) for a, b in zip(x.tolist(), row.tolist(), strict=True))
+        for row in basis[:10]
+    ]
+    assert ((basis[:10] @ x) * 2.0**44).tolist() == exact
+
+
+@pytest.mark.parametrize(("shape", "count", "cells"), [((8, 8), 64, 255), ((16, 16), 100, 85), ((28, 28), 100, 64)])
+def test_the_cell_of_an_image_does_not_depend_on_how_many_there_are(
+    shape: tuple[int, int], count: int, cells: int
+) -> None:
+    """One gray each, whose norms stand exactly on borders of cells where 255 is a multiple of ``cells``. The door gives
+    rows as they are encoded, v/255, in blocks of any size, and matrix products round by the size of the block."""
+    norms = CosineNorms(shape, count, cells)
+    grays = np.arange(0, 256)[:, None] / 255 * np.ones((1, math.prod(shape)))
+    alone = np.concatenate([norms.places(row[None]) for row in grays])
+    for size in (2, 3, 4, 5, 100):
+        blocks = np.concatenate([norms.places(grays[start : start + size]) for start in range(0, 256, size)])
+        assert np.array_equal(blocks, alone)
+    assert alone.min() == 0 and alone.max() == cells - 1
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: CosineMoments((2, 3), 7, 1.0, 0.3), "1 to height · width coefficients"),
+        (lambda: CosineMoments((2, 3), 6, 0.0, 0.3), "the bound is positive"),
+        (lambda: CosineMoments((2, 3), 6, 1.0, 1.0), "first_share between 0 and 1"),
+        (lambda: CosineMoments((2, 3), 6, 10**400, 0.3), "the bound is positive"),
+        (lambda: CosineMoments((2.0, 3.0), 6, 1.0, 0.3), "1 to height · width coefficients"),
+        (lambda: CosineNorms((2, 3), 6, 0), "needs a cell"),
+        (lambda: LevelCounts((2, 3), 4, 0), "needs a cell"),
+        (lambda: LevelCounts((2, 3), 0, 4), "needs a level"),
+        (lambda: CosineLevels((2, 3), 6, 0, 0.5), "needs a level"),
+        (lambda: CosineLevels((2, 3), 7, 4, 0.5), "1 to height · width coefficients"),
+        (lambda: CosineLevels((2, 3), 6, 4, 0.0), "above 0 and at most 1"),
+        (lambda: CosineLevels((2, 3), 6, 4, 1), "above 0 and at most 1"),
+    ],
+    ids=[
+        *("too many", "no bound", "no second moments", "huge", "not whole", "no cells"),
+        *("no cells of counts", "no levels of counts", "no levels", "too many of levels", "no share", "whole share"),
+    ],
+)
+def test_maps_that_make_no_sense_are_refused(build: Any, message: str) -> None:
+    with pytest.raises(ReleaseError, match=message):
+        build()
+
+
+def test_images_with_much_above_levels_are_dimmed_and_no_others() -> None:
+    feature = CosineLevels(SHAPE, 20, 4, 0.25)
+    dark, gray, white = (torch.full((1, 54), value, dtype=torch.float64) for value in (0.2, 0.6, 1.0))
+    norms = [float(feature(x).norm()) for x in (dark, gray, white)]  # above 1, 3 and 4 of the levels everywhere
+    assert norms == pytest.approx([1, 1, 1], abs=1e-5)
+    half = dark.clone()
+    half[:, :27] = 0
+    whole = CosineLevels(SHAPE, 54, 4, 0.25)(half)
+    assert float(whole.norm()) == pytest.approx(math.sqrt(0.5), abs=1e-5)  # an eighth of all pairs, not dimmed
