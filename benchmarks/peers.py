@@ -11,6 +11,7 @@ Standard output is one JSON line; progress goes to standard error.
 Mechanisms: MST (McKenna, Miklau and Sheldon 2021, arXiv:2108.04978) and AIM (McKenna, Mullins, Sheldon and Miklau
 2022, arXiv:2201.12677) of the package dpmm (Mahiou, Ganev and others 2025, arXiv:2506.00322), which adapts the
 authors' programs and their inference (Private-PGM). The authors' own package, mbi, has the inference only.
+Their estimates are made by :mod:`peers_inference`, dpmm's own arithmetic five to fourteen times as fast.
 smartnoise-synth has both mechanisms, but it tells MST the number of rows, measures MST's merged categories on another
 scale than it fits them, and limits the sum of AIM's measured cells where the size of the junction tree is meant.
 :class:`PublishedMST` and :func:`fit` undo the three places where dpmm leaves the published programs.
@@ -34,8 +35,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from dpmm.models.aim import AIM
+from dpmm.models.base.mbi import FactoredInference
 from dpmm.models.mst import MST
 from memory import peak_mb  # beside this script: the peers' environment has no Likeness
+from peers_inference import mirror_descent
 
 DEGREE = {"pairs": 2, "triples": 3}
 LIBRARIES = ["dpmm", "numpy", "opendp", "pandas", "scipy"]
@@ -71,6 +74,8 @@ def main() -> None:
     """Read, synthesize, write, report."""
     arguments = parse()
     warnings.simplefilter("ignore")
+    if arguments.inference == "plain":
+        FactoredInference.mirror_descent = mirror_descent
     domain = {column: int(size) for column, size in json.loads(arguments.domain.read_text()).items()}
     codes = read(arguments.codes, domain)
     started = time.monotonic()
@@ -89,6 +94,7 @@ def main() -> None:
         "adjacency": "add/remove",
         "rows_public": False,
         "rows": len(synthetic),
+        "inference": arguments.inference,
         **(aim if arguments.method == "aim" else {}),
         "measured": ["×".join(columns) for _, _, _, columns in mechanism.measures],
         "model_mb": round(mechanism.model.size * 8 / 2**20, 3),
@@ -110,6 +116,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, required=True, help="how many rows to write")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--max-model-size", type=float, default=8.0, help="AIM: junction tree, in MB")
+    parser.add_argument("--inference", choices=["plain", "dpmm"], default="plain", help="the same, and faster; or dpmm's")
     parser.add_argument("--workload", choices=list(DEGREE), default="pairs", help="AIM: marginals to get right")
     return parser.parse_args()
 
