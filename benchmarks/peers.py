@@ -116,7 +116,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, required=True, help="how many rows to write")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--max-model-size", type=float, default=8.0, help="AIM: junction tree, in MB")
-    parser.add_argument("--inference", choices=["plain", "dpmm"], default="plain", help="the same, faster or as in dpmm")
+    parser.add_argument("--inference", choices=["plain", "dpmm"], default="plain", help="the same; dpmm: slower")
     parser.add_argument("--workload", choices=list(DEGREE), default="pairs", help="AIM: marginals to get right")
     return parser.parse_args()
 
