@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -33,6 +34,7 @@ UCI = ("census", "covtype")
 EXAMPLES = {name: Path("examples") / name / "params.yaml" for name in ("mixture", "digits", "mnist", "fashion_mnist")}
 NAMES = ("adult", *UCI, *EXAMPLES)
 ONLY_IMAGES = ("merf_ae", "moments")  # methods that refuse tables
+_WRITTEN = ("benchmarks/results", "docs/RESULTS.md", "docs/TABLES.md", "docs/img")  # by benchmarks
 _MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
 
 
@@ -152,6 +154,27 @@ def keep(path: Path, row: dict[str, object], keys: list[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     pd.concat([read_results(path, keys), pd.DataFrame([row])]).to_csv(path, index=False, float_format="%.6g")
     print(row, flush=True)
+
+
+def commit() -> str:
+    """The code that makes a number; marked where it was changed since, what benchmarks write apart."""
+
+    def told(*words: str) -> str:
+        return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
+
+    changed = told("status", "--porcelain", "--untracked-files=no", "--", ".", *(f":!{place}" for place in _WRITTEN))
+    return told("describe", "--always", "--exclude", "*") + "-dirty" * bool(changed)
+
+
+def on_page(page: Path, sections: dict[str, str]) -> None:
+    """Put each section between its markers, ``<!-- name -->`` and ``<!-- end of name -->``, if the page has them."""
+    text = page.read_text()
+    for name, section in sections.items():
+        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        if begin in text:
+            before, after = text.split(begin)[0], text.split(end)[1]
+            text = f"{before}{begin}\n{section}\n{end}{after}"
+    page.write_text(text)
 
 
 def markdown(results: pd.DataFrame, keys: list[str], columns: list[str]) -> str:

@@ -24,7 +24,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.image import imsave
 
-from benchmarks.common import NAMES, ONLY_IMAGES, Table, adjacent, keep, load, read_results, score, synthesize
+from benchmarks.common import (
+    NAMES,
+    ONLY_IMAGES,
+    Table,
+    adjacent,
+    commit,
+    keep,
+    load,
+    on_page,
+    read_results,
+    score,
+    synthesize,
+)
 from benchmarks.memory import peak_mb
 from likeness.data.encoding import Encoder
 from likeness.evaluation.controls import shuffle_columns
@@ -35,7 +47,6 @@ from likeness.params import Params
 RESULTS = Path("benchmarks/results/papers.csv")
 PAGE = Path("docs/RESULTS.md")
 PICTURES = Path("docs/img")
-WRITTEN = ("benchmarks/results", str(PAGE), str(PICTURES))  # by benchmarks
 KEYS = ["data", "method", "epsilon", "adjacency", "draw"]
 CONTROLS = ("real", "shuffled")
 SHOWN = {
@@ -174,27 +185,10 @@ def add(keys: list[object], values: dict[str, float], uri: str | None) -> None:
             mlflow.log_metrics({key: value for key, value in values.items() if math.isfinite(value)})
 
 
-def commit() -> str:
-    """The code that makes the number; marked where it was changed since, results and their pages apart."""
-
-    def told(*words: str) -> str:
-        return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
-
-    changed = told("status", "--porcelain", "--untracked-files=no", "--", ".", *(f":!{place}" for place in WRITTEN))
-    return told("describe", "--always", "--exclude", "*") + "-dirty" * bool(changed)
-
-
 def write_page(results: pd.DataFrame) -> None:
     """Put the tables between the markers of the page."""
-    text = PAGE.read_text()
-    for name in NAMES:
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        rows = results[results["data"] == name]
-        if begin not in text or not len(rows):
-            continue
-        before, after = text.split(begin)[0], text.split(end)[1]
-        text = f"{before}{begin}\n{section(name, rows)}\n{end}{after}"
-    PAGE.write_text(text)
+    by_data = {name: rows for name, rows in results.groupby("data", sort=False)}
+    on_page(PAGE, {name: section(name, by_data[name]) for name in NAMES if name in by_data})
 
 
 def section(name: str, rows: pd.DataFrame) -> str:

@@ -11,7 +11,7 @@ Standard output is one JSON line; progress goes to standard error.
 Mechanisms: MST (McKenna, Miklau and Sheldon 2021, arXiv:2108.04978) and AIM (McKenna, Mullins, Sheldon and Miklau
 2022, arXiv:2201.12677) of the package dpmm (Mahiou, Ganev and others 2025, arXiv:2506.00322), which adapts the
 authors' programs and their inference (Private-PGM). The authors' own package, mbi, has the inference only.
-Their estimates are made by :mod:`peers_inference`, dpmm's own arithmetic five to fourteen times as fast.
+Their estimates are made by :mod:`peers_inference`, dpmm's own arithmetic ten times as fast.
 smartnoise-synth has both mechanisms, but it tells MST the number of rows, measures MST's merged categories on another
 scale than it fits them, and limits the sum of AIM's measured cells where the size of the junction tree is meant.
 :class:`PublishedMST` and :func:`fit` undo the three places where dpmm leaves the published programs.

@@ -1,6 +1,7 @@
 """Ours against MST and AIM on tables: quality, seconds and peak memory side by side. Fills docs/TABLES.md.
 
-Run: ``python -m benchmarks.tables [--table adult] [--epsilon 1] [--draws 5] [--only ours|mst|aim]``. Resumable.
+Run: ``python -m benchmarks.tables [--table adult] [--epsilon 1] [--draws 5] [--only ours|mst|aim]``. Without options:
+Adult with all three at ε = 0.2, 1 and 10, Census-Income and Covertype with ours at 1. Resumable.
 
 One protocol: the same public schema, the same cells (those of ``marginals`` in params.yaml), (ε, δ), add/remove; the
 peers (:mod:`benchmarks.peers`, in an environment of their own: ``--peers PYTHON``) get the training rows as codes of
@@ -21,7 +22,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from benchmarks.common import Table, keep, load, markdown, read_results, score, synthesize
+from benchmarks.common import Table, commit, keep, load, on_page, read_results, score, synthesize
 from benchmarks.memory import peak_mb
 from likeness.artifacts import context
 from likeness.data.encoding import Encoder
@@ -32,52 +33,91 @@ from likeness.methods.marginals import Marginals
 from likeness.params import Params
 
 RESULTS = Path("benchmarks/results/tables.csv")
+PAGE = Path("docs/TABLES.md")
 KEYS = ["table", "method", "epsilon", "draw"]
-COLUMNS = [
-    "roc_auc_hard",
-    "roc_auc_score",
-    "roc_auc_score_median",
-    "tv_1_train",
-    "tv_2_train",
-    "tv_3_train",
-    "tv_2_test",
-    "seconds",
-    "peak_mb",
-]
+COLUMNS = {  # title and digits
+    "roc_auc_hard": ("AUC hard", 3),
+    "roc_auc_score": ("AUC score", 3),
+    "roc_auc_score_median": ("its median", 3),
+    "tv_1_train": ("1-way TV", 4),
+    "tv_2_train": ("2-way TV", 4),
+    "tv_3_train": ("3-way TV", 4),
+    "tv_2_test": ("2-way, test", 4),
+    "seconds": ("seconds", 0),
+    "peak_mb": ("peak MB", 0),
+}
 PEERS = ("mst", "aim")
+TABLES = {  # ε and methods
+    "adult": ((0.2, 1.0, 10.0), ("ours", *PEERS)),
+    "census": ((1.0,), ("ours",)),
+    "covtype": ((1.0,), ("ours",)),
+}
+NAMES = {"real": "real", "shuffled": "shuffled", "ours": "**ours** (`marginals`)", "mst": "MST", "aim": "AIM"}
 
 
 def main() -> None:
-    """Run what is missing, print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--table", default="adult", choices=["adult", "census", "covtype"])
-    parser.add_argument("--epsilon", type=float, default=1.0)
+    """Run what is missing, write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", choices=list(TABLES))
+    parser.add_argument("--epsilon", type=float)
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--only", choices=["ours", *PEERS])
     parser.add_argument("--peers", default="benchmarks/.peers/bin/python", help="python of the peers' environment")
+    parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     parser.add_argument("--one", nargs=2, metavar=("DRAW", "OUT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    table = load(arguments.table)
-    params = with_epsilon(table.params, arguments.epsilon)
     if arguments.one:
-        make_ours(params, table, int(arguments.one[0]), Path(arguments.one[1]))
+        table = load(arguments.table)
+        make_ours(with_epsilon(table.params, arguments.epsilon), table, int(arguments.one[0]), Path(arguments.one[1]))
         return
-    controls = {"real": table.train, "shuffled": shuffle_columns(table.train, params.evaluate.seed)}
-    for name, other in controls.items():
-        if not known(arguments.table, name, 0.0, 0):
-            add(arguments.table, name, 0.0, 0, {"seconds": 0.0, "peak_mb": 0.0, **score(other, table)})
-    for method in [arguments.only] if arguments.only else ["ours", *PEERS]:
-        for draw in range(1, arguments.draws + 1):
-            if known(arguments.table, method, arguments.epsilon, draw):
-                continue
-            with tempfile.TemporaryDirectory() as folder:
-                if method == "ours":
-                    cost = run_ours(arguments, draw, Path(folder))
-                    synthetic = pd.read_parquet(Path(folder) / "synthetic.parquet")
-                else:
-                    synthetic, cost = run_peer(arguments.peers, method, params, table, Path(folder))
-            add(arguments.table, method, arguments.epsilon, draw, {**cost, **score(synthetic, table)})
-    print(markdown(read_results(RESULTS, KEYS), ["table", "method", "epsilon"], COLUMNS))
+    for name in () if arguments.page else TABLES:
+        if arguments.table in (None, name):
+            run(name, arguments)
+    results = read_results(RESULTS, KEYS)
+    on_page(PAGE, {name: section(rows) for name, rows in results.groupby("table", sort=False)})
+
+
+def run(name: str, arguments: argparse.Namespace) -> None:
+    """Ceiling, floor, and every draw of every method that is not in the CSV file."""
+    table = load(name)
+    controls = {"real": table.train, "shuffled": shuffle_columns(table.train, table.params.evaluate.seed)}
+    for control, other in controls.items():
+        if not known(name, control, 0.0, 0):
+            add(name, control, 0.0, 0, {"seconds": 0.0, "peak_mb": 0.0, **score(other, table)})
+    epsilons, methods = TABLES[name]
+    for epsilon in epsilons if arguments.epsilon is None else [arguments.epsilon]:
+        for method in methods if arguments.only is None else [arguments.only]:
+            for draw in range(1, arguments.draws + 1):
+                if known(name, method, epsilon, draw):
+                    continue
+                with tempfile.TemporaryDirectory() as folder:
+                    if method == "ours":
+                        cost = run_ours(name, epsilon, draw, Path(folder))
+                        synthetic = pd.read_parquet(Path(folder) / "synthetic.parquet")
+                    else:
+                        params = with_epsilon(table.params, epsilon)
+                        synthetic, cost = run_peer(arguments.peers, method, params, table, Path(folder))
+                add(name, method, epsilon, draw, {**cost, **score(synthetic, table)})
+
+
+def section(rows: pd.DataFrame) -> str:
+    """One line for each ε and method: mean ± standard deviation over draws."""
+    lines = ["| ε | method | draws | " + " | ".join(title for title, _ in COLUMNS.values()) + " |"]
+    lines.append("| --- | --- |" + " ---: |" * (1 + len(COLUMNS)))
+    places = list(NAMES)
+    order = sorted(rows.groupby(["epsilon", "method"]), key=lambda own: (own[0][0], places.index(own[0][1])))
+    for (epsilon, method), own in order:
+        lead = ["-", method, "-"] if epsilon == 0 else [f"{epsilon:g}", NAMES[method], str(len(own))]
+        cells = [_cell(own[column], digits) for column, (_, digits) in COLUMNS.items()]
+        lines.append("| " + " | ".join([*lead, *cells]) + " |")
+    return "\n".join(lines)
+
+
+def _cell(values: pd.Series, digits: int) -> str:
+    if values.isna().all() or (digits == 0 and (values == 0).all()):
+        return ""
+    spread = f" ± {values.std():.{digits}f}" if values.count() > 1 else ""
+    return f"{values.mean():.{digits}f}{spread}"
 
 
 def with_epsilon(params: Params, epsilon: float) -> Params:
@@ -93,14 +133,15 @@ def known(table: str, method: str, epsilon: float, draw: int) -> bool:
 
 
 def add(table: str, method: str, epsilon: float, draw: int, values: dict[str, float]) -> None:
-    """Add a row."""
-    keep(RESULTS, {"table": table, "method": method, "epsilon": epsilon, "draw": draw, **values}, KEYS)
+    """Add a row, with the commit that made it."""
+    own = {"table": table, "method": method, "epsilon": epsilon, "draw": draw}
+    keep(RESULTS, {**own, "commit": commit(), **values}, KEYS)
 
 
-def run_ours(arguments: argparse.Namespace, draw: int, folder: Path) -> dict[str, float]:
+def run_ours(name: str, epsilon: float, draw: int, folder: Path) -> dict[str, float]:
     """Make a synthetic table in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.tables", "--table", arguments.table, "--one", str(draw), str(folder)]
-    subprocess.run([*command, "--epsilon", str(arguments.epsilon)], check=True)
+    command = [sys.executable, "-m", "benchmarks.tables", "--table", name, "--one", str(draw), str(folder)]
+    subprocess.run([*command, "--epsilon", str(epsilon)], check=True)
     cost: dict[str, float] = json.loads((folder / "cost.json").read_text())
     return cost
 
