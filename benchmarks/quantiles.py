@@ -21,7 +21,7 @@ import pandas as pd
 import yaml
 from scipy.stats import wasserstein_distance
 
-from benchmarks.common import keep, load, markdown, read_results, synthesize
+from benchmarks.common import Table, keep, load, markdown, read_results, synthesize
 from likeness.data.schema import Schema
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
@@ -59,10 +59,7 @@ def main() -> None:
     train, test = public_table.train, public_table.test
     content = yaml.safe_load(Path(public_table.params.ingest.schema).read_text(encoding="utf-8"))
     if arguments.table == "census":
-        content["columns"] = {name: spec for name, spec in content["columns"].items() if name in CENSUS}
-        train, test = (
-            _adults(rows, number, name) for rows, number, name in ((train, 32_561, "a"), (test, 16_281, "b"))
-        )
+        content, train, test = like_adult(public_table)
     for known in KNOWN:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "schema.yaml"
@@ -75,6 +72,13 @@ def main() -> None:
                         params = _settings(public_table.params, path, variant)
                         keep(RESULTS, {**names, **_run(params, Schema.load(path), train, test, draw)}, KEYS)
     print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))
+
+
+def like_adult(census: Table) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
+    """A table like Adult from Census-Income: content of its schema, training and test rows."""
+    content = yaml.safe_load(Path(census.params.ingest.schema).read_text(encoding="utf-8"))
+    content["columns"] = {name: spec for name, spec in content["columns"].items() if name in CENSUS}
+    return content, _adults(census.train, 32_561, "a"), _adults(census.test, 16_281, "b")
 
 
 def _adults(rows: pd.DataFrame, number: int, name: str) -> pd.DataFrame:

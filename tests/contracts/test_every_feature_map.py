@@ -70,7 +70,10 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
     "pair_distance": (PairDistance(4), 8),
     "pair_marginals": (
         PairMarginals(
-            (Cells(0, 3, (0.25, 0.55)), Cells(1, 3, (0.45,), missing=True), Cells(3, 2)), squared_weights=(1, 2, 3)
+            (Cells(0, 3, (0.25, 0.55)), Cells(1, 3, (0.45,), missing=True), Cells(3, 2)),
+            squared_weights=(1, 2, 3),
+            tables=((0, 1, 2),),
+            squared_table_weight=0.7,
         ),
         5,
     ),

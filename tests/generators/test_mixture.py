@@ -120,6 +120,83 @@ def test_the_loss_is_zero_at_its_own_marginals_and_positive_elsewhere() -> None:
     assert marginals == pytest.approx(weights @ probabilities, abs=1e-6)
 
 
+def with_tables(
+    feature: PairMarginals, values: np.ndarray, sizes: list[int], records: float, price: float = 0.0
+) -> MarginalObjective:
+    """No noise, equal classes."""
+    return MarginalObjective(
+        blocks=feature.blocks(values),
+        sizes=sizes,
+        squared_weights=(1,) * len(feature.sizes),
+        class_weights=torch.tensor([0.5, 0.5]),
+        records=records,
+        noise_std=0.0,
+        information_price=price,
+        device=CPU,
+        tables=list(feature.table_counts(values)),
+        squared_table_weight=feature.squared_table_weight,
+    )
+
+
+def test_the_loss_counts_every_named_table_with_its_weight() -> None:
+    """Against a loop over tables of three and four columns; the pairs' own part is taken off."""
+    sizes, weight = [2, 3, 2, 4], 0.7
+    columns = [MixtureColumn(Cells(start, size)) for start, size in zip((0, 2, 5, 7), sizes, strict=True)]
+    tables = ((0, 1, 2), (0, 1, 2, 3), (0, 1, 3), (1, 2, 3))
+    plain = PairMarginals(tuple(column.cells for column in columns))
+    feature = PairMarginals(plain.columns, tables=tables, squared_table_weight=weight)
+    generator = np.random.default_rng(0)
+    values = generator.random((2, sum(part.width for part in feature.parts)))
+    torch.manual_seed(0)
+    model = ProductMixture(columns, num_classes=2, num_components=5, width=11)
+    pairs = values[:, : sum(part.width for part in plain.parts)]
+    both = (with_tables(map_, own, sizes, 100).loss(model) for map_, own in ((feature, values), (plain, pairs)))
+    found = float(next(both).detach() - next(both).detach())
+    probabilities, weights = (part.detach().double().numpy() for part in model())
+    parts = np.split(probabilities, np.cumsum(sizes)[:-1], axis=1)
+    expected = 0.0
+    for table, counts in feature.table_counts(values):
+        letters = "abcd"[: len(table)]
+        each = ",".join(f"k{letter}" for letter in letters)
+        for y in range(2):
+            own = np.einsum(f"k,{each}->{letters}", weights[y], *(parts[place] for place in table))
+            expected += weight / (2 * sum(sizes)) * 100**2 * np.square(counts[y] / 100 - 0.5 * own).sum()
+    assert found == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_price_goes_with_the_noise_of_all_that_is_asked() -> None:
+    """A query of sensitivity 1 has one over the root of the squared weights of pairs and tables."""
+    cells = tuple(column.cells for column in COLUMNS)
+    prices = []
+    for tables in ((), ((0, 1, 2),)):
+        feature = PairMarginals(cells, tables=tables, squared_table_weight=5.0)
+        values = np.ones((2, sum(part.width for part in feature.parts)))
+        with torch.no_grad():
+            priced, free = (with_tables(feature, values, [3, 3, 2], 100, price).loss(mixture()) for price in (1e5, 0.0))
+        prices.append(float(priced - free))
+    assert prices[1] / prices[0] == pytest.approx(((3 + 5) / 3) ** 0.35, rel=1e-4)
+
+
+def test_a_named_table_teaches_what_no_pair_shows() -> None:
+    """The third column says whether the first two are alike: every pair is uniform."""
+    generator = np.random.default_rng(0)
+    bits = generator.integers(0, 2, (8_000, 2))
+    chosen = np.c_[bits, bits.sum(axis=1) % 2]
+    x, labels = np.eye(2)[chosen].reshape(-1, 6), generator.integers(0, 2, 8_000)
+    columns = [MixtureColumn(Cells(start, 2)) for start in (0, 2, 4)]
+    alike = {}
+    for tables in ((), ((0, 1, 2),)):
+        feature = PairMarginals(tuple(column.cells for column in columns), tables=tables)
+        values = np.stack([feature(torch.from_numpy(x[labels == y])).numpy().sum(axis=0) for y in range(2)])
+        torch.manual_seed(0)
+        model = ProductMixture(columns, num_classes=2, num_components=20, width=6)
+        made = with_tables(feature, values, [2, 2, 2], 8_000)
+        train(model, made, TrainingSettings(400, 1, 0.1, "cosine"), CPU, lambda *_: None)
+        drawn = model.draw(torch.from_numpy(labels), seeded(3)).numpy()
+        alike[len(tables)] = ((drawn[:, 1] + drawn[:, 3] + drawn[:, 5]) % 2 == 0).mean()
+    assert alike[1] > 0.97 and alike[0] < 0.9
+
+
 def test_it_learns_a_dependence_that_no_product_has() -> None:
     generator = np.random.default_rng(0)
     labels = (generator.random(4_000) < 0.3).astype(np.int64)

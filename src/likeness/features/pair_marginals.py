@@ -1,4 +1,4 @@
-"""All two-way marginals as one mean embedding: an order-2 polynomial kernel on one-hot cells."""
+"""All two-way marginals, and named ones of more columns, as one mean embedding: a kernel on one-hot cells."""
 
 import math
 from collections.abc import Iterator
@@ -21,26 +21,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairMarginals:
-    r"""For every pair of columns, the one-hot product of their cells, times a public weight.
+    r"""For every pair of columns, and every named table, the one-hot product of their cells, times a public weight.
 
-    :math:`\phi(x) = (w_{ij}\, e_{c_i(x)} \otimes e_{c_j(x)})_{i<j}` with :math:`c_i(x)` the cell of column i.
+    :math:`\phi(x) = \bigl( (w_{ij}\, e_{c_i(x)} \otimes e_{c_j(x)})_{i<j},\;
+    (v\, \bigotimes_{i \in t} e_{c_i(x)})_{t \in T} \bigr)` with :math:`c_i(x)` the cell of column i.
 
-    Bound: a record lies in exactly one cell of each pair, so part (i, j) has norm :math:`w_{ij}` and
-    :math:`\|\phi(x)\|^2 = \sum_{i<j} w_{ij}^2`; nothing is negative. Reached by every record. Summed by class, this is
-    the set of all three-way marginals of two columns and the label, for the sensitivity of the pairs alone.
+    Bound: a record lies in exactly one cell of each pair and of each table, so part (i, j) has norm :math:`w_{ij}`, a
+    table's part v, and :math:`\|\phi(x)\|^2 = \sum_{i<j} w_{ij}^2 + |T|\, v^2`; nothing is negative. Reached by every
+    record. Summed by class, the pairs are all three-way marginals of two columns and the label, for the sensitivity of
+    the pairs alone.
 
     Sources: workloads of marginals under one Gaussian, Li et al. (2010); as a kernel, this project.
 
     Attributes:
         columns: cells of each column, two columns at least.
         squared_weights: :math:`w_{ij}^2` in the order of ``itertools.combinations``, positive integers; empty: all 1.
+        tables: T, each the places of three columns or more, ascending. squared_table_weight: :math:`v^2`.
 
     Raises:
-        ReleaseError: fewer than two columns, or weights that do not fit.
+        ReleaseError: fewer than two columns, tables that are none, or weights that do not fit.
     """
 
     columns: tuple[Cells, ...]
     squared_weights: tuple[int, ...] = field(default=())
+    tables: tuple[tuple[int, ...], ...] = ()
+    squared_table_weight: float = 1.0
 
     def __post_init__(self) -> None:
         columns = cells_of(self.columns, "pair_marginals")
@@ -52,12 +57,23 @@ class PairMarginals:
         object.__setattr__(self, "squared_weights", weights)
         if weights and (len(weights) != count or min(weights) < 1):
             raise ReleaseError(f"pair_marginals needs {count} positive squared weights, or none")
+        try:
+            tables = tuple(tuple(int(place) for place in table) for table in self.tables)
+        except (TypeError, ValueError):
+            raise ReleaseError("pair_marginals: tables are lists of places of columns") from None
+        object.__setattr__(self, "tables", tables)
+        if any(len(table) < 3 or table != tuple(sorted({*table} & {*range(len(columns))})) for table in tables):
+            raise ReleaseError("pair_marginals: a table has three columns or more, each once and in order")
+        if len(set(tables)) < len(tables) or not 0 < self.squared_table_weight < math.inf:
+            raise ReleaseError("pair_marginals: tables must differ, and their squared weight be positive")
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """One part a pair."""
+        """One part a pair, then one a table."""
         weights = self.squared_weights or (1,) * len(self.sizes)
-        return tuple(Part(a * b, Fraction(w), nonnegative=True) for (a, b), w in zip(self.sizes, weights, strict=True))
+        pairs = (Part(a * b, Fraction(w), nonnegative=True) for (a, b), w in zip(self.sizes, weights, strict=True))
+        bound = Fraction(self.squared_table_weight)
+        return (*pairs, *(Part(math.prod(self._shape(table)), bound, nonnegative=True) for table in self.tables))
 
     @cached_property
     def sizes(self) -> tuple[tuple[int, int], ...]:
@@ -65,11 +81,15 @@ class PairMarginals:
         return tuple((a.size, b.size) for a, b in combinations(self.columns, 2))
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The coordinate of each part that a row stands in, shape (n, pairs)."""
+        """The coordinate of each part that a row stands in, shape (n, pairs + tables)."""
         cells = [column.places(x) for column in self.columns]
-        found = np.empty((len(x), len(self.sizes)), dtype=np.int64)
-        for part, (i, j) in enumerate(combinations(range(len(cells)), 2)):
-            found[:, part] = cells[i] * self.columns[j].size + cells[j]
+        sets = [*combinations(range(len(cells)), 2), *self.tables]
+        found = np.empty((len(x), len(sets)), dtype=np.int64)
+        for part, own in enumerate(sets):
+            place = cells[own[0]]
+            for column in own[1:]:
+                place = place * self.columns[column].size + cells[column]
+            found[:, part] = place
         return found
 
     def __call__(self, x: "Tensor") -> "Tensor":
@@ -91,12 +111,31 @@ class PairMarginals:
             values: released sums, shape (num_groups, width).
         """
         start = 0
-        for (i, j), part in zip(combinations(range(len(self.columns)), 2), self.parts, strict=True):
+        for (i, j), part in zip(combinations(range(len(self.columns)), 2), self.parts, strict=False):
             block = values[:, start : start + part.width] / math.sqrt(part.norm_bound_squared)
             yield i, j, block.reshape(len(values), self.columns[i].size, self.columns[j].size)
             start += part.width
 
+    def table_counts(self, values: NDArray[np.float64]) -> Iterator[tuple[tuple[int, ...], NDArray[np.float64]]]:
+        """Counts by table from released sums: (places, counts of shape (num_groups, cells of each of its columns)).
+
+        Args:
+            values: released sums, shape (num_groups, width).
+        """
+        start = sum(a * b for a, b in self.sizes)
+        for table, part in zip(self.tables, self.parts[len(self.sizes) :], strict=True):
+            block = values[:, start : start + part.width] / math.sqrt(part.norm_bound_squared)
+            yield table, block.reshape(len(values), *self._shape(table))
+            start += part.width
+
+    def _shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(self.columns[place].size for place in table)
+
     def spec(self) -> dict[str, Any]:
         """Public specification."""
+        named: dict[str, Any] = {}  # without tables it is written as it always was: releases keep their keys
+        if self.tables:
+            tables = [list(table) for table in self.tables]
+            named = {"tables": tables, "squared_table_weight": self.squared_table_weight}
         columns = [column.to_dict() for column in self.columns]
-        return {"map": "pair_marginals", "columns": columns, "squared_weights": list(self.squared_weights)}
+        return {"map": "pair_marginals", "columns": columns, "squared_weights": list(self.squared_weights), **named}

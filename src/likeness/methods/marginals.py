@@ -1,7 +1,9 @@
-"""Marginals: all pairs of columns by class as one mean embedding, and a mixture of products fitted to it."""
+"""Marginals: pairs of columns and named tables by class as one mean embedding; a mixture of products fitted to it."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
 from likeness.data.grid import Grid, grid_of
@@ -63,10 +65,21 @@ class Privatize:
     """Section ``marginals.privatize``."""
 
     bins: int = 16
+    tables: str | tuple[tuple[str, ...], ...] = "none"
+    tables_share: float = 0.1
     max_coordinates: int = 20_000_000
+
+    NAMES: ClassVar = ("none", "triples")
 
     def __post_init__(self) -> None:
         """Check ranges."""
+        tables, key = self.tables, "marginals.privatize.tables"
+        listed = isinstance(tables, tuple) and bool(tables) and all(len({*own}) == len(own) > 2 for own in tables)
+        rule = "none, triples, or a list of lists of three different columns or more"
+        require(listed or tables in self.NAMES, key, tables, rule)
+        good = not listed or len({frozenset(own) for own in tables}) == len(tables)
+        require(good, key, tables, "a list in which every table stands once")
+        require(0 < self.tables_share < 1, f"{key}_share", self.tables_share, "between 0 and 1")
         require(2 <= self.bins <= _MOST_BINS, "marginals.privatize.bins", self.bins, f"from 2 to {_MOST_BINS:,}")
         require_limit("marginals", self.max_coordinates)
 
@@ -142,12 +155,28 @@ class Marginals(Method):
         return self.auxiliary.quantiles.notes(context, auxiliary, self.privatize.bins)
 
     def _embedding(self, context: Context, grids: Mapping[str, Grid | None]) -> Query:
-        feature = PairMarginals(tuple(cells for cells, _ in self._columns(context, grids)))
+        columns, tables = tuple(cells for cells, _ in self._columns(context, grids)), self._tables(context)
+        share, pairs = self.privatize.tables_share, math.comb(len(columns), 2)
+        # Of the squared norm, tables together have their share; that of each pair stays 1.
+        weight = share / (1 - share) * pairs / len(tables) if tables else 1.0
+        feature = PairMarginals(columns, tables=tables, squared_table_weight=weight)
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
-        remedy = "Lower marginals.privatize.bins, merge categories in the schema"
+        fewer = "name fewer marginals.privatize.tables, " if tables else ""
+        remedy = f"Lower marginals.privatize.bins, {fewer}merge categories in the schema"
         what = with_memory(query.dimension, BYTES_A_COORDINATE)
         within_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
         return query
+
+    def _tables(self, context: Context) -> tuple[tuple[int, ...], ...]:
+        """Places of the columns of each table that is asked beside the pairs."""
+        wanted, names = self.privatize.tables, [column.name for column in context.schema.feature_columns]
+        if isinstance(wanted, str):
+            return tuple(combinations(range(len(names)), 3)) if wanted == "triples" else ()
+        for name in (name for table in wanted for name in table):
+            if name not in names:
+                told = "the label: every table is released by class" if name == context.schema.label else "not a column"
+                raise PlanError(f"marginals.privatize.tables: '{name}' is {told}. Name some of: {', '.join(names)}.")
+        return tuple(sorted(tuple(sorted(names.index(name) for name in table)) for table in wanted))
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """A mixture of products over the same cells."""
@@ -183,7 +212,7 @@ class Marginals(Method):
     def build_objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
     ) -> "Objective":
-        """Squared residuals of all blocks, in units of their noise."""
+        """Squared residuals of all blocks and tables, in units of their noise."""
         from likeness.generators.marginal_objective import MarginalObjective
 
         feature = self._feature(context, auxiliary)
@@ -196,6 +225,8 @@ class Marginals(Method):
             noise_std=embedding.noise_std,
             information_price=self.train.information_price,
             device=device,
+            tables=list(feature.table_counts(embedding.values)),
+            squared_table_weight=feature.squared_table_weight,
         )
 
     @property
@@ -226,4 +257,4 @@ BYTES_A_COORDINATE = 130  # of memory, measured in the noise and in the objectiv
 
 
 def _weights(feature: PairMarginals) -> tuple[int, ...]:
-    return feature.squared_weights or (1,) * len(feature.parts)
+    return feature.squared_weights or (1,) * len(feature.sizes)

@@ -217,7 +217,7 @@ def _cells(
     is not known, and those that are clear a threshold.
     """
     sizes = [column.size for column in feature.columns]
-    weights = [float(part.norm_bound_squared) for part in feature.parts]
+    weights = [float(part.norm_bound_squared) for part in feature.parts[: len(feature.sizes)]]
     precision = [0.0] * len(sizes)
     for (i, j), weight in zip(combinations(range(len(sizes)), 2), weights, strict=True):
         precision[i] += weight / sizes[j]
@@ -231,6 +231,11 @@ def _cells(
         1 / (classes * cells),
         False,
     )
+    if feature.tables:
+        tables = feature.parts[len(weights) :]
+        cells = sum(part.width for part in tables) / len(tables)
+        noise_of_one = sigma / math.sqrt(feature.squared_table_weight)
+        yield f"share in a cell of a named table{by_class}", noise_of_one, 1 / (classes * cells), False
     listed = [place for place, name in enumerate(names) if name not in private]
     if listed:
         worst = max(listed, key=lambda place: noise[place] * sizes[place])

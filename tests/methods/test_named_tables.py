@@ -1,0 +1,137 @@
+"""Named tables of ``marginals``: what is asked, at which share of the budget, and what is refused."""
+
+import dataclasses
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from likeness import Synthesizer
+from likeness.data.schema import Schema
+from likeness.errors import LikenessError, ParamsError, PlanError, ReleaseError
+from likeness.features import PairMarginals, from_spec
+from likeness.features.cells import Cells
+from likeness.methods.base import Context
+from likeness.methods.marginals import Marginals
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.typed import build
+
+SCHEMA = Schema.from_dict(
+    {
+        "name": "toy",
+        "source": "made up",
+        "task": "classification",
+        "label": "y",
+        "columns": {
+            "a": {"kind": "numeric", "lower": 0, "upper": 1},
+            "b": {"kind": "categorical", "categories": ["u", "v", "w"]},
+            "y": {"kind": "categorical", "categories": ["n", "p"]},
+            "c": {"kind": "numeric", "lower": 0, "upper": 1},
+            "d": {"kind": "categorical", "categories": ["s", "t"]},
+        },
+    },
+    "toy.yaml",
+)
+CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
+
+
+def feature_of(**settings: Any) -> PairMarginals:
+    """Of settings as params.yaml gives them."""
+    method = build(Marginals, {"privatize": {"bins": 4, **settings}}, "marginals")
+    method.check(CONTEXT)
+    feature = method.embedding_query(CONTEXT, {}).feature
+    assert isinstance(feature, PairMarginals)
+    return feature
+
+
+def test_tables_are_asked_beside_all_pairs_at_their_share() -> None:
+    feature = feature_of(tables=[["d", "a", "b"], ["a", "b", "c", "d"]], tables_share=0.4)
+    assert feature.tables == ((0, 1, 2, 3), (0, 1, 3))
+    bounds = [part.norm_bound_squared for part in feature.parts]
+    assert bounds[:6] == [Fraction(1)] * 6
+    assert float(sum(bounds[6:]) / sum(bounds)) == pytest.approx(0.4, rel=1e-12)
+    assert [part.width for part in feature.parts[6:]] == [4 * 3 * 4 * 2, 4 * 3 * 2]
+    assert from_spec(feature.spec()) == feature
+
+
+def test_triples_are_all_sets_of_three() -> None:
+    assert feature_of(tables="triples").tables == ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3))
+
+
+def test_without_tables_nothing_of_them_is_said() -> None:
+    """The key of a release is made of what is asked: releases from before stay the same."""
+    assert set(feature_of().spec()) == {"map", "columns", "squared_weights"}
+
+
+def test_counts_by_table_are_those_of_the_rows() -> None:
+    feature = feature_of(tables=[["a", "b", "d"]], tables_share=0.4)
+    generator = np.random.default_rng(0)
+    first, category, last = generator.random(200), generator.integers(0, 3, 200), generator.integers(0, 2, 200)
+    x = np.c_[first, np.eye(3)[category], generator.random(200), np.eye(2)[last]]
+    values = feature(torch.from_numpy(x)).numpy().sum(axis=0, keepdims=True)
+    ((table, counts),) = feature.table_counts(values)
+    expected = np.zeros((4, 3, 2))
+    np.add.at(expected, ((4 * first).astype(int), category, last), 1)
+    assert table == (0, 1, 3) and counts[0] == pytest.approx(expected)
+    assert [block.shape for _, _, block in feature.blocks(values)][-1] == (1, 4, 2)
+
+
+def test_from_rows_to_rows_a_named_table_is_kept_that_no_pair_shows() -> None:
+    """Two thousand rows a class, whose third bit says whether the first two are alike; ε = 5."""
+    generator = np.random.default_rng(0)
+    bits, label = generator.integers(0, 2, (4_000, 2)), generator.integers(0, 2, 4_000)
+    rows = pd.DataFrame({"a": bits[:, 0], "b": bits[:, 1], "c": bits.sum(axis=1) % 2, "y": label}).astype(str)
+    kinds = {name: {"kind": "categorical", "categories": ["0", "1"]} for name in rows}
+    schema = {"name": "bits", "source": "made up", "task": "classification", "label": "y", "columns": kinds}
+    Ledger.create(locate())
+    kept = {}
+    for tables in ("none", [["c", "a", "b"]]):
+        settings = {"privatize": {"tables": tables}, "train": {"num_components": 20}}
+        own = Synthesizer(schema=schema, identity="bits", epsilon=5.0, settings=settings, device="cpu").fit(rows)
+        kept[len(tables)] = (own.sample(4_000)[["a", "b", "c"]].astype(int).sum(axis=1) % 2 == 0).mean()
+    assert kept[1] > 0.9 and kept[4] < 0.75
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "said"),
+    [
+        ({"tables": "pairs"}, ParamsError, "tables must be none, triples"),
+        ({"tables": []}, ParamsError, "tables must be none, triples"),
+        ({"tables": [["a", "b"]]}, ParamsError, "three different columns"),
+        ({"tables": [["a", "b", "b"]]}, ParamsError, "three different columns"),
+        ({"tables": [["a", "b", "c"], ["c", "b", "a"]]}, ParamsError, "stands once"),
+        ({"tables_share": 0.0}, ParamsError, "tables_share must be between 0 and 1"),
+        ({"tables_share": 1.0}, ParamsError, "tables_share must be between 0 and 1"),
+        ({"tables": [["a", "b", "y"]]}, PlanError, "'y' is the label"),
+        ({"tables": [["a", "b", "e"]]}, PlanError, "'e' is not a column. Name some of: a, b, c, d"),
+        ({"tables": "triples", "max_coordinates": 300}, PlanError, "name fewer marginals.privatize.tables"),
+    ],
+)
+def test_what_is_refused(settings: dict[str, Any], error: type[LikenessError], said: str) -> None:
+    with pytest.raises(error, match=said):
+        feature_of(**settings)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tables": ((0, 1),)},
+        {"tables": ((0, 2, 1),)},
+        {"tables": ((0, 1, 1),)},
+        {"tables": ((0, 1, 3),)},
+        {"tables": ((-1, 0, 1),)},
+        {"tables": ((0, 1, 2), (0, 1, 2))},
+        {"tables": ("abc",)},
+        {"squared_table_weight": 0.0},
+        {"squared_table_weight": float("nan")},
+        {"squared_table_weight": float("inf")},
+    ],
+)
+def test_a_map_refuses_tables_that_are_none(change: dict[str, Any]) -> None:
+    good = PairMarginals((Cells(0, 2), Cells(2, 3), Cells(5, 2)), tables=((0, 1, 2),))
+    with pytest.raises(ReleaseError, match="pair_marginals"):
+        dataclasses.replace(good, **change)
