@@ -86,7 +86,7 @@ def run(name: str, arguments: argparse.Namespace) -> None:
             add(name, control, 0.0, 0, {"seconds": 0.0, "peak_mb": 0.0, **score(other, table)})
     epsilons, methods = TABLES[name]
     for epsilon in epsilons if arguments.epsilon is None else [arguments.epsilon]:
-        for method in methods if arguments.only is None else [arguments.only]:
+        for method in (own for own in methods if arguments.only in (None, own)):
             for draw in range(1, arguments.draws + 1):
                 if known(name, method, epsilon, draw):
                     continue
