@@ -16,8 +16,10 @@ from likeness.features import PairMarginals, from_spec
 from likeness.features.cells import Cells
 from likeness.methods.base import Context
 from likeness.methods.marginals import Marginals
+from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
+from likeness.release.query import Query
 from likeness.typed import build
 
 SCHEMA = Schema.from_dict(
@@ -104,8 +106,8 @@ def test_from_rows_to_rows_a_named_table_is_kept_that_no_pair_shows() -> None:
         ({"tables": [["a", "b"]]}, ParamsError, "three different columns"),
         ({"tables": [["a", "b", "b"]]}, ParamsError, "three different columns"),
         ({"tables": [["a", "b", "c"], ["c", "b", "a"]]}, ParamsError, "stands once"),
-        ({"tables_share": 0.0}, ParamsError, "tables_share must be between 0 and 1"),
-        ({"tables_share": 1.0}, ParamsError, "tables_share must be between 0 and 1"),
+        ({"tables_share": 1e-18}, ParamsError, "tables_share must be from 0.001 to 0.999"),
+        ({"tables_share": 1.0}, ParamsError, "tables_share must be from 0.001 to 0.999"),
         ({"tables": [["a", "b", "y"]]}, PlanError, "'y' is the label"),
         ({"tables": [["a", "b", "e"]]}, PlanError, "'e' is not a column. Name some of: a, b, c, d"),
         ({"tables": "triples", "max_coordinates": 300}, PlanError, "name fewer marginals.privatize.tables"),
@@ -114,6 +116,23 @@ def test_from_rows_to_rows_a_named_table_is_kept_that_no_pair_shows() -> None:
 def test_what_is_refused(settings: dict[str, Any], error: type[LikenessError], said: str) -> None:
     with pytest.raises(error, match=said):
         feature_of(**settings)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.999])
+def test_every_share_that_is_taken_can_be_released(share: float) -> None:
+    """The smallest bound is some steps of the lattice: else a run would end after its first release was paid."""
+    for tables in ("triples", [["a", "b", "c"]]):
+        query = Query("embedding", "privatize", feature_of(tables=tables, tables_share=share), num_groups=2)
+        assert query.sensitivity_squared(Adjacency.ADD_REMOVE_ONE, None) > 0
+        assert min(part.lattice_bound_squared(query.lattice_bits) for part in query.parts) > 10**6
+
+
+def test_too_many_triples_are_refused_before_they_are_listed() -> None:
+    columns = {f"c{place}": {"kind": "categorical", "categories": ["u", "v"]} for place in range(1_000)}
+    wide = Schema.from_dict({"name": "w", "source": "made up", "task": "none", "columns": columns}, "wide.yaml")
+    method = build(Marginals, {"privatize": {"tables": "triples"}}, "marginals")
+    with pytest.raises(PlanError, match=r"166,167,000 tables, more than 30,000\. Name those"):
+        method.check(Context(wide, "add_remove_one", None, 0))
 
 
 @pytest.mark.parametrize(
@@ -126,6 +145,10 @@ def test_what_is_refused(settings: dict[str, Any], error: type[LikenessError], s
         {"tables": ((-1, 0, 1),)},
         {"tables": ((0, 1, 2), (0, 1, 2))},
         {"tables": ("abc",)},
+        {"tables": ((0, 1, 2.0),)},
+        {"tables": 7},
+        {"squared_table_weight": "0.5"},
+        {"squared_table_weight": 10**400},
         {"squared_table_weight": 0.0},
         {"squared_table_weight": float("nan")},
         {"squared_table_weight": float("inf")},

@@ -10,6 +10,7 @@ import pytest
 from small_project import Project
 
 from likeness.data.tables import read_card, read_private, write_private
+from likeness.verifier import verify
 
 RELEASED = ["data/released/auxiliary/class_counts.safetensors", "data/released/embedding.safetensors"]
 
@@ -177,13 +178,17 @@ def test_replace_one_and_merf(another: Project) -> None:
     assert "num_records is 999" in another.repro("account", ok=False)
 
 
-def test_marginals(another: Project) -> None:
-    another.set(method="marginals", privacy__epsilon=5.0)  # a thousand rows are few
+def test_marginals(another: Project, tmp_path: Path) -> None:
+    named = {"marginals__privatize__tables": [["age", "education", "sex"]], "marginals__privatize__tables_share": 0.2}
+    another.set(method="marginals", privacy__epsilon=5.0, **named)  # a thousand rows are few
     another.stages("account", without=["evaluate"])
     privacy = json.loads(another.bytes("reports/privacy.json"))
     assert (privacy["private"], privacy["method"]) == (True, "marginals")
-    # 14 feature columns: every record adds one count to each of their 91 pairs.
-    assert privacy["queries"][-1]["sensitivity"] == pytest.approx(91**0.5)
+    # 14 feature columns: every record adds one count to each of their 91 pairs, and to a table a fifth of all squares.
+    assert privacy["queries"][-1]["sensitivity"] == pytest.approx((91 / 0.8) ** 0.5)
+    another.run("likeness", "bundle", str(tmp_path / "bundle"))
+    verdicts = {check.name: check.passed for check in verify(tmp_path / "bundle")}
+    assert set(verdicts.values()) == {True}, verdicts
     table = pd.read_parquet(another.root / "data/synthetic/synthetic.parquet")
     assert len(table) == 700 and table["age"].between(17, 90).all()
     assert (table["capital-gain"] == 0).mean() > 0.8  # the spike at zero has a cell of its own

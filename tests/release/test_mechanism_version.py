@@ -155,6 +155,17 @@ PAIRS = (
         *(78, 61, 69, 52, 49, 63, 73, 66, 130, 131, 139, 151),
     ],
 )
+# Cells of all three columns together, by class; a step is √0.7 at 28 bits, rounded down.
+TRIPLE = (
+    [
+        *(46, 12, 63, 15, 36, 13, 44, 30, 28, 101, 21, 77),
+        *(88, 121, 74, 93, 71, 113, 80, 99, 204, 153, 208, 148),
+    ],
+    [
+        *(29, 10, 25, 5, 13, 3, 21, 13, 24, 55, 20, 49),
+        *(49, 51, 44, 47, 36, 60, 52, 53, 106, 76, 119, 102),
+    ],
+)
 # Each column's own cells, by class: sums of the above over the cells of the other column.
 COLUMNS = [486, 1452, 512, 486, 940, 473, 513, 490, 462, 267, 795, 260, 251, 551, 257, 255, 281, 269]
 STEPS = [268435456] * 6 + [379625062] * 8 + [464943848] * 12
@@ -180,6 +191,20 @@ SMALL_2: dict[str, tuple[FeatureMap, Callable[[], Terms], int, int, list[int], i
         2,
         28,
         [cells * step for counts in PAIRS for cells, step in zip(counts, STEPS, strict=True)],
+        0,
+    ),
+    "pair_marginals with a table": (
+        PairMarginals(
+            (Cells(0, 2, (0.25,)), Cells(1, 3, (0.5,), missing=True), Cells(96, 4)), (1, 2, 3), ((0, 1, 2),), 0.7
+        ),
+        EachRecord,
+        2,
+        28,
+        [
+            cells * step
+            for pairs, triple in zip(PAIRS, TRIPLE, strict=True)
+            for cells, step in [*zip(pairs, STEPS, strict=True), *((cells, 224589215) for cells in triple)]
+        ],
         0,
     ),
     # The sum of squares under a root may differ by its last bit, so that a distance may lie a lattice step off.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,14 +58,15 @@ class PairMarginals:
         if weights and (len(weights) != count or min(weights) < 1):
             raise ReleaseError(f"pair_marginals needs {count} positive squared weights, or none")
         try:
-            tables = tuple(tuple(int(place) for place in table) for table in self.tables)
-        except (TypeError, ValueError):
+            tables = tuple(tuple(table) for table in self.tables)
+        except TypeError:
             raise ReleaseError("pair_marginals: tables are lists of places of columns") from None
         object.__setattr__(self, "tables", tables)
-        if any(len(table) < 3 or table != tuple(sorted({*table} & {*range(len(columns))})) for table in tables):
-            raise ReleaseError("pair_marginals: a table has three columns or more, each once and in order")
-        if len(set(tables)) < len(tables) or not 0 < self.squared_table_weight < math.inf:
-            raise ReleaseError("pair_marginals: tables must differ, and their squared weight be positive")
+        if not all(_is_table(table, len(columns)) for table in tables) or len(set(tables)) < len(tables):
+            raise ReleaseError("pair_marginals: a table, named once, has three columns or more, each once and in order")
+        weight = self.squared_table_weight
+        if type(weight) not in (int, float) or not 0 < weight < _LARGEST_WEIGHT:
+            raise ReleaseError("pair_marginals: the squared weight of a table is a positive number")
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -139,3 +140,12 @@ class PairMarginals:
             named = {"tables": tables, "squared_table_weight": self.squared_table_weight}
         columns = [column.to_dict() for column in self.columns]
         return {"map": "pair_marginals", "columns": columns, "squared_weights": list(self.squared_weights), **named}
+
+
+_LARGEST_WEIGHT = 1e15  # of a table, squared: a part's norm has to fit the lattice
+
+
+def _is_table(places: tuple[Any, ...], count: int) -> bool:
+    """Whether these are three places of columns or more, ascending."""
+    whole = len(places) > 2 and all(type(place) is int for place in places)
+    return whole and places[0] >= 0 and places[-1] < count and all(a < b for a, b in pairwise(places))

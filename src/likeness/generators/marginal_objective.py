@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 Block = tuple[int, int, NDArray[np.float64]]
 Table = tuple[tuple[int, ...], NDArray[np.float64]]
+_Halves = tuple[tuple[int, ...], tuple[int, ...]]
+_Halved = tuple[_Halves, tuple[int, ...], NDArray[np.float64]]  # halves, columns, counts
 _BELIEF = 0.7  # how the price goes with one over the noise
 _SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
 
@@ -73,9 +75,10 @@ class MarginalObjective:
         self._scale = torch.from_numpy(np.sqrt(precision / (2 * total)) / scale).to(device=device, dtype=torch.float32)
         self._class_weights = class_weights.to(device=device, dtype=torch.float32)
         self._sizes = sizes
+        halves = sorted(((_halves(counts.shape[1:]), columns, counts) for columns, counts in tables), key=_left_columns)
         self._tables = [
-            _TableResiduals([(columns, counts / records) for columns, counts in own], device)
-            for _, own in groupby(tables, key=lambda table: _left(table[0]))
+            _TableResiduals([(own, columns, counts / records) for own, columns, counts in alike], device)
+            for _, alike in groupby(halves, key=_left_columns)
         ]
         self._table_scale = squared_table_weight / (2 * total * scale**2)
         norm = sum(squared_weights) + squared_table_weight * len(tables)
@@ -101,16 +104,20 @@ class MarginalObjective:
 class _TableResiduals:
     r"""Squares of :math:`\hat p_{y,t} - \pi_y \sum_k \pi_{k \mid y} \bigotimes_{i \in t} p_{ki}`, for tables t.
 
-    A table of three columns or more is a matrix, its first columns by the others: then the sum over components is a
-    matrix product, and one for all these tables, whose first columns are the same.
+    A table of three columns or more is a matrix, some columns by the others: then the sum over components is a matrix
+    product, and one for all these tables, whose columns on the left are the same.
     """
 
-    def __init__(self, tables: Sequence[Table], device: torch.device) -> None:
+    def __init__(self, tables: Sequence[_Halved], device: torch.device) -> None:
         """Lay the tables out beside each other, shape (num_classes, cells on the left, cells on the right)."""
-        self._left, self._rights = _left(tables[0][0]), [columns[len(_left(columns)) :] for columns, _ in tables]
-        rows = math.prod(tables[0][1].shape[1 : 1 + len(self._left)])
-        laid = np.concatenate([shares.reshape(len(shares), rows, -1) for _, shares in tables], axis=2)
-        self._target = torch.from_numpy(laid).to(device=device, dtype=torch.float32)
+        self._left = _left_columns(tables[0])
+        self._rights = [tuple(columns[place] for place in right) for (_, right), columns, _ in tables]
+        laid = []
+        for (left, right), _, shares in tables:
+            rows = math.prod(shares.shape[1 + place] for place in left)
+            turned = shares.transpose(0, *(1 + place for place in (*left, *right)))
+            laid.append(turned.reshape(len(shares), rows, -1))
+        self._target = torch.from_numpy(np.concatenate(laid, axis=2)).to(device=device, dtype=torch.float32)
 
     def squares(self, columns: Sequence[Tensor], shares: Tensor) -> Tensor:
         r"""Their sum.
@@ -121,12 +128,26 @@ class _TableResiduals:
         """
         left = _outer(columns, self._left)
         right = torch.cat([_outer(columns, own) for own in self._rights], dim=1)
-        joint = torch.stack([(left * own[:, None]).T @ right for own in shares])
+        if left.shape[1] < right.shape[1]:
+            joint = torch.stack([(left * own[:, None]).T @ right for own in shares])
+        else:
+            joint = torch.stack([left.T @ (right * own[:, None]) for own in shares])
         return (self._target - joint).square().sum()
 
 
-def _left(columns: tuple[int, ...]) -> tuple[int, ...]:
-    return columns[: (len(columns) + 1) // 2]
+def _halves(sizes: Sequence[int]) -> _Halves:
+    """Places of a table's columns on either side, about as many cells each: memory goes with their sum."""
+    left: list[int] = []
+    right: list[int] = []
+    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
+        cells = [math.prod(sizes[own] for own in half) for half in (left, right)]
+        (left if cells[0] <= cells[1] else right).append(place)
+    return tuple(sorted(left)), tuple(sorted(right))
+
+
+def _left_columns(table: _Halved) -> tuple[int, ...]:
+    (left, _), columns, _ = table
+    return tuple(columns[place] for place in left)
 
 
 def _outer(columns: Sequence[Tensor], places: Sequence[int]) -> Tensor:

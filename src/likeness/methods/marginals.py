@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from likeness.generators.training import Objective
 
 _MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
+_MOST_TABLES = 30_000  # triples of 57 columns: they are listed before their cells are counted
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ class Privatize:
         require(listed or tables in self.NAMES, key, tables, rule)
         good = not listed or len({frozenset(own) for own in tables}) == len(tables)
         require(good, key, tables, "a list in which every table stands once")
-        require(0 < self.tables_share < 1, f"{key}_share", self.tables_share, "between 0 and 1")
+        # Beyond these a bound would be less than a step of the lattice.
+        require(0.001 <= self.tables_share <= 0.999, f"{key}_share", self.tables_share, "from 0.001 to 0.999")
         require(2 <= self.bins <= _MOST_BINS, "marginals.privatize.bins", self.bins, f"from 2 to {_MOST_BINS:,}")
         require_limit("marginals", self.max_coordinates)
 
@@ -105,7 +107,7 @@ class TrainMixture:
 
 @dataclass(frozen=True)
 class Marginals(Method):
-    """Noisy counts of every pair of columns in every class, and the mixture of products that explains them."""
+    """Noisy counts of every pair and named table of columns in every class, and the mixture of products behind them."""
 
     name: ClassVar[str] = "marginals"
     plan: PlanSettings = field(default_factory=PlanSettings)
@@ -143,7 +145,7 @@ class Marginals(Method):
         return [class_counts_query(context), *self.auxiliary.quantiles.queries(context, self.privatize.bins)]
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
-        """All pairs of feature columns, by class: with a label, these are three-way marginals."""
+        """All pairs of feature columns and the named tables, by class: with a label, pairs are three-way marginals."""
         return self._embedding(context, self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins))
 
     def foreseen_queries(self, context: Context) -> list[Query]:
@@ -171,7 +173,13 @@ class Marginals(Method):
         """Places of the columns of each table that is asked beside the pairs."""
         wanted, names = self.privatize.tables, [column.name for column in context.schema.feature_columns]
         if isinstance(wanted, str):
-            return tuple(combinations(range(len(names)), 3)) if wanted == "triples" else ()
+            count = math.comb(len(names), 3) if wanted == "triples" else 0
+            if count > _MOST_TABLES:
+                raise PlanError(
+                    f"marginals.privatize.tables is triples: of {len(names)} columns these are {count:,} tables, "
+                    f"more than {_MOST_TABLES:,}. Name those that matter."
+                )
+            return tuple(combinations(range(len(names)), 3)) if count else ()
         for name in (name for table in wanted for name in table):
             if name not in names:
                 told = "the label: every table is released by class" if name == context.schema.label else "not a column"

@@ -248,7 +248,7 @@ def _training_seconds(recipe: Method, facts: Context, coordinates: int) -> float
     if training.iterations == 0:
         return 0.0
     if isinstance(recipe, Marginals):
-        # Products of components with cells, forward and twice backward, of every pair and class.
+        # Products of components with cells, forward and twice backward, of every pair and table in every class.
         seconds = 6.0 * recipe.train.num_components * coordinates / _CELLS_A_SECOND
     elif isinstance(recipe, EmbeddingMethod):
         own, hidden = coordinates / facts.layout.num_classes, [recipe.train.latent_dim, *recipe.train.hidden]
