@@ -18,9 +18,9 @@ def noise(bundle: Bundle) -> str:
     """Whether the released integers look like values with the noise that their receipts claim.
 
     The lowest bits of a sum with so wide a noise are uniform (without noise they are zeros or repeat); where a map's
-    cells must add up to the same number of records in every pair, table or column, they may differ by the noise only; and a
-    matrix of second moments is symmetric but for its noise, which so is at least as large as claimed (what truncation
-    to the lattice adds grows with the number of records, and is not tested).
+    cells must add up to the same number of records in every pair, table or column, they may differ by the noise only;
+    and a matrix of second moments is symmetric but for its noise, which so is at least as large as claimed (what
+    truncation to the lattice adds grows with the number of records, and is not tested).
     Two tests a release, false alarm 1e-9 each. A smaller noise in a map without such redundancy cannot be seen.
     """
     from scipy.stats import chi2
