@@ -69,6 +69,18 @@ def test_noise_alone_gives_no_direction_and_dark_images() -> None:
     assert float(loud.means.norm()) == pytest.approx(1)  # no mean of vectors within the ball is longer
 
 
+def test_directions_above_a_part_of_the_edge_are_kept_at_half() -> None:
+    """Of the semicircle .142 lies above .6 of its edge: 14 of 100 eigenvalues, which hardly move."""
+    draws = torch.Generator().manual_seed(6)
+    noise = torch.randn(1, 100 * 101, generator=draws, dtype=torch.float64)
+    found = denoised(noise, torch.tensor([1000.0]), 0.3, 1.0, kept=0.6)
+    edge = math.sqrt(2 * 100 / 0.7) / 1_000
+    strengths = found.factors[0].square().sum(dim=0)
+    assert found.ranks[0] in (13, 14, 15, 16)
+    assert float(strengths[0]) == pytest.approx(edge / 2, rel=0.1)
+    assert float(strengths[strengths > 0].min()) == pytest.approx(0.6 * edge / 2, rel=0.1)
+
+
 @pytest.mark.parametrize(("brightness", "expected"), [(-2.0, 0.0), (5.0, 1.0)])
 def test_pixels_are_clipped_to_black_and_white(brightness: float, expected: float) -> None:
     network = GaussianImages((10, 10), 1, 60, 2.5)

@@ -15,8 +15,19 @@ from likeness.features import CharacteristicFunction, CosineLevels, CosineNorms,
 from likeness.features.modes import Modes
 from likeness.generators.gaussian_images import GaussianImages
 from likeness.methods import Context, Method, moments
+from likeness.methods.base import class_weights, number_of_records
 from likeness.methods.fit import fit
-from likeness.methods.moments import LEVEL_COUNTS, LEVELS, NORMS, Auxiliary, Privatize, TrainMoments, median_norm
+from likeness.methods.moments import (
+    LEVEL_COUNTS,
+    LEVELS,
+    NORMS,
+    Auxiliary,
+    PlanSettings,
+    Privatize,
+    Shares,
+    TrainMoments,
+    median_norm,
+)
 from likeness.methods.pearl import Pearl
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
@@ -70,6 +81,30 @@ def released(method: Method = METHOD, context: Context = CONTEXT, rows: Records 
 
     auxiliary = method.ask(context, answer)
     return {**auxiliary, "embedding": answer(method.embedding_query(context, auxiliary))}
+
+
+WITHOUT_LEVELS = moments.Moments(
+    plan=PlanSettings(Shares(class_counts=0.03, norms=0.02, level_counts=0.0, levels=0.0, embedding=0.95)),
+    auxiliary=Auxiliary(cells=32, levels=0),
+    privatize=Privatize(num_coefficients=20),
+)
+
+
+@pytest.mark.parametrize(("method", "least"), [(METHOD, 0.3), (WITHOUT_LEVELS, 0.5)])
+def test_directions_within_the_noise_are_kept_where_brightness_is_released_apart(
+    method: moments.Moments, least: float
+) -> None:
+    """Of 20 eigenvalues of noise three are expected between .6 of the edge and the edge, in each of two classes."""
+    found = released(method)
+    generator = method.build_generator(CONTEXT, found)
+    assert isinstance(generator, GaussianImages)
+    method.start(CONTEXT, found, found["embedding"], generator)
+    counts = class_weights(found["class_counts"]) * number_of_records(CONTEXT, found["class_counts"])
+    edges = found["embedding"].noise_std * math.sqrt(2 * 20 / (1 - method.privatize.first_share)) / counts
+    strengths = generator.factors.detach().double().square().sum(dim=1) / edges[:, None]
+    kept = strengths[strengths > 0].tolist()
+    assert all(strength >= least * (1 - 1e-5) for strength in kept)
+    assert any(strength < 0.5 for strength in kept) is (method is METHOD)
 
 
 def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ NORMS = "norms"
 LEVEL_COUNTS = "level_counts"
 LEVELS = "levels"
 _BYTES = 130  # of memory a coordinate, in the door and after it
+_KEPT = 0.6  # of the noise's edge: directions above are kept where brightness is released apart
 _SEEN = 2.0  # standard deviations of noise that a cell has to hold to count in a median
 
 
@@ -258,7 +259,10 @@ class Moments(Method):
         from likeness.generators.moments import denoised
 
         sums, counts = torch.from_numpy(embedding.values), self._counts(context, auxiliary)
-        return denoised(sums, counts, self._feature(context, auxiliary).first_share, embedding.noise_std)
+        # Brightness is released where there are levels, so that a direction of noise makes no pixel brighter, and
+        # images of few directions are too much alike.
+        kept = _KEPT if self.auxiliary.levels else 1.0
+        return denoised(sums, counts, self._feature(context, auxiliary).first_share, embedding.noise_std, kept)
 
     def _counts(self, context: Context, auxiliary: Mapping[str, Released]) -> "torch.Tensor":
         """Records of each class, positive, shape (classes,)."""
