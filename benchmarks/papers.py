@@ -198,7 +198,11 @@ def section(name: str, rows: pd.DataFrame) -> str:
     columns = [*(c for c in columns if c in has), *COSTS]
     header = ["method", "ε", "adjacency", "draws", *columns, "the paper (ε = 1, replace_one)"]
     lines = ["| " + " | ".join(header) + " |", "| --- | ---: | --- |" + " ---: |" * (1 + len(columns)) + " --- |"]
-    for (method, epsilon, adjacency), own in rows.groupby(["method", "epsilon", "adjacency"], sort=False):
+    places = [*CONTROLS, *METHODS]
+    groups = sorted(
+        rows.groupby(["adjacency", "epsilon", "method"]), key=lambda own: (*own[0][:2], places.index(own[0][2]))
+    )
+    for (adjacency, epsilon, method), own in groups:
         control = method in CONTROLS
         cells = [
             _cell(own[column], column) if not control or column not in ("seconds", "peak_mb") else ""

@@ -36,7 +36,7 @@ NORMS = "norms"
 LEVEL_COUNTS = "level_counts"
 LEVELS = "levels"
 _BYTES = 130  # of memory a coordinate, in the door and after it
-_KEPT = 0.6  # of the noise's edge: directions above are kept where brightness is released apart
+_KEPT = 0.8  # of the noise's edge: directions above are kept where brightness is released apart
 _SEEN = 2.0  # standard deviations of noise that a cell has to hold to count in a median
 
 
