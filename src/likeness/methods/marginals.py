@@ -80,7 +80,7 @@ class Privatize:
         require(listed or tables in self.NAMES, key, tables, rule)
         good = not listed or len({frozenset(own) for own in tables}) == len(tables)
         require(good, key, tables, "a list in which every table stands once")
-        # Beyond these a bound would be less than a step of the lattice.
+        # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
         require(0.001 <= self.tables_share <= 0.999, f"{key}_share", self.tables_share, "from 0.001 to 0.999")
         require(2 <= self.bins <= _MOST_BINS, "marginals.privatize.bins", self.bins, f"from 2 to {_MOST_BINS:,}")
         require_limit("marginals", self.max_coordinates)
