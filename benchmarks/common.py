@@ -177,6 +177,14 @@ def on_page(page: Path, sections: dict[str, str]) -> None:
     page.write_text(text)
 
 
+def cell(values: pd.Series, digits: int) -> str:
+    """Mean ± standard deviation over draws; nothing where nothing was measured."""
+    if values.isna().all():
+        return ""
+    spread = f" ± {values.std():.{digits}f}" if values.count() > 1 else ""
+    return f"{values.mean():.{digits}f}{spread}"
+
+
 def markdown(results: pd.DataFrame, keys: list[str], columns: list[str]) -> str:
     """Mean ± standard deviation over draws, one line for each combination of keys."""
     header = [*keys, "draws", *columns]

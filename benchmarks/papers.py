@@ -29,6 +29,7 @@ from benchmarks.common import (
     ONLY_IMAGES,
     Table,
     adjacent,
+    cell,
     commit,
     keep,
     load,
@@ -219,11 +220,7 @@ def section(name: str, rows: pd.DataFrame) -> str:
 
 
 def _cell(values: pd.Series, column: str) -> str:
-    if values.isna().all():
-        return ""
-    digits = 0 if column in (*COSTS, "nll", "nll_as_published", "modes") else 1 if column == "fid" else 3
-    spread = f" ± {values.std():.{digits}f}" if values.count() > 1 else ""
-    return f"{values.mean():.{digits}f}{spread}"
+    return cell(values, 0 if column in (*COSTS, "nll", "nll_as_published", "modes") else 1 if column == "fid" else 3)
 
 
 if __name__ == "__main__":

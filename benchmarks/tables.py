@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from benchmarks.common import Table, commit, keep, load, on_page, read_results, score, synthesize
+from benchmarks.common import Table, cell, commit, keep, load, on_page, read_results, score, synthesize
 from benchmarks.memory import peak_mb
 from likeness.artifacts import context
 from likeness.data.encoding import Encoder
@@ -108,16 +108,10 @@ def section(rows: pd.DataFrame) -> str:
     order = sorted(rows.groupby(["epsilon", "method"]), key=lambda own: (own[0][0], places.index(own[0][1])))
     for (epsilon, method), own in order:
         lead = ["-", method, "-"] if epsilon == 0 else [f"{epsilon:g}", NAMES[method], str(len(own))]
-        cells = [_cell(own[column], digits) for column, (_, digits) in COLUMNS.items()]
+        shown = ((own[column], digits) for column, (_, digits) in COLUMNS.items())
+        cells = ["" if epsilon == 0 and digits == 0 else cell(values, digits) for values, digits in shown]
         lines.append("| " + " | ".join([*lead, *cells]) + " |")
     return "\n".join(lines)
-
-
-def _cell(values: pd.Series, digits: int) -> str:
-    if values.isna().all() or (digits == 0 and (values == 0).all()):
-        return ""
-    spread = f" ± {values.std():.{digits}f}" if values.count() > 1 else ""
-    return f"{values.mean():.{digits}f}{spread}"
 
 
 def with_epsilon(params: Params, epsilon: float) -> Params:
