@@ -1,5 +1,6 @@
 """``likeness check``: every fault at once, a forecast from public settings alone, and a verdict by a stated rule."""
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -323,6 +324,20 @@ def test_errors_of_shares_are_those_of_the_mean_of_all_pairs(clone: Path) -> Non
     # The same wherever the column stands in the table.
     write(clone, {**GOOD, "columns": dict(reversed(GOOD["columns"].items()))})
     assert forecast(load_params()).queries[1].measures[1].noise == pytest.approx(noise)
+
+
+def test_a_named_table_is_foreseen_by_itself_and_leaves_the_pairs_their_rest(clone: Path) -> None:
+    alone = forecast(marginals(clone), 10_000).queries[1]
+    params = marginals(clone)
+    sections = json.loads(json.dumps(params.sections))
+    sections["marginals"]["privatize"] |= {"tables": [["town", "age", "born"]], "tables_share": 0.2}
+    embedding = forecast(dataclasses.replace(params, sections=sections), 10_000).queries[1]
+    pair, table, town = embedding.measures
+    # Three pairs have four fifths of all squares, the table one: its weight is 3/4 of a pair's.
+    assert pair.noise == pytest.approx(alone.measures[0].noise / 0.8**0.5)
+    assert table.noise == pytest.approx(pair.noise / 0.75**0.5) and table.records is None
+    assert "named table" in table.of and table.average == pytest.approx(1 / (2 * 16 * 17 * 40))
+    assert town.noise == pytest.approx(alone.measures[1].noise / 0.8**0.5)
 
 
 def test_more_epsilon_and_fewer_categories_need_fewer_records(clone: Path) -> None:
