@@ -102,7 +102,7 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
 
         auxiliary = method.ask(own, answer)
         embedding = answer(method.embedding_query(own, auxiliary))
-    saved, _ = fit(method, own, auxiliary, embedding, params.train.device, params.train.threads)
+    saved, _ = fit(method, own, auxiliary, embedding, params.train.device, params.train.threads, params.train.precision)
     return draw_rows(saved, schema, params.sample.rows, params.sample.seed, {})
 
 

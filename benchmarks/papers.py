@@ -57,6 +57,7 @@ SHOWN = {
 }
 COSTS = ("seconds", "peak_mb")
 ADJACENCIES = ("add_remove_one", "replace_one")
+PRECISIONS = ("float32", "bfloat16")
 # At (1, 1e-5) and replace_one, as the papers print them. Tables: hard ROC AUC, Covertype weighted F1; images: accuracy
 # of logistic regression / MLP. The notes say what a number rests on that this project does not do.
 PAPERS = {
@@ -93,6 +94,7 @@ def main() -> None:
     parser.add_argument("--adjacency", choices=ADJACENCIES, default=ADJACENCIES[0])
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--threads", type=int, help="of training; those of params by default. 1 where others compute")
+    parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0], help="train.precision of params")
     parser.add_argument("--mlflow", metavar="URI")
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     parser.add_argument("--one", nargs=2, metavar=("DRAW", "OUT"), help=argparse.SUPPRESS)
@@ -125,21 +127,24 @@ def run(name: str, arguments: argparse.Namespace) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 options = ["--data", name, "--method", method, "--epsilon", str(arguments.epsilon)]
                 options += ["--adjacency", arguments.adjacency, "--one", str(draw), folder]
+                options += ["--precision", arguments.precision]
                 options += [] if arguments.threads is None else ["--threads", str(arguments.threads)]
                 subprocess.run([sys.executable, "-m", "benchmarks.papers", *options], check=True)
                 cost = json.loads((Path(folder) / "cost.json").read_text())
                 synthetic = pd.read_parquet(Path(folder) / "synthetic.parquet")
             if arguments.epsilon == 1 and arguments.adjacency == ADJACENCIES[0]:
                 picture(name, method, synthetic, table)
-            add(keys, {**cost, **score(synthetic, table)}, arguments.mlflow)
+            values = {**cost, **score(synthetic, table)}
+            add(keys, values, arguments.mlflow, arguments.precision)
 
 
 def make(arguments: argparse.Namespace, draw: int, folder: Path) -> None:
     """Synthesize once, and note seconds and peak memory."""
     table = load(arguments.data)
     params = settings(table, arguments.method, arguments.epsilon, arguments.adjacency)
-    if arguments.threads is not None:
-        params = dataclasses.replace(params, train=dataclasses.replace(params.train, threads=arguments.threads))
+    threads = arguments.threads or params.train.threads
+    train = dataclasses.replace(params.train, threads=threads, precision=arguments.precision)
+    params = dataclasses.replace(params, train=train)
     started = time.monotonic()
     synthetic = synthesize(params, table.train, draw)
     seconds = time.monotonic() - started
@@ -172,17 +177,17 @@ def known(keys: list[object]) -> bool:
     return bool((rows[KEYS] == keys).all(axis=1).any())
 
 
-def add(keys: list[object], values: dict[str, float], uri: str | None) -> None:
+def add(keys: list[object], values: dict[str, float], uri: str | None, precision: str = PRECISIONS[0]) -> None:
     """Add a row, with the commit that made it; to MLflow too where asked."""
     own = dict(zip(KEYS, keys, strict=True))
-    keep(RESULTS, {**own, "commit": commit(), **values}, KEYS)
+    keep(RESULTS, {**own, "commit": commit(), "precision": precision, **values}, KEYS)
     if uri is not None:
         import mlflow
 
         mlflow.set_tracking_uri(uri)
         mlflow.set_experiment("likeness papers")
         with mlflow.start_run(run_name=" ".join(str(key) for key in keys)):
-            mlflow.log_params({**own, "commit": commit()})
+            mlflow.log_params({**own, "commit": commit(), "precision": precision})
             mlflow.log_metrics({key: value for key, value in values.items() if math.isfinite(value)})
 
 

@@ -1,4 +1,4 @@
-"""How fast: the network gradient, mean embeddings, the noise. Fills docs/SPEED.md.
+"""How fast: the network gradient, mean embeddings, the noise, training in bfloat16. Fills docs/SPEED.md.
 
 Run: ``python -m benchmarks.speed [--repetitions 5] [--quick]``. What is compared runs in turns, in one process and on
 one machine: the ratios are what matters, not the seconds. Peak memory is that of a process of its own. Appends to
@@ -17,12 +17,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from benchmarks.common import keep
 from benchmarks.memory import peak_mb
 from likeness.features import CharacteristicFunction, NetworkTangent
+from likeness.generators.images import ImageGenerator
 from likeness.generators.objective import EmbeddingObjective
+from likeness.generators.settings import TrainingSettings
+from likeness.generators.training import train
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
@@ -31,6 +34,7 @@ from likeness.release.terms import Records
 RESULTS = Path("benchmarks/results/speed.csv")
 KEYS = ["what", "size", "seconds", "ratio", "per_second", "peak_mb", "repetitions", "threads", "commit", "cores", "cpu"]
 SIDE, CLASSES, WIDTH, BATCH = 28, 10, 800, 500  # of MNIST, and of the paper's network
+LATENT, HIDDEN, CHANNELS = 10, 200, (16, 8)  # of examples/mnist
 ROWS, DIMENSION, FEATURES = 60_000, 784, 10_000
 
 
@@ -48,6 +52,7 @@ def main() -> None:
         print(peak_mb())
         return
     network_step(arguments.repetitions)
+    precisions(arguments.repetitions)
     network_sum(rows)
     mean_embeddings(rows, max(1, arguments.repetitions // 2))
     for count in (10_000, 100_000) if arguments.quick else (10_000, 100_000, 1_000_000, 6_000_000):
@@ -133,6 +138,28 @@ def network_step(repetitions: int) -> None:
     note("ntk step, autograd a record", size, found["record"], per_second=BATCH / found["record"], **more)
     ratio = found["record"] / found["ours"]
     note("ntk step, ours", size, found["ours"], ratio=ratio, per_second=BATCH / found["ours"], **more)
+
+
+def precisions(repetitions: int, steps: int = 3) -> None:
+    """Steps of the image network of examples/mnist in both types, with a loss that costs next to nothing."""
+    labels = torch.arange(BATCH) % CLASSES
+    stream = torch.Generator().manual_seed(0)
+    target = torch.rand(BATCH, SIDE * SIDE, generator=stream)
+
+    class Distance:
+        def loss(self, generator: nn.Module) -> Tensor:
+            rows = generator(torch.randn(BATCH, LATENT, generator=stream), labels)
+            return (rows - target).square().mean()
+
+    def own(precision: str) -> None:
+        network = ImageGenerator((SIDE, SIDE), CLASSES, LATENT, HIDDEN, CHANNELS)
+        settings = TrainingSettings(steps, BATCH, 1e-3)
+        train(network, Distance(), settings, torch.device("cpu"), lambda *_: None, precision)
+
+    found = in_turns({name: lambda name=name: own(name) for name in ("float32", "bfloat16")}, repetitions)
+    for name, seconds in found.items():
+        what, ratio = f"image network step, {name}", found["float32"] / seconds
+        note(what, f"batch {BATCH}, {SIDE} x {SIDE}", seconds / steps, ratio=ratio, repetitions=repetitions)
 
 
 def chunks(rows: int, width: int = DIMENSION) -> Iterator[Records]:

@@ -175,7 +175,7 @@ def run_peer(
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     told = json.loads(done.stdout.splitlines()[-1])
     found = pd.read_parquet(folder / "out.parquet")
-    chosen = torch.from_numpy(found[[f"c{place}" for place in range(len(columns))]].to_numpy(dtype=np.int64))
+    chosen = torch.from_numpy(found[[f"c{place}" for place in range(len(columns))]].to_numpy(dtype=np.int64, copy=True))
     generator = torch.Generator().manual_seed(params.sample.seed)
     rows = rows_from_cells(columns, own.layout.width, chosen, generator).numpy()
     classes = found["label"].to_numpy(dtype=np.int64) if "label" in sizes else np.zeros(len(rows), dtype=np.int64)

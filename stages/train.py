@@ -18,7 +18,8 @@ def main(params: Params) -> None:
     check_known(released_files(), params.ledger.home, params.ledger.url)
     released = load_folder(AUXILIARY), load_released(EMBEDDING)
     beside = [load_released(path) for path in category_files()]
-    saved, losses = fit(method(params), context(params), *released, params.train.device, params.train.threads, beside)
+    own = params.train
+    saved, losses = fit(method(params), context(params), *released, own.device, own.threads, own.precision, beside)
     if not is_first():
         return
     saved.save(GENERATOR)

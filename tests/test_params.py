@@ -117,6 +117,7 @@ def test_the_examples_hold_every_key_that_a_stage_watches(example: str) -> None:
         (("marginals", "privatize", "bins"), 1, r"marginals\.privatize\.bins must be from 2 to"),
         (("marginals", "train", "information_price"), -1, r"information_price must be at least 0"),
         (("marginals", "train", "schedule"), "wild", r"train\.schedule must be one of constant, cosine"),
+        (("train", "precision"), "float16", r"train\.precision must be one of float32, bfloat16"),
     ],
 )
 def test_wrong_settings_are_refused_by_name(tmp_path: Path, keys: tuple[str, ...], value: Any, message: str) -> None:

@@ -243,7 +243,7 @@ def test_defaults_are_those_of_the_shipped_settings() -> None:
     for section, names in {
         "privacy": ("epsilon", "delta", "adjacency", "num_records", "unit"),
         "ledger": ("slot",),
-        "train": ("device", "seed", "threads"),
+        "train": ("device", "seed", "threads", "precision"),
     }.items():
         for name in names:
             assert own[name] == shipped[section][name], name

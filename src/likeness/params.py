@@ -191,10 +191,12 @@ class Train:
     device: str = "auto"
     seed: int = 0
     threads: int = 1
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
         """Check ranges."""
         require(self.threads >= 1, "train.threads", self.threads, "at least 1")
+        allowed("train.precision", self.precision, ("float32", "bfloat16"))
 
 
 @dataclass(frozen=True)

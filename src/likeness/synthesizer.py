@@ -89,6 +89,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         seed: public seed of the training.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
         threads: of the training, part of its reproducibility.
+        precision: of the products in a network while it trains, ``float32`` or ``bfloat16``.
 
     Attributes:
         schema_: the schema, as an object; private categories as they were released.
@@ -124,6 +125,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         seed: int = 0,
         device: str = "auto",
         threads: int = 1,
+        precision: str = "float32",
     ) -> None:
         """Keep the parameters as they are; :meth:`fit` checks them."""
         self.method = method
@@ -144,6 +146,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         self.seed = seed
         self.device = device
         self.threads = threads
+        self.precision = precision
 
     def fit(self, X: "DataFrame", y: None = None) -> "Synthesizer":
         """Release noisy statistics of the rows, or fetch those released before, and train a generator on them.
@@ -204,7 +207,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         privacy = privacy_json(params, plan, receipts, total, ledger, _NO_TABLE, {}, notes, found)
         own = params.train
         with _torch_as_it_was():
-            generator, losses = fit(recipe, facts, auxiliary, embedding, own.device, own.threads, list(keys.values()))
+            how = own.device, own.threads, own.precision
+            generator, losses = fit(recipe, facts, auxiliary, embedding, *how, list(keys.values()))
         self.plan_, self.generator_, self.loss_curve_ = plan, generator, losses
         self._keep(written, released, privacy)
         return self
@@ -316,7 +320,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             require(len(cap) == 2, "cap", self.cap, "a pair of epsilon and delta")
             cap = dict(zip(("epsilon", "delta"), cap, strict=True))
         ledger = {"home": None if self.ledger_home is None else str(self.ledger_home), "cap": cap, "slot": self.slot}
-        training = {name: _plain(getattr(self, name)) for name in ("device", "seed", "threads")}
+        training = {name: _plain(getattr(self, name)) for name in ("device", "seed", "threads", "precision")}
         return Params(
             method=self.method,
             privacy=build(Privacy, privacy, "privacy"),

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from likeness.errors import ParamsError
 from likeness.generators import parallel
+from likeness.generators.latent import LatentGenerator
 from likeness.generators.settings import TrainingSettings
 
 
@@ -42,6 +43,7 @@ def train(
     settings: TrainingSettings,
     device: torch.device,
     progress: Callable[[int, int, float], None],
+    precision: str = "float32",
 ) -> list[tuple[int, float]]:
     """Fit a generator. With no iterations it stays as it started, for a closed form, and its loss is told.
 
@@ -49,6 +51,8 @@ def train(
 
     Args:
         progress: called with (iteration, iterations, loss).
+        precision: ``bfloat16`` makes the products of a network of latent noise in that type; its weights, its rows, the
+            features of these and the loss keep float32. Every other generator keeps it altogether.
 
     Returns:
         (iteration, loss) at the same moments.
@@ -62,8 +66,9 @@ def train(
         scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(1, settings.iterations))
     every = max(1, settings.iterations // 100)
     losses = []
+    seen = _Half(generator) if precision == "bfloat16" and isinstance(generator, LatentGenerator) else generator
     for iteration in range(1, settings.iterations + 1):
-        loss = objective.loss(generator)
+        loss = objective.loss(seen)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         if parallel.size() > 1:
@@ -83,3 +88,19 @@ def train(
             raise ParamsError("the closed form has no finite loss: the noise is too large for the released values")
     generator.to("cpu").eval()
     return losses
+
+
+class _Half(nn.Module):
+    """A network whose products are made in bfloat16, and its rows given in float32 again.
+
+    A row's features are not: a Hermite recursion or the phase of a Fourier feature would lose its digits.
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, z: Tensor, labels: Tensor) -> Tensor:
+        with torch.autocast(z.device.type, torch.bfloat16):
+            rows: Tensor = self.network(z, labels)
+        return rows.float()

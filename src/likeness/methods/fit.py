@@ -21,11 +21,13 @@ def fit(
     embedding: Released,
     device: str = "auto",
     threads: int = 1,
+    precision: str = "float32",
     beside: Sequence[Released] = (),
 ) -> tuple[SavedGenerator, list[tuple[int, float]]]:
     """Build and train; deterministic on one machine for the same seed, release and number of threads and processes.
 
     Args:
+        precision: see :func:`~likeness.generators.training.train`.
         beside: other releases that the schema was completed with; the generator names them too.
 
     Under ``torchrun``, every process makes its share of each batch (:mod:`likeness.generators.parallel`).
@@ -41,7 +43,7 @@ def fit(
         method.start(context, auxiliary, embedding, network)
         objective = method.build_objective(context, auxiliary, embedding, chosen)
         progress = _Progress(method.name) if is_first() else _silent
-        losses = train(network, objective, method.training, chosen, progress)
+        losses = train(network, objective, method.training, chosen, progress, precision)
     keys = sorted(released.receipt.key for released in [*beside, *auxiliary.values(), embedding])
     provenance = {"method": method.name, "releases": keys, "private": embedding.receipt.private}
     return SavedGenerator(network, tuple(weights.tolist()), provenance), losses

@@ -1,0 +1,90 @@
+"""Products in bfloat16: only those of a network of latent noise, and what comes out of it is float32."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from likeness.generators.images import ImageGenerator
+from likeness.generators.latent import LatentGenerator
+from likeness.generators.settings import TrainingSettings
+from likeness.generators.training import train
+
+CPU = torch.device("cpu")
+SETTINGS = TrainingSettings(iterations=60, batch_size=64, learning_rate=0.01)
+
+
+class OneImage:
+    """Every generated image should be the same gradient from black to white; keeps what it was given."""
+
+    def __init__(self) -> None:
+        self.labels = torch.zeros(64, dtype=torch.int64)
+        self.target = torch.linspace(0, 1, 64)
+        self.draws = torch.Generator().manual_seed(0)
+        self.rows: list[Tensor] = []
+
+    def loss(self, generator: nn.Module) -> Tensor:
+        rows = generator(torch.randn(64, 4, generator=self.draws), self.labels)
+        self.rows.append(rows.detach())
+        return (rows - self.target).square().mean()
+
+
+class Dense(LatentGenerator):
+    """Ends in a product, so that its rows come out of it in bfloat16."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 1)
+        self.body = nn.Sequential(nn.Linear(5, 32), nn.ReLU(), nn.Linear(32, 64))
+
+    def forward(self, z: Tensor, labels: Tensor) -> Tensor:
+        rows: Tensor = self.body(self.inputs(z, labels))
+        return rows
+
+
+def images() -> LatentGenerator:
+    return ImageGenerator((8, 8), 1, 4, 16, (4, 2))
+
+
+def fitted(precision: str, network: Callable[[], LatentGenerator] = images) -> tuple[nn.Module, OneImage, float]:
+    torch.manual_seed(0)
+    own, objective = network(), OneImage()
+    losses = train(own, objective, SETTINGS, CPU, lambda *_: None, precision)
+    return own, objective, losses[-1][1]
+
+
+@pytest.mark.parametrize("own", [images, Dense])
+def test_it_learns_as_well_and_hands_on_single_precision(own: Callable[[], LatentGenerator]) -> None:
+    (_, _, exact), (network, objective, loss) = fitted("float32", own), fitted("bfloat16", own)
+    assert loss < 2 * exact < 0.02
+    assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
+    assert objective.rows[0].dtype == torch.float32
+
+
+def test_it_is_not_the_same_arithmetic() -> None:
+    (_, exact, _), (_, half, _) = fitted("float32"), fitted("bfloat16")
+    difference = (exact.rows[0] - half.rows[0]).abs().max()
+    assert 0 < difference < 0.05  # before any step: the products alone
+
+
+class Constant(nn.Module):
+    """Not a network of latent noise, as the mixture is not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.value = nn.Parameter(torch.rand(30, 30, generator=torch.Generator().manual_seed(0)))
+
+    def forward(self) -> Tensor:
+        return self.value @ self.value
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_other_generators_keep_single_precision(precision: str) -> None:
+    class Squares:
+        def loss(self, generator: nn.Module) -> Tensor:
+            return (generator() - 1).square().sum()
+
+    network = Constant()
+    expected = float((network() - 1).square().sum().detach())
+    losses = train(network, Squares(), TrainingSettings(1, 1, 1e-3), CPU, lambda *_: None, precision)
+    assert losses == [(1, expected)]
