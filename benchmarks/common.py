@@ -89,6 +89,11 @@ def adjacent(params: Params, adjacency: str, rows: int) -> Params:
 
 def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
     """One noise draw: release, train, sample, in a ledger of its own. As many rows as params ask."""
+    return rows_from(params, *releases(params, train, draw))
+
+
+def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, Released], Released]:
+    """Auxiliary statistics and embedding of one noise draw, in a ledger of its own."""
     schema, own, method, plan = load_schema(params), context(params), method_from(params), plan_of(params)
     params = dataclasses.replace(params, ledger=dataclasses.replace(params.ledger, slot=str(draw)))
     with tempfile.TemporaryDirectory() as folder:
@@ -101,9 +106,14 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
             return from_bytes(release(query, plan, dataset, ledger, rows), query.name)
 
         auxiliary = method.ask(own, answer)
-        embedding = answer(method.embedding_query(own, auxiliary))
-    saved, _ = fit(method, own, auxiliary, embedding, params.train.device, params.train.threads, params.train.precision)
-    return draw_rows(saved, schema, params.sample.rows, params.sample.seed, {})
+        return dict(auxiliary), answer(method.embedding_query(own, auxiliary))
+
+
+def rows_from(params: Params, auxiliary: dict[str, Released], embedding: Released) -> pd.DataFrame:
+    """Synthetic rows of what was released."""
+    how = params.train.device, params.train.threads, params.train.precision
+    saved, _ = fit(method_from(params), context(params), auxiliary, embedding, *how)
+    return draw_rows(saved, load_schema(params), params.sample.rows, params.sample.seed, {})
 
 
 def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
