@@ -2,7 +2,7 @@
 
 Run: ``python -m benchmarks.mixture_fit [--table adult_like|census|covtype] [--epsilon 1] [--draws 2]``. Resumable.
 
-Never Adult: the table like Adult made from UCI Census-Income of :mod:`benchmarks.quantiles`, and 32,000 training rows of
+Never Adult: the table like Adult of :mod:`benchmarks.quantiles`, made from Census-Income, and 32,000 training rows of
 Census-Income and of Covertype. All variants are fitted to the same release, so they differ by the fit alone. Total
 variation against the training rows, of all pairs and 200 sets of three columns, on 16 bins; AUC of four classifiers.
 """
@@ -47,14 +47,14 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=2)
     arguments = parser.parse_args()
     table = load("covtype" if arguments.table == "covtype" else "census")
-    if arguments.table == "adult_like":
-        content, train, test = like_adult(table)
-    else:
-        content = yaml.safe_load(Path(table.params.ingest.schema).read_text(encoding="utf-8"))
-        train, test = (_some(own, name) for own, name in ((table.train, "train"), (table.test, "test")))
+    path = Path(table.params.ingest.schema)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "schema.yaml"
-        path.write_text(yaml.safe_dump(content, sort_keys=False))
+        if arguments.table == "adult_like":
+            content, train, test = like_adult(table)
+            path = Path(folder) / "schema.yaml"
+            path.write_text(yaml.safe_dump(content, sort_keys=False))
+        else:
+            train, test = (_some(own, name) for own, name in ((table.train, "train"), (table.test, "test")))
         for draw in range(1, arguments.draws + 1):
             found = None
             for variant in VARIANTS:
