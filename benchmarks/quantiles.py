@@ -21,7 +21,7 @@ import pandas as pd
 import yaml
 from scipy.stats import wasserstein_distance
 
-from benchmarks.common import Table, keep, load, markdown, read_results, synthesize
+from benchmarks.common import Table, commit, keep, load, markdown, read_results, synthesize
 from likeness.data.schema import Schema
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
@@ -38,13 +38,17 @@ CENSUS = [
     *("sex", "capital_gains", "capital_losses", "dividends_from_stocks", "weeks_worked_in_year"),
     *("country_of_birth_self", "tax_filer_stat", "income_gt_50k"),
 ]
-# Name of a variant: bins, share of the quantiles, cells.
-VARIANTS: dict[str, tuple[int, float, int]] = {
-    "16 bins": (16, 0.0, 256),
-    "64 bins": (64, 0.0, 256),
-    "16 bins, quantiles 2 %": (16, 0.02, 256),
-    "16 bins, quantiles 5 %": (16, 0.05, 256),
-    "16 bins, quantiles 2 %, 1024 cells": (16, 0.02, 1024),
+# Name of a variant: bins, share of the quantiles, cells, edges.
+VARIANTS: dict[str, tuple[int, float, int, str]] = {
+    "16 bins": (16, 0.0, 256, "learned"),
+    "64 bins": (64, 0.0, 256, "learned"),
+    "16 bins, histogram 1 %": (16, 0.01, 256, "equal_width"),
+    "16 bins, histogram 2 %": (16, 0.02, 256, "equal_width"),
+    "16 bins, histogram 5 %": (16, 0.05, 256, "equal_width"),
+    "16 bins, histogram 2 %, 64 cells": (16, 0.02, 64, "equal_width"),
+    "16 bins, quantiles 2 %": (16, 0.02, 256, "learned"),
+    "16 bins, quantiles 5 %": (16, 0.05, 256, "learned"),
+    "16 bins, quantiles 2 %, 1024 cells": (16, 0.02, 1024, "learned"),
 }
 
 
@@ -70,7 +74,11 @@ def main() -> None:
                     rows = read_results(RESULTS, KEYS)
                     if not (rows[KEYS] == list(names.values())).all(axis=1).any():
                         params = _settings(public_table.params, path, variant)
-                        keep(RESULTS, {**names, **_run(params, Schema.load(path), train, test, draw)}, KEYS)
+                        keep(
+                            RESULTS,
+                            {**names, "commit": commit(), **_run(params, Schema.load(path), train, test, draw)},
+                            KEYS,
+                        )
     print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))
 
 
@@ -104,13 +112,13 @@ def _forgetting(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _settings(params: Params, schema: Path, variant: str) -> Params:
-    bins, share, cells = VARIANTS[variant]
+    bins, share, cells, edges = VARIANTS[variant]
     sections = json.loads(json.dumps(params.sections))
     section = sections["marginals"]
     shares = {**section["plan"]["shares"], "quantiles": share}
     shares["embedding"] = 1 - shares["class_counts"] - share
     section["plan"]["shares"], section["privatize"]["bins"] = shares, bins
-    section["auxiliary"]["quantiles"] = {"columns": "all" if share else "none", "cells": cells}
+    section["auxiliary"]["quantiles"] = {"columns": "all" if share else "none", "cells": cells, "edges": edges}
     ingest = dataclasses.replace(params.ingest, schema=str(schema))
     return dataclasses.replace(params, method="marginals", ingest=ingest, sections=sections)
 

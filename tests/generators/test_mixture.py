@@ -1,6 +1,7 @@
 """The mixture of products: sampling is exact, marginals are what the objective thinks they are, and it learns them."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from likeness.errors import ParamsError
 from likeness.features.cells import Cells
 from likeness.features.pair_marginals import PairMarginals
 from likeness.generators.marginal_objective import MarginalObjective, one_way_marginals
-from likeness.generators.mixture import MixtureColumn, ProductMixture
+from likeness.generators.mixture import MixtureColumn, ProductMixture, rows_from_cells
 from likeness.generators.sampling import systematic
 from likeness.generators.saved import SavedGenerator
 from likeness.generators.settings import TrainingSettings
@@ -255,6 +256,19 @@ def test_spec_rebuilds_the_mixture() -> None:
     again.load_state_dict(model.state_dict())
     labels = torch.zeros(50, dtype=torch.int64)
     assert torch.equal(again.draw(labels, seeded(1)), model.draw(labels, seeded(1)))
+
+
+def test_a_value_lies_in_the_pieces_of_its_bin_as_often_as_they_say() -> None:
+    edges, firsts, shares = (0.0, 0.1, 0.2, 0.5, 0.75, 1.0), (0, 3), (0.5, 0.0, 0.5, 0.9, 0.1)
+    column = MixtureColumn(Cells(0, 3, (0.5,), missing=True), edges, edges[:-1], edges[1:], firsts, shares)
+    assert MixtureColumn.from_dict(json.loads(json.dumps(column.to_dict()))) == column
+    chosen = torch.tensor([0] * 100 + [1] * 200 + [2] * 10)[:, None]
+    x = rows_from_cells([column], 2, chosen, torch.Generator().manual_seed(0))
+    values = x[:, 0].numpy()
+    assert list(np.histogram(values[:100], edges)[0]) == [50, 0, 50, 0, 0]
+    found = np.histogram(values[100:300], edges)[0]
+    assert abs(found[3] - 180) <= 2 and found[3] + found[4] == 200
+    assert list(column.cells.places(x.numpy())) == chosen[:, 0].tolist()
 
 
 def test_given_cells_come_from_the_exact_conditional_distribution() -> None:

@@ -21,7 +21,7 @@ from likeness.features import ColumnMarginals, PairMarginals
 from likeness.features.cells import Cells
 from likeness.methods import Context
 from likeness.methods.marginals import Marginals
-from likeness.methods.quantiles import QUANTILES
+from likeness.methods.quantiles import QUANTILES, shares_within
 from likeness.own.forecast import MOST_NOISE, forecast
 from likeness.params import Params, load_params
 from likeness.pricing import new_releases
@@ -197,19 +197,63 @@ def test_bins_follow_the_rows_and_cost_what_the_plan_gives_them() -> None:
     assert (receipt.stage, receipt.sensitivity) == ("auxiliary", pytest.approx(math.sqrt(2)))
     assert receipt.rho == pytest.approx(0.1 * plan.rho, rel=1e-9)
     assert sum(one.receipt.rho for one in released.values()) == pytest.approx(plan.rho, rel=1e-9)
-    wide, gaps, few = method.columns(CONTEXT, released)[1:]
+    grids = method.auxiliary.quantiles.grids(CONTEXT, released, BINS)
+    wide, gaps = grids["wide"], grids["gaps"]
+    assert wide is not None and gaps is not None
     # The first of 512 cells holds nearly everything but the zeros: it is a bin of its own, beside the spike's.
     assert wide.edges[2] == pytest.approx(1 / 512) and wide.lows[0] == wide.highs[0] == 0
-    assert wide.cells.size == BINS + 1  # that of the spike beside
+    assert wide.size == BINS + 1  # that of the spike beside
     values = np.array(gaps.edges) * 999
     assert sum(99 < edge < 900 for edge in values) <= 1  # the gap is not cut, but for an edge that moved a cell
-    assert len(few.edges) == 8  # as ever
+    few = method.columns(CONTEXT, released)[3]
+    assert len(few.edges) == 8 and few.firsts == ()  # as ever
     feature = method.embedding_query(CONTEXT, released).feature
     assert isinstance(feature, PairMarginals) and feature.columns[1].edges == wide.edges[1:-1]
     assert feature.sizes == method.foreseen_queries(CONTEXT)[-1].feature.sizes  # type: ignore[attr-defined]
     assert method.notes(CONTEXT, released) == [
         "Bins of `wide`, `gaps`: between quantiles of the noisy histogram `quantiles`."
     ]
+
+
+def test_bins_of_equal_width_ask_the_pairs_as_without_quantiles_and_say_how_values_lie_within() -> None:
+    method = marginals(columns="all", cells=512, edges="equal_width")
+    released = through_the_door(method, plan_of(method, 5.0), 20_000)
+    assert released["embedding"].receipt.feature == marginals(0.0).embedding_query(CONTEXT, {}).spec()
+    assert method.notes(CONTEXT, released) == [
+        "Values of `wide`, `gaps` lie within their bins as the noisy histogram `quantiles` says."
+    ]
+    _, wide, gaps, few = method.columns(CONTEXT, released)
+    assert len(wide.firsts) == wide.cells.size == BINS + 1 and few.firsts == ()
+    shares, firsts = np.array(wide.shares), [*wide.firsts, len(wide.shares)]
+    np.testing.assert_allclose([shares[a:b].sum() for a, b in itertools.pairwise(firsts)], 1)
+    # Of amounts from 0 to 125,000, which are one bin, most lie in the first of its 64 cells.
+    assert shares[1] > 0.7
+    # Of 0 to 124, and of 875 to 999, there are none between 100 and 899.
+    values = (np.array(gaps.lows) * 999).round()
+    first = values < 125
+    assert np.array(gaps.shares)[first & (values >= 100)].sum() < 0.15
+    assert np.array(gaps.shares)[first & (values < 100)].sum() > 0.85
+
+
+@pytest.mark.parametrize("cells", [100, 12])
+def test_cells_that_bins_of_equal_width_would_cut_are_refused(cells: int) -> None:
+    with pytest.raises(PlanError, match=rf"cells is {cells}: these do not divide the 8 bins of 'wide'"):
+        marginals(columns="all", cells=cells, edges="equal_width").check(CONTEXT)
+    marginals(columns="all", cells=cells).check(CONTEXT)
+
+
+def test_noise_alone_makes_no_pattern_within_a_bin_and_what_is_there_stays() -> None:
+    """The seed is fixed: no false alarms."""
+    generator = np.random.default_rng(0)
+    for _ in range(200):
+        counts = (10_000 + generator.normal(0, 100, 64)).round().astype(np.int64)
+        shares = np.array(shares_within([0], counts, 100.0))
+        assert np.abs(shares - 1 / 64).sum() < 0.5 * np.abs(counts / counts.sum() - 1 / 64).sum()
+    exact = np.array([5, 0, 15, 7, 0, 0, 0])
+    assert shares_within([0, 3, 4], exact, 0.0) == (0.25, 0.0, 0.75, 1.0, 1 / 3, 1 / 3, 1 / 3)
+    peak = np.array([1_000, 1_020, 980, 90_000, 990, 1_010])
+    assert np.allclose(shares_within([0], peak, 30.0), peak / peak.sum(), atol=1e-3)
+    assert shares_within([0], np.array([-5, -9]), 2.0) == (0.5, 0.5)
 
 
 def test_where_noise_hides_the_quantiles_bins_are_the_public_ones_and_the_statement_says_so() -> None:
@@ -268,12 +312,13 @@ def test_a_verifier_computes_the_bins_again(fitted: tuple[Synthesizer, Path], tm
     hidden = dataclasses.replace(histogram, lattice=histogram.lattice // 1_000)  # nothing but noise
     text = "of {} numbers of equal width on the public scale, of {} as the released histogram gives"
     assert check_bins(Bundle(folder)) == check(learned, histogram) == text.format(1, 2)
-    assert check(public, None) == check(public, hidden) == text.format(3, 0)
+    assert check(public, None) == check(public, hidden) == check(public, histogram) == text.format(3, 0)
     gaps = {**learned["columns"][2], "edges": [edge + 1 / 999 for edge in learned["columns"][2]["edges"]]}
     moved = {**learned, "columns": [*learned["columns"][:2], gaps, learned["columns"][3]]}
+    some = {**learned, "columns": [learned["columns"][0], public["columns"][1], *learned["columns"][2:]]}
     for feature, counts, message in (
         (moved, histogram, "'gaps': bins other than the released histogram gives"),
-        (public, histogram, "'wide': bins other than the released histogram gives"),
+        (some, histogram, "'wide': bins other than the released histogram gives"),
         (learned, hidden, "'wide': bins neither of equal width nor learned"),
         (learned, None, "'wide': bins neither of equal width nor learned"),
     ):

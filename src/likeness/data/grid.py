@@ -12,6 +12,7 @@ from likeness.errors import SchemaError
 
 _NARROW = 1e-9  # half the width of a spike's bin, on the unit scale, where nothing else is so near
 _DIGITS = 14
+_SAME = 1e-12  # two edges of equal width, computed from different numbers of bins
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,18 @@ class Grid:
     def inner(self) -> tuple[float, ...]:
         """The edges between bins: all that finding a bin needs."""
         return self.edges[1:-1]
+
+    def firsts_of(self, inner: Sequence[float]) -> tuple[int, ...] | None:
+        """The first of these bins in each of some wider ones; None where they are cut across.
+
+        Args:
+            inner: edges between the wider bins, on the same scale.
+        """
+        own = np.array(self.edges)
+        places = [int(np.abs(own - edge).argmin()) for edge in inner]
+        if any(abs(own[place] - edge) > _SAME for place, edge in zip(places, inner, strict=True)):
+            return None
+        return (0, *places)
 
     def joined(self, firsts: Sequence[int]) -> "Grid":
         """The same range in fewer bins.

@@ -19,23 +19,40 @@ class MixtureColumn:
         cells: see :class:`Cells`.
         edges, lows, highs: per bin of a number, on its unit scale: uniform between two edges, then held between low
             and high. Empty for one-hot columns.
+        firsts, shares: where bins have pieces, edges, lows and highs are those of pieces; the first piece of each bin,
+            and the share of each piece in its bin. Empty: a bin is a piece.
     """
 
     cells: Cells
     edges: tuple[float, ...] = ()
     lows: tuple[float, ...] = ()
     highs: tuple[float, ...] = ()
+    firsts: tuple[int, ...] = ()
+    shares: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
         own = {"edges": list(self.edges), "lows": list(self.lows), "highs": list(self.highs)}
-        return {"cells": self.cells.to_dict(), **own}
+        pieces = {"firsts": list(self.firsts), "shares": list(self.shares)} if self.firsts else {}
+        return {"cells": self.cells.to_dict(), **own, **pieces}
+
+    def pieces(self, bins: Tensor, generator: torch.Generator) -> Tensor:
+        """The piece of each row, shape (n,), from its bin and public randomness."""
+        if not self.firsts:
+            return bins
+        within = torch.zeros(len(self.firsts), len(self.lows), dtype=torch.float64)
+        ends = [*self.firsts[1:], len(self.lows)]
+        for own, (first, end) in enumerate(zip(self.firsts, ends, strict=True)):
+            within[own, first:end] = torch.tensor(self.shares[first:end], dtype=torch.float64)
+        return systematic(within, bins, generator)
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> "MixtureColumn":
         """Inverse of :meth:`to_dict`."""
-        numbers = (tuple(float(v) for v in mapping[name]) for name in ("edges", "lows", "highs"))
-        return cls(Cells.from_dict(mapping["cells"]), *numbers)
+        edges, lows, highs = (tuple(float(v) for v in mapping[name]) for name in ("edges", "lows", "highs"))
+        firsts = tuple(int(v) for v in mapping.get("firsts", ()))
+        shares = tuple(float(v) for v in mapping.get("shares", ()))
+        return cls(Cells.from_dict(mapping["cells"]), edges, lows, highs, firsts, shares)
 
 
 class ProductMixture(nn.Module):
@@ -150,7 +167,7 @@ def rows_from_cells(columns: Sequence[MixtureColumn], width: int, chosen: Tensor
         edges, lows, highs = (
             torch.tensor(values, dtype=torch.float64) for values in (column.edges, column.lows, column.highs)
         )
-        bins = own.clamp(max=len(lows) - 1)
+        bins = column.pieces(own.clamp(max=(len(column.firsts) or len(lows)) - 1), generator)
         share = torch.rand(len(chosen), generator=generator, dtype=torch.float64)
         value = edges[bins] + share * (edges[bins + 1] - edges[bins])
         x[:, start] = torch.minimum(torch.maximum(value, lows[bins]), highs[bins])

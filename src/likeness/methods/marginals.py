@@ -199,11 +199,16 @@ class Marginals(Method):
         """Cells of each feature column, and how a number is drawn from its bin."""
         from likeness.generators.mixture import MixtureColumn
 
-        grids = self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins)
-        return [
-            MixtureColumn(cells) if grid is None else MixtureColumn(cells, grid.edges, grid.lows, grid.highs)
-            for cells, grid in self._columns(context, grids)
-        ]
+        quantiles, bins = self.auxiliary.quantiles, self.privatize.bins
+        found, pieces = [], quantiles.pieces(context, auxiliary, bins)
+        own = self._columns(context, quantiles.grids(context, auxiliary, bins))
+        for column, (cells, grid) in zip(context.schema.feature_columns, own, strict=True):
+            if column.name in pieces:
+                fine, firsts, shares = pieces[column.name]
+                found.append(MixtureColumn(cells, fine.edges, fine.lows, fine.highs, firsts, shares))
+            else:
+                found.append(MixtureColumn(cells, *(() if grid is None else (grid.edges, grid.lows, grid.highs))))
+        return found
 
     def start(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"

@@ -1,6 +1,6 @@
-"""Edges of bins at the quantiles of a released histogram, for numbers with wide public bounds."""
+"""A released histogram of numbers: edges of bins at its quantiles, and how values lie within a bin."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from likeness.methods.base import Context, together
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
-from likeness.typed import require
+from likeness.typed import allowed, require
 
 QUANTILES = "quantiles"
 _KEY = "marginals.auxiliary.quantiles"
@@ -31,11 +31,14 @@ class Quantiles:
     Attributes:
         columns: ``none``, ``all`` (every number with more cells than bins), or a list of names.
         cells: of equal width on each column's public scale, beside those of its spikes.
+        edges: of bins, ``learned`` between quantiles, or of ``equal_width`` as without a histogram. Either way values
+            lie within a bin as the histogram says.
     """
 
     NAMES: ClassVar[tuple[str, ...]] = ("none", "all")
     columns: str | tuple[str, ...] = "none"
     cells: int = 256
+    edges: str = "learned"
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -43,6 +46,7 @@ class Quantiles:
         listed = isinstance(columns, tuple) and len(set(columns)) == len(columns) >= 1
         require(listed or columns in self.NAMES, f"{_KEY}.columns", columns, "none, all or a list of different names")
         require(2 <= self.cells <= _MOST_CELLS, f"{_KEY}.cells", self.cells, f"from 2 to {_MOST_CELLS}")
+        allowed(f"{_KEY}.edges", self.edges, ("learned", "equal_width"))
 
     @property
     def on(self) -> bool:
@@ -68,6 +72,12 @@ class Quantiles:
                     f"{_KEY}.columns: '{name}' is no numeric feature column with more cells than bins. There are: "
                     f"{', '.join(possible)}."
                 )
+        for column, fine in self._chosen(context, bins) if self.edges == "equal_width" else ():
+            if fine.firsts_of(grid_of(column, bins).inner) is None:
+                raise PlanError(
+                    f"{_KEY}.cells is {self.cells}: these do not divide the {bins} bins of '{column.name}' (edges: "
+                    "equal_width). Make it a multiple of marginals.privatize.bins."
+                )
 
     def shares(self, share: float) -> list[QueryShare]:
         """The one release, or none."""
@@ -82,27 +92,59 @@ class Quantiles:
         return [Query(QUANTILES, "auxiliary", ColumnMarginals(cells), terms=together(context))] if cells else []
 
     def grids(self, context: Context, released: Mapping[str, Released], bins: int) -> dict[str, Grid | None]:
-        """Bins of the chosen columns by name: post-processing. None where the noise hides the quantiles.
+        """Bins of the chosen columns by name: post-processing. None where they are of equal width.
 
-        As many bins as :func:`likeness.data.grid.grid_of` makes of equal width.
+        As many bins as :func:`likeness.data.grid.grid_of` makes of equal width; none are learned where the noise hides
+        the quantiles.
 
         Raises:
             ReleaseError: the released histogram is one of other columns or cells.
         """
         found: dict[str, Grid | None] = {}
+        for column, fine, cells, counts, scale in self._histograms(context, released, bins):
+            firsts = None
+            if self.edges == "learned":
+                firsts = learned_bins(column, cells, counts, scale, grid_of(column, bins).size)
+            found[column.name] = None if firsts is None else fine.joined(firsts)
+        return found
+
+    def pieces(
+        self, context: Context, released: Mapping[str, Released], bins: int
+    ) -> dict[str, tuple[Grid, tuple[int, ...], tuple[float, ...]]]:
+        """How the values of the chosen columns lie within their bins, by name: post-processing.
+
+        Raises:
+            ReleaseError: the released histogram is one of other columns or cells.
+
+        Returns:
+            grid of the histogram, the first of its cells in each bin, share of each cell in its bin. A column whose
+            cells are cut across by its bins is left out.
+        """
+        grids, found = self.grids(context, released, bins), {}
+        for column, fine, _, counts, scale in self._histograms(context, released, bins):
+            firsts = fine.firsts_of((grids[column.name] or grid_of(column, bins)).inner)
+            if firsts is not None:
+                found[column.name] = fine, firsts, shares_within(firsts, counts[: fine.size], scale)
+        return found
+
+    def _histograms(
+        self, context: Context, released: Mapping[str, Released], bins: int
+    ) -> Iterator[tuple[Column, Grid, Cells, NDArray[np.int64], float]]:
+        """Column, fine grid, cells, noisy counts in lattice steps, and σ in the same unit."""
         for query in self.queries(context, bins):
             answer = released[QUANTILES]
             feature = asked_columns(answer)
             if feature != query.feature:
                 raise ReleaseError(f"{QUANTILES}.safetensors answers another question than params.yaml. Run: dvc repro")
-            scale, blocks = answer.receipt.noise_scale, feature.blocks(answer.lattice)
+            blocks = feature.blocks(answer.lattice)
             for (column, fine), (cells, counts) in zip(self._chosen(context, bins), blocks, strict=True):
-                firsts = learned_bins(column, cells, counts[0], scale, grid_of(column, bins).size)
-                found[column.name] = None if firsts is None else fine.joined(firsts)
-        return found
+                yield column, fine, cells, counts[0], answer.receipt.noise_scale
 
     def notes(self, context: Context, released: Mapping[str, Released], bins: int) -> list[str]:
         """Which columns have such bins, for the statement."""
+        if self.on and self.edges == "equal_width":
+            names = ", ".join(f"`{column.name}`" for column, _ in self._chosen(context, bins))
+            return [f"Values of {names} lie within their bins as the noisy histogram `{QUANTILES}` says."]
         learned: list[str] = []
         hidden: list[str] = []
         for name, grid in self.grids(context, released, bins).items():
@@ -138,6 +180,28 @@ def learned_bins(
     assert fine.edges is not None
     alone = spike_bins(column, fine.edges)
     return quantile_bins(counts[: fine.size - int(fine.missing)], noise_scale, alone, size)
+
+
+def shares_within(firsts: Sequence[int], counts: NDArray[np.int64], noise_scale: float) -> tuple[float, ...]:
+    r"""Share of each fine cell in its bin, from noisy counts: what stands above the noise, and evenly for the rest.
+
+    Within a bin of f cells the counts are drawn towards their mean by James and Stein's factor for an unknown mean,
+    :math:`\max(0, 1 - (f - 1) \sigma^2 / \sum_c (m_c - \bar m)^2)` (Lindley 1962; Efron and Morris 1973), so that
+    noise alone makes no pattern; what is left below 0 counts as 0.
+
+    Args:
+        firsts: the first cell of each bin, ascending from 0. counts: shape (cells,), in any unit.
+        noise_scale: σ in that unit.
+    """
+    shares: list[float] = []
+    for own in np.split(counts.astype(np.float64), firsts[1:]):
+        apart = own - own.mean()
+        squares = float(apart @ apart)
+        kept = max(0.0, 1 - (len(own) - 1) * noise_scale**2 / squares) if squares > 0 else 0.0
+        content = np.maximum(own.mean() + kept * apart, 0)
+        even = np.full(len(own), 1 / len(own))
+        shares += (content / content.sum() if content.sum() > 0 else even).tolist()
+    return tuple(shares)
 
 
 def asked_columns(released: Released) -> ColumnMarginals:

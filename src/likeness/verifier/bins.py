@@ -26,6 +26,7 @@ def bins(bundle: Bundle) -> str:
     starts = Layout.from_schema(schema).starts
     columns = {starts[column.name]: column for column in schema.feature_columns}
     histogram, learned, public = released.get(QUANTILES), 0, 0
+    kept = []  # of equal width, where the histogram gives others
     for own in pairs.columns:
         if own.edges is None:
             continue
@@ -34,9 +35,14 @@ def bins(bundle: Bundle) -> str:
         if expected is None:
             require(_public(column, own), f"'{column.name}': bins neither of equal width nor learned")
             public += 1
-        else:
-            require(own.edges == expected, f"'{column.name}': bins other than the released histogram gives")
+        elif own.edges == expected:
             learned += 1
+        else:
+            require(_public(column, own), f"'{column.name}': bins other than the released histogram gives")
+            kept.append(column.name)
+    # Edges of equal width are a setting of all columns; to keep some columns' alone could follow the rows.
+    require(not kept or learned == 0, f"'{', '.join(kept)}': bins other than the released histogram gives")
+    public += len(kept)
     return f"of {public} numbers of equal width on the public scale, of {learned} as the released histogram gives"
 
 
