@@ -90,10 +90,10 @@ class Privatize:
 class TrainMixture:
     """Section ``marginals.train``."""
 
-    iterations: int = 400
+    iterations: int = 800
     learning_rate: float = 0.2
-    num_components: int = 500
-    information_price: float = 1.0
+    num_components: int = 1000
+    information_price: float = 1.25
     schedule: str = "cosine"
 
     def __post_init__(self) -> None:
