@@ -65,6 +65,12 @@ def test_deps_name_all_of_the_library_that_a_stage_loads(name: str) -> None:
             assert (ROOT / dependency).exists(), f"{name} names {dependency}, which does not exist"
 
 
+@pytest.mark.parametrize("name", ["auxiliary", "privatize", "train"])
+def test_what_question_and_generator_hang_on_makes_their_stages_run_again(name: str) -> None:
+    """Both follow these settings, even where the files that went before stay as they are."""
+    assert {"method", "${method}.auxiliary", "${method}.privatize"} <= set(STAGES[name]["params"])
+
+
 @pytest.mark.parametrize("name", STAGES)
 def test_a_stage_loads_only_what_it_needs(name: str) -> None:
     modules = loaded_modules(name)

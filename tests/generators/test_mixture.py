@@ -271,6 +271,29 @@ def test_a_value_lies_in_the_pieces_of_its_bin_as_often_as_they_say() -> None:
     assert list(column.cells.places(x.numpy())) == chosen[:, 0].tolist()
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"firsts": None},
+        {"firsts": [0, 9]},
+        {"firsts": [0]},
+        {"firsts": [1, 3]},
+        {"firsts": [0, 0]},
+        {"shares": [0.5, 0.5]},
+        {"shares": [0, 0, 0, 0.9, 0.1]},
+        {"shares": [0.5, float("nan"), 0.5, 0.9, 0.1]},
+        {"shares": [1.5, -0.5, 0, 0.9, 0.1]},
+        {"lows": [0.0]},
+        {"edges": [0.0, 1.0]},
+    ],
+)
+def test_pieces_that_are_none_are_refused(changed: dict[str, object]) -> None:
+    edges = (0.0, 0.1, 0.2, 0.5, 0.75, 1.0)
+    column = MixtureColumn(Cells(0, 2, (0.5,)), edges, edges[:-1], edges[1:], (0, 3), (0.5, 0.0, 0.5, 0.9, 0.1))
+    with pytest.raises((ValueError, TypeError)):
+        MixtureColumn.from_dict({**column.to_dict(), **changed})
+
+
 def test_given_cells_come_from_the_exact_conditional_distribution() -> None:
     """Against rejection: rows of the whole model that happen to have the cells. 5 standard deviations, 1e-5 in all."""
     model = mixture(components=5)

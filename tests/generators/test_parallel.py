@@ -58,11 +58,20 @@ def results(name):
     return [value.double() for value in found]
 
 
+def halves():
+    torch.set_default_dtype(torch.float32)
+    generator, objective = made("critic")
+    losses = train(generator, objective, TrainingSettings(20, 19, 0.01), CPU, lambda *_: None, "bfloat16")
+    torch.set_default_dtype(torch.float64)
+    return losses[0][1], losses[-1][1]
+
+
 alone = {name: results(name) for name in MAPS}
-told = {}
+told = {"half alone": halves()}
 with together(CPU):
     told["size"] = size()
     shared = {name: results(name) for name in MAPS}
+    told["half"] = halves()
     told["shares"] = share_of_rows(COUNTS)[1]
     try:
         share_of_rows([1, 9])
@@ -90,6 +99,8 @@ def test_two_processes_take_the_steps_of_one(tmp_path: Path) -> None:
     # Loss, gradients, five losses, weights, running statistics, in float64: relative to the largest entry of each (of
     # biases before a normalization, whose gradients are 0 but for rounding, to 1e-6).
     assert told["network"] < 1e-9 and told["critic"] < 1e-9, told
+    # Products in bfloat16 round to 1 in 256.
+    assert told["half"] == pytest.approx(told["half alone"], rel=0.03)
     assert "a class has 1 rows in a batch" in told["refused"]
 
 

@@ -211,7 +211,7 @@ def test_bins_follow_the_rows_and_cost_what_the_plan_gives_them() -> None:
     assert isinstance(feature, PairMarginals) and feature.columns[1].edges == wide.edges[1:-1]
     assert feature.sizes == method.foreseen_queries(CONTEXT)[-1].feature.sizes  # type: ignore[attr-defined]
     assert method.notes(CONTEXT, released) == [
-        "Bins of `wide`, `gaps`: between quantiles of the noisy histogram `quantiles`."
+        "Bins of `wide`, `gaps`: between quantiles of the noisy histogram `quantiles`, and values within them as it says."
     ]
 
 
@@ -282,7 +282,7 @@ def test_the_synthesizer_draws_from_learned_bins_and_says_so(fitted: tuple[Synth
     amounts = synthesizer.sample(4_000)["wide"]
     # In eight bins of equal width, all amounts but the zeros would be spread over 125,000.
     assert np.quantile(amounts[amounts > 0], 0.8) < 1_000_000 / 256
-    note = "- Bins of `wide`, `gaps`: between quantiles of the noisy histogram `quantiles`."
+    note = "- Bins of `wide`, `gaps`: between quantiles of the noisy histogram `quantiles`, and values within them as it says."
     assert note in synthesizer.statement.splitlines()
     without = {key: value for key, value in synthesizer.privacy.items() if key != "notes"}
     assert statement({**without, "notes": []}) == statement(without)  # an account of an earlier version
@@ -315,15 +315,42 @@ def test_a_verifier_computes_the_bins_again(fitted: tuple[Synthesizer, Path], tm
     assert check(public, None) == check(public, hidden) == check(public, histogram) == text.format(3, 0)
     gaps = {**learned["columns"][2], "edges": [edge + 1 / 999 for edge in learned["columns"][2]["edges"]]}
     moved = {**learned, "columns": [*learned["columns"][:2], gaps, learned["columns"][3]]}
+    sixteen = build(Marginals, {"privatize": {"bins": 16}}, "marginals").embedding_query(CONTEXT, {}).feature.spec()
+    several = {**public, "columns": [*public["columns"][:2], sixteen["columns"][2], public["columns"][3]]}
     some = {**learned, "columns": [learned["columns"][0], public["columns"][1], *learned["columns"][2:]]}
     for feature, counts, message in (
         (moved, histogram, "'gaps': bins other than the released histogram gives"),
-        (some, histogram, "'wide': bins other than the released histogram gives"),
+        (some, histogram, "bins of more than one setting"),
+        (several, None, "bins of more than one setting"),
+        (several, histogram, "bins of more than one setting"),
         (learned, hidden, "'wide': bins neither of equal width nor learned"),
         (learned, None, "'wide': bins neither of equal width nor learned"),
     ):
         with pytest.raises(Wrong, match=message):
             check(feature, counts)
+
+
+def test_a_column_whose_learned_bins_are_those_of_equal_width_is_of_either_kind(tmp_path: Path) -> None:
+    schema = Schema.from_dict(
+        {
+            "name": "even",
+            "source": "made up",
+            "task": "none",
+            "columns": {
+                "even": {"kind": "integer", "lower": 0, "upper": 31},
+                "skewed": {"kind": "numeric", "lower": 0, "upper": 1_000},
+            },
+        },
+        "even.yaml",
+    )
+    generator = np.random.default_rng(0)
+    rows = pd.DataFrame({"even": np.arange(32_000) % 32, "skewed": generator.lognormal(3, 1, 32_000).clip(0, 1_000)})
+    Ledger.create(locate())
+    for edges, learned in (("equal_width", 0), ("learned", 2)):
+        settings, about = section(columns="all", edges=edges), {"identity": edges, "cap": (20.0, 1e-5)}
+        Synthesizer(schema=schema, epsilon=20.0, settings=settings, **about).fit(rows).save(tmp_path / edges)
+        rows["skewed"] = rows["skewed"] / 2  # other people
+        assert check_bins(Bundle(tmp_path / edges)).endswith(f"of {learned} as the released histogram gives")
 
 
 @pytest.mark.parametrize("bins", [2, 16, 300])
@@ -402,6 +429,34 @@ def test_the_forecast_asks_for_enough_records_to_see_quantiles(monkeypatch: pyte
     assert query.sensitivity == pytest.approx(math.sqrt(2))
     assert measure.noise == pytest.approx(query.sigma * math.sqrt(cells) / 2)
     assert measure.records == math.ceil(measure.noise * BINS / MOST_NOISE)
+
+
+def test_with_bins_of_equal_width_another_histogram_asks_no_pairs_again_and_demands_no_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+
+    def settings(cells: int) -> Params:
+        return adult(columns=["age", "fnlwgt"], cells=cells, edges="equal_width")
+
+    plan, method, context = (
+        own(settings(64)) for own in (consistency.plan_of, consistency.method, consistency.context)
+    )
+    ledger = Ledger.create(locate())
+    ledger.declare_identity(plan.identity, plan.adjacency, 3.0, 1e-5)
+    dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
+    x = np.random.default_rng(0).random((500, context.layout.width))
+
+    def answer(query: Query) -> Released:
+        records = [Records(x, np.zeros(len(x), dtype=np.int64))]
+        return from_bytes(release(query, plan, dataset, ledger, lambda: records), query.name)
+
+    answer(method.embedding_query(context, method.ask(context, answer)))
+    assert new_releases(settings(64), ledger, dataset) == {}
+    (cost,) = new_releases(settings(128), ledger, dataset).values()
+    assert cost.rho == pytest.approx(0.1 * plan.rho)
+    (_, query, _) = forecast(settings(64)).queries
+    assert [measure.records for measure in query.measures] == [None]
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from likeness.features.cells import Cells
-from likeness.generators.sampling import systematic
+from likeness.generators.sampling import places_within, systematic
+
+_LINE = 1e-9  # a place this near to the end of its bin could be rounded to the next one
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,18 @@ class MixtureColumn:
     firsts: tuple[int, ...] = ()
     shares: tuple[float, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.cells.edges is None:
+            return
+        pieces, bins = len(self.lows), self.cells.size - int(self.cells.missing)
+        if len(self.highs) != pieces or len(self.edges) != pieces + 1 or not np.isfinite(self.edges).all():
+            raise ValueError("mixture: a number has one edge more than pieces")
+        firsts, shares = np.array(self.firsts or range(bins)), np.array(self.shares or [1.0] * bins)
+        if len(firsts) != bins or len(shares) != pieces or firsts[0] != 0 or (np.diff([*firsts, pieces]) < 1).any():
+            raise ValueError("mixture: every bin of a number has a piece, and every piece a share")
+        if not (shares >= 0).all() or not np.allclose(np.add.reduceat(shares, firsts), 1):
+            raise ValueError("mixture: the shares of a bin's pieces sum to 1")
+
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
         own = {"edges": list(self.edges), "lows": list(self.lows), "highs": list(self.highs)}
@@ -40,11 +55,11 @@ class MixtureColumn:
         """The piece of each row, shape (n,), from its bin and public randomness."""
         if not self.firsts:
             return bins
-        within = torch.zeros(len(self.firsts), len(self.lows), dtype=torch.float64)
-        ends = [*self.firsts[1:], len(self.lows)]
-        for own, (first, end) in enumerate(zip(self.firsts, ends, strict=True)):
-            within[own, first:end] = torch.tensor(self.shares[first:end], dtype=torch.float64)
-        return systematic(within, bins, generator)
+        parts = [torch.tensor(own, dtype=torch.float64) for own in np.split(np.array(self.shares), self.firsts[1:])]
+        # Bins one after the other on one line, each of length 1: a row's place is in its bin, and its piece there.
+        ends = torch.cat([place + part.cumsum(0) / part.sum() for place, part in enumerate(parts)])
+        points = bins + places_within(len(parts), bins, generator).clamp(max=1 - _LINE)
+        return torch.searchsorted(ends, points, right=True)
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> "MixtureColumn":

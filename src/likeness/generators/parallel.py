@@ -115,6 +115,7 @@ class WholeBatchNorm(nn.BatchNorm1d):
         """Normalize rows, shape (n, width)."""
         if not self.training:
             return super().forward(x)
+        x = x if x.dtype == torch.float64 else x.float()  # products may be in bfloat16: sums and statistics are not
         count = summed(torch.tensor(float(len(x)), device=x.device))
         mean = summed(x.sum(dim=0)) / count
         variance = summed((x - mean).square().sum(dim=0)) / count

@@ -18,22 +18,35 @@ def systematic(probabilities: Tensor, groups: Tensor, generator: torch.Generator
     Returns:
         category of each row, shape (n,), int64.
     """
-    order = torch.argsort(torch.rand(len(groups), generator=generator))  # who comes first, within a group, is chance
-    order = order[torch.argsort(groups[order], stable=True)]
-    counts = torch.bincount(groups, minlength=len(probabilities))
-    starts = torch.cumsum(counts, 0) - counts
-    own = groups[order]
-    place = torch.arange(len(groups)) - starts[own]
-    offset = torch.rand(len(probabilities), generator=generator, dtype=torch.float64)
-    points = ((place + offset[own]) / counts[own]).clamp(max=_BELOW_ONE)
+    points = places_within(len(probabilities), groups, generator)
     ends = probabilities.double().cumsum(dim=1)
     ends = ends / ends[:, -1:]
     chosen = torch.empty(len(groups), dtype=torch.int64)
     for start in range(0, len(groups), _ROWS):
         block = slice(start, start + _ROWS)
-        beyond = points[block, None] >= ends[own[block], :-1]
-        chosen[order[block]] = beyond.sum(dim=1)
+        chosen[block] = (points[block, None] >= ends[groups[block], :-1]).sum(dim=1)
     return chosen
+
+
+def places_within(num_groups: int, groups: Tensor, generator: torch.Generator) -> Tensor:
+    """Places of rows in [0, 1): those of a group are evenly spaced from a random start, and in random order.
+
+    Args:
+        num_groups: how many. groups: group of each row, shape (n,), int64. generator: public randomness.
+
+    Returns:
+        shape (n,), float64.
+    """
+    order = torch.argsort(torch.rand(len(groups), generator=generator))  # who comes first, within a group, is chance
+    order = order[torch.argsort(groups[order], stable=True)]
+    counts = torch.bincount(groups, minlength=num_groups)
+    starts = torch.cumsum(counts, 0) - counts
+    own = groups[order]
+    place = torch.arange(len(groups)) - starts[own]
+    offset = torch.rand(num_groups, generator=generator, dtype=torch.float64)
+    points = torch.empty(len(groups), dtype=torch.float64)
+    points[order] = ((place + offset[own]) / counts[own]).clamp(max=_BELOW_ONE)
+    return points
 
 
 _ROWS = 8192  # rows compared at once

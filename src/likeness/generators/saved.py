@@ -72,7 +72,7 @@ class SavedGenerator:
             network.load_state_dict(load_file(folder / "weights.safetensors"))
         except FileNotFoundError as error:
             raise ArtifactError(f"{folder} holds no generator. Run: dvc repro train") from error
-        except (KeyError, ValueError, RuntimeError) as error:
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise ArtifactError(f"{folder}: not a generator of format 1. Run: dvc repro train") from error
         network.eval()
         return cls(network, tuple(spec["class_weights"]), spec["provenance"])

@@ -9,8 +9,11 @@ from torch import Tensor, nn
 
 from likeness.errors import ParamsError
 from likeness.generators import parallel
-from likeness.generators.latent import LatentGenerator
+from likeness.generators.images import ImageGenerator
 from likeness.generators.settings import TrainingSettings
+from likeness.generators.tabular import TabularGenerator
+
+_NETWORKS = (ImageGenerator, TabularGenerator)  # what bfloat16 is for: others are formulas
 
 
 class Objective(Protocol):
@@ -51,8 +54,8 @@ def train(
 
     Args:
         progress: called with (iteration, iterations, loss).
-        precision: ``bfloat16`` makes the products of a network of latent noise in that type; its weights, its rows, the
-            features of these and the loss keep float32. Every other generator keeps it altogether.
+        precision: ``bfloat16`` makes the products of a network in that type; its weights, its rows, the features of
+            these and the loss keep float32. The mixture and Gaussian images keep it altogether.
 
     Returns:
         (iteration, loss) at the same moments.
@@ -66,7 +69,7 @@ def train(
         scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(1, settings.iterations))
     every = max(1, settings.iterations // 100)
     losses = []
-    seen = _Half(generator) if precision == "bfloat16" and isinstance(generator, LatentGenerator) else generator
+    seen = _Half(generator) if precision == "bfloat16" and isinstance(generator, _NETWORKS) else generator
     for iteration in range(1, settings.iterations + 1):
         loss = objective.loss(seen)
         optimizer.zero_grad(set_to_none=True)

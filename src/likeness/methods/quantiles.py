@@ -101,10 +101,10 @@ class Quantiles:
             ReleaseError: the released histogram is one of other columns or cells.
         """
         found: dict[str, Grid | None] = {}
+        if self.edges == "equal_width":
+            return {column.name: None for column, _ in self._chosen(context, bins)}
         for column, fine, cells, counts, scale in self._histograms(context, released, bins):
-            firsts = None
-            if self.edges == "learned":
-                firsts = learned_bins(column, cells, counts, scale, grid_of(column, bins).size)
+            firsts = learned_bins(column, cells, counts, scale, grid_of(column, bins).size)
             found[column.name] = None if firsts is None else fine.joined(firsts)
         return found
 
@@ -150,7 +150,7 @@ class Quantiles:
         for name, grid in self.grids(context, released, bins).items():
             (hidden if grid is None else learned).append(f"`{name}`")
         said = [
-            (learned, f"between quantiles of the noisy histogram `{QUANTILES}`"),
+            (learned, f"between quantiles of the noisy histogram `{QUANTILES}`, and values within them as it says"),
             (hidden, f"of equal width, because the noise of `{QUANTILES}` hides the quantiles"),
         ]
         return [f"Bins of {', '.join(names)}: {words}." for names, words in said if names]
@@ -185,9 +185,9 @@ def learned_bins(
 def shares_within(firsts: Sequence[int], counts: NDArray[np.int64], noise_scale: float) -> tuple[float, ...]:
     r"""Share of each fine cell in its bin, from noisy counts: what stands above the noise, and evenly for the rest.
 
-    Within a bin of f cells the counts are drawn towards their mean by James and Stein's factor for an unknown mean,
-    :math:`\max(0, 1 - (f - 1) \sigma^2 / \sum_c (m_c - \bar m)^2)` (Lindley 1962; Efron and Morris 1973), so that
-    noise alone makes no pattern; what is left below 0 counts as 0.
+    Within a bin of f cells the counts are drawn towards their mean by the estimated part of their variance that is not
+    noise, :math:`\max(0, 1 - (f - 1) \sigma^2 / \sum_c (m_c - \bar m)^2)`: empirical Bayes by moments, as in Efron and
+    Morris (1973); James and Stein's factor has f - 3 for f - 1. What is left below 0 counts as 0.
 
     Args:
         firsts: the first cell of each bin, ascending from 0. counts: shape (cells,), in any unit.

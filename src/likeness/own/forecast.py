@@ -193,6 +193,9 @@ def _measures(
     elif isinstance(feature, ColumnMarginals) and isinstance(recipe, Marginals):
         # Half of the cells are below the edge in the middle; an edge may be wrong by a part of a bin.
         cells, bins = max(column.size for column in feature.columns), recipe.privatize.bins
+        if recipe.auxiliary.quantiles.edges == "equal_width":
+            yield f"share in one of {cells} cells, where noise alone is evened out", sigma, 1 / cells, False
+            return
         yield f"share below an edge among {cells} cells, against that of a bin", sigma * cells**0.5 / 2, 1 / bins, True
     elif isinstance(feature, CellMap):
         # A cell of its part: a record in it counts the part's bound.

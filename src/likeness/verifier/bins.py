@@ -1,5 +1,8 @@
 """Bins of numbers: whether they are of equal width, or those that a released histogram gives."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from likeness.data.column import Column
 from likeness.data.grid import grid_of
 from likeness.data.layout import Layout
@@ -10,55 +13,79 @@ from likeness.methods.quantiles import QUANTILES, asked_columns, learned_bins
 from likeness.release.released import Released
 from likeness.verifier.files import Bundle
 from likeness.verifier.receipts import query_again
-from likeness.verifier.verdict import require
+from likeness.verifier.verdict import Wrong, require
 
 
 def bins(bundle: Bundle) -> str:
     """Every bin of pairs of columns, computed again from the public schema and the released counts.
 
-    Bins from anywhere else, from the rows say, would have cost nothing and told something.
+    Bins from anywhere else, from the rows say, would have cost nothing and told something. How many there are, and
+    whether they are learned, is one setting for all columns: a choice column by column could follow the rows too.
     """
     released = {one.receipt.query: one for one in bundle.released().values()}
     pairs = query_again(released[EMBEDDING].receipt).feature
     if not isinstance(pairs, PairMarginals):
         return "none: the embedding has no cells"
-    schema = bundle.schema()
+    schema, histogram = bundle.schema(), released.get(QUANTILES)
     starts = Layout.from_schema(schema).starts
     columns = {starts[column.name]: column for column in schema.feature_columns}
-    histogram, learned, public = released.get(QUANTILES), 0, 0
-    kept = []  # of equal width, where the histogram gives others
-    for own in pairs.columns:
-        if own.edges is None:
-            continue
-        column = columns[own.start]
-        expected = None if histogram is None else _learned(histogram, column, own)
-        if expected is None:
-            require(_public(column, own), f"'{column.name}': bins neither of equal width nor learned")
-            public += 1
-        elif own.edges == expected:
-            learned += 1
-        else:
-            require(_public(column, own), f"'{column.name}': bins other than the released histogram gives")
-            kept.append(column.name)
-    # Edges of equal width are a setting of all columns; to keep some columns' alone could follow the rows.
-    require(not kept or learned == 0, f"'{', '.join(kept)}': bins other than the released histogram gives")
-    public += len(kept)
-    return f"of {public} numbers of equal width on the public scale, of {learned} as the released histogram gives"
+    numbers = [_Number.of(columns[own.start], own, histogram) for own in pairs.columns if own.edges is not None]
+    for learns in (True, False):
+        if _one_setting(numbers, learns):
+            learned = sum(learns and number.learned is not None for number in numbers)
+            public = len(numbers) - learned
+            return (
+                f"of {public} numbers of equal width on the public scale, of {learned} as the released histogram gives"
+            )
+    for number in numbers:
+        gives = "other than the released histogram gives" if number.learned else "neither of equal width nor learned"
+        require(
+            any(_one_setting([number], learns) for learns in (True, False)), f"'{number.column.name}': bins {gives}"
+        )
+    raise Wrong("bins of more than one setting: their number, and whether they are learned, differ between columns")
 
 
-def _learned(histogram: Released, column: Column, own: Cells) -> tuple[float, ...] | None:
-    """Edges between the column's bins from the histogram; None where it has none of this column, or hides them."""
-    for fine, counts in asked_columns(histogram).blocks(histogram.lattice):
-        if fine.start == own.start and fine.edges is not None:
-            size, scale = own.size - int(own.missing), histogram.receipt.noise_scale
-            firsts = learned_bins(column, fine, counts[0], scale, size)
-            return None if firsts is None else tuple(fine.edges[first - 1] for first in firsts[1:])
-    return None
+@dataclass(frozen=True)
+class _Number:
+    """A numeric column: edges between its bins, how many bins, and the edges that the histogram gives for as many.
 
-
-def _public(column: Column, own: Cells) -> bool:
-    """Whether the bins are of equal width, for some number of them: the setting itself is not in a bundle.
-
-    It is larger than the number of bins where integers at the dense end of a logarithm share none, by its length.
+    These are None where the histogram has none of this column, or hides its quantiles.
     """
-    return any(grid_of(column, bins).inner == own.edges for bins in range(2, 16 * own.size + 64))
+
+    column: Column
+    edges: tuple[float, ...]
+    size: int
+    learned: tuple[float, ...] | None
+
+    @classmethod
+    def of(cls, column: Column, own: Cells, histogram: Released | None) -> "_Number":
+        assert own.edges is not None
+        size, learned = own.size - int(own.missing), None
+        blocks = () if histogram is None else asked_columns(histogram).blocks(histogram.lattice)
+        for fine, counts in blocks:
+            if fine.start == own.start and fine.edges is not None:
+                assert histogram is not None
+                firsts = learned_bins(column, fine, counts[0], histogram.receipt.noise_scale, size)
+                learned = None if firsts is None else tuple(fine.edges[first - 1] for first in firsts[1:])
+        return cls(column, own.edges, size, learned)
+
+    def fits(self, bins: int, learns: bool) -> bool:
+        """Whether that many bins, learned or of equal width, would be these."""
+        grid = grid_of(self.column, bins)
+        if learns and self.learned is not None:
+            return grid.size == self.size and self.edges == self.learned
+        return grid.inner == self.edges
+
+
+def _one_setting(numbers: Sequence[_Number], learns: bool) -> bool:
+    """Whether all columns could have been given the same number of bins: the setting itself is not in a bundle.
+
+    It is larger than a column's number of bins where integers at the dense end of a logarithm share none, by its
+    length; it is smaller by the bins that spikes add.
+    """
+    if not numbers:
+        return True
+    descending = sorted(numbers, key=lambda number: -number.size)
+    size, spikes = descending[0].size, len(descending[0].column.spikes)
+    settings = range(max(2, size - 2 - 2 * spikes), 16 * size + 64)
+    return any(all(number.fits(bins, learns) for number in descending) for bins in settings)
