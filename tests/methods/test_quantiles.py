@@ -60,6 +60,9 @@ SCHEMA = Schema.from_dict(
 )
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 BINS = 8
+LEARNED = (
+    "Bins of `wide`, `gaps`: between quantiles of the noisy histogram `quantiles`, and values within them as it says."
+)
 
 
 def section(share: float = 0.1, **quantiles: Any) -> dict[str, Any]:
@@ -210,9 +213,7 @@ def test_bins_follow_the_rows_and_cost_what_the_plan_gives_them() -> None:
     feature = method.embedding_query(CONTEXT, released).feature
     assert isinstance(feature, PairMarginals) and feature.columns[1].edges == wide.edges[1:-1]
     assert feature.sizes == method.foreseen_queries(CONTEXT)[-1].feature.sizes  # type: ignore[attr-defined]
-    assert method.notes(CONTEXT, released) == [
-        "Bins of `wide`, `gaps`: between quantiles of the noisy histogram `quantiles`, and values within them as it says."
-    ]
+    assert method.notes(CONTEXT, released) == [LEARNED]
 
 
 def test_bins_of_equal_width_ask_the_pairs_as_without_quantiles_and_say_how_values_lie_within() -> None:
@@ -282,8 +283,7 @@ def test_the_synthesizer_draws_from_learned_bins_and_says_so(fitted: tuple[Synth
     amounts = synthesizer.sample(4_000)["wide"]
     # In eight bins of equal width, all amounts but the zeros would be spread over 125,000.
     assert np.quantile(amounts[amounts > 0], 0.8) < 1_000_000 / 256
-    note = "- Bins of `wide`, `gaps`: between quantiles of the noisy histogram `quantiles`, and values within them as it says."
-    assert note in synthesizer.statement.splitlines()
+    assert f"- {LEARNED}" in synthesizer.statement.splitlines()
     without = {key: value for key, value in synthesizer.privacy.items() if key != "notes"}
     assert statement({**without, "notes": []}) == statement(without)  # an account of an earlier version
 
