@@ -315,8 +315,8 @@ def test_a_verifier_computes_the_bins_again(fitted: tuple[Synthesizer, Path], tm
     assert check(public, None) == check(public, hidden) == check(public, histogram) == text.format(3, 0)
     gaps = {**learned["columns"][2], "edges": [edge + 1 / 999 for edge in learned["columns"][2]["edges"]]}
     moved = {**learned, "columns": [*learned["columns"][:2], gaps, learned["columns"][3]]}
-    sixteen = build(Marginals, {"privatize": {"bins": 16}}, "marginals").embedding_query(CONTEXT, {}).feature.spec()
-    several = {**public, "columns": [*public["columns"][:2], sixteen["columns"][2], public["columns"][3]]}
+    ten = build(Marginals, {"privatize": {"bins": 10}}, "marginals").embedding_query(CONTEXT, {}).feature.spec()
+    several = {**public, "columns": [*public["columns"][:2], ten["columns"][2], public["columns"][3]]}
     some = {**learned, "columns": [learned["columns"][0], public["columns"][1], *learned["columns"][2:]]}
     for feature, counts, message in (
         (moved, histogram, "'gaps': bins other than the released histogram gives"),
