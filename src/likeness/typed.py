@@ -37,13 +37,20 @@ def build(cls: type[T], mapping: Any, where: str) -> T:
     return cls(**values)
 
 
-def _convert(value: Any, hint: Any, where: str) -> Any:
-    """Check one value against its type. YAML reads ``1e-5`` as text and ``.inf`` as a number; both are numbers here."""
+def _convert(value: Any, hint: Any, where: str, also: str = "") -> Any:
+    """Check one value against its type. YAML reads ``1e-5`` as text and ``.inf`` as a number; both are numbers here.
+
+    Args:
+        also: what else it may be, for the message.
+    """
     if is_dataclass(hint):
         return build(hint, value, where)  # type: ignore[arg-type]
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is types.UnionType:
-        return None if value is None and type(None) in arguments else _convert(value, _chosen(value, arguments), where)
+        if value is None and type(None) in arguments:
+            return None
+        lists = any(typing.get_origin(hint) is tuple for hint in arguments)
+        return _convert(value, _chosen(value, arguments), where, " or a list" if lists else "")
     if origin is tuple:
         if not isinstance(value, list):
             raise ParamsError(f"{where} must be a list, got {value!r}")
@@ -56,14 +63,14 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
         try:
             number = float(value)
         except (TypeError, ValueError):
-            raise ParamsError(f"{where} must be a number, got {value!r}") from None
+            raise ParamsError(f"{where} must be a number{also}, got {value!r}") from None
         if math.isnan(number):
             raise ParamsError(f"{where} must be a number, got {value!r}")
         return number
     if hint is str and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
-        raise ParamsError(f"{where} must be of type {hint.__name__}, got {value!r}")
+        raise ParamsError(f"{where} must be of type {hint.__name__}{also}, got {value!r}")
     return value
 
 

@@ -103,6 +103,7 @@ def test_from_rows_to_rows_a_named_table_is_kept_that_no_pair_shows() -> None:
     [
         ({"tables": "pairs"}, ParamsError, "tables must be none, triples"),
         ({"tables": []}, ParamsError, "tables must be none, triples"),
+        ({"tables": None}, ParamsError, "tables must be of type str or a list, got None"),
         ({"tables": [["a", "b"]]}, ParamsError, "three different columns"),
         ({"tables": [["a", "b", "b"]]}, ParamsError, "three different columns"),
         ({"tables": [["a", "b", "c"], ["c", "b", "a"]]}, ParamsError, "stands once"),
@@ -125,6 +126,14 @@ def test_every_share_that_is_taken_can_be_released(share: float) -> None:
         query = Query("embedding", "privatize", feature_of(tables=tables, tables_share=share), num_groups=2)
         assert query.sensitivity_squared(Adjacency.ADD_REMOVE_ONE, None) > 0
         assert min(part.lattice_bound_squared(query.lattice_bits) for part in query.parts) > 10**6
+
+
+def test_triples_of_two_columns_are_refused() -> None:
+    columns = {name: {"kind": "categorical", "categories": ["u", "v"]} for name in "ab"}
+    narrow = Schema.from_dict({"name": "n", "source": "made up", "task": "none", "columns": columns}, "narrow.yaml")
+    method = build(Marginals, {"privatize": {"tables": "triples"}}, "marginals")
+    with pytest.raises(PlanError, match="tables is triples, and there are two feature columns"):
+        method.check(Context(narrow, "add_remove_one", None, 0))
 
 
 def test_too_many_triples_are_refused_before_they_are_listed() -> None:

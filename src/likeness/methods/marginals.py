@@ -174,6 +174,8 @@ class Marginals(Method):
         wanted, names = self.privatize.tables, [column.name for column in context.schema.feature_columns]
         if isinstance(wanted, str):
             count = math.comb(len(names), 3) if wanted == "triples" else 0
+            if wanted == "triples" and not count:
+                raise PlanError("marginals.privatize.tables is triples, and there are two feature columns. Set none.")
             if count > _MOST_TABLES:
                 raise PlanError(
                     f"marginals.privatize.tables is triples: of {len(names)} columns these are {count:,} tables, "
