@@ -1,6 +1,6 @@
 """How fast: the network gradient, mean embeddings, the noise, training in bfloat16. Fills docs/SPEED.md.
 
-Run: ``python -m benchmarks.speed [--repetitions 5] [--quick]``. What is compared runs in turns, in one process and on
+Run: ``python -m benchmarks.speed [--repetitions 5] [--quick] [--only precisions]``. What is compared runs in turns, in one process and on
 one machine: the ratios are what matters, not the seconds. Peak memory is that of a process of its own. Appends to
 benchmarks/results/speed.csv.
 """
@@ -43,6 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, no noise beyond 1e5 coordinates")
+    parser.add_argument("--only", choices=list(PARTS))
     parser.add_argument("--peak", choices=list(EMBEDDINGS), help=argparse.SUPPRESS)
     parser.add_argument("--rows", type=int, default=ROWS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -51,13 +52,8 @@ def main() -> None:
         EMBEDDINGS[arguments.peak](rows)
         print(peak_mb())
         return
-    network_step(arguments.repetitions)
-    precisions(arguments.repetitions)
-    network_sum(rows)
-    mean_embeddings(rows, max(1, arguments.repetitions // 2))
-    for count in (10_000, 100_000) if arguments.quick else (10_000, 100_000, 1_000_000, 6_000_000):
-        seconds = timed(lambda count=count: add_discrete_gaussian(np.zeros(count, dtype=np.int64), 3.7 * 2**30))
-        note("noise", f"{count} coordinates", seconds, per_second=count / seconds)
+    for name in [arguments.only] if arguments.only else PARTS:
+        PARTS[name](rows, arguments.repetitions, arguments.quick)
 
 
 def note(what: str, size: str, seconds: float, **more: float) -> None:
@@ -231,6 +227,21 @@ def peak(name: str, rows: int) -> float:
     command = [sys.executable, "-m", "benchmarks.speed", "--peak", name, "--rows", str(rows)]
     return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1])
 
+
+def noise(quick: bool) -> None:
+    """The door's noise for more and more coordinates."""
+    for count in (10_000, 100_000) if quick else (10_000, 100_000, 1_000_000, 6_000_000):
+        seconds = timed(lambda count=count: add_discrete_gaussian(np.zeros(count, dtype=np.int64), 3.7 * 2**30))
+        note("noise", f"{count} coordinates", seconds, per_second=count / seconds)
+
+
+PARTS: dict[str, Callable[[int, int, bool], None]] = {
+    "step": lambda _, repetitions, __: network_step(repetitions),
+    "precisions": lambda _, repetitions, __: precisions(repetitions),
+    "sum": lambda rows, _, __: network_sum(rows),
+    "means": lambda rows, repetitions, _: mean_embeddings(rows, max(1, repetitions // 2)),
+    "noise": lambda _, __, quick: noise(quick),
+}
 
 if __name__ == "__main__":
     main()
