@@ -1,8 +1,8 @@
 """How fast: the network gradient, mean embeddings, the noise, training in bfloat16. Fills docs/SPEED.md.
 
-Run: ``python -m benchmarks.speed [--repetitions 5] [--quick] [--only precisions]``. What is compared runs in turns, in one process and on
-one machine: the ratios are what matters, not the seconds. Peak memory is that of a process of its own. Appends to
-benchmarks/results/speed.csv.
+Run: ``python -m benchmarks.speed [--repetitions 5] [--quick] [--only precisions]``. What is compared runs in turns, in
+one process and on one machine: the ratios are what matters, not the seconds. Peak memory is that of a process of its
+own. Appends to benchmarks/results/speed.csv.
 """
 
 import argparse
