@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from likeness.data.grid import Grid, grid_of
 from likeness.errors import PlanError
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from likeness.generators.training import Objective
 
 _MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
+_LARGEST_WEIGHT = 100  # of a column: beside a pair with ten thousand times the budget, others are noise
 _MOST_TABLES = 30_000  # triples of 57 columns: they are listed before their cells are counted
 
 
@@ -63,9 +64,15 @@ class Auxiliary:
 
 @dataclass(frozen=True)
 class Privatize:
-    """Section ``marginals.privatize``."""
+    """Section ``marginals.privatize``.
+
+    Attributes:
+        weights: of columns by name, whole numbers, 1 where none is given. A pair gets as many times the budget of an
+            unweighted one as the product of its columns' weights says.
+    """
 
     bins: int = 16
+    weights: Mapping[str, Any] = field(default_factory=dict)
     tables: str | tuple[tuple[str, ...], ...] = "none"
     tables_share: float = 0.1
     max_coordinates: int = 20_000_000
@@ -80,6 +87,9 @@ class Privatize:
         require(listed or tables in self.NAMES, key, tables, rule)
         good = not listed or len({frozenset(own) for own in tables}) == len(tables)
         require(good, key, tables, "a list in which every table stands once")
+        for name, weight in self.weights.items():
+            whole = type(weight) is int and 1 <= weight <= _LARGEST_WEIGHT
+            require(whole, f"marginals.privatize.weights.{name}", weight, f"a whole number from 1 to {_LARGEST_WEIGHT}")
         # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
         require(0.001 <= self.tables_share <= 0.999, f"{key}_share", self.tables_share, "from 0.001 to 0.999")
         require(2 <= self.bins <= _MOST_BINS, "marginals.privatize.bins", self.bins, f"from 2 to {_MOST_BINS:,}")
@@ -158,16 +168,27 @@ class Marginals(Method):
 
     def _embedding(self, context: Context, grids: Mapping[str, Grid | None]) -> Query:
         columns, tables = tuple(cells for cells, _ in self._columns(context, grids)), self._tables(context)
-        share, pairs = self.privatize.tables_share, math.comb(len(columns), 2)
-        # Of the squared norm, tables together have their share; that of each pair stays 1.
+        share, weights = self.privatize.tables_share, self._squared_weights(context)
+        # Of the squared norm, tables together have their share; that of each pair stays as it is.
+        pairs = sum(weights) or math.comb(len(columns), 2)
         weight = share / (1 - share) * pairs / len(tables) if tables else 1.0
-        feature = PairMarginals(columns, tables=tables, squared_table_weight=weight)
+        feature = PairMarginals(columns, weights, tables, weight)
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
         fewer = "name fewer marginals.privatize.tables, " if tables else ""
         remedy = f"Lower marginals.privatize.bins, {fewer}merge categories in the schema"
         what = with_memory(query.dimension, BYTES_A_COORDINATE)
         within_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
         return query
+
+    def _squared_weights(self, context: Context) -> tuple[int, ...]:
+        """Of each pair; none where no column has one, as it was before there were weights."""
+        wanted, names = self.privatize.weights, [column.name for column in context.schema.feature_columns]
+        for name in wanted:
+            if name not in names:
+                told = "the label: every pair is by class" if name == context.schema.label else "not a column"
+                raise PlanError(f"marginals.privatize.weights: '{name}' is {told}. Columns: {', '.join(names)}.")
+        products = tuple(wanted.get(a, 1) * wanted.get(b, 1) for a, b in combinations(names, 2))
+        return products if max(products) > 1 else ()
 
     def _tables(self, context: Context) -> tuple[tuple[int, ...], ...]:
         """Places of the columns of each table that is asked beside the pairs."""
