@@ -65,6 +65,7 @@ def test_a_pair_has_the_product_of_its_columns_weights() -> None:
 
 
 def test_without_weights_the_question_and_so_its_key_are_what_they_were() -> None:
+    assert feature_of(weights={"b": 1}).squared_weights == ()
     assert feature_of(weights={}).spec() == feature_of(weights={"a": 1, "b": 1}).spec() == feature_of().spec()
 
 
