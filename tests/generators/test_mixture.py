@@ -283,7 +283,10 @@ def test_a_value_lies_in_the_pieces_of_its_bin_as_often_as_they_say() -> None:
         {"shares": [0, 0, 0, 0.9, 0.1]},
         {"shares": [0.5, float("nan"), 0.5, 0.9, 0.1]},
         {"shares": [1.5, -0.5, 0, 0.9, 0.1]},
+        {"shares": []},
         {"lows": [0.0]},
+        {"lows": [0.0, 0.1, 0.2, 0.5, float("nan")]},
+        {"edges": [0.0, 0.1, 0.2, 0.5, 0.5, 1.0]},
         {"edges": [0.0, 1.0]},
     ],
 )

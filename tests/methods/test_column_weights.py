@@ -69,6 +69,11 @@ def test_without_weights_the_question_and_so_its_key_are_what_they_were() -> Non
     assert feature_of(weights={}).spec() == feature_of(weights={"a": 1, "b": 1}).spec() == feature_of().spec()
 
 
+def test_only_ratios_count_so_that_the_same_question_in_other_words_is_not_paid_for_again() -> None:
+    assert feature_of(weights={"a": 5, "b": 5, "c": 5}).spec() == feature_of().spec()
+    assert feature_of(weights={"a": 4, "b": 4, "c": 2}).squared_weights == (2, 1, 1)
+
+
 def test_named_tables_keep_their_share_of_the_budget() -> None:
     feature = feature_of(weights={"a": 3, "c": 2}, tables=[["a", "b", "c"]], tables_share=0.25)
     bounds = [float(part.norm_bound_squared) for part in feature.parts]

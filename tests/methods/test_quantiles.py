@@ -353,6 +353,31 @@ def test_a_column_whose_learned_bins_are_those_of_equal_width_is_of_either_kind(
         assert check_bins(Bundle(tmp_path / edges)).endswith(f"of {learned} as the released histogram gives")
 
 
+def test_a_verifier_asks_for_public_cells_of_the_histogram_and_for_the_schemas_columns(
+    fitted: tuple[Synthesizer, Path], tmp_path: Path
+) -> None:
+    """Edges of cells that follow the rows would be learned for free, and so would bins made of them."""
+    embedding, histogram = (
+        load_released(fitted[1] / f"released/{name}.safetensors") for name in ("embedding", QUANTILES)
+    )
+    feature = embedding.receipt.feature
+    cells = histogram.receipt.feature["columns"][0]
+    moved = {**cells, "edges": [*cells["edges"][:-1], cells["edges"][-1] + 1e-6]}
+    asked = {**histogram.receipt.feature, "columns": [moved, *histogram.receipt.feature["columns"][1:]]}
+    other = dataclasses.replace(histogram, receipt=dataclasses.replace(histogram.receipt, feature=asked))
+    with pytest.raises(Wrong, match="quantiles: cells that are not of equal width"):
+        check_bins(bundled(tmp_path, SCHEMA, embedding, feature, other))
+    first, *others = feature["columns"]
+    for columns, message in (
+        ([first, *others[1:]], "cells of other columns than the schema's"),
+        ([first, first, *others[1:]], "cells of other columns than the schema's"),
+        ([first, {**others[0], "edges": None, "missing": False}, *others[1:]], "'wide': cells of another kind"),
+        ([{**first, "size": 1}, *others], "'c': cells of another kind"),
+    ):
+        with pytest.raises(Wrong, match=message):
+            check_bins(bundled(tmp_path, SCHEMA, embedding, {**feature, "columns": columns}, histogram))
+
+
 @pytest.mark.parametrize("bins", [2, 16, 300])
 def test_a_verifier_knows_bins_of_equal_width_of_every_kind_of_number(
     fitted: tuple[Synthesizer, Path], tmp_path: Path, bins: int

@@ -37,8 +37,10 @@ class MixtureColumn:
         if self.cells.edges is None:
             return
         pieces, bins = len(self.lows), self.cells.size - int(self.cells.missing)
-        if len(self.highs) != pieces or len(self.edges) != pieces + 1 or not np.isfinite(self.edges).all():
+        if len(self.highs) != pieces or len(self.edges) != pieces + 1 or bool(self.firsts) is not bool(self.shares):
             raise ValueError("mixture: a number has one edge more than pieces")
+        if not np.isfinite([*self.edges, *self.lows, *self.highs]).all() or not (np.diff(self.edges) > 0).all():
+            raise ValueError("mixture: edges ascend")
         firsts, shares = np.array(self.firsts or range(bins)), np.array(self.shares or [1.0] * bins)
         if len(firsts) != bins or len(shares) != pieces or firsts[0] != 0 or (np.diff([*firsts, pieces]) < 1).any():
             raise ValueError("mixture: every bin of a number has a piece, and every piece a share")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from likeness.generators.saved import Generator
     from likeness.generators.training import Objective
 
-_MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
+MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
 _LARGEST_WEIGHT = 100  # of a column: beside a pair with ten thousand times the budget, others are noise
 _MOST_TABLES = 30_000  # triples of 57 columns: they are listed before their cells are counted
 
@@ -92,7 +92,7 @@ class Privatize:
             require(whole, f"marginals.privatize.weights.{name}", weight, f"a whole number from 1 to {_LARGEST_WEIGHT}")
         # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
         require(0.001 <= self.tables_share <= 0.999, f"{key}_share", self.tables_share, "from 0.001 to 0.999")
-        require(2 <= self.bins <= _MOST_BINS, "marginals.privatize.bins", self.bins, f"from 2 to {_MOST_BINS:,}")
+        require(2 <= self.bins <= MOST_BINS, "marginals.privatize.bins", self.bins, f"from 2 to {MOST_BINS:,}")
         require_limit("marginals", self.max_coordinates)
 
 
@@ -182,13 +182,16 @@ class Marginals(Method):
 
     def _squared_weights(self, context: Context) -> tuple[int, ...]:
         """Of each pair; none where no column has one, as it was before there were weights."""
-        wanted, names = self.privatize.weights, [column.name for column in context.schema.feature_columns]
+        names = [column.name for column in context.schema.feature_columns]
+        wanted = {str(name): weight for name, weight in self.privatize.weights.items()}
         for name in wanted:
             if name not in names:
                 told = "the label: every pair is by class" if name == context.schema.label else "not a column"
                 raise PlanError(f"marginals.privatize.weights: '{name}' is {told}. Columns: {', '.join(names)}.")
-        products = tuple(wanted.get(a, 1) * wanted.get(b, 1) for a, b in combinations(names, 2))
-        return products if max(products) > 1 else ()
+        products = [wanted.get(a, 1) * wanted.get(b, 1) for a, b in combinations(names, 2)]
+        # Only ratios matter: the same question in other words would be another key, and be paid for again.
+        smallest = tuple(product // math.gcd(*products) for product in products)
+        return smallest if max(smallest) > 1 else ()
 
     def _tables(self, context: Context) -> tuple[tuple[int, ...], ...]:
         """Places of the columns of each table that is asked beside the pairs."""

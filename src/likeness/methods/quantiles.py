@@ -21,7 +21,7 @@ from likeness.typed import allowed, require
 
 QUANTILES = "quantiles"
 _KEY = "marginals.auxiliary.quantiles"
-_MOST_CELLS = 1024
+MOST_CELLS = 1024
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Quantiles:
         columns = self.columns
         listed = isinstance(columns, tuple) and len(set(columns)) == len(columns) >= 1
         require(listed or columns in self.NAMES, f"{_KEY}.columns", columns, "none, all or a list of different names")
-        require(2 <= self.cells <= _MOST_CELLS, f"{_KEY}.cells", self.cells, f"from 2 to {_MOST_CELLS}")
+        require(2 <= self.cells <= MOST_CELLS, f"{_KEY}.cells", self.cells, f"from 2 to {MOST_CELLS}")
         allowed(f"{_KEY}.edges", self.edges, ("learned", "equal_width"))
 
     @property

@@ -1,15 +1,16 @@
 """Bins of numbers: whether they are of equal width, or those that a released histogram gives."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from likeness.data.column import Column
-from likeness.data.grid import grid_of
+from likeness.data.grid import Grid, grid_of
 from likeness.data.layout import Layout
-from likeness.features import PairMarginals
+from likeness.features import ColumnMarginals, PairMarginals
 from likeness.features.cells import Cells
 from likeness.methods.base import EMBEDDING
-from likeness.methods.quantiles import QUANTILES, asked_columns, learned_bins
+from likeness.methods.marginals import MOST_BINS
+from likeness.methods.quantiles import MOST_CELLS, QUANTILES, asked_columns, learned_bins
 from likeness.release.released import Released
 from likeness.verifier.files import Bundle
 from likeness.verifier.receipts import query_again
@@ -29,6 +30,11 @@ def bins(bundle: Bundle) -> str:
     schema, histogram = bundle.schema(), released.get(QUANTILES)
     starts = Layout.from_schema(schema).starts
     columns = {starts[column.name]: column for column in schema.feature_columns}
+    require([own.start for own in pairs.columns] == list(columns), "cells of other columns than the schema's")
+    for own in pairs.columns:
+        require(_is_kind(columns[own.start], own), f"'{columns[own.start].name}': cells of another kind of column")
+    if histogram is not None:
+        _check_histogram(asked_columns(histogram), columns)
     numbers = [_Number.of(columns[own.start], own, histogram) for own in pairs.columns if own.edges is not None]
     for learns in (True, False):
         if _one_setting(numbers, learns):
@@ -39,10 +45,25 @@ def bins(bundle: Bundle) -> str:
             )
     for number in numbers:
         gives = "other than the released histogram gives" if number.learned else "neither of equal width nor learned"
-        require(
-            any(_one_setting([number], learns) for learns in (True, False)), f"'{number.column.name}': bins {gives}"
-        )
+        fits = any(_one_setting([number], learns) for learns in (True, False))
+        require(fits, f"'{number.column.name}': bins {gives}")
     raise Wrong("bins of more than one setting: their number, and whether they are learned, differ between columns")
+
+
+def _is_kind(column: Column, own: Cells) -> bool:
+    if column.is_categorical:
+        return own.edges is None and own.size == column.width
+    return own.edges is not None and own.missing == column.nullable
+
+
+def _check_histogram(asked: ColumnMarginals, columns: Mapping[int, Column]) -> None:
+    """Its cells are public too: of equal width, and as many of each column."""
+    known = all(own.start in columns and own.edges is not None for own in asked.columns)
+    require(known, f"{QUANTILES}: cells of other columns than the schema's numbers")
+    numbers = [_Number.of(columns[own.start], own, None) for own in asked.columns]
+    most = max(number.size - 2 - 2 * len(number.column.spikes) for number in numbers)
+    fits = most <= MOST_CELLS and _one_setting(numbers, False)
+    require(fits, f"{QUANTILES}: cells that are not of equal width on the public scale")
 
 
 @dataclass(frozen=True)
@@ -63,15 +84,14 @@ class _Number:
         size, learned = own.size - int(own.missing), None
         blocks = () if histogram is None else asked_columns(histogram).blocks(histogram.lattice)
         for fine, counts in blocks:
-            if fine.start == own.start and fine.edges is not None:
+            if fine.start == own.start and fine.edges is not None and size <= fine.size - int(fine.missing):
                 assert histogram is not None
                 firsts = learned_bins(column, fine, counts[0], histogram.receipt.noise_scale, size)
                 learned = None if firsts is None else tuple(fine.edges[first - 1] for first in firsts[1:])
         return cls(column, own.edges, size, learned)
 
-    def fits(self, bins: int, learns: bool) -> bool:
-        """Whether that many bins, learned or of equal width, would be these."""
-        grid = grid_of(self.column, bins)
+    def fits(self, grid: Grid, learns: bool) -> bool:
+        """Whether bins, as many as in a grid of equal width and learned, or that grid itself, would be these."""
         if learns and self.learned is not None:
             return grid.size == self.size and self.edges == self.learned
         return grid.inner == self.edges
@@ -85,7 +105,15 @@ def _one_setting(numbers: Sequence[_Number], learns: bool) -> bool:
     """
     if not numbers:
         return True
-    descending = sorted(numbers, key=lambda number: -number.size)
-    size, spikes = descending[0].size, len(descending[0].column.spikes)
-    settings = range(max(2, size - 2 - 2 * spikes), 16 * size + 64)
-    return any(all(number.fits(bins, learns) for number in descending) for bins in settings)
+    first, *others = sorted(numbers, key=lambda number: -number.size)
+    size, spikes = first.size, len(first.column.spikes)
+    for bins in range(max(2, size - 2 - 2 * spikes), min(16 * size + 64, MOST_BINS) + 1):
+        grid = grid_of(first.column, bins)
+        if first.fits(grid, learns) and all(other.fits(grid_of(other.column, bins), learns) for other in others):
+            return True
+        if grid.size > size + _SLACK:
+            return False
+    return False
+
+
+_SLACK = 16  # more bins than these, and none of the settings to come has as few
