@@ -367,6 +367,11 @@ def test_a_verifier_asks_for_public_cells_of_the_histogram_and_for_the_schemas_c
     other = dataclasses.replace(histogram, receipt=dataclasses.replace(histogram.receipt, feature=asked))
     with pytest.raises(Wrong, match="quantiles: cells that are not of equal width"):
         check_bins(bundled(tmp_path, SCHEMA, embedding, feature, other))
+    category = {**cells, "start": feature["columns"][0]["start"]}
+    asked = {**histogram.receipt.feature, "columns": [category, *histogram.receipt.feature["columns"][1:]]}
+    other = dataclasses.replace(histogram, receipt=dataclasses.replace(histogram.receipt, feature=asked))
+    with pytest.raises(Wrong, match="quantiles: cells of other columns than the schema's numbers"):
+        check_bins(bundled(tmp_path, SCHEMA, embedding, feature, other))
     first, *others = feature["columns"]
     for columns, message in (
         ([first, *others[1:]], "cells of other columns than the schema's"),

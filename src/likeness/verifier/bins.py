@@ -58,8 +58,9 @@ def _is_kind(column: Column, own: Cells) -> bool:
 
 def _check_histogram(asked: ColumnMarginals, columns: Mapping[int, Column]) -> None:
     """Its cells are public too: of equal width, and as many of each column."""
-    known = all(own.start in columns and own.edges is not None for own in asked.columns)
-    require(known, f"{QUANTILES}: cells of other columns than the schema's numbers")
+    known = (own.edges is not None and own.start in columns for own in asked.columns)
+    same = all(known) and all(_is_kind(columns[own.start], own) for own in asked.columns)
+    require(same, f"{QUANTILES}: cells of other columns than the schema's numbers")
     numbers = [_Number.of(columns[own.start], own, None) for own in asked.columns]
     most = max(number.size - 2 - 2 * len(number.column.spikes) for number in numbers)
     fits = most <= MOST_CELLS and _one_setting(numbers, False)
@@ -82,10 +83,10 @@ class _Number:
     def of(cls, column: Column, own: Cells, histogram: Released | None) -> "_Number":
         assert own.edges is not None
         size, learned = own.size - int(own.missing), None
-        blocks = () if histogram is None else asked_columns(histogram).blocks(histogram.lattice)
-        for fine, counts in blocks:
+        if histogram is None:
+            return cls(column, own.edges, size, None)
+        for fine, counts in asked_columns(histogram).blocks(histogram.lattice):
             if fine.start == own.start and fine.edges is not None and size <= fine.size - int(fine.missing):
-                assert histogram is not None
                 firsts = learned_bins(column, fine, counts[0], histogram.receipt.noise_scale, size)
                 learned = None if firsts is None else tuple(fine.edges[first - 1] for first in firsts[1:])
         return cls(column, own.edges, size, learned)
