@@ -2,14 +2,12 @@
 
 Run: ``python -m benchmarks.mixture_fit [--table adult_like|census|covtype] [--epsilon 1] [--draws 2]``. Resumable.
 
-Never Adult: the table like Adult of :mod:`benchmarks.quantiles`, made from Census-Income, and 32,000 training rows of
+Never Adult: the table like Adult of :mod:`benchmarks.look_alike`, made from Census-Income, and 32,000 training rows of
 Census-Income and of Covertype. All variants are fitted to the same release, so they differ by the fit alone. Total
 variation against the training rows, of all pairs and 200 sets of three columns, on 16 bins; AUC of four classifiers.
 """
 
 import argparse
-import dataclasses
-import json
 import tempfile
 import time
 from pathlib import Path
@@ -18,11 +16,8 @@ import pandas as pd
 import yaml
 
 from benchmarks.common import commit, keep, load, markdown, read_results, releases, rows_from
-from benchmarks.quantiles import CLASSIFIERS, like_adult
+from benchmarks.look_alike import fidelity, like_adult, with_marginals
 from likeness.data.schema import Schema
-from likeness.evaluation.marginals import marginal_table
-from likeness.evaluation.utility import train_on_synthetic_test_on_real
-from likeness.params import Params
 from likeness.rng import public
 
 RESULTS = Path("benchmarks/results/mixture_fit.csv")
@@ -61,39 +56,15 @@ def main() -> None:
                 names = dict(zip(KEYS, (arguments.table, arguments.epsilon, *variant, draw), strict=True))
                 if (read_results(RESULTS, KEYS)[KEYS] == list(names.values())).all(axis=1).any():
                     continue
-                params = settings(table.params, path, arguments.epsilon, *variant)
+                own = dict(zip(("num_components", "iterations", "information_price"), variant, strict=True))
+                params = with_marginals(table.params, path, arguments.epsilon, {"train": own})
                 found = found or releases(params, train, draw)
                 started = time.monotonic()
                 synthetic = rows_from(params, *found)
                 seconds = time.monotonic() - started
-                scores = score(params, Schema.load(path), train, test, synthetic)
+                scores = fidelity(params, Schema.load(path), train, test, synthetic)
                 keep(RESULTS, {**names, "commit": commit(), "seconds": seconds, **scores}, KEYS)
     print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))
-
-
-def settings(params: Params, schema: Path, epsilon: float, components: int, steps: int, price: float) -> Params:
-    """As shipped, but for ε and the fit."""
-    sections = json.loads(json.dumps(params.sections))
-    own = {"num_components": components, "iterations": steps, "information_price": price}
-    sections["marginals"]["train"] |= own
-    return dataclasses.replace(
-        params,
-        method="marginals",
-        privacy=dataclasses.replace(params.privacy, epsilon=epsilon),
-        ingest=dataclasses.replace(params.ingest, schema=str(schema)),
-        sections=sections,
-    )
-
-
-def score(
-    params: Params, schema: Schema, train: pd.DataFrame, test: pd.DataFrame, synthetic: pd.DataFrame
-) -> dict[str, float]:
-    """Marginals against the training rows, and classifiers on the test rows."""
-    own = params.evaluate
-    rows = marginal_table(train, synthetic, schema, (2, 3), own.bins, own.max_tuples, own.seed)
-    found = {f"tv_{order}": float(mean) for order, mean in rows.groupby("order")["total_variation"].mean().items()}
-    scores = train_on_synthetic_test_on_real(synthetic, test, schema, own.seed, CLASSIFIERS, max_workers=2)
-    return {**found, "auc_hard": scores["roc_auc_hard"].mean(), "auc_score": scores["roc_auc_score"].mean()}
 
 
 def _some(rows: pd.DataFrame, name: str) -> pd.DataFrame:

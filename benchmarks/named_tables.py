@@ -2,14 +2,12 @@
 
 Run: ``python -m benchmarks.named_tables [--epsilon 1] [--draws 2] [--only "three tables, 10 %"]``. Resumable.
 
-On the table like Adult made from UCI Census-Income of :mod:`benchmarks.quantiles`. Total variation against the training
+On the table like Adult made from Census-Income of :mod:`benchmarks.look_alike`. Total variation against the training
 rows: of the three tables below, by class, on the cells of the method; of all pairs and 200 sets of three columns, on 16
 bins. The tables were named before anything was measured.
 """
 
 import argparse
-import dataclasses
-import json
 import tempfile
 import time
 from pathlib import Path
@@ -19,12 +17,10 @@ import pandas as pd
 import yaml
 
 from benchmarks.common import commit, keep, load, markdown, read_results, synthesize
-from benchmarks.quantiles import CLASSIFIERS, like_adult
+from benchmarks.look_alike import fidelity, like_adult, with_marginals
 from likeness.artifacts import context
 from likeness.data.encoding import Encoder
 from likeness.data.schema import Schema
-from likeness.evaluation.marginals import marginal_table
-from likeness.evaluation.utility import train_on_synthetic_test_on_real
 from likeness.features import PairMarginals
 from likeness.methods import method_from
 from likeness.params import Params
@@ -72,16 +68,8 @@ def main() -> None:
 
 def settings(params: Params, schema: Path, epsilon: float, variant: str) -> Params:
     """As shipped, but for ε and the tables."""
-    sections = json.loads(json.dumps(params.sections))
     tables, share = VARIANTS[variant]
-    sections["marginals"]["privatize"] |= {"tables": tables, "tables_share": share}
-    return dataclasses.replace(
-        params,
-        method="marginals",
-        privacy=dataclasses.replace(params.privacy, epsilon=epsilon),
-        ingest=dataclasses.replace(params.ingest, schema=str(schema)),
-        sections=sections,
-    )
+    return with_marginals(params, schema, epsilon, {"privatize": {"tables": tables, "tables_share": share}})
 
 
 def score(params: Params, schema: Schema, train: pd.DataFrame, test: pd.DataFrame, draw: int) -> dict[str, float]:
@@ -89,11 +77,7 @@ def score(params: Params, schema: Schema, train: pd.DataFrame, test: pd.DataFram
     started = time.monotonic()
     synthetic = synthesize(params, train, draw)
     found = {"seconds": time.monotonic() - started, "named": named(params, schema, train, synthetic)}
-    own = params.evaluate
-    rows = marginal_table(train, synthetic, schema, (2, 3), own.bins, own.max_tuples, own.seed)
-    found |= {f"tv_{order}": float(mean) for order, mean in rows.groupby("order")["total_variation"].mean().items()}
-    scores = train_on_synthetic_test_on_real(synthetic, test, schema, own.seed, CLASSIFIERS, max_workers=2)
-    return {**found, "auc_hard": scores["roc_auc_hard"].mean(), "auc_score": scores["roc_auc_score"].mean()}
+    return {**found, **fidelity(params, schema, train, test, synthetic)}
 
 
 def named(params: Params, schema: Schema, train: pd.DataFrame, synthetic: pd.DataFrame) -> float:

@@ -9,8 +9,6 @@ bounds: no logarithm, no spikes. Rows against the training rows, classifiers on 
 
 import argparse
 import copy
-import dataclasses
-import json
 import tempfile
 import time
 from pathlib import Path
@@ -21,23 +19,16 @@ import pandas as pd
 import yaml
 from scipy.stats import wasserstein_distance
 
-from benchmarks.common import Table, commit, keep, load, markdown, read_results, synthesize
+from benchmarks.common import commit, keep, load, markdown, read_results, synthesize
+from benchmarks.look_alike import fidelity, like_adult, with_marginals
 from likeness.data.schema import Schema
 from likeness.evaluation.marginals import marginal_table
-from likeness.evaluation.utility import train_on_synthetic_test_on_real
 from likeness.params import Params
-from likeness.rng import public
 
 RESULTS = Path("benchmarks/results/quantiles.csv")
 KEYS = ["table", "known", "variant", "draw"]
 COLUMNS = ["auc_hard", "auc_score", "tv_2", "tv_3", "tv_2_fine", "wasserstein", "seconds"]
-CLASSIFIERS = ("logistic_regression", "decision_tree", "random_forest", "xgboost")
 KNOWN = ("all", "bounds")
-CENSUS = [
-    *("age", "class_of_worker", "education", "marital_stat", "major_industry_code", "major_occupation_code", "race"),
-    *("sex", "capital_gains", "capital_losses", "dividends_from_stocks", "weeks_worked_in_year"),
-    *("country_of_birth_self", "tax_filer_stat", "income_gt_50k"),
-]
 # Name of a variant: bins, share of the quantiles, cells, edges.
 VARIANTS: dict[str, tuple[int, float, int, str]] = {
     "16 bins": (16, 0.0, 256, "learned"),
@@ -82,26 +73,6 @@ def main() -> None:
     print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))
 
 
-def like_adult(census: Table) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
-    """A table like Adult from Census-Income: content of its schema, training and test rows."""
-    content = yaml.safe_load(Path(census.params.ingest.schema).read_text(encoding="utf-8"))
-    content["columns"] = {name: spec for name, spec in content["columns"].items() if name in CENSUS}
-    return content, _adults(census.train, 32_561, "a"), _adults(census.test, 16_281, "b")
-
-
-def _adults(rows: pd.DataFrame, number: int, name: str) -> pd.DataFrame:
-    """Working adults with the share of the rarer label that Adult has, by a public draw."""
-    adults = rows[(rows["age"] >= 17) & (rows["weeks_worked_in_year"] > 0)][CENSUS]
-    rare, generator = adults["income_gt_50k"] == "50000+.", public(0, f"benchmarks.quantiles.{name}")
-    count = int(0.24 * number)
-    chosen = [
-        own.iloc[generator.choice(len(own), size, replace=False)]
-        for own, size in ((adults[rare], count), (adults[~rare], number - count))
-    ]
-    both = pd.concat(chosen)
-    return both.iloc[generator.permutation(number)].reset_index(drop=True)
-
-
 def _forgetting(content: dict[str, Any]) -> dict[str, Any]:
     """The schema without what is known of numbers beside their bounds."""
     own = copy.deepcopy(content)
@@ -113,14 +84,11 @@ def _forgetting(content: dict[str, Any]) -> dict[str, Any]:
 
 def _settings(params: Params, schema: Path, variant: str) -> Params:
     bins, share, cells, edges = VARIANTS[variant]
-    sections = json.loads(json.dumps(params.sections))
-    section = sections["marginals"]
-    shares = {**section["plan"]["shares"], "quantiles": share}
+    shares = {**params.sections["marginals"]["plan"]["shares"], "quantiles": share}
     shares["embedding"] = 1 - shares["class_counts"] - share
-    section["plan"]["shares"], section["privatize"]["bins"] = shares, bins
-    section["auxiliary"]["quantiles"] = {"columns": "all" if share else "none", "cells": cells, "edges": edges}
-    ingest = dataclasses.replace(params.ingest, schema=str(schema))
-    return dataclasses.replace(params, method="marginals", ingest=ingest, sections=sections)
+    histogram = {"columns": "all" if share else "none", "cells": cells, "edges": edges}
+    changes = {"plan": {"shares": shares}, "privatize": {"bins": bins}, "auxiliary": {"quantiles": histogram}}
+    return with_marginals(params, schema, params.privacy.epsilon, changes)
 
 
 def _run(params: Params, schema: Schema, train: pd.DataFrame, test: pd.DataFrame, draw: int) -> dict[str, float]:
@@ -128,16 +96,13 @@ def _run(params: Params, schema: Schema, train: pd.DataFrame, test: pd.DataFrame
     started = time.monotonic()
     synthetic = synthesize(params, train, draw)
     found = {"seconds": time.monotonic() - started}
-    settings = params.evaluate
-    for bins, orders, suffix in ((16, (2, 3), ""), (64, (2,), "_fine")):
-        rows = marginal_table(train, synthetic, schema, orders, bins, settings.max_tuples, settings.seed)
-        for order, mean in rows.groupby("order")["total_variation"].mean().items():
-            found[f"tv_{order}{suffix}"] = float(mean)
+    found |= fidelity(params, schema, train, test, synthetic)
+    fine = marginal_table(train, synthetic, schema, (2,), 64, params.evaluate.max_tuples, params.evaluate.seed)
+    found["tv_2_fine"] = float(fine["total_variation"].mean())
     numbers = [column.name for column in schema.feature_columns if not column.is_categorical]
     pairs = [(train[name].to_numpy(np.float64), synthetic[name].to_numpy(np.float64)) for name in numbers]
     found["wasserstein"] = float(np.mean([wasserstein_distance(real, own) / real.std() for real, own in pairs]))
-    scores = train_on_synthetic_test_on_real(synthetic, test, schema, settings.seed, CLASSIFIERS, max_workers=2)
-    return {**found, "auc_hard": scores["roc_auc_hard"].mean(), "auc_score": scores["roc_auc_score"].mean()}
+    return found
 
 
 if __name__ == "__main__":
