@@ -1,4 +1,4 @@
-"""How fast: the network gradient, mean embeddings, the noise, training in bfloat16. Fills docs/SPEED.md.
+"""How fast: network gradients, mean embeddings, pairs of columns, noise, training in bfloat16. Fills docs/SPEED.md.
 
 Run: ``python -m benchmarks.speed [--repetitions 5] [--quick] [--only precisions]``. What is compared runs in turns, in
 one process and on one machine: the ratios are what matters, not the seconds. Peak memory is that of a process of its
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 
 from benchmarks.common import keep
 from benchmarks.memory import peak_mb
-from likeness.features import CharacteristicFunction, NetworkTangent
+from likeness.features import CharacteristicFunction, HermiteFeatures, NetworkTangent
 from likeness.generators.images import ImageGenerator
 from likeness.generators.objective import EmbeddingObjective
 from likeness.generators.settings import TrainingSettings
@@ -36,6 +37,7 @@ KEYS = ["what", "size", "seconds", "ratio", "per_second", "peak_mb", "repetition
 SIDE, CLASSES, WIDTH, BATCH = 28, 10, 800, 500  # of MNIST, and of the paper's network
 LATENT, HIDDEN, CHANNELS = 10, 200, (16, 8)  # of examples/mnist
 ROWS, DIMENSION, FEATURES = 60_000, 784, 10_000
+NUMBERS, CATEGORIES, ORDER = 10, 10, 10  # of a wide table: columns of numbers, and of as many with ten categories
 
 
 def main() -> None:
@@ -175,6 +177,40 @@ def network_sum(rows: int) -> None:
     note("ntk sum in the door", f"{rows} rows, {query.dimension} coordinates", seconds, per_second=rows / seconds)
 
 
+class _WholeVectors:
+    """A map without what makes its sums fast."""
+
+    def __init__(self, feature: HermiteFeatures) -> None:
+        self.feature, self.parts, self.spec = feature, feature.parts, feature.spec
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.feature(x)
+
+
+def paired_sum(rows: int, repetitions: int) -> None:
+    """The door's sum of all products of pairs of columns, as a matrix product and by whole vectors."""
+    width, count = NUMBERS + CATEGORIES * CATEGORIES, NUMBERS + CATEGORIES
+    blocks = tuple((start, start + CATEGORIES) for start in range(NUMBERS, width, CATEGORIES))
+    pairs = tuple(combinations(range(count), 2))
+    feature = HermiteFeatures(
+        tuple(range(NUMBERS)), (), blocks, (0.7,) * NUMBERS, (6.0,) * NUMBERS, 2 * ORDER, ORDER, pairs, 0.8
+    )
+    generator = np.random.default_rng(0)
+    x = np.zeros((rows, width))
+    x[:, :NUMBERS] = generator.random((rows, NUMBERS))
+    for start, stop in blocks:
+        x[np.arange(rows), generator.integers(start, stop, rows)] = 1
+    records = Records(x, np.arange(rows) % 2)
+    maps = {"ours": feature, "vectors": _WholeVectors(feature)}
+    queries = {name: Query("embedding", "privatize", own, num_groups=2) for name, own in maps.items()}
+    found = in_turns({name: lambda own=own: lattice_sum(own, [records]) for name, own in queries.items()}, repetitions)
+    size = f"{rows} rows, {queries['ours'].dimension} coordinates"
+    for name, seconds in found.items():
+        ratio = found["vectors"] / seconds
+        more = {"per_second": rows / seconds, "ratio": ratio, "repetitions": repetitions}
+        note(f"pairs of {count} columns in the door, {name}", size, seconds, **more)
+
+
 def ours_embedding(rows: int) -> object:
     """The door's sum of 10,000 features: exact integers, clipped, any order of rows."""
     feature = CharacteristicFunction(FEATURES // 2, DIMENSION, 0.1, seed=0)
@@ -239,6 +275,7 @@ PARTS: dict[str, Callable[[int, int, bool], None]] = {
     "step": lambda _, repetitions, __: network_step(repetitions),
     "precisions": lambda _, repetitions, __: precisions(repetitions),
     "sum": lambda rows, _, __: network_sum(rows),
+    "pairs": lambda rows, repetitions, _: paired_sum(rows // 10, repetitions),
     "means": lambda rows, repetitions, _: mean_embeddings(rows, max(1, repetitions // 2)),
     "noise": lambda _, __, quick: noise(quick),
 }

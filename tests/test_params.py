@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.artifacts import plan_of
+from likeness.artifacts import context, plan_of
 from likeness.errors import LikenessError, ParamsError
 from likeness.methods import METHODS, method_from
 from likeness.params import load_params, source_at
@@ -32,7 +32,8 @@ def loaded(tmp_path: Path, content: Any) -> Any:
 def test_the_shipped_file_holds_every_method(tmp_path: Path, name: str) -> None:
     method = loaded(tmp_path, {**shipped(), "method": name})
     assert method.name == name
-    assert sum(share.share for share in method.shares()) == pytest.approx(1)
+    facts = context(load_params(ROOT / "params.yaml"))
+    assert sum(share.share for share in method.shares(facts)) == pytest.approx(1)
 
 
 EXAMPLES = ["digits", "mnist", "fashion_mnist", "mixture"]

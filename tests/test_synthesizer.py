@@ -94,7 +94,7 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
     privacy, budget = fitted.privacy, Ledger.open(locate()).budget("toy people")
     assert budget is not None and privacy["adjacency"] == "add_remove_one"
     assert privacy["total"]["epsilon"] == pytest.approx(1, abs=1e-6) and privacy["total"]["delta"] == 1e-5
-    assert [query["query"] for query in privacy["queries"]] == ["class_counts", "embedding"]
+    assert [query["query"] for query in privacy["queries"]] == ["class_counts", "quantiles", "embedding"]
     assert privacy["ledger"]["lifetime"]["spent_epsilon"] == budget.spent_epsilon == pytest.approx(1, abs=1e-6)
     assert (budget.cap_epsilon, budget.cap_delta) == (CAP["epsilon"], CAP["delta"])
     assert "ε = 1 at δ = 1e-05" in fitted.statement and "toy people" in fitted.statement
@@ -110,9 +110,9 @@ def test_a_refit_is_the_stored_release_and_another_question_costs(ledger: Ledger
     other.fit(rows().drop(columns="extra").reset_index(drop=True))
     assert count() == spent and other.releases_["embedding"].receipt == first.releases_["embedding"].receipt
     small(slot="2").fit(rows())
-    assert count() == spent + 4  # two reserved, two committed
+    assert count() == spent + 6  # three reserved, three committed
     small().fit(rows()[::-1])
-    assert count() == spent + 8
+    assert count() == spent + 12
 
 
 def test_the_cap_is_kept_and_the_one_on_record_rules(ledger: Ledger) -> None:

@@ -137,12 +137,13 @@ def plan_of(params: Params, schema: Schema | None = None) -> Plan:
         schema: instead of the one that params.yaml names; as it is written.
     """
     recipe, schema = method_from(params), open_schema(params) if schema is None else schema
-    recipe.check(context(params, foreseen(params, schema)))
+    facts = context(params, foreseen(params, schema))
+    recipe.check(facts)
     own, names = params.categories, tuple(query_name(place) for place, _ in enumerate(schema.open_columns, start=1))
     return make_plan(
         method=params.method,
         identity=params.privacy.identity,
-        shares=recipe.shares(),
+        shares=recipe.shares(facts),
         epsilon=params.privacy.epsilon,
         delta=params.privacy.delta,
         adjacency=Adjacency(params.privacy.adjacency),

@@ -37,7 +37,8 @@ from likeness.features import (
 )
 from likeness.features.cells import Cells
 from likeness.features.modes import Modes
-from likeness.release.lattice_sum import _evaluate, _factors, block_rows
+from likeness.release.lattice_sum import _evaluate, block_rows
+from likeness.release.products import _factors
 from likeness.release.query import Query
 
 MODES = (

@@ -139,7 +139,7 @@ def released(method: Method) -> Callable[[Adjacency], tuple[dict[str, Released],
         plan = make_plan(
             method=method.name,
             identity="people",
-            shares=method.shares(),
+            shares=method.shares(context(adjacency, method.name)),
             epsilon=3.0,
             delta=1e-5,
             adjacency=adjacency,
@@ -168,7 +168,9 @@ def test_queries_are_the_planned_ones_and_spend_the_whole_plan(
     method: Method, released: Callable[[Adjacency], tuple[dict[str, Released], Released]], adjacency: Adjacency
 ) -> None:
     auxiliary, embedding = released(adjacency)
-    assert [*auxiliary, embedding.receipt.query] == [share.query for share in method.shares()]
+    assert [*auxiliary, embedding.receipt.query] == [
+        share.query for share in method.shares(context(adjacency, method.name))
+    ]
     budget = Ledger.open(locate()).budget("people")
     assert budget is not None and budget.spent_epsilon == pytest.approx(3.0, rel=1e-6)
     weights = class_weights(auxiliary["class_counts"])

@@ -103,7 +103,7 @@ def test_noise_of_a_pair_goes_with_one_over_the_root_of_its_weight() -> None:
     plan = make_plan(
         method="marginals",
         identity="people",
-        shares=method.shares(),
+        shares=method.shares(CONTEXT),
         epsilon=1.0,
         delta=1e-5,
         adjacency=Adjacency.ADD_REMOVE_ONE,

@@ -75,7 +75,7 @@ def plan_of(method: Pearl, epsilon: float, adjacency: Adjacency = Adjacency.ADD_
     return make_plan(
         method="pearl",
         identity="people",
-        shares=method.shares(),
+        shares=method.shares(CONTEXT),
         epsilon=epsilon,
         delta=1e-5,
         adjacency=adjacency,

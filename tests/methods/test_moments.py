@@ -70,7 +70,7 @@ def released(method: Method = METHOD, context: Context = CONTEXT, rows: Records 
     """All releases of the method at ε = 2."""
     rows = rows or gray_images()
     plan = make_plan(
-        method=method.name, identity="people", shares=method.shares(), epsilon=2.0, delta=1e-5,
+        method=method.name, identity="people", shares=method.shares(context), epsilon=2.0, delta=1e-5,
         adjacency=Adjacency.ADD_REMOVE_ONE, num_records=None,
     )  # fmt: skip
     ledger = Ledger.create(locate())

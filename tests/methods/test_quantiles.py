@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
+from toy_numbers import BINS, CONTEXT, LEARNED, SCHEMA, encoded, marginals, plan_of, section, through_the_door
 
-from likeness import Synthesizer, consistency
+from likeness import consistency
 from likeness.canonical import sha256_json
-from likeness.data.encoding import Encoder
 from likeness.data.layout import encoding_digest
 from likeness.data.schema import Schema
 from likeness.errors import ParamsError, PlanError, ReleaseError
@@ -28,84 +27,17 @@ from likeness.pricing import new_releases
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
-from likeness.privacy.plan import Plan, make_plan
 from likeness.release.door import _ROUND_UP, release
 from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.released import Released, from_bytes, load_released, to_bytes
+from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset, request_of
 from likeness.release.terms import Records
-from likeness.statement import statement
 from likeness.typed import build
-from likeness.verifier.bins import bins as check_bins
-from likeness.verifier.files import Bundle
-from likeness.verifier.verdict import Wrong
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = yaml.safe_load((ROOT / "params.yaml").read_text())["marginals"]
 ADULT = Schema.load(ROOT / "data/schema/adult.yaml")
-SCHEMA = Schema.from_dict(
-    {
-        "name": "toy",
-        "source": "made up",
-        "task": "none",
-        "columns": {
-            "c": {"kind": "categorical", "categories": ["u", "v"]},
-            "wide": {"kind": "numeric", "lower": 0, "upper": 1_000_000, "spikes": [0]},
-            "gaps": {"kind": "integer", "lower": 0, "upper": 999, "nullable": True},
-            "few": {"kind": "integer", "lower": 0, "upper": 6},
-        },
-    },
-    "toy.yaml",
-)
-CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
-BINS = 8
-LEARNED = (
-    "Bins of `wide`, `gaps`: between quantiles of the noisy histogram `quantiles`, and values within them as it says."
-)
-
-
-def section(share: float = 0.1, **quantiles: Any) -> dict[str, Any]:
-    shares = {"class_counts": 0.03, "quantiles": share, "embedding": 0.97 - share}
-    others = {"privatize": {"bins": BINS}, "train": {"num_components": 20, "iterations": 50}}
-    return {"plan": {"shares": shares}, "auxiliary": {"quantiles": quantiles}, **others}
-
-
-def marginals(share: float = 0.1, **quantiles: Any) -> Marginals:
-    return build(Marginals, section(share, **quantiles), "marginals")
-
-
-def plan_of(method: Marginals, epsilon: float, adjacency: Adjacency = Adjacency.ADD_REMOVE_ONE, n: int = 1_000) -> Plan:
-    return make_plan(
-        method="marginals",
-        identity="people",
-        shares=method.shares(),
-        epsilon=epsilon,
-        delta=1e-5,
-        adjacency=adjacency,
-        num_records=n if adjacency is Adjacency.REPLACE_ONE else None,
-    )
-
-
-def table(rows: int) -> pd.DataFrame:
-    """Amounts within a thousandth of their bounds, a third of them 0; a column with a gap and missing values."""
-    generator = np.random.default_rng(0)
-    amounts = np.where(generator.random(rows) < 1 / 3, 0, generator.lognormal(6.5, 1.0, rows)).clip(0, 1e6)
-    gaps = np.where(generator.random(rows) < 0.5, generator.integers(0, 100, rows), generator.integers(900, 950, rows))
-    return pd.DataFrame(
-        {
-            "c": pd.Categorical(np.where(amounts > 500, "u", "v"), ["u", "v"]),
-            "wide": amounts,
-            "gaps": pd.array(np.where(generator.random(rows) < 0.1, None, gaps), dtype="Int64"),
-            "few": generator.integers(0, 7, rows),
-        }
-    )
-
-
-def encoded(rows: int) -> np.ndarray:
-    encoder = Encoder(SCHEMA)
-    return encoder.expand(encoder.encode(table(rows)))
-
 
 GOLDEN = {
     Adjacency.ADD_REMOVE_ONE: {
@@ -128,7 +60,9 @@ MULTIPLIERS = {"class_counts": 23.3545710244, "embedding": 4.10720759882}
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 def test_without_quantiles_every_release_key_is_what_it_was_before_there_were_any(adjacency: Adjacency) -> None:
     """Else a rerun of an old project would be a second release, at the full cost. Keys made before this option."""
-    method = build(Marginals, SHIPPED, "marginals")
+    shares = {"class_counts": 0.03, "quantiles": 0.0, "embedding": 0.97}
+    without = {"plan": {"shares": shares}, "auxiliary": {"quantiles": {"columns": "none"}}}
+    method = build(Marginals, {**SHIPPED, **without}, "marginals")
     plan = plan_of(method, 1.0, adjacency)
     queries = [
         dataclasses.replace(
@@ -177,19 +111,6 @@ def test_all_are_the_numbers_of_which_something_can_be_learned() -> None:
     assert off.notes(CONTEXT, {}) == []
 
 
-def through_the_door(method: Marginals, plan: Plan, rows: int) -> dict[str, Released]:
-    ledger = Ledger.create(locate())
-    ledger.declare_identity("people", plan.adjacency, plan.epsilon, plan.delta)
-    x = encoded(rows)
-
-    def answer(query: Query) -> Released:
-        records = [Records(x, np.zeros(len(x), dtype=np.int64))]
-        return from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: records), query.name)
-
-    released = method.ask(CONTEXT, answer)
-    return {**released, "embedding": answer(method.embedding_query(CONTEXT, released))}
-
-
 def test_bins_follow_the_rows_and_cost_what_the_plan_gives_them() -> None:
     """At ε = 5 with 20,000 rows, σ is 6 records: an edge is wrong by less than a cell's content."""
     method = marginals(columns="all", cells=512)
@@ -236,11 +157,38 @@ def test_bins_of_equal_width_ask_the_pairs_as_without_quantiles_and_say_how_valu
     assert np.array(gaps.shares)[first & (values < 100)].sum() > 0.85
 
 
-@pytest.mark.parametrize("cells", [100, 12])
-def test_cells_that_bins_of_equal_width_would_cut_are_refused(cells: int) -> None:
-    with pytest.raises(PlanError, match=rf"cells is {cells}: these do not divide the 8 bins of 'wide'"):
-        marginals(columns="all", cells=cells, edges="equal_width").check(CONTEXT)
-    marginals(columns="all", cells=cells).check(CONTEXT)
+@pytest.mark.parametrize(("cells", "made"), [(100, 104), (12, 16), (104, 104)])
+def test_cells_that_bins_of_equal_width_would_cut_are_rounded_up(cells: int, made: int) -> None:
+    method = marginals(columns="all", cells=cells, edges="equal_width")
+    method.check(CONTEXT)
+    assert sizes(method) == (made + 1, made + 1)  # a spike; a cell for missing
+    assert sizes(marginals(columns="all", cells=cells)) == (cells + 1, cells + 1)
+    released = through_the_door(method, plan_of(method, 5.0), 1_000)
+    assert [bool(column.firsts) for column in method.columns(CONTEXT, released)] == [False, True, True, False]
+
+
+def sizes(method: Marginals) -> tuple[int, ...]:
+    """Cells of the histogram of each number."""
+    (_, histogram) = method.auxiliary_queries(CONTEXT, {})
+    assert isinstance(histogram.feature, ColumnMarginals)
+    return tuple(column.size for column in histogram.feature.columns)
+
+
+def test_auto_asks_of_numbers_where_there_are_some_and_else_leaves_their_share_to_the_pairs() -> None:
+    auto, every = (marginals(0.1, columns=columns, edges="equal_width") for columns in ("auto", "all"))
+    assert auto.shares(CONTEXT) == every.shares(CONTEXT) and sizes(auto) == sizes(every)
+    content = SCHEMA.to_dict()
+    columns = [column for column in content["columns"] if column["name"] in ("c", "few")]
+    small = Context(Schema.from_dict({**content, "columns": columns}, "small.yaml"), "add_remove_one", None, 0)
+    auto.check(small)
+    with pytest.raises(PlanError, match="no numeric feature column has more cells than bins"):
+        every.check(small)
+    without = marginals(0.0)
+    assert auto.shares(small) == without.shares(small)  # and so the same plan and keys
+    assert [query.spec() for query in auto.foreseen_queries(small)] == [
+        query.spec() for query in without.foreseen_queries(small)
+    ]
+    assert auto.notes(small, {}) == [] and auto.columns(small, {}) == without.columns(small, {})
 
 
 def test_noise_alone_makes_no_pattern_within_a_bin_and_what_is_there_stays() -> None:
@@ -263,143 +211,6 @@ def test_where_noise_hides_the_quantiles_bins_are_the_public_ones_and_the_statem
     (note,) = method.notes(CONTEXT, released)
     assert note == "Bins of `wide`, `gaps`: of equal width, because the noise of `quantiles` hides the quantiles."
     assert released["embedding"].receipt.feature == method.foreseen_queries(CONTEXT)[-1].spec()
-
-
-@pytest.fixture(scope="module")
-def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Synthesizer, Path]:
-    """A synthesizer with quantiles, and what it saved."""
-    folder = tmp_path_factory.mktemp("quantiles")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LIKENESS_HOME", str(folder / "ledger"))
-        patch.setenv("LIKENESS_ANCHOR", str(folder / "anchor"))
-        Ledger.create(locate())
-        own = Synthesizer(schema=SCHEMA, identity="people", epsilon=5.0, settings=section(columns="all"))
-        own.fit(table(4_000)).save(folder / "saved")
-    return own, folder / "saved"
-
-
-def test_the_synthesizer_draws_from_learned_bins_and_says_so(fitted: tuple[Synthesizer, Path]) -> None:
-    synthesizer, _ = fitted
-    amounts = synthesizer.sample(4_000)["wide"]
-    # In eight bins of equal width, all amounts but the zeros would be spread over 125,000.
-    assert np.quantile(amounts[amounts > 0], 0.8) < 1_000_000 / 256
-    assert f"- {LEARNED}" in synthesizer.statement.splitlines()
-    without = {key: value for key, value in synthesizer.privacy.items() if key != "notes"}
-    assert statement({**without, "notes": []}) == statement(without)  # an account of an earlier version
-
-
-def bundled(folder: Path, schema: Schema, embedding: Released, feature: Any, histogram: Released | None) -> Bundle:
-    """As much of a bundle as the check of bins reads, with another map in the embedding's receipt."""
-    (folder / "released").mkdir(exist_ok=True)
-    (folder / "schema.yaml").write_text(yaml.safe_dump(schema.to_dict()))
-    other = dataclasses.replace(embedding, receipt=dataclasses.replace(embedding.receipt, feature=feature))
-    for name, one in (("embedding", other), (QUANTILES, histogram)):
-        path = folder / f"released/{name}.safetensors"
-        path.unlink(missing_ok=True)
-        if one is not None:
-            path.write_bytes(to_bytes(one))
-    return Bundle(folder)
-
-
-def test_a_verifier_computes_the_bins_again(fitted: tuple[Synthesizer, Path], tmp_path: Path) -> None:
-    _, folder = fitted
-    embedding, histogram = (load_released(folder / f"released/{name}.safetensors") for name in ("embedding", QUANTILES))
-
-    def check(feature: Any, counts: Released | None) -> str:
-        return check_bins(bundled(tmp_path, SCHEMA, embedding, feature, counts))
-
-    learned, public = embedding.receipt.feature, marginals(columns="all").foreseen_queries(CONTEXT)[-1].spec()
-    hidden = dataclasses.replace(histogram, lattice=histogram.lattice // 1_000)  # nothing but noise
-    text = "of {} numbers of equal width on the public scale, of {} as the released histogram gives"
-    assert check_bins(Bundle(folder)) == check(learned, histogram) == text.format(1, 2)
-    assert check(public, None) == check(public, hidden) == check(public, histogram) == text.format(3, 0)
-    gaps = {**learned["columns"][2], "edges": [edge + 1 / 999 for edge in learned["columns"][2]["edges"]]}
-    moved = {**learned, "columns": [*learned["columns"][:2], gaps, learned["columns"][3]]}
-    ten = build(Marginals, {"privatize": {"bins": 10}}, "marginals").embedding_query(CONTEXT, {}).feature.spec()
-    several = {**public, "columns": [*public["columns"][:2], ten["columns"][2], public["columns"][3]]}
-    some = {**learned, "columns": [learned["columns"][0], public["columns"][1], *learned["columns"][2:]]}
-    for feature, counts, message in (
-        (moved, histogram, "'gaps': bins other than the released histogram gives"),
-        (some, histogram, "bins of more than one setting"),
-        (several, None, "bins of more than one setting"),
-        (several, histogram, "bins of more than one setting"),
-        (learned, hidden, "'wide': bins neither of equal width nor learned"),
-        (learned, None, "'wide': bins neither of equal width nor learned"),
-    ):
-        with pytest.raises(Wrong, match=message):
-            check(feature, counts)
-
-
-def test_a_column_whose_learned_bins_are_those_of_equal_width_is_of_either_kind(tmp_path: Path) -> None:
-    schema = Schema.from_dict(
-        {
-            "name": "even",
-            "source": "made up",
-            "task": "none",
-            "columns": {
-                "even": {"kind": "integer", "lower": 0, "upper": 31},
-                "skewed": {"kind": "numeric", "lower": 0, "upper": 1_000},
-            },
-        },
-        "even.yaml",
-    )
-    generator = np.random.default_rng(0)
-    rows = pd.DataFrame({"even": np.arange(32_000) % 32, "skewed": generator.lognormal(3, 1, 32_000).clip(0, 1_000)})
-    Ledger.create(locate())
-    for edges, learned in (("equal_width", 0), ("learned", 2)):
-        settings, about = section(columns="all", edges=edges), {"identity": edges, "cap": (20.0, 1e-5)}
-        Synthesizer(schema=schema, epsilon=20.0, settings=settings, **about).fit(rows).save(tmp_path / edges)
-        rows["skewed"] = rows["skewed"] / 2  # other people
-        assert check_bins(Bundle(tmp_path / edges)).endswith(f"of {learned} as the released histogram gives")
-
-
-def test_a_verifier_asks_for_public_cells_of_the_histogram_and_for_the_schemas_columns(
-    fitted: tuple[Synthesizer, Path], tmp_path: Path
-) -> None:
-    """Edges of cells that follow the rows would be learned for free, and so would bins made of them."""
-    embedding, histogram = (
-        load_released(fitted[1] / f"released/{name}.safetensors") for name in ("embedding", QUANTILES)
-    )
-    feature = embedding.receipt.feature
-    cells = histogram.receipt.feature["columns"][0]
-    moved = {**cells, "edges": [*cells["edges"][:-1], cells["edges"][-1] + 1e-6]}
-    asked = {**histogram.receipt.feature, "columns": [moved, *histogram.receipt.feature["columns"][1:]]}
-    other = dataclasses.replace(histogram, receipt=dataclasses.replace(histogram.receipt, feature=asked))
-    with pytest.raises(Wrong, match="quantiles: cells that are not of equal width"):
-        check_bins(bundled(tmp_path, SCHEMA, embedding, feature, other))
-    category = {**cells, "start": feature["columns"][0]["start"]}
-    asked = {**histogram.receipt.feature, "columns": [category, *histogram.receipt.feature["columns"][1:]]}
-    other = dataclasses.replace(histogram, receipt=dataclasses.replace(histogram.receipt, feature=asked))
-    with pytest.raises(Wrong, match="quantiles: cells of other columns than the schema's numbers"):
-        check_bins(bundled(tmp_path, SCHEMA, embedding, feature, other))
-    first, *others = feature["columns"]
-    for columns, message in (
-        ([first, *others[1:]], "cells of other columns than the schema's"),
-        ([first, first, *others[1:]], "cells of other columns than the schema's"),
-        ([first, {**others[0], "edges": None, "missing": False}, *others[1:]], "'wide': cells of another kind"),
-        ([{**first, "size": 1}, *others], "'c': cells of another kind"),
-    ):
-        with pytest.raises(Wrong, match=message):
-            check_bins(bundled(tmp_path, SCHEMA, embedding, {**feature, "columns": columns}, histogram))
-
-
-@pytest.mark.parametrize("bins", [2, 16, 300])
-def test_a_verifier_knows_bins_of_equal_width_of_every_kind_of_number(
-    fitted: tuple[Synthesizer, Path], tmp_path: Path, bins: int
-) -> None:
-    """An integer with fewer values than bins, and a logarithm whose dense end has fewer."""
-    columns = {
-        "few": {"kind": "integer", "lower": 0, "upper": 6},
-        "amount": {"kind": "integer", "lower": 0, "upper": 99_999, "transform": "log1p", "spikes": [500]},
-        "share": {"kind": "numeric", "lower": 0, "upper": 1, "spikes": [0, 1], "nullable": True},
-        "day": {"kind": "date", "lower": "1990-01-01", "upper": "2020-12-31"},
-    }
-    schema = Schema.from_dict({"name": "kinds", "source": "made up", "task": "none", "columns": columns}, "kinds.yaml")
-    feature = build(Marginals, {"privatize": {"bins": bins}}, "marginals").embedding_query(
-        Context(schema, "add_remove_one", None, 0), {}
-    )
-    embedding = load_released(fitted[1] / "released/embedding.safetensors")
-    assert check_bins(bundled(tmp_path, schema, embedding, feature.spec(), None)).startswith("of 4 numbers")
 
 
 CHANGED: list[tuple[dict[str, Any], str]] = [
@@ -494,8 +305,12 @@ def test_with_bins_of_equal_width_another_histogram_asks_no_pairs_again_and_dema
     [
         (0.0, {"columns": "all"}, r"shares\.quantiles must be between 0 and 1 while"),
         (0.1, {}, r"shares\.quantiles must be 0 while .* is none, got 0\.1"),
-        (0.1, {"columns": "some"}, r"quantiles\.columns must be none, all or a list of different names, got 'some'"),
-        (0.1, {"columns": ["wide", "wide"]}, r"quantiles\.columns must be none, all or a list"),
+        (
+            0.1,
+            {"columns": "some"},
+            r"quantiles\.columns must be none, auto, all or a list of different names, got 'some'",
+        ),
+        (0.1, {"columns": ["wide", "wide"]}, r"quantiles\.columns must be none, auto, all or a list"),
         (0.1, {"columns": "all", "cells": 1025}, r"quantiles\.cells must be from 2 to 1024, got 1025"),
     ],
     ids=["no share", "share of nothing", "unknown word", "twice", "cells"],

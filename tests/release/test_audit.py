@@ -20,7 +20,7 @@ from likeness.features import MAPS, CharacteristicFunction, MixedFourierFeatures
 from likeness.methods import METHODS
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.privacy.calibration import delta_of_mu
-from likeness.release import door, lattice_sum, query
+from likeness.release import clipping, door, query
 from likeness.rng import public
 
 DRAWS, EPSILON = 12_000, 15.0
@@ -129,7 +129,7 @@ def test_a_map_over_its_bound_is_clipped_and_without_the_clip_it_is_reported(
     monkeypatch.setattr(CharacteristicFunction, "__call__", over_the_bound)
     clipped = audit(embedding)
     assert clipped.failures == () and clipped.reached <= 1
-    monkeypatch.setattr(lattice_sum, "_clip", lambda scaled, bound: np.trunc(scaled).astype(np.int64))
+    monkeypatch.setattr(clipping, "_clip", lambda scaled, bound: np.trunc(scaled).astype(np.int64))
     assert any("times the sensitivity apart" in failure for failure in audit(embedding).failures)
 
 

@@ -14,7 +14,8 @@ from likeness.errors import ReleaseError
 from likeness.features import CellMap, Constant, FeatureMap, PairMarginals
 from likeness.features.cells import Cells
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.lattice_sum import lattice_sum, to_lattice
+from likeness.release.clipping import to_lattice
+from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.terms import Records
 

@@ -24,7 +24,9 @@ from likeness.features import (
 )
 from likeness.features.modes import Modes
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.lattice_sum import _BLOCK, block_rows, lattice_sum, to_lattice
+from likeness.release.blocks import BLOCK
+from likeness.release.clipping import to_lattice
+from likeness.release.lattice_sum import block_rows, lattice_sum
 from likeness.release.query import Query
 from likeness.release.terms import BucketPairs, PositionPairs, Records
 
@@ -176,7 +178,7 @@ def test_a_wide_map_is_summed_in_smaller_blocks_to_the_same_sum() -> None:
     """A block's rows depend on the width alone, and the sum on neither chunks nor blocks, to the last bit."""
     wide = HermiteFeatures(tuple(range(4)), (), (), (0.7,) * 4, (6.0,) * 4, 20, 12, ((0, 1, 2), (1, 2, 3)), 0.5)
     query = Query("q", "privatize", wide, num_groups=2)
-    assert block_rows(query) == 256 and block_rows(Query("q", "privatize", Constant())) == _BLOCK
+    assert block_rows(query) == 256 and block_rows(Query("q", "privatize", Constant())) == BLOCK
     assert block_rows(Query("q", "privatize", Liar(torch.zeros(1, 80_000)))) == 16
     records = table(600, seed=4)
     expected = lattice_sum(query, [records])
@@ -194,7 +196,7 @@ def test_the_map_always_sees_a_block_of_the_same_size() -> None:
             seen.append(len(x))
             return super().__call__(x)
 
-    for width, expected in ((3, _BLOCK), (80_000, 16)):
+    for width, expected in ((3, BLOCK), (80_000, 16)):
         seen.clear()
         query = Query("q", "privatize", Spy(torch.zeros(1, width)), num_groups=2)
         lattice_sum(query, chunks(table(70, seed=5), 33))

@@ -15,8 +15,10 @@ from likeness.errors import ReleaseError
 from likeness.features import NetworkTangent, OuterMap
 from likeness.features.means import outer_features
 from likeness.privacy.adjacency import Adjacency
-from likeness.release import lattice_sum as module
-from likeness.release.lattice_sum import lattice_sum, outer_lattice, to_lattice
+from likeness.release import lattice_sum as dense
+from likeness.release import products as module
+from likeness.release.clipping import outer_lattice, to_lattice
+from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.terms import Records
 
@@ -115,7 +117,7 @@ def test_a_wide_map_is_evaluated_in_blocks_of_fewer_rows(monkeypatch: pytest.Mon
     query, records = Query("q", "privatize", Dense(FEATURES[0]), num_groups=2), table(40, 5)
     assert not isinstance(query.feature, OuterMap)
     whole = lattice_sum(query, [records])
-    monkeypatch.setattr(module, "_WIDE", 3 * query.width)
+    monkeypatch.setattr(dense, "_WIDE", 3 * query.width)
     assert np.array_equal(whole, lattice_sum(query, [records]))
     assert query.feature.most_rows == 8
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from likeness.errors import ReleaseError
-from likeness.features.base import CellMap, FeatureMap, MeanMap, OuterMap, width
+from likeness.features.base import CellMap, FeatureMap, MeanMap, OuterMap, PairedMap, width
 from likeness.features.characteristic import CharacteristicFunction
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
@@ -58,6 +58,7 @@ __all__ = [
     "OuterMap",
     "PairDistance",
     "PairMarginals",
+    "PairedMap",
     "from_spec",
     "width",
 ]

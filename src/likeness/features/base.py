@@ -84,6 +84,28 @@ class UnitOuterMap(OuterMap, Protocol):
         ...
 
 
+@runtime_checkable
+class PairedMap(FeatureMap, Protocol):
+    """A map whose last parts are products of pairs of columns: their sums are one matrix product a class."""
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Places of both columns of each of the last parts, whose bounds are alike; empty: no such products."""
+        ...
+
+    @property
+    def column_sizes(self) -> tuple[int, ...]:
+        """Features of each column that :meth:`paired` returns."""
+        ...
+
+    def paired(self, x: "Tensor") -> "tuple[Tensor, tuple[Tensor, ...]]":
+        """Coordinates of the parts before, shape (n, a), and features of each column, shapes (n, b), of norm at most 1.
+
+        Coordinate i · b + j of a product's part is ``first[i] · second[j]`` times the root of the part's bound.
+        """
+        ...
+
+
 def width(feature: FeatureMap) -> int:
     """Number of coordinates of a feature."""
     return sum(part.width for part in feature.parts)

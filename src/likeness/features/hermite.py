@@ -122,6 +122,24 @@ class HermiteFeatures:
             found += [weight * _outer([columns[d] for d in own]) for own in self.subsets]
         return torch.cat(found, dim=1)
 
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Subsets as places among the columns that stand in one; empty where they are not pairs, or few of all."""
+        places = {column: place for place, column in enumerate(self._used)}
+        return () if self._pair_places is None else tuple((places[i], places[j]) for i, j in self.subsets)
+
+    @cached_property
+    def column_sizes(self) -> tuple[int, ...]:
+        """Features of each column that stands in a product."""
+        return tuple(self.product_sizes[column] for column in self._used)
+
+    def paired(self, x: "Tensor") -> "tuple[Tensor, tuple[Tensor, ...]]":
+        """Features of the sum kernel, shape (n, sum_width), and u_d of each column that stands in a product."""
+        numbers = self._numbers(x)
+        first = self._sum(x, numbers) if self.product_share < 1 else x.new_zeros(len(x), 0)
+        columns = self._columns(x, numbers)
+        return first, tuple(columns[column] for column in self._used)
+
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
         """Mean features of consecutive groups of rows, shape (groups, width), without any row's outer products.
 
@@ -263,7 +281,7 @@ class HermiteFeatures:
             starts[place] = total
             total += self.product_sizes[place]
         blocks = [[self.product_sizes[d] for d in own] for own in self.subsets]
-        if any(len(block) != 2 for block in blocks) or total**2 > 4 * sum(a * b for a, b in blocks):
+        if not blocks or any(len(block) != 2 for block in blocks) or total**2 > 4 * sum(a * b for a, b in blocks):
             return None
         found = []
         for (i, j), (rows, width) in zip(self.subsets, blocks, strict=True):

@@ -55,8 +55,8 @@ class Method(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def shares(self) -> list[QueryShare]:
-        """The queries and their shares of ρ, in the order in which they are released."""
+    def shares(self, context: Context) -> list[QueryShare]:
+        """The queries and their shares of ρ, sum 1, in the order in which they are released."""
 
     def check(self, context: Context) -> None:
         """Refuse, before anything is spent, what could not be released later. Nothing by default.

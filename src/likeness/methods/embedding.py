@@ -102,7 +102,7 @@ class TwoQueryMethod(EmbeddingMethod):
 
     plan: TwoQueryPlan
 
-    def shares(self) -> list[QueryShare]:
+    def shares(self, context: Context) -> list[QueryShare]:
         """Class counts and embedding."""
         return class_counts_and_embedding(self.plan.shares)
 

@@ -44,8 +44,8 @@ class Shares:
     """Section ``marginals.plan.shares``: parts of ρ, summing to 1."""
 
     class_counts: float = 0.03
-    quantiles: float = 0.0
-    embedding: float = 0.97
+    quantiles: float = 0.02
+    embedding: float = 0.95
 
 
 @dataclass(frozen=True)
@@ -134,13 +134,15 @@ class Marginals(Method):
         else:
             require(share == 0, key, share, f"0 while marginals.auxiliary.quantiles.columns is {columns}")
 
-    def shares(self) -> list[QueryShare]:
-        """Class counts, the histogram of the quantiles if there is one, embedding."""
+    def shares(self, context: Context) -> list[QueryShare]:
+        """Class counts, the histogram of the numbers if there is one, embedding, which has its share if not."""
         shares = self.plan.shares
+        histogram = self.auxiliary.quantiles.shares(context, self.privatize.bins, shares.quantiles)
+        rest = shares.embedding if histogram else shares.embedding + shares.quantiles
         return [
             QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
-            *self.auxiliary.quantiles.shares(shares.quantiles),
-            QueryShare(EMBEDDING, "privatize", shares.embedding),
+            *histogram,
+            QueryShare(EMBEDDING, "privatize", rest),
         ]
 
     def check(self, context: Context) -> None:

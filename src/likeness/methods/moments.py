@@ -137,7 +137,7 @@ class Moments(Method):
             else:
                 require(share == 0, key, share, "0 while moments.auxiliary.levels is 0: there are none")
 
-    def shares(self) -> list[QueryShare]:
+    def shares(self, context: Context) -> list[QueryShare]:
         """Class counts, histogram of norms, what is above levels, moments."""
         shares = self.plan.shares
         levels = ((LEVEL_COUNTS, shares.level_counts), (LEVELS, shares.levels)) if self.auxiliary.levels else ()

@@ -115,7 +115,7 @@ class Pearl(EmbeddingMethod):
         self.auxiliary.mixture.check(context)
         super().check(context)
 
-    def shares(self) -> list[QueryShare]:
+    def shares(self, context: Context) -> list[QueryShare]:
         """Class counts, the steps of the mixture, mean pairwise distance, embedding."""
         shares = self.plan.shares
         return [

@@ -29,28 +29,31 @@ class Quantiles:
     """Section ``marginals.auxiliary.quantiles``.
 
     Attributes:
-        columns: ``none``, ``all`` (every number with more cells than bins), or a list of names.
-        cells: of equal width on each column's public scale, beside those of its spikes.
+        columns: ``none``, ``auto`` (every number with more cells than bins, if there is one), ``all`` (the same, but
+            refused where there is none), or a list of names.
+        cells: of equal width on each column's public scale, beside those of its spikes; where ``edges`` are of
+            ``equal_width``, the next multiple of the bins.
         edges: of bins, ``learned`` between quantiles, or of ``equal_width`` as without a histogram. Either way values
             lie within a bin as the histogram says.
     """
 
-    NAMES: ClassVar[tuple[str, ...]] = ("none", "all")
-    columns: str | tuple[str, ...] = "none"
+    NAMES: ClassVar[tuple[str, ...]] = ("none", "auto", "all")
+    columns: str | tuple[str, ...] = "auto"
     cells: int = 256
-    edges: str = "learned"
+    edges: str = "equal_width"
 
     def __post_init__(self) -> None:
         """Check ranges."""
         columns = self.columns
         listed = isinstance(columns, tuple) and len(set(columns)) == len(columns) >= 1
-        require(listed or columns in self.NAMES, f"{_KEY}.columns", columns, "none, all or a list of different names")
+        rule = "none, auto, all or a list of different names"
+        require(listed or columns in self.NAMES, f"{_KEY}.columns", columns, rule)
         require(2 <= self.cells <= MOST_CELLS, f"{_KEY}.cells", self.cells, f"from 2 to {MOST_CELLS}")
         allowed(f"{_KEY}.edges", self.edges, ("learned", "equal_width"))
 
     @property
     def on(self) -> bool:
-        """Whether there is such a release at all."""
+        """Whether there may be such a release."""
         return self.columns != "none"
 
     def check(self, context: Context, bins: int) -> None:
@@ -59,12 +62,13 @@ class Quantiles:
         Raises:
             PlanError: naming them.
         """
-        if not self.on:
+        if self.columns in ("none", "auto"):
             return
-        possible = _learnable(context, self.cells, bins)
+        possible = self._possible(context, bins)
         if not possible:
             raise PlanError(
-                f"{_KEY}.columns is {self.columns}, but no numeric feature column has more cells than bins. Set none."
+                f"{_KEY}.columns is {self.columns}, but no numeric feature column has more cells than bins. Set auto, "
+                "or none."
             )
         for name in self.columns if isinstance(self.columns, tuple) else ():
             if name not in possible:
@@ -72,16 +76,10 @@ class Quantiles:
                     f"{_KEY}.columns: '{name}' is no numeric feature column with more cells than bins. There are: "
                     f"{', '.join(possible)}."
                 )
-        for column, fine in self._chosen(context, bins) if self.edges == "equal_width" else ():
-            if fine.firsts_of(grid_of(column, bins).inner) is None:
-                raise PlanError(
-                    f"{_KEY}.cells is {self.cells}: these do not divide the {bins} bins of '{column.name}' (edges: "
-                    "equal_width). Make it a multiple of marginals.privatize.bins."
-                )
 
-    def shares(self, share: float) -> list[QueryShare]:
+    def shares(self, context: Context, bins: int, share: float) -> list[QueryShare]:
         """The one release, or none."""
-        return [QueryShare(QUANTILES, "auxiliary", share)] if self.on else []
+        return [QueryShare(QUANTILES, "auxiliary", share)] if self._chosen(context, bins) else []
 
     def queries(self, context: Context, bins: int) -> list[Query]:
         """Fine histograms of all chosen columns, in one release."""
@@ -142,25 +140,33 @@ class Quantiles:
 
     def notes(self, context: Context, released: Mapping[str, Released], bins: int) -> list[str]:
         """Which columns have such bins, for the statement."""
-        if self.on and self.edges == "equal_width":
-            names = ", ".join(f"`{column.name}`" for column, _ in self._chosen(context, bins))
-            return [f"Values of {names} lie within their bins as the noisy histogram `{QUANTILES}` says."]
+        if self.edges == "equal_width":
+            names = [f"`{column.name}`" for column, _ in self._chosen(context, bins)]
+            said = f"Values of {', '.join(names)} lie within their bins as the noisy histogram `{QUANTILES}` says."
+            return [said] if names else []
         learned: list[str] = []
         hidden: list[str] = []
         for name, grid in self.grids(context, released, bins).items():
             (hidden if grid is None else learned).append(f"`{name}`")
-        said = [
+        words_of = [
             (learned, f"between quantiles of the noisy histogram `{QUANTILES}`, and values within them as it says"),
             (hidden, f"of equal width, because the noise of `{QUANTILES}` hides the quantiles"),
         ]
-        return [f"Bins of {', '.join(names)}: {words}." for names, words in said if names]
+        return [f"Bins of {', '.join(names)}: {words}." for names, words in words_of if names]
 
     def _chosen(self, context: Context, bins: int) -> list[tuple[Column, Grid]]:
         """Columns with their fine grids, in schema order; from public facts alone."""
         if not self.on:
             return []
-        possible = _learnable(context, self.cells, bins)
-        return [own for name, own in possible.items() if self.columns == "all" or name in self.columns]
+        every, possible = self.columns in ("auto", "all"), self._possible(context, bins)
+        return [own for name, own in possible.items() if every or name in self.columns]
+
+    def _possible(self, context: Context, bins: int) -> dict[str, tuple[Column, Grid]]:
+        """Numeric feature columns whose fine grid has more bins than the coarse one."""
+        cells = -(-self.cells // bins) * bins if self.edges == "equal_width" else self.cells
+        numbers = [column for column in context.schema.feature_columns if not column.is_categorical]
+        fine = {column.name: (column, grid_of(column, cells)) for column in numbers}
+        return {name: own for name, own in fine.items() if own[1].size > grid_of(own[0], bins).size}
 
 
 def cells_of_number(column: Column, start: int, grid: Grid) -> Cells:
@@ -207,10 +213,3 @@ def shares_within(firsts: Sequence[int], counts: NDArray[np.int64], noise_scale:
 def asked_columns(released: Released) -> ColumnMarginals:
     """The map of the histogram, from its receipt."""
     return ColumnMarginals(tuple(released.receipt.feature["columns"]))
-
-
-def _learnable(context: Context, cells: int, bins: int) -> dict[str, tuple[Column, Grid]]:
-    """Numeric feature columns whose fine grid has more bins than the coarse one."""
-    numbers = [column for column in context.schema.feature_columns if not column.is_categorical]
-    fine = {column.name: (column, grid_of(column, cells)) for column in numbers}
-    return {name: own for name, own in fine.items() if own[1].size > grid_of(own[0], bins).size}

@@ -47,7 +47,7 @@ class Query:
         """Coordinates of the release."""
         return self.num_groups * self.width
 
-    @property
+    @cached_property
     def lattice_bits(self) -> int:
         """One unit of the feature is ``2**lattice_bits`` lattice steps."""
         norm_squared = sum(part.norm_bound_squared for part in self.parts)

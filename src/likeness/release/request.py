@@ -9,7 +9,8 @@ from likeness.privacy.receipt import MECHANISM, THRESHOLDED
 from likeness.release.keys import KeyQuery
 from likeness.release.query import Query
 
-# Part of every key. Raise it when the same query on the same rows would no longer give the same sum.
+# Part of every key. Raise it when the same query on the same encoded rows would no longer give the same sum, but for
+# rounding that no noise would let through.
 MECHANISM_VERSION = 2
 
 

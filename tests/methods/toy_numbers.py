@@ -1,0 +1,97 @@
+"""A table of numbers, few of which lie where equal bins would want them, and its method."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likeness.data.encoding import Encoder
+from likeness.data.schema import Schema
+from likeness.methods import Context
+from likeness.methods.marginals import Marginals
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.privacy.plan import Plan, make_plan
+from likeness.release.door import release
+from likeness.release.query import Query
+from likeness.release.released import Released, from_bytes
+from likeness.release.request import Dataset
+from likeness.release.terms import Records
+from likeness.typed import build
+
+SCHEMA = Schema.from_dict(
+    {
+        "name": "toy",
+        "source": "made up",
+        "task": "none",
+        "columns": {
+            "c": {"kind": "categorical", "categories": ["u", "v"]},
+            "wide": {"kind": "numeric", "lower": 0, "upper": 1_000_000, "spikes": [0]},
+            "gaps": {"kind": "integer", "lower": 0, "upper": 999, "nullable": True},
+            "few": {"kind": "integer", "lower": 0, "upper": 6},
+        },
+    },
+    "toy.yaml",
+)
+CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
+BINS = 8
+LEARNED = (
+    "Bins of `wide`, `gaps`: between quantiles of the noisy histogram `quantiles`, and values within them as it says."
+)
+
+
+def section(share: float = 0.1, **quantiles: Any) -> dict[str, Any]:
+    shares = {"class_counts": 0.03, "quantiles": share, "embedding": 0.97 - share}
+    others = {"privatize": {"bins": BINS}, "train": {"num_components": 20, "iterations": 50}}
+    quantiles = {"columns": "none", "edges": "learned", **quantiles}
+    return {"plan": {"shares": shares}, "auxiliary": {"quantiles": quantiles}, **others}
+
+
+def marginals(share: float = 0.1, **quantiles: Any) -> Marginals:
+    return build(Marginals, section(share, **quantiles), "marginals")
+
+
+def plan_of(method: Marginals, epsilon: float, adjacency: Adjacency = Adjacency.ADD_REMOVE_ONE, n: int = 1_000) -> Plan:
+    return make_plan(
+        method="marginals",
+        identity="people",
+        shares=method.shares(CONTEXT),
+        epsilon=epsilon,
+        delta=1e-5,
+        adjacency=adjacency,
+        num_records=n if adjacency is Adjacency.REPLACE_ONE else None,
+    )
+
+
+def table(rows: int) -> pd.DataFrame:
+    """Amounts within a thousandth of their bounds, a third of them 0; a column with a gap and missing values."""
+    generator = np.random.default_rng(0)
+    amounts = np.where(generator.random(rows) < 1 / 3, 0, generator.lognormal(6.5, 1.0, rows)).clip(0, 1e6)
+    gaps = np.where(generator.random(rows) < 0.5, generator.integers(0, 100, rows), generator.integers(900, 950, rows))
+    return pd.DataFrame(
+        {
+            "c": pd.Categorical(np.where(amounts > 500, "u", "v"), ["u", "v"]),
+            "wide": amounts,
+            "gaps": pd.array(np.where(generator.random(rows) < 0.1, None, gaps), dtype="Int64"),
+            "few": generator.integers(0, 7, rows),
+        }
+    )
+
+
+def encoded(rows: int) -> np.ndarray:
+    encoder = Encoder(SCHEMA)
+    return encoder.expand(encoder.encode(table(rows)))
+
+
+def through_the_door(method: Marginals, plan: Plan, rows: int) -> dict[str, Released]:
+    ledger = Ledger.create(locate())
+    ledger.declare_identity("people", plan.adjacency, plan.epsilon, plan.delta)
+    x = encoded(rows)
+
+    def answer(query: Query) -> Released:
+        records = [Records(x, np.zeros(len(x), dtype=np.int64))]
+        return from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: records), query.name)
+
+    released = method.ask(CONTEXT, answer)
+    return {**released, "embedding": answer(method.embedding_query(CONTEXT, released))}
