@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likeness.errors import PlanError
+from likeness.errors import PlanError, ReleaseError
+from likeness.features import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency, TermChange
+from likeness.release.query import Query
 from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Records
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
@@ -78,3 +80,11 @@ def test_change_follows_the_adjacency() -> None:
         BucketPairs(4).change(REPLACE)
     with pytest.raises(PlanError):
         PositionPairs(4, 0).change(ADD)
+
+
+def test_a_name_that_map_and_terms_share_is_refused() -> None:
+    """Else one seed would hide the other in the key, and another question would be answered from the store."""
+    map_with_a_seed = CharacteristicFunction(2, 4, 1.0, seed=3)
+    with pytest.raises(ReleaseError, match="q: the feature map and its terms both call something seed"):
+        Query("q", "auxiliary", map_with_a_seed, terms=PositionPairs(4, seed=1)).spec()
+    assert Query("q", "auxiliary", map_with_a_seed).spec()["seed"] == 3

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from likeness.bounds import Part, Unit, rows_per_unit
+from likeness.errors import ReleaseError
 from likeness.features import FeatureMap
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.release.terms import EachRecord, Terms
@@ -63,5 +64,12 @@ class Query:
         return lattice_sensitivity_squared(self.parts, self.lattice_bits, change, self.num_groups, rows_per_unit(unit))
 
     def spec(self) -> dict[str, Any]:
-        """Public specification of feature and terms."""
-        return {**self.feature.spec(), **self.terms.spec()}
+        """Public specification of feature and terms.
+
+        Raises:
+            ReleaseError: both use a name, so that different questions could have one key.
+        """
+        feature, terms = self.feature.spec(), self.terms.spec()
+        if both := feature.keys() & terms.keys():
+            raise ReleaseError(f"{self.name}: the feature map and its terms both call something {sorted(both)[0]}")
+        return {**feature, **terms}
