@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from benchmarks.fault_field import CAP_RHO, ROOT, Field, Grounds
+from benchmarks.fault_field import CAP_RHO, QUERIES, ROOT, Field, Grounds
 from likeness.cut_files import set_aside
 
 LATEST = 25.0  # seconds after its start at which a run is killed at the latest; a whole one takes twice as long
@@ -65,8 +65,8 @@ class WholeRun:
             wrong = [f"the next run failed: {output.read().strip()[-300:]}"] if code else []
         records = self.field.records()
         reserved = [record for record in records if record["kind"] == "reserve"] if isinstance(records, list) else []
-        if len(reserved) != 2:
-            wrong.append(f"{len(reserved)} releases were charged, not 2")
+        if len(reserved) != len(QUERIES):
+            wrong.append(f"{len(reserved)} releases were charged, not {len(QUERIES)}")
         return wrong + self.field.broken_rules(CAP_RHO)
 
     def _set_aside(self) -> None:

@@ -27,9 +27,10 @@ from benchmarks.memory import peak_mb
 from likeness.artifacts import context
 from likeness.data.encoding import Encoder
 from likeness.evaluation.controls import shuffle_columns
-from likeness.generators.mixture import rows_from_cells
+from likeness.generators.mixture import MixtureColumn, rows_from_cells
 from likeness.methods import method_from
-from likeness.methods.marginals import Marginals
+from likeness.methods.marginals import Auxiliary, Marginals, PlanSettings, Shares
+from likeness.methods.quantiles import Quantiles
 from likeness.params import Params
 
 RESULTS = Path("benchmarks/results/tables.csv")
@@ -150,13 +151,19 @@ def make_ours(params: Params, table: Table, draw: int, folder: Path) -> None:
     (folder / "cost.json").write_text(json.dumps({"seconds": seconds, "peak_mb": peak}))
 
 
+def peer_columns(params: Params) -> list[MixtureColumn]:
+    """Cells of ``marginals``, and values even within a bin: peers know no histogram."""
+    recipe = method_from(params)
+    assert isinstance(recipe, Marginals)
+    plan, auxiliary = PlanSettings(Shares(0.03, 0.0, 0.97)), Auxiliary(Quantiles("none"))
+    return dataclasses.replace(recipe, plan=plan, auxiliary=auxiliary).columns(context(params), {})
+
+
 def run_peer(
     python: str, method: str, params: Params, table: Table, folder: Path
 ) -> tuple[pd.DataFrame, dict[str, float]]:
     """The same cells as codes, to a peer and back."""
-    encoder, own, recipe = Encoder(table.schema), context(params), method_from(params)
-    assert isinstance(recipe, Marginals)
-    columns = recipe.columns(own, {})
+    encoder, own, columns = Encoder(table.schema), context(params), peer_columns(params)
     encoded = encoder.encode(table.train)
     x, labels = encoder.expand(encoded), encoder.labels(encoded)
     codes = pd.DataFrame({f"c{place}": column.cells.places(x) for place, column in enumerate(columns)})
