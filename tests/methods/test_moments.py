@@ -86,6 +86,7 @@ def released(method: Method = METHOD, context: Context = CONTEXT, rows: Records 
 WITHOUT_LEVELS = moments.Moments(
     plan=PlanSettings(Shares(class_counts=0.03, norms=0.02, level_counts=0.0, levels=0.0, embedding=0.95)),
     auxiliary=Auxiliary(cells=32, levels=0),
+    train=TrainMoments(texture=0.0),
     privatize=Privatize(num_coefficients=20),
 )
 
@@ -266,9 +267,17 @@ def test_cells_of_noise_alone_do_not_count() -> None:
             {"plan": {"shares": {"level_counts": 0.02, "levels": 0.0, "embedding": 0.93}}},
             r"moments\.plan\.shares\.levels must be between 0 and 1 while moments\.auxiliary\.levels is 4",
         ),
+        (
+            {
+                "auxiliary": {"levels": 0},
+                "plan": {"shares": {"level_counts": 0.0, "levels": 0.0, "embedding": 0.95}},
+            },
+            r"moments\.train\.texture must be 0 while moments\.auxiliary\.levels is 0",
+        ),
+        ({"train": {"texture": -0.5}}, r"moments\.train\.texture must be from 0 to 100, got -0.5"),
         ({"auxiliary": {"levels": 17}}, r"moments\.auxiliary\.levels must be from 0 to 16, got 17"),
     ],
-    ids=["paid for nothing", "not paid for", "too many"],
+    ids=["paid for nothing", "not paid for", "detail without levels", "less than none", "too many"],
 )
 def test_levels_are_paid_for_or_not_there(section: dict[str, Any], message: str) -> None:
     with pytest.raises(ParamsError, match=message):
@@ -277,7 +286,7 @@ def test_levels_are_paid_for_or_not_there(section: dict[str, Any], message: str)
 
 def test_without_levels_pixels_are_clipped_and_a_verifier_is_content(tmp_path: Path) -> None:
     shares = {"class_counts": 0.03, "norms": 0.02, "level_counts": 0.0, "levels": 0.0, "embedding": 0.95}
-    section = {"plan": {"shares": shares}, "auxiliary": {"cells": 32, "levels": 0}}
+    section = {"plan": {"shares": shares}, "auxiliary": {"cells": 32, "levels": 0}, "train": {"texture": 0.0}}
     method = build(moments.Moments, {**section, "privatize": {"num_coefficients": 20}}, "moments")
     found = released(method)
     assert sorted(found) == ["class_counts", "embedding", "norms"] and len(method.notes(CONTEXT, found)) == 1

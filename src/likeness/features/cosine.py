@@ -37,18 +37,23 @@ def cosine_basis(shape: tuple[int, int], count: int) -> "Tensor":
     import torch
 
     height, width = shape
-    order = sorted(
-        ((u, v) for u in range(height) for v in range(width)),
-        key=lambda place: ((place[0] * width) ** 2 + (place[1] * height) ** 2, place),
-    )[:count]
-    down, across = _transform(height), _transform(width)
-    rows = np.stack([np.outer(down[u], across[v]).ravel() for u, v in order])
+    down, across = cosine_transform(height), cosine_transform(width)
+    rows = np.stack([np.outer(down[u], across[v]).ravel() for u, v in lowest_frequencies(shape)[:count]])
     largest = max(1.0, float(np.abs(rows).sum(axis=1).max()) + height * width * 2.0**-_BASIS_BITS)
     bits = min(_BASIS_BITS, _FLOAT_BITS - INPUT_BITS - math.ceil(math.log2(largest)))
     return torch.from_numpy(np.rint(rows * 2.0**bits) * 2.0**-bits)
 
 
-def _transform(size: int) -> NDArray[np.float64]:
+def lowest_frequencies(shape: tuple[int, int]) -> list[tuple[int, int]]:
+    """All places (u, v) of the transform of images, lowest ``(u / height)² + (v / width)²`` first."""
+    height, width = shape
+    return sorted(
+        ((u, v) for u in range(height) for v in range(width)),
+        key=lambda place: ((place[0] * width) ** 2 + (place[1] * height) ** 2, place),
+    )
+
+
+def cosine_transform(size: int) -> NDArray[np.float64]:
     """The orthonormal DCT-II of vectors, shape (size, size)."""
     frequency, place = np.arange(size)[:, None], np.arange(size)[None]
     matrix: NDArray[np.float64] = np.cos(np.pi / size * (place + 0.5) * frequency) * math.sqrt(2 / size)

@@ -10,16 +10,18 @@ from likeness.features.cosine import cosine_basis
 from likeness.generators.brightness import brightness, share_brighter
 from likeness.generators.latent import LatentGenerator
 from likeness.generators.moments import Moments
+from likeness.generators.texture import Texture
 
 _LEAST = 1e-6  # of a pixel's deviation: below it, its place in the Gaussian is 0 over 0
 
 
 class GaussianImages(LatentGenerator):
-    r"""A Gaussian copula of pixels: :math:`x = Q_y(1 - \Phi((B^\top L_y z) / s_y))`, z ~ N(0, I).
+    r"""A Gaussian copula of pixels: :math:`x = Q_y(1 - \Phi((B^\top L_y z + d_y) / s_y))`, z ~ N(0, I).
 
     B is the public cosine basis and L L' the covariance of its coefficients, so that pixels go together as the class's
-    low frequencies do; s are the deviations of :math:`B^\top L_y z`, and Q each pixel's quantile function by released
-    shares above J levels. A pixel is so as bright, as often, as in the data, whatever directions the noise has hidden.
+    low frequencies do; d is independent detail of higher frequencies (:class:`Texture`), s the deviations of the sum,
+    and Q each pixel's quantile function by released shares above J levels. A pixel is so as bright, as often, as in the
+    data, whatever directions the noise has hidden.
 
     Without levels, :math:`x = \mathrm{clip}_{[0,1]}(C B^\top (\mu_y + L_y z))`: the maximum-entropy images with given
     first and second moments, but for the clipping, which keeps their background black.
@@ -31,18 +33,27 @@ class GaussianImages(LatentGenerator):
     shares: Tensor
 
     def __init__(
-        self, shape: Sequence[int], num_classes: int, num_coefficients: int, bound: float, levels: int = 0
+        self,
+        shape: Sequence[int],
+        num_classes: int,
+        num_coefficients: int,
+        bound: float,
+        levels: int = 0,
+        texture: float = 0.0,
     ) -> None:
         """Build with black images.
 
         Args:
-            shape: height and width. num_classes: 1 for images without a class. num_coefficients: K, and the dimension
-                of z. bound: C, the norm of coefficients that 1 stands for. levels: J.
+            shape: height and width. num_classes: 1 for images without a class. num_coefficients: K. bound: C, the norm
+                of coefficients that 1 stands for. levels: J. texture: strength of the detail, 0 for none; with levels.
         """
-        super().__init__(num_coefficients, num_classes)
-        self.shape = (int(shape[0]), int(shape[1]))
+        height, width = (int(size) for size in shape)
+        super().__init__(num_coefficients + (height * width if texture else 0), num_classes)
+        self.shape = (height, width)
+        self.num_coefficients = num_coefficients
         self.bound = bound
         self.levels = levels
+        self.texture = Texture(self.shape, num_coefficients, texture) if texture else None
         self.means = nn.Parameter(torch.zeros(num_classes, num_coefficients))
         self.factors = nn.Parameter(torch.zeros(num_classes, num_coefficients, num_coefficients))
         shares = torch.zeros(num_classes, levels, self.shape[0] * self.shape[1])
@@ -61,7 +72,7 @@ class GaussianImages(LatentGenerator):
         """Pixels in [0, 1], row by row, differentiable.
 
         Args:
-            z: latent, shape (n, K). labels: classes, shape (n,).
+            z: latent, shape (n, K), with the detail's h · w dimensions after these. labels: classes, shape (n,).
 
         Returns:
             shape (n, height * width).
@@ -78,8 +89,13 @@ class GaussianImages(LatentGenerator):
             found: Tensor = self.bound * (self.means[label] + z @ self.factors[label].T) @ self.basis
             return found.clamp(0, 1)
         directions = self.factors[label].T @ self.basis
-        deviations = directions.square().sum(dim=0).clamp(min=_LEAST**2).sqrt()
-        return brightness(share_brighter(z @ directions / deviations), self.shares[label])
+        field = z[:, : self.num_coefficients] @ directions
+        variances = directions.square().sum(dim=0)
+        if self.texture is not None:
+            deviation = self.texture.deviation(self.factors[label])
+            field = field + deviation * self.texture(z[:, self.num_coefficients :])
+            variances = variances + deviation.square() * self.texture.variances
+        return brightness(share_brighter(field / variances.clamp(min=_LEAST**2).sqrt()), self.shares[label])
 
     def spec(self) -> dict[str, Any]:
         """Everything but the weights, as JSON."""
@@ -87,13 +103,15 @@ class GaussianImages(LatentGenerator):
             "generator": "gaussian_images",
             "shape": list(self.shape),
             "num_classes": self.num_classes,
-            "num_coefficients": self.latent_dim,
+            "num_coefficients": self.num_coefficients,
             "bound": self.bound,
             "levels": self.levels,
+            "texture": self.texture.strength if self.texture else 0.0,
         }
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> "GaussianImages":
         """Inverse of :meth:`spec`."""
         sizes = spec["shape"], spec["num_classes"], spec["num_coefficients"]
-        return cls(*sizes, spec["bound"], spec.get("levels", 0))  # which bundles of before levels do not name
+        # Bundles of before levels or texture do not name them.
+        return cls(*sizes, spec["bound"], spec.get("levels", 0), spec.get("texture", 0.0))

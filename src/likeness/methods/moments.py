@@ -28,6 +28,7 @@ from likeness.typed import allowed, require
 if TYPE_CHECKING:
     import torch
 
+    from likeness.generators.gaussian_images import GaussianImages
     from likeness.generators.moments import Moments as Estimates
     from likeness.generators.saved import Generator
     from likeness.generators.training import Objective
@@ -100,15 +101,21 @@ class Privatize:
 
 @dataclass(frozen=True)
 class TrainMoments:
-    """Section ``moments.train``: more iterations than 0 make up for what pixels between 0 and 1 do to the moments."""
+    """Section ``moments.train``: more iterations than 0 make up for what pixels between 0 and 1 do to the moments.
+
+    Attributes:
+        texture: strength of detail in frequencies beyond the released ones; 1 goes on as these end, 0 is none.
+    """
 
     iterations: int = 0
     batch_size: int = 1000
     learning_rate: float = 0.001
     schedule: str = "cosine"
+    texture: float = 1.0
 
     def __post_init__(self) -> None:
         """Check ranges."""
+        require(0 <= self.texture <= 100, "moments.train.texture", self.texture, "from 0 to 100")
         require(self.iterations >= 0, "moments.train.iterations", self.iterations, "at least 0")
         require(self.batch_size >= 2, "moments.train.batch_size", self.batch_size, "at least 2")
         require(self.learning_rate > 0, "moments.train.learning_rate", self.learning_rate, "greater than 0")
@@ -136,6 +143,9 @@ class Moments(Method):
                 require(0 < share < 1, key, share, rule)
             else:
                 require(share == 0, key, share, "0 while moments.auxiliary.levels is 0: there are none")
+        if not levels:
+            texture, rule = self.train.texture, "0 while moments.auxiliary.levels is 0: detail would be gray there"
+            require(texture == 0, "moments.train.texture", texture, rule)
 
     def shares(self, context: Context) -> list[QueryShare]:
         """Class counts, histogram of norms, what is above levels, moments."""
@@ -197,13 +207,13 @@ class Moments(Method):
             )
         return found
 
-    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
         """A Gaussian of coefficients for each class."""
         from likeness.generators.gaussian_images import GaussianImages
 
         feature = self._feature(context, auxiliary)
-        classes, levels = context.layout.num_classes, self.auxiliary.levels
-        return GaussianImages(feature.shape, classes, feature.num_coefficients, feature.bound, levels)
+        classes, levels, texture = context.layout.num_classes, self.auxiliary.levels, self.train.texture
+        return GaussianImages(feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture)
 
     def start(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
@@ -245,7 +255,8 @@ class Moments(Method):
             class_scale=guarded_class_scale(weights, "joint", 1.0),
         ).to(device)
         counts = rows_per_class(weights, self.train.batch_size)
-        return LatentBatches(objective, feature.num_coefficients, counts, context.seed, device)
+        latent_dim = self.build_generator(context, auxiliary).latent_dim
+        return LatentBatches(objective, latent_dim, counts, context.seed, device)
 
     @property
     def training(self) -> TrainingSettings:

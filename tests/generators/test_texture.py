@@ -1,0 +1,86 @@
+"""Detail beyond the released frequencies: its spectrum, its strength, and that brightness stays as released."""
+
+import math
+
+import pytest
+import torch
+
+from likeness.features.cosine import cosine_basis, lowest_frequencies
+from likeness.generators.gaussian_images import GaussianImages
+from likeness.generators.moments import Moments
+from likeness.generators.texture import Texture
+
+SHAPE, KNOWN = (6, 9), 20
+
+
+def cubed_frequencies() -> torch.Tensor:
+    return torch.tensor([math.hypot(u / 6, v / 9) ** 3 for u, v in lowest_frequencies(SHAPE)], dtype=torch.float64)
+
+
+def factors(num_classes: int = 1) -> torch.Tensor:
+    draws = torch.Generator().manual_seed(3)
+    found = torch.zeros(num_classes, KNOWN, KNOWN, dtype=torch.float64)
+    found[0, :, :3] = torch.randn(KNOWN, 3, generator=draws, dtype=torch.float64)
+    return found
+
+
+def test_power_falls_with_the_cube_of_the_frequency_from_where_the_released_ones_end() -> None:
+    texture, own = Texture(SHAPE, KNOWN, 0.7), factors()[0]
+    detail = (texture.deviation(own) * texture(torch.eye(54))).double()
+    coefficients = detail @ cosine_basis(SHAPE, 54).T
+    variances, cubes = coefficients.square().sum(dim=0), cubed_frequencies()
+    assert float(variances[:KNOWN].max()) < 1e-8  # what is released is left alone
+    scaled = variances[KNOWN:] * cubes[KNOWN:]
+    assert torch.allclose(scaled, scaled[:1].expand_as(scaled), rtol=1e-3)
+    known = own.square().sum(dim=1)[KNOWN // 2 :].sum()
+    law = 0.7 * known / (1 / cubes[KNOWN // 2 : KNOWN]).sum()
+    assert float(scaled[0]) == pytest.approx(float(law), rel=1e-3)
+    # Coefficients do not go together, and what a pixel varies is what is said.
+    assert torch.allclose(coefficients.T @ coefficients, torch.diag(variances), atol=1e-4 * float(variances.max()))
+    said = texture.deviation(own).square() * texture.variances
+    assert torch.allclose(detail.square().sum(dim=0), said.double(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("count", [1, 2, 54])
+def test_few_and_all_frequencies(count: int) -> None:
+    texture = Texture(SHAPE, count, 1.0)
+    own = torch.ones(count, count)
+    assert float(texture.deviation(own)) > 0 or count == 1  # of the mean alone nothing follows
+    assert bool((texture.variances > 0).all()) is (count < 54)
+    assert bool(texture(torch.randn(2, 54)).isfinite().all())
+
+
+def test_pixels_stay_as_bright_as_released_and_a_class_without_directions_stays_still() -> None:
+    """20,000 images a class; a share of 20,000 within six deviations, 2e-9."""
+    network = GaussianImages(SHAPE, 2, KNOWN, 2.4, levels=2, texture=2.0)
+    shares = torch.stack([torch.linspace(0.9, 0.2, 54), torch.linspace(0.4, 0.0, 54)])
+    network.start_from(Moments(torch.zeros(2, KNOWN), factors(2)), torch.stack([shares, shares]).double())
+    x = network.draw(torch.tensor([0, 1]).repeat(20_000), torch.Generator().manual_seed(2)).double()
+    for level in range(2):
+        found = (x[::2] > level / 2).double().mean(dim=0).numpy()
+        assert found == pytest.approx(shares[level].numpy(), abs=6 * 0.5 / math.sqrt(20_000))
+    assert torch.equal(x[1::2], x[1:2].expand(20_000, -1))
+    high = cosine_basis(SHAPE, 54)[KNOWN:]
+    without = GaussianImages(SHAPE, 2, KNOWN, 2.4, levels=2)
+    without.start_from(Moments(network.means.detach(), network.factors.detach()), network.shares)
+    plain = without.draw(torch.zeros(20_000, dtype=torch.int64), torch.Generator().manual_seed(2)).double()
+    assert float((x[::2] @ high.T).var(dim=0).sum()) > 1.2 * float((plain @ high.T).var(dim=0).sum())
+
+
+def test_training_has_a_gradient_where_nothing_varies() -> None:
+    network = GaussianImages(SHAPE, 2, KNOWN, 2.4, levels=1, texture=1.0)
+    network.start_from(Moments(torch.zeros(2, KNOWN), factors(2)), torch.full((2, 1, 54), 0.5).double())
+    labels = torch.tensor([0, 1]).repeat(50)
+    network(torch.randn(100, network.latent_dim), labels).square().sum().backward()
+    gradient = network.factors.grad
+    assert gradient is not None and bool(gradient.isfinite().all()) and float(gradient[0].abs().sum()) > 0
+
+
+def test_a_generator_of_before_texture_is_read_as_one_without() -> None:
+    network = GaussianImages(SHAPE, 1, KNOWN, 2.4, levels=2, texture=0.5)
+    spec = network.spec()
+    again = GaussianImages.from_spec(spec)
+    assert again.spec() == spec and again.latent_dim == KNOWN + 54
+    assert list(again.state_dict()) == ["means", "factors", "shares"]  # the detail is public and not kept
+    del spec["texture"]
+    assert GaussianImages.from_spec(spec).latent_dim == KNOWN
