@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from neighbors import check_neighbors, distance_squared
 from torch import Tensor
 
 from likeness.bounds import Part
@@ -71,24 +72,12 @@ def chunks(records: Records, size: int) -> list[Records]:
     return [Records(records.x[p : p + size], records.labels[p : p + size]) for p in places]
 
 
-def distance_squared(first: np.ndarray, second: np.ndarray) -> int:
-    return sum(int(value) ** 2 for value in (first - second).ravel())
-
-
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.spec()["map"])
 @settings(deadline=None, max_examples=30)
 @given(n=st.integers(1, 30), seed=st.integers(0, 10**6), data=st.data())
 def test_sensitivity_on_neighboring_tables(feature: FeatureMap, n: int, seed: int, data: st.DataObject) -> None:
     query = Query("q", "privatize", feature, num_groups=2)
-    records = table(n, seed)
-    place = data.draw(st.integers(0, n - 1))
-    whole = lattice_sum(query, [records])
-    removed = Records(np.delete(records.x, place, axis=0), np.delete(records.labels, place))
-    assert distance_squared(whole, lattice_sum(query, [removed])) <= query.sensitivity_squared(ADD)
-    other = table(1, seed + 1)
-    replaced = Records(records.x.copy(), records.labels.copy())
-    replaced.x[place], replaced.labels[place] = other.x[0], other.labels[0]
-    assert distance_squared(whole, lattice_sum(query, [replaced])) <= query.sensitivity_squared(REPLACE)
+    check_neighbors(query, table, n, seed, data.draw(st.integers(0, n - 1)))
 
 
 @pytest.mark.parametrize("feature", [PairDistance(4), Modal(4, MODES, PairDistance(8))], ids=lambda f: f.spec()["map"])

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from neighbors import check_neighbors, distance_squared
 from torch import Tensor
 
 from likeness.bounds import Part
@@ -58,23 +59,12 @@ def table(n: int, seed: int, d: int = 5) -> Records:
     return Records(generator.random((n, d)).round(1), generator.integers(0, 2, n))
 
 
-def distance_squared(first: np.ndarray, second: np.ndarray) -> int:
-    return sum(int(value) ** 2 for value in (first - second).ravel())
-
-
 @EVERY
 @settings(deadline=None, max_examples=25)
 @given(n=st.integers(1, 30), seed=st.integers(0, 10**6), data=st.data())
 def test_sensitivity_on_neighboring_tables(feature: NetworkTangent, n: int, seed: int, data: st.DataObject) -> None:
     query = Query("q", "privatize", feature, num_groups=2)
-    records, place = table(n, seed), data.draw(st.integers(0, n - 1))
-    whole = lattice_sum(query, [records])
-    removed = Records(np.delete(records.x, place, axis=0), np.delete(records.labels, place))
-    assert distance_squared(whole, lattice_sum(query, [removed])) <= query.sensitivity_squared(ADD)
-    other = table(1, seed + 1)
-    replaced = Records(records.x.copy(), records.labels.copy())
-    replaced.x[place], replaced.labels[place] = other.x[0], other.labels[0]
-    assert distance_squared(whole, lattice_sum(query, [replaced])) <= query.sensitivity_squared(REPLACE)
+    check_neighbors(query, table, n, seed, data.draw(st.integers(0, n - 1)))
 
 
 @EVERY
