@@ -11,6 +11,7 @@ the first draw at ε = 1 under add/remove, whatever they look like.
 """
 
 import argparse
+import copy
 import dataclasses
 import json
 import math
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,6 +58,8 @@ SHOWN = {
     "image": ["logistic_regression", "mlp", "cnn", "fid"],
 }
 COSTS = ("seconds", "peak_mb")
+VARIANTS = {"moments with fourier": "moments"}  # a method with other settings than those shipped
+RUN = sorted([*METHODS, *VARIANTS])
 ADJACENCIES = ("add_remove_one", "replace_one")
 PRECISIONS = ("float32", "bfloat16")
 # At (1, 1e-5) and replace_one, as the papers print them. Tables: hard ROC AUC, Covertype weighted F1; images: accuracy
@@ -97,7 +101,7 @@ def main() -> None:
     """Run what is missing, write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", choices=list(NAMES))
-    parser.add_argument("--method", choices=[*METHODS, "none"], help="none: ceiling and floor only")
+    parser.add_argument("--method", choices=[*RUN, "none"], help="none: ceiling and floor only")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--adjacency", choices=ADJACENCIES, default=ADJACENCIES[0])
     parser.add_argument("--draws", type=int, default=3)
@@ -123,11 +127,10 @@ def run(name: str, arguments: argparse.Namespace) -> None:
     for control, other in controls.items():
         if not known([name, control, 0.0, "-", 0]):
             add([name, control, 0.0, "-", 0], {"seconds": 0.0, "peak_mb": 0.0, **score(other, table)}, arguments.mlflow)
-    for method in [arguments.method] if arguments.method else METHODS:
-        if method == "none" or method not in table.params.sections:
-            continue
-        if method in ONLY_IMAGES and table.schema.image is None:
-            continue
+    for method in [arguments.method] if arguments.method else RUN:
+        own = VARIANTS.get(method, method)
+        if own not in table.params.sections or (own in ONLY_IMAGES and table.schema.image is None):
+            continue  # none, too
         for draw in range(1, arguments.draws + 1):
             keys = [name, method, arguments.epsilon, arguments.adjacency, draw]
             if known(keys):
@@ -163,7 +166,7 @@ def make(arguments: argparse.Namespace, draw: int, folder: Path) -> None:
 
 def picture(name: str, method: str, images: pd.DataFrame, table: Table) -> None:
     """The first ten images of each class as a PNG, unless it is there; nothing for tables."""
-    schema, path = table.schema, PICTURES / f"grid_{name}_{method}.png"
+    schema, path = table.schema, _picture(name, method)
     if schema.image is None or path.exists():
         return
     encoder = Encoder(schema)
@@ -174,9 +177,21 @@ def picture(name: str, method: str, images: pd.DataFrame, table: Table) -> None:
 
 
 def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Params:
-    """Settings as shipped, another method, ε and adjacency."""
+    """Settings as shipped or a variant's, another method, ε and adjacency."""
     params = adjacent(table.params, adjacency, len(table.train))
+    if method in VARIANTS:
+        method = VARIANTS[method]
+        params = dataclasses.replace(params, sections={**params.sections, method: with_fourier(params)})
     return dataclasses.replace(params, method=method, privacy=dataclasses.replace(params.privacy, epsilon=epsilon))
+
+
+def with_fourier(params: Params) -> dict[str, Any]:
+    """Section ``moments`` with a tenth of the budget for the features and the network of section ``merf``."""
+    section, merf = copy.deepcopy(params.sections["moments"]), params.sections["merf"]
+    section["plan"]["shares"] |= {"levels": 0.2, "fourier": 0.1, "embedding": 0.63}
+    section["auxiliary"]["fourier"] = merf["privatize"]
+    section["train"]["network"] = merf["train"]
+    return section
 
 
 def known(keys: list[object]) -> bool:
@@ -212,7 +227,7 @@ def section(name: str, rows: pd.DataFrame) -> str:
     columns = [*(c for c in columns if c in has), *COSTS]
     header = ["method", "ε", "adjacency", "draws", *columns, "the paper (ε = 1, replace_one)"]
     lines = ["| " + " | ".join(header) + " |", "| --- | ---: | --- |" + " ---: |" * (1 + len(columns)) + " --- |"]
-    places = [*CONTROLS, *METHODS]
+    places = [*CONTROLS, *RUN]
     groups = sorted(
         rows.groupby(["adjacency", "epsilon", "method"]), key=lambda own: (*own[0][:2], places.index(own[0][2]))
     )
@@ -225,11 +240,16 @@ def section(name: str, rows: pd.DataFrame) -> str:
         paper = PAPERS.get((name, method), "") if control or epsilon == 1 else ""
         lead = [method, "", "", ""] if control else [method, f"{epsilon:g}", adjacency, str(len(own))]
         lines.append("| " + " | ".join([*lead, *cells, paper]) + " |")
-    drawn = [method for method in ("real", *METHODS) if (PICTURES / f"grid_{name}_{method}.png").exists()]
+    drawn = [method for method in ("real", *RUN) if _picture(name, method).exists()]
     if "mlp" in has and drawn:
         lines += ["", "| " + " | ".join(drawn) + " |", "| " + " | ".join(":---:" for _ in drawn) + " |"]
-        lines.append("| " + " | ".join(f"![{name}, {method}](img/grid_{name}_{method}.png)" for method in drawn) + " |")
+        pictures = [f"![{name}, {method}](img/{_picture(name, method).name})" for method in drawn]
+        lines.append("| " + " | ".join(pictures) + " |")
     return "\n".join(lines)
+
+
+def _picture(name: str, method: str) -> Path:
+    return PICTURES / f"grid_{name}_{method.replace(' ', '_')}.png"
 
 
 def _cell(values: pd.Series, column: str) -> str:

@@ -97,6 +97,21 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
         "train": {**NETWORK, "network": "fully_connected"},
     },
     "moments": {"privatize": {"num_coefficients": 12}},
+    "moments with fourier": {
+        "plan": {
+            "shares": {
+                "class_counts": 0.03,
+                "norms": 0.02,
+                "level_counts": 0.02,
+                "levels": 0.2,
+                "fourier": 0.2,
+                "embedding": 0.53,
+            }
+        },
+        "auxiliary": {"fourier": {"num_frequencies": 200, "lengthscale": 1.0}},
+        "privatize": {"num_coefficients": 12},
+        "train": {"network": {**NETWORK, "hidden": [32]}},
+    },
     "ntk": {"privatize": {"widths": [60]}, "train": NETWORK},
     "pearl": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
     "pearl with modes": {
@@ -122,7 +137,7 @@ def small(name: str) -> Method:
 
 
 def context(adjacency: Adjacency, name: str = "") -> Context:
-    schema = IMAGES if name in ONLY_IMAGES else SCHEMA
+    schema = IMAGES if name.startswith(ONLY_IMAGES) else SCHEMA
     return Context(schema, str(adjacency), ROWS if adjacency is Adjacency.REPLACE_ONE else None, seed=0)
 
 
@@ -188,7 +203,7 @@ def test_every_query_asks_about_records_of_every_class(method: Method, adjacency
             assert total.any(), f"{query.name} does not see class {label}"
 
 
-@pytest.mark.parametrize("name", ["marginals with quantiles", "moments", "pearl with modes"])
+@pytest.mark.parametrize("name", ["marginals with quantiles", "moments", "moments with fourier", "pearl with modes"])
 def test_without_classes_a_query_about_all_records_keeps_its_key(name: str) -> None:
     """Receipts of before ``all_records`` were right there, and are not paid for again."""
     own = context(Adjacency.ADD_REMOVE_ONE, name)

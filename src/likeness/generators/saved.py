@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from likeness.canonical import sha256_bytes
 from likeness.errors import ArtifactError, ParamsError
+from likeness.generators.ensemble import ImageEnsemble
 from likeness.generators.gaussian_images import GaussianImages
 from likeness.generators.images import ImageGenerator
 from likeness.generators.mixture import ProductMixture
@@ -21,10 +22,14 @@ from likeness.generators.tabular import TabularGenerator
 from likeness.generators.weights import SPEC_DIGEST, check_weights
 from likeness.rng import public_seed
 
-Generator = TabularGenerator | ImageGenerator | GaussianImages | ProductMixture
-GENERATORS: dict[str, type[TabularGenerator] | type[ImageGenerator] | type[GaussianImages] | type[ProductMixture]] = {
+Generator = TabularGenerator | ImageGenerator | GaussianImages | ImageEnsemble | ProductMixture
+GENERATORS: dict[
+    str,
+    type[TabularGenerator] | type[ImageGenerator] | type[GaussianImages] | type[ImageEnsemble] | type[ProductMixture],
+] = {
     "gaussian_images": GaussianImages,
     "image": ImageGenerator,
+    "image_ensemble": ImageEnsemble,
     "modal": ModalGenerator,
     "product_mixture": ProductMixture,
     "tabular": TabularGenerator,

@@ -117,6 +117,10 @@ class Method(ABC):
         """Give the untrained generator a better start from released values. Nothing by default."""
         return None
 
+    def trained(self, generator: "Generator") -> "torch.nn.Module":
+        """The part of the generator that the objective is for; all of it by default."""
+        return generator
+
     @property
     @abstractmethod
     def training(self) -> TrainingSettings:

@@ -43,7 +43,8 @@ def fit(
         method.start(context, auxiliary, embedding, network)
         objective = method.build_objective(context, auxiliary, embedding, chosen)
         progress = _Progress(method.name) if is_first() else _silent
-        losses = train(network, objective, method.training, chosen, progress, precision)
+        losses = train(method.trained(network), objective, method.training, chosen, progress, precision)
+    network.eval()
     keys = sorted(released.receipt.key for released in [*beside, *auxiliary.values(), embedding])
     provenance = {"method": method.name, "releases": keys, "private": embedding.receipt.private}
     return SavedGenerator(network, tuple(weights.tolist()), provenance), losses

@@ -1,7 +1,9 @@
 """Moments: second moments of images' low frequencies by class, how bright each pixel is, and a Gaussian copula."""
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,7 +21,9 @@ from likeness.methods.base import (
     number_of_records,
     together,
 )
-from likeness.methods.settings import require_limit, with_memory, within_limit
+from likeness.methods.merf import Merf
+from likeness.methods.merf import Privatize as MerfPrivatize
+from likeness.methods.settings import MOST_FEATURES, NetworkTraining, require_limit, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -28,6 +32,7 @@ from likeness.typed import allowed, require
 if TYPE_CHECKING:
     import torch
 
+    from likeness.generators.ensemble import ImageEnsemble
     from likeness.generators.gaussian_images import GaussianImages
     from likeness.generators.moments import Moments as Estimates
     from likeness.generators.saved import Generator
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
 NORMS = "norms"
 LEVEL_COUNTS = "level_counts"
 LEVELS = "levels"
+FOURIER = "fourier"
 _BYTES = 130  # of memory a coordinate, in the door and after it
 _KEPT = 0.8  # of the noise's edge: directions above are kept where brightness is released apart
 _SEEN = 2.0  # standard deviations of noise that a cell has to hold to count in a median
@@ -43,13 +49,15 @@ _SEEN = 2.0  # standard deviations of noise that a cell has to hold to count in 
 
 @dataclass(frozen=True)
 class Shares:
-    """Section ``moments.plan.shares``: parts of ρ, summing to 1; those of levels are 0 where there are none."""
+    """Section ``moments.plan.shares``: parts of ρ, summing to 1; those of levels and of Fourier features are 0 where
+    there are none."""
 
     class_counts: float = 0.03
     norms: float = 0.02
     level_counts: float = 0.02
     levels: float = 0.23
     embedding: float = 0.7
+    fourier: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,26 @@ class PlanSettings:
 
 
 @dataclass(frozen=True)
+class Fourier:
+    """Section ``moments.auxiliary.fourier``: DP-MERF's features, for a network that makes half of the images.
+
+    Attributes:
+        num_frequencies: 0 for none, and no network. lengthscale: in units of the unit cube. seed: public.
+    """
+
+    num_frequencies: int = 0
+    lengthscale: float = 10.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        count, where = self.num_frequencies, "moments.auxiliary.fourier"
+        require(0 <= count <= MOST_FEATURES, f"{where}.num_frequencies", count, f"from 0 to {MOST_FEATURES:,}")
+        good = 0 < self.lengthscale < math.inf
+        require(good, f"{where}.lengthscale", self.lengthscale, "greater than 0")
+
+
+@dataclass(frozen=True)
 class Auxiliary:
     """Section ``moments.auxiliary``.
 
@@ -67,10 +95,12 @@ class Auxiliary:
         cells: of the histograms of norms, from 0 to that of a white image, and of shares of pixels above levels.
         levels: of brightness, from 0, whose shares of images are released for every pixel; 0 for none, and pixels
             that are clipped to [0, 1].
+        fourier: features for a network beside the copula; off by default.
     """
 
     cells: int = 64
     levels: int = 4
+    fourier: Fourier = field(default_factory=Fourier)
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -99,12 +129,18 @@ class Privatize:
         require_limit("moments", self.max_coordinates)
 
 
+_NETWORK = NetworkTraining(
+    iterations=1200, batch_size=500, latent_dim=10, hidden=(200,), schedule="cosine", class_weighting="joint"
+)
+
+
 @dataclass(frozen=True)
 class TrainMoments:
     """Section ``moments.train``: more iterations than 0 make up for what pixels between 0 and 1 do to the moments.
 
     Attributes:
         texture: strength of detail in frequencies beyond the released ones; 1 goes on as these end, 0 is none.
+        network: that of ``moments.auxiliary.fourier``, where it has frequencies.
     """
 
     iterations: int = 0
@@ -112,6 +148,7 @@ class TrainMoments:
     learning_rate: float = 0.001
     schedule: str = "cosine"
     texture: float = 1.0
+    network: NetworkTraining = field(default_factory=lambda: _NETWORK)
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -120,6 +157,7 @@ class TrainMoments:
         require(self.batch_size >= 2, "moments.train.batch_size", self.batch_size, "at least 2")
         require(self.learning_rate > 0, "moments.train.learning_rate", self.learning_rate, "greater than 0")
         allowed("moments.train.schedule", self.schedule, ("constant", "cosine"))
+        allowed("moments.train.network.network", self.network.network, ("auto", "convolutional"))
 
 
 @dataclass(frozen=True)
@@ -135,14 +173,22 @@ class Moments(Method):
 
     def __post_init__(self) -> None:
         """Levels have shares of ρ, and no levels have none."""
-        levels, shares = self.auxiliary.levels, self.plan.shares
-        for name, share in ((LEVEL_COUNTS, shares.level_counts), (LEVELS, shares.levels)):
+        levels, shares, fourier = self.auxiliary.levels, self.plan.shares, self.auxiliary.fourier
+        frequencies = "fourier.num_frequencies", fourier.num_frequencies
+        for name, share, (setting, count) in (
+            (LEVEL_COUNTS, shares.level_counts, ("levels", levels)),
+            (LEVELS, shares.levels, ("levels", levels)),
+            (FOURIER, shares.fourier, frequencies),
+        ):
             key = f"moments.plan.shares.{name}"
-            if levels:
-                rule = f"between 0 and 1 while moments.auxiliary.levels is {levels}: they are paid for"
+            if count:
+                rule = f"between 0 and 1 while moments.auxiliary.{setting} is {count}: they are paid for"
                 require(0 < share < 1, key, share, rule)
             else:
-                require(share == 0, key, share, "0 while moments.auxiliary.levels is 0: there are none")
+                require(share == 0, key, share, f"0 while moments.auxiliary.{setting} is 0: there are none")
+        if fourier.num_frequencies:
+            rule = "0 while moments.auxiliary.fourier has frequencies: its network is trained, the copula is not"
+            require(self.train.iterations == 0, "moments.train.iterations", self.train.iterations, rule)
         if not levels:
             texture, rule = self.train.texture, "0 while moments.auxiliary.levels is 0: detail would be gray there"
             require(texture == 0, "moments.train.texture", texture, rule)
@@ -151,10 +197,11 @@ class Moments(Method):
         """Class counts, histogram of norms, what is above levels, moments."""
         shares = self.plan.shares
         levels = ((LEVEL_COUNTS, shares.level_counts), (LEVELS, shares.levels)) if self.auxiliary.levels else ()
+        fourier = ((FOURIER, shares.fourier),) if self._network else ()
         return [
             QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
             QueryShare(NORMS, "auxiliary", shares.norms),
-            *(QueryShare(name, "auxiliary", share) for name, share in levels),
+            *(QueryShare(name, "auxiliary", share) for name, share in (*levels, *fourier)),
             QueryShare(EMBEDDING, "privatize", shares.embedding),
         ]
 
@@ -173,6 +220,11 @@ class Moments(Method):
         shares = context.layout.num_classes * self.auxiliary.levels * height * width
         what = "shares of images above levels, by class and pixel"
         within_limit("moments", shares, limit, "Lower moments.auxiliary.levels", what)
+        if self._network:
+            self._network.check(context)
+            features = self._fourier_query(self._network, context).dimension
+            remedy = "Lower moments.auxiliary.fourier.num_frequencies"
+            within_limit("moments", features, limit, remedy, "Fourier features, by class")
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
         """Counts by class, the histogram of norms; that of shares above levels, and by class where they are."""
@@ -181,6 +233,8 @@ class Moments(Method):
         if self.auxiliary.levels:
             yield self._level_counts_query(context)
             yield self._levels_query(context, median_share(self._level_counts(context), released[LEVEL_COUNTS]))
+        if self._network:
+            yield self._fourier_query(self._network, context)
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Moments by class, clipped at about the median norm of all images, as the noisy histogram has it."""
@@ -191,6 +245,8 @@ class Moments(Method):
         found = [class_counts_query(context), self._norms_query(context)]
         if self.auxiliary.levels:
             found += [self._level_counts_query(context), self._levels_query(context, 1.0)]
+        if self._network:
+            found.append(self._fourier_query(self._network, context))
         return [*found, self._embedding(context, 1.0)]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
@@ -207,8 +263,25 @@ class Moments(Method):
             )
         return found
 
-    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
-        """A Gaussian of coefficients for each class."""
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
+        """A Gaussian of coefficients for each class; beside a network where Fourier features are released too."""
+        from likeness.generators.ensemble import ImageEnsemble
+        from likeness.generators.images import ImageGenerator
+
+        copula = self._copula(context, auxiliary)
+        if self._network is None:
+            return copula
+        network = self._network.build_generator(context, auxiliary)
+        assert isinstance(network, ImageGenerator)  # no other is allowed
+        return ImageEnsemble(copula, network)
+
+    def trained(self, generator: "Generator") -> "torch.nn.Module":
+        """The network, if there is one."""
+        from likeness.generators.ensemble import ImageEnsemble
+
+        return generator.network if isinstance(generator, ImageEnsemble) else generator
+
+    def _copula(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
         from likeness.generators.gaussian_images import GaussianImages
 
         feature = self._feature(context, auxiliary)
@@ -222,9 +295,11 @@ class Moments(Method):
         import torch
 
         from likeness.generators.brightness import shares_above
+        from likeness.generators.ensemble import ImageEnsemble
         from likeness.generators.gaussian_images import GaussianImages
 
-        assert isinstance(generator, GaussianImages)
+        copula = generator.copula if isinstance(generator, ImageEnsemble) else generator
+        assert isinstance(copula, GaussianImages)
         shares = None
         if self.auxiliary.levels:
             sums = torch.from_numpy(auxiliary[LEVELS].values)
@@ -232,12 +307,12 @@ class Moments(Method):
             feature = self._levels_query(context, share).feature
             assert isinstance(feature, CosineLevels)
             shares = shares_above(sums, self._counts(context, auxiliary), feature)
-        generator.start_from(self._estimates(context, auxiliary, embedding), shares)
+        copula.start_from(self._estimates(context, auxiliary, embedding), shares)
 
     def build_objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
     ) -> "Objective":
-        """Distance to the moments freed of noise: what is noise need not be learned."""
+        """Distance to the moments freed of noise: what is noise need not be learned. DP-MERF's for a network."""
         from likeness.generators.objective import (
             EmbeddingObjective,
             LatentBatches,
@@ -245,6 +320,8 @@ class Moments(Method):
             rows_per_class,
         )
 
+        if self._network:
+            return self._network.build_objective(context, auxiliary, auxiliary[FOURIER], device)
         weights = class_weights(auxiliary[CLASS_COUNTS])
         feature = self._feature(context, auxiliary)
         found = self._estimates(context, auxiliary, embedding)
@@ -255,12 +332,14 @@ class Moments(Method):
             class_scale=guarded_class_scale(weights, "joint", 1.0),
         ).to(device)
         counts = rows_per_class(weights, self.train.batch_size)
-        latent_dim = self.build_generator(context, auxiliary).latent_dim
+        latent_dim = self._copula(context, auxiliary).latent_dim
         return LatentBatches(objective, latent_dim, counts, context.seed, device)
 
     @property
     def training(self) -> TrainingSettings:
-        """Section ``moments.train``."""
+        """Section ``moments.train``, or of it ``network``."""
+        if self._network:
+            return self._network.training
         own = self.train
         return TrainingSettings(own.iterations, own.batch_size, own.learning_rate, own.schedule)
 
@@ -302,6 +381,19 @@ class Moments(Method):
     def _level_counts(self, context: Context) -> LevelCounts:
         shape, _ = self._sizes(context)
         return LevelCounts(shape, self.auxiliary.levels, self.auxiliary.cells)
+
+    @cached_property
+    def _network(self) -> Merf | None:
+        """The recipe of the network and its features, if there is one."""
+        own = self.auxiliary.fourier
+        if not own.num_frequencies:
+            return None
+        return Merf(
+            train=self.train.network, privatize=MerfPrivatize(own.num_frequencies, own.lengthscale, seed=own.seed)
+        )
+
+    def _fourier_query(self, network: Merf, context: Context) -> Query:
+        return replace(network.embedding_query(context, {}), name=FOURIER, stage="auxiliary")
 
     def _levels_query(self, context: Context, share: float) -> Query:
         feature = CosineLevels(*self._sizes(context), self.auxiliary.levels, share)
