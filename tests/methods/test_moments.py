@@ -275,11 +275,43 @@ def test_cells_of_noise_alone_do_not_count() -> None:
             r"moments\.train\.texture must be 0 while moments\.auxiliary\.levels is 0",
         ),
         ({"train": {"texture": -0.5}}, r"moments\.train\.texture must be from 0 to 100, got -0.5"),
+        (
+            {"auxiliary": {"fourier": {"num_frequencies": 50}}},
+            r"moments\.plan\.shares\.fourier must be between 0 and 1 while .*fourier\.num_frequencies is 50",
+        ),
+        (
+            {"plan": {"shares": {"fourier": 0.1, "embedding": 0.6}}},
+            r"moments\.plan\.shares\.fourier must be 0 while moments\.auxiliary\.fourier\.num_frequencies is 0",
+        ),
+        (
+            {
+                "auxiliary": {"fourier": {"num_frequencies": 50}},
+                "plan": {"shares": {"fourier": 0.1, "embedding": 0.6}},
+                "train": {"iterations": 5},
+            },
+            r"moments\.train\.iterations must be 0 while moments\.auxiliary\.fourier has frequencies",
+        ),
+        (
+            {"train": {"network": {"network": "fully_connected"}}},
+            r"moments\.train\.network\.network must be one of auto, convolutional",
+        ),
+        ({"auxiliary": {"fourier": {"lengthscale": 0}}}, r"fourier\.lengthscale must be greater than 0"),
         ({"auxiliary": {"levels": 17}}, r"moments\.auxiliary\.levels must be from 0 to 16, got 17"),
     ],
-    ids=["paid for nothing", "not paid for", "detail without levels", "less than none", "too many"],
+    ids=[
+        "paid for nothing",
+        "not paid for",
+        "detail without levels",
+        "less than none",
+        "features for nothing",
+        "features not there",
+        "two things trained",
+        "a network of rows",
+        "no length",
+        "too many",
+    ],
 )
-def test_levels_are_paid_for_or_not_there(section: dict[str, Any], message: str) -> None:
+def test_what_is_asked_is_paid_for_or_not_there(section: dict[str, Any], message: str) -> None:
     with pytest.raises(ParamsError, match=message):
         build(moments.Moments, section, "moments")
 
