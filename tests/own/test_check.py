@@ -119,7 +119,23 @@ def test_schema_source_and_settings_are_examined_together(clone: Path) -> None:
         ("own.csv", "column 'height' of the schema is not in the header"),
         ("params.yaml", "ingest"),
     ]
-    assert "extra" in report["notes"][0] and "id" not in report["notes"][0].split(": ")[1]
+    # A column is missing, so nobody knows whether the first line is a header: it is counted, not quoted.
+    past = "read past, because the schema does not name them"
+    assert report["notes"][0] == f"{past}: 1 of 6 columns of the first line"
+    del columns["height"]
+    write(clone, {**GOOD, "columns": columns})
+    assert json.loads(run("--json")[1])["notes"][0] == f"{past}: extra"
+
+
+@pytest.mark.parametrize("first", [f"{MARKER},52,HIV positive", f"{MARKER},town,52", MARKER])
+def test_a_first_row_in_place_of_a_header_is_not_quoted(clone: Path, first: str) -> None:
+    (clone / "own.csv").write_text(f"{first}\nBert,40,none\n")
+    for schema in (GOOD, {**GOOD, "columns": None}, {**GOOD, "columns": {"id": GOOD["columns"]["id"]}}):
+        write(clone, schema)
+        for words in ((), ("--json",)):
+            code, output = run(*words)  # which looks for the marker
+            assert code == 1 and "HIV" not in output and "Traceback" not in output
+            assert "columns of the first line" in output
 
 
 def test_a_ledger_that_was_never_started_is_told_before_the_run(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,7 +212,10 @@ def _source_faults(params: Params, mapping: Any, notes: list[str]) -> list[Fault
         faults.append(Fault(Path(params.ingest.schema).name, f"column '{person}' {words}."))
     past = [name for name in header if name not in columns and name not in (split, person)]
     if past:
-        notes.append(f"read past, because the schema does not name them: {', '.join(past)}")
+        # Without a header a row stands in its place: names are told only where the schema's own are among them.
+        known = bool(needed) and set(needed) <= set(header)
+        told = ", ".join(past) if known else f"{len(past)} of {len(header)} columns of the first line"
+        notes.append(f"read past, because the schema does not name them: {told}")
     return faults
 
 
