@@ -1,5 +1,6 @@
 """The command line of the ledger: what it says of what was spent, and how it says no."""
 
+import errno
 import json
 import sys
 from pathlib import Path
@@ -70,3 +71,41 @@ def test_verify_finds_lost_bytes(
     assert code == 2 and "released bytes are lost or altered: entry 3" in text
     assert run("ledger", "init", monkeypatch=monkeypatch, capsys=capsys)[0] == 2
     assert run("ledger", "init", "--if-absent", monkeypatch=monkeypatch, capsys=capsys)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("sample", ".", "--rows", "10", "--out", "absent/x.csv"), "--out absent/x.csv: absent is not a folder"),
+        (("ledger", "init"), "file/ledger cannot be used (Not a directory)"),
+    ],
+    ids=["folder of a table", "folder of a ledger"],
+)
+def test_a_path_that_is_none_is_told_in_a_line(
+    words: tuple[str, ...],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LIKENESS_HOME", str(tmp_path / "file/ledger"))
+    code, text = run(*words, monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 2 and told in text and text.count("\n") == 1 and "Traceback" not in text
+
+
+def test_a_full_disk_is_told_in_a_line_and_a_fault_of_the_program_is_not_hidden(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(error: Exception) -> None:
+        raise error
+
+    for error in (OSError(errno.ENOSPC, "No space left on device", "x"), RuntimeError("a fault")):
+        monkeypatch.setattr(cli, "app", lambda error=error: fail(error))
+        if isinstance(error, OSError):
+            code, text = run("sample", monkeypatch=monkeypatch, capsys=capsys)
+            assert code == 2 and text.startswith("likeness: x cannot be written (No space left on device). Make room")
+            continue
+        with pytest.raises(RuntimeError, match="a fault"):
+            run("sample", monkeypatch=monkeypatch, capsys=capsys)

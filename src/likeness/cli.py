@@ -12,6 +12,7 @@ from likeness.cli_ledger import ledger_app
 from likeness.cli_own import register
 from likeness.cli_run import JSON
 from likeness.errors import LikenessError
+from likeness.stage import place_refusal, storage_refusal
 
 # A traceback with local variables could show a key or a row.
 app = typer.Typer(
@@ -78,6 +79,8 @@ def sample(
 
     if out.suffix not in (".csv", ".parquet"):
         raise LikenessError(f"--out {out} must end in .csv or .parquet")
+    if not out.parent.is_dir():
+        raise LikenessError(f"--out {out}: {out.parent} is not a folder. Make it, or give another path.")
     given = pairs(where or [])
     with opened(path) as folder:
         table = draw(folder, rows, seed, given)
@@ -90,9 +93,15 @@ def sample(
 
 
 def main() -> None:
-    """Entry point: errors raised on purpose are messages, not tracebacks."""
+    """Entry point: errors raised on purpose are messages, not tracebacks, and so are a bad path and a full disk."""
     try:
         app()
     except LikenessError as error:
         typer.echo(f"likeness: {error}", err=True)
+        sys.exit(2)
+    except Exception as error:
+        refusal = storage_refusal(error) or place_refusal(error)
+        if refusal is None:
+            raise
+        typer.echo(f"likeness: {refusal}", err=True)
         sys.exit(2)

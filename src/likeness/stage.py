@@ -18,6 +18,8 @@ _ERRORS = Path("data/private/errors")
 _STORAGE = {
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS
 }  # fmt: skip
+# What can be wrong with a path that a person gives to a command. In a stage it would be a fault of the program.
+_PLACE = {errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR}
 
 
 def run_stage(name: str, main: Callable[[Params], None]) -> None:
@@ -34,7 +36,7 @@ def run_stage(name: str, main: Callable[[Params], None]) -> None:
         print(f"{name}: {error}", file=sys.stderr)
         sys.exit(2)
     except Exception as error:
-        refusal = _storage_refusal(error)
+        refusal = storage_refusal(error)
         if refusal is not None:
             print(f"{name}: {refusal}", file=sys.stderr)
             sys.exit(2)
@@ -47,7 +49,14 @@ def run_stage(name: str, main: Callable[[Params], None]) -> None:
     (MARKERS / f"{name}.json").write_text(json.dumps(marker))
 
 
-def _storage_refusal(error: Exception) -> str | None:
+def place_refusal(error: Exception) -> str | None:
+    """What to tell of a path that is none; None for every other error."""
+    if not isinstance(error, OSError) or error.errno not in _PLACE:
+        return None
+    return f"{error.filename or 'a file'} cannot be used ({error.strerror}). Make its folder, or give another path."
+
+
+def storage_refusal(error: Exception) -> str | None:
     """What to tell of a disk that is full or may not be written; None for every other error."""
     import sqlite3
 
