@@ -1,6 +1,7 @@
 """plan: split the budget by shares of rho.
 
-Reads: params.yaml. Writes: data/plan/plan.json. Spends: nothing; it knows no data.
+Reads: params.yaml. Writes: data/plan/plan.json. Spends: nothing; it knows no data. Also refuses settings of sample and
+evaluate that these would stop at, when the budget is spent.
 """
 
 from likeness.artifacts import PLAN, plan_of, write_json
@@ -10,7 +11,10 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Write every noise multiplier, or refuse."""
+    from likeness.ahead import check_ahead  # here: the plan does not hang on what it loads
+
     plan = plan_of(params)
+    check_ahead(params)
     write_json(PLAN, plan.to_dict())
     for query in plan.queries:
         print(

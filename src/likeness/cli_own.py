@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likeness.errors import LikenessError
+from likeness.errors import LikenessError, SchemaError
 from likeness.params import ONE_PERSON, Ingest
 
 if TYPE_CHECKING:
@@ -238,17 +238,21 @@ def check(
 
 
 def _report(rows: int | None) -> "Report":
-    from likeness.own.faults import Fault, examine
+    from likeness.ahead import refusals
+    from likeness.own.faults import examine, of_params
     from likeness.own.forecast import forecast
     from likeness.own.report import Report
     from likeness.pricing import refusal_ahead
 
     project = examine()
     faults, foreseen, refusal = project.faults, None, ""
+    if project.params is not None:
+        with contextlib.suppress(SchemaError):  # which is among the faults
+            faults = (*faults, *map(of_params, refusals(project.params)))
     if project.params is not None and not faults:
         try:
             foreseen = forecast(project.params, rows)
             refusal = refusal_ahead(project.params)
         except LikenessError as error:
-            faults, foreseen = (Fault("params.yaml", str(error)),), None
+            faults, foreseen = (of_params(error),), None
     return Report(faults, project.notes, foreseen, refusal)

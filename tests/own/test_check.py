@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from likeness.artifacts import context, method, plan_of
 from likeness.cli import app
+from likeness.errors import ParamsError
 from likeness.methods import METHODS
 from likeness.own.faults import examine, schema_faults
 from likeness.own.forecast import MOST_NOISE, RULE, forecast
@@ -136,6 +137,54 @@ def test_a_first_row_in_place_of_a_header_is_not_quoted(clone: Path, first: str)
             code, output = run(*words)  # which looks for the marker
             assert code == 1 and "HIV" not in output and "Traceback" not in output
             assert "columns of the first line" in output
+
+
+def test_what_a_later_stage_would_stop_at_is_told_with_all_else(clone: Path) -> None:
+    """After training, sampling and evaluating, the budget would be spent."""
+    later = {"sample__where": {"age": 3, "sick": "maybe", "town": "t1"}, "evaluate__classifiers": ["lda", "oracle"]}
+    for used, other in (("pearl", None), ("marginals", "gone")):
+        columns = {**GOOD["columns"], **({} if other is None else {other: GOOD["columns"]["age"]})}
+        write(clone, {**GOOD, "columns": columns}, **later, marginals__bogus=1, method=used)
+        code, output = run()
+        assert code == 1
+        told = [line.strip() for line in output.splitlines() if line.startswith("  params.yaml: ")]
+        assert [words.partition(",")[0] for words in told if "bogus" not in words] == [
+            "params.yaml: sample.where.age: only columns with categories can be given",
+            "params.yaml: sample.where.sick must be one of false",
+            "params.yaml: evaluate.classifiers: 'oracle' is not a known estimator. For classification choose from: "
+            "logistic_regression",
+        ]
+        # With faults of the schema, and of the section of the method in use: that of another one is not read.
+        bogus = "params.yaml: marginals.bogus is not a setting" in output
+        assert (bogus, "column 'gone' of the schema is not in the header" in output) == (used == "marginals",) * 2
+    write(clone, GOOD, train__device="gpu")
+    assert "params.yaml: train.device must be one of auto, cpu, cuda, mps, got 'gpu'" in run()[1]
+    write(clone, {**GOOD, "label": None, "task": "none"}, **{**later, "sample__where": {}})
+    assert not [fault for fault in examine().faults] and run()[0] == 0  # nobody is asked to classify
+
+
+def test_what_is_asked_of_a_column_with_private_categories_is_left_to_the_stage(clone: Path) -> None:
+    town = {"kind": "categorical", "categories": "private", "other": "other"}
+    write(clone, {**GOOD, "columns": {**GOOD["columns"], "town": town}}, sample__where={"town": "t1"})
+    assert run()[0] == 0
+
+
+def test_the_plan_stage_refuses_it_too(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from stages import plan
+
+    (clone / "plan").mkdir()
+    monkeypatch.setattr(plan, "PLAN", clone / "plan/plan.json")
+    for changes, words in (
+        ({"sample__where": {"age": 3}}, "sample.where.age"),
+        ({"evaluate__classifiers": ["oracle"]}, "evaluate.classifiers: 'oracle'"),
+    ):
+        write(clone, GOOD, **changes)
+        with pytest.raises(ParamsError, match=words):
+            plan.main(load_params())
+    assert not list((clone / "plan").iterdir())
+    write(clone, GOOD)
+    plan.main(load_params())
+    assert (clone / "plan/plan.json").exists()
 
 
 def test_a_ledger_that_was_never_started_is_told_before_the_run(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

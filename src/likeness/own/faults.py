@@ -15,6 +15,7 @@ from likeness.data.column import Column
 from likeness.data.column_spec import DROP, column_from
 from likeness.data.schema import KEYS, Schema, entries, read_mapping
 from likeness.errors import DataError, LedgerError, LikenessError, SchemaError
+from likeness.methods import method_from
 from likeness.own.guess import header_of
 from likeness.params import Params, load_params
 from likeness.privacy.adjacency import Adjacency
@@ -53,6 +54,7 @@ def examine(path: Path = Path("params.yaml")) -> Project:
     params, faults = _params(path)
     if params is None:
         return Project(None, tuple(faults), ())
+    faults += [of_params(error) for error in _refused(partial(method_from, params))]
     where = Path(params.ingest.schema)
     notes: list[str] = []
     try:
@@ -67,6 +69,11 @@ def examine(path: Path = Path("params.yaml")) -> Project:
     faults += _source_faults(params, mapping, notes)
     faults += _ledger_faults(params, notes)
     return Project(params, tuple(faults), tuple(notes))
+
+
+def of_params(error: LikenessError) -> Fault:
+    """A fault of params.yaml; an error of a stage may name the file itself."""
+    return Fault("params.yaml", str(error).removeprefix("params.yaml: "))
 
 
 def schema_faults(mapping: Any) -> list[str]:

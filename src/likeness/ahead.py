@@ -1,0 +1,39 @@
+"""What later stages would refuse of their settings, told from public settings alone and before anything is spent."""
+
+from likeness.artifacts import open_schema
+from likeness.errors import ParamsError
+from likeness.params import Params
+from likeness.synthetic import conditions
+
+
+def refusals(params: Params) -> list[ParamsError]:
+    """What ``sample`` and ``evaluate`` would say, in their words.
+
+    Private categories are not known yet: what is asked of such a column is left to ``sample``.
+
+    Raises:
+        SchemaError: the schema cannot be read.
+    """
+    schema, found = open_schema(params), []
+    private = {column.name for column in schema.open_columns}
+    for name, value in params.sample.where.items():
+        if name in private:
+            continue
+        try:
+            conditions({name: value}, schema)
+        except ParamsError as error:
+            found.append(error)
+    if params.evaluate.classifiers is not None and schema.task != "none":
+        from likeness.evaluation.classifiers import select
+
+        try:
+            select(schema.task, params.evaluate.classifiers, schema.image)
+        except ParamsError as error:
+            found.append(error)
+    return found
+
+
+def check_ahead(params: Params) -> None:
+    """Refuse with the first of :func:`refusals`, before the door is asked for anything."""
+    for error in refusals(params):
+        raise error
