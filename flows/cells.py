@@ -22,14 +22,17 @@ def cell_name(params: Params) -> str:
 
 
 def settings_of(params: Params, root: Path) -> dict[str, Any]:
-    """params.yaml of a cell: this project's, with the places of source, schema and ledger made absolute."""
+    """params.yaml of a cell: this project's, with the places of source, schema, ledger and encoder made absolute."""
     settings: dict[str, Any] = yaml.safe_load((root / "params.yaml").read_text())
     settings["method"], settings["privacy"]["epsilon"] = params.method, params.privacy.epsilon
     settings["ingest"]["source"] = source_at(params.ingest.source, root)
-    for section, key in (("ingest", "schema"), ("ledger", "home")):
-        place = settings[section].get(key)
-        if place is not None:
-            settings[section][key] = str((root / Path(place).expanduser()).resolve())
+    places = [(settings["ingest"], "schema"), (settings["ledger"], "home")]
+    encoded = (settings.get("merf_ae") or {}).get("privatize") or {}
+    if str(encoded.get("encoder")).endswith(".safetensors"):  # else a word, as random
+        places.append((encoded, "encoder"))
+    for section, key in places:
+        if section.get(key) is not None:
+            section[key] = str((root / Path(section[key]).expanduser()).resolve())
     return settings
 
 
