@@ -56,6 +56,23 @@ def test_a_ledger_is_started_once_and_by_hand(tmp_path: Path) -> None:
     assert locate().key_file.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize(
+    ("state", "found"),
+    [("state", ("data", "state")), ("data", ("data/ledger", "data/anchor"))],  # as on Linux, as on macOS
+)
+def test_ledger_and_anchor_lie_apart_by_default(
+    state: str, found: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import platformdirs
+
+    monkeypatch.delenv("LIKENESS_HOME")
+    monkeypatch.delenv("LIKENESS_ANCHOR")
+    monkeypatch.setattr(platformdirs, "user_data_dir", lambda name: str(tmp_path / "data"))
+    monkeypatch.setattr(platformdirs, "user_state_dir", lambda name: str(tmp_path / state))
+    home = locate()
+    assert (home.path, home.anchor) == (tmp_path / found[0], tmp_path / found[1])
+
+
 def test_reserving_twice_costs_once(ledger: Ledger) -> None:
     first = ledger.reserve(request("k", CAP / 2))
     assert ledger.reserve(request("k", CAP / 2)) == first

@@ -67,10 +67,9 @@ def locate(configured: str | None = None, url: str | None = None) -> Home:
         LedgerError: the anchor would lie inside the ledger's folder, where it could not witness anything; or the URL is
             not one of PostgreSQL, or holds a password.
     """
-    import platformdirs
-
-    path = os.environ.get("LIKENESS_HOME") or configured or platformdirs.user_data_dir("likeness")
-    anchor = os.environ.get("LIKENESS_ANCHOR") or platformdirs.user_state_dir("likeness")
+    own_path, own_anchor = _default_folders()
+    path = os.environ.get("LIKENESS_HOME") or configured or own_path
+    anchor = os.environ.get("LIKENESS_ANCHOR") or own_anchor
     url = os.environ.get("LIKENESS_LEDGER_URL") or url
     if url is not None:
         _check_url(url)
@@ -81,6 +80,14 @@ def locate(configured: str | None = None, url: str | None = None) -> Home:
             "is lost together with the ledger witnesses nothing. Set LIKENESS_HOME or LIKENESS_ANCHOR."
         )
     return home
+
+
+def _default_folders() -> tuple[str, str]:
+    """Of ledger and anchor: the user's data and state folders or, where these are one (macOS), two folders in it."""
+    import platformdirs
+
+    data, state = platformdirs.user_data_dir("likeness"), platformdirs.user_state_dir("likeness")
+    return (data, state) if data != state else (f"{data}/ledger", f"{data}/anchor")
 
 
 def _check_url(url: str) -> None:
