@@ -1,11 +1,13 @@
-"""White-box audit of the door: every query of every method, both adjacencies, the worst record there is.
+"""White-box audit of the door: queries of every method, both adjacencies, the worst record there is.
 
 Run: ``python -m benchmarks.audit [--draws 200000] [--epsilon 10] [--only QUERY]``. Fills docs/AUDIT.md.
 
-For each query two neighboring tables pass the real door, ledger and all, and what it computed on the way (scale,
-receipt) is caught. Then ONE exact sum of either table is noised again and again by the door's own code, and a lower
-bound on ε is computed from the best test of "which table was it?". The bound must stay below the claim, and, so that
-the audit is known to see something, come near to it. Tables are made up; nothing here is tuned.
+For every query of every method as shipped, PEARL's modes and learned bins, two neighboring tables pass the real door,
+ledger and all, and what it computed on the way (scale, receipt) is caught. Private categories are tested in
+``tests/release/test_keys.py`` and not audited. Then ONE exact sum of either table is noised again and again by the
+door's own code, and a lower bound on ε is computed from the best test of "which table was it?". The bound must stay
+below the claim, and, so that the audit is known to see something, come near to it. Tables are made up; nothing here is
+tuned.
 
 *Canary.* A guarantee speaks of the worst record, and real maps do not always reach their bound (two characteristic
 functions are never opposite). So each query is audited twice: with its own map (exact sums only: how far apart do
