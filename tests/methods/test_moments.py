@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from likeness.data.schema import Schema
-from likeness.errors import ParamsError
+from likeness.errors import ParamsError, PlanError
 from likeness.features import CharacteristicFunction, CosineLevels, CosineNorms, Modal
 from likeness.features.modes import Modes
 from likeness.generators.gaussian_images import GaussianImages
@@ -295,6 +295,10 @@ def test_cells_of_noise_alone_do_not_count() -> None:
             {"train": {"network": {"network": "fully_connected"}}},
             r"moments\.train\.network\.network must be one of auto, convolutional",
         ),
+        (
+            {"train": {"network": {"hidden": [20, 20]}}},
+            r"moments\.train\.network\.hidden must be one width, got \[20, 20\]",
+        ),
         ({"auxiliary": {"fourier": {"lengthscale": 0}}}, r"fourier\.lengthscale must be greater than 0"),
         ({"auxiliary": {"levels": 17}}, r"moments\.auxiliary\.levels must be from 0 to 16, got 17"),
     ],
@@ -307,6 +311,7 @@ def test_cells_of_noise_alone_do_not_count() -> None:
         "features not there",
         "two things trained",
         "a network of rows",
+        "two layers",
         "no length",
         "too many",
     ],
@@ -349,3 +354,18 @@ def test_the_closed_form_is_not_trained_and_its_loss_is_told() -> None:
     METHOD.start(CONTEXT, auxiliary, found["embedding"], start)
     same = [torch.equal(network.factors, start.factors) for network in (saved.network, trained.network)]  # type: ignore
     assert same == [True, False] and curve[0][0] == 1
+
+
+def test_what_a_network_leaves_out_is_that_of_images() -> None:
+    few = build(moments.Moments, {"train": {"network": {"iterations": 7}}}, "moments").train.network
+    assert (few.iterations, few.batch_size, few.hidden, few.latent_dim) == (7, 500, (200,), 10)
+
+
+def test_too_many_frequencies_are_refused_without_drawing_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    section = {
+        "auxiliary": {"fourier": {"num_frequencies": 10_000_000}},
+        "plan": {"shares": {"fourier": 0.1, "embedding": 0.6}},
+    }
+    monkeypatch.setattr(moments.Moments, "_fourier_query", lambda *_: pytest.fail("drawn"))
+    with pytest.raises(PlanError, match=r"40,000,000 Fourier features, by class.*fourier\.num_frequencies"):
+        build(moments.Moments, section, "moments").check(CONTEXT)

@@ -1,5 +1,6 @@
 """A Gaussian of low-frequency cosine coefficients for each class, and pixels as bright as they are in the data."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from likeness.generators.latent import LatentGenerator
 from likeness.generators.moments import Moments
 from likeness.generators.texture import Texture
 
+_MOST_TEXTURE = 100
 _LEAST = 1e-6  # of a pixel's deviation: below it, its place in the Gaussian is 0 over 0
 
 
@@ -48,6 +50,8 @@ class GaussianImages(LatentGenerator):
                 of coefficients that 1 stands for. levels: J. texture: strength of the detail, 0 for none; with levels.
         """
         height, width = (int(size) for size in shape)
+        if not (0 <= texture <= _MOST_TEXTURE and 0 < bound < math.inf) or (texture and not levels):
+            raise ValueError("gaussian images: a bound is greater than 0, and detail is from 0 to 100, with levels")
         super().__init__(num_coefficients + (height * width if texture else 0), num_classes)
         self.shape = (height, width)
         self.num_coefficients = num_coefficients

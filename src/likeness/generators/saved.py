@@ -1,6 +1,7 @@
 """A trained generator on disk: weights as safetensors, everything else as JSON. No pickle."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from likeness.canonical import sha256_bytes
@@ -34,6 +36,20 @@ GENERATORS: dict[
     "product_mixture": ProductMixture,
     "tabular": TabularGenerator,
 }
+
+
+_MOST_PIXELS = 2**18
+_DAMAGE = (
+    ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, RuntimeError, TypeError, ValueError
+)  # fmt: skip
+
+
+def _check_shapes(spec: Mapping[str, Any]) -> None:
+    """Refuse images of no pixels, or of more than anything here could make, before anything is built."""
+    for own in (spec, spec.get("copula", {}), spec.get("network", {})):
+        height, width = own.get("shape", (1, 1))
+        if not (height >= 1 and width >= 1 and height * width <= _MOST_PIXELS):
+            raise ValueError("shape: height and width of images with 1 to 2**18 pixels")
 
 
 @dataclass(frozen=True)
@@ -73,14 +89,19 @@ class SavedGenerator:
         try:
             check_weights(folder)
             spec = json.loads((folder / "spec.json").read_text())
+            _check_shapes(spec)
             network = GENERATORS[spec["generator"]].from_spec(spec)
             network.load_state_dict(load_file(folder / "weights.safetensors"))
+            provenance = spec["provenance"]
+            class_weights = tuple(float(weight) for weight in spec["class_weights"])
+            if len(class_weights) != network.num_classes or not all(0 <= weight < math.inf for weight in class_weights):
+                raise ValueError("class_weights: one for each class, none below 0")
         except FileNotFoundError as error:
             raise ArtifactError(f"{folder} holds no generator. Run: dvc repro train") from error
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        except (*_DAMAGE, SafetensorError) as error:
             raise ArtifactError(f"{folder}: not a generator of format 1. Run: dvc repro train") from error
         network.eval()
-        return cls(network, tuple(spec["class_weights"]), spec["provenance"])
+        return cls(network, class_weights, provenance)
 
     def draw(
         self, rows: int, seed: int, label: int | None = None, cells: Mapping[int, int] | None = None

@@ -129,9 +129,22 @@ class Privatize:
         require_limit("moments", self.max_coordinates)
 
 
-_NETWORK = NetworkTraining(
-    iterations=1200, batch_size=500, latent_dim=10, hidden=(200,), schedule="cosine", class_weighting="joint"
-)
+@dataclass(frozen=True)
+class ImageNetwork(NetworkTraining):
+    """Section ``moments.train.network``: as section ``merf.train`` of images."""
+
+    iterations: int = 1200
+    batch_size: int = 500
+    latent_dim: int = 10
+    hidden: tuple[int, ...] = (200,)
+    schedule: str = "cosine"
+    class_weighting: str = "joint"
+
+    def __post_init__(self) -> None:
+        """A convolutional network has one hidden layer."""
+        super().__post_init__()
+        allowed("moments.train.network.network", self.network, ("auto", "convolutional"))
+        require(len(self.hidden) == 1, "moments.train.network.hidden", list(self.hidden), "one width")
 
 
 @dataclass(frozen=True)
@@ -148,7 +161,7 @@ class TrainMoments:
     learning_rate: float = 0.001
     schedule: str = "cosine"
     texture: float = 1.0
-    network: NetworkTraining = field(default_factory=lambda: _NETWORK)
+    network: ImageNetwork = field(default_factory=ImageNetwork)
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -157,7 +170,6 @@ class TrainMoments:
         require(self.batch_size >= 2, "moments.train.batch_size", self.batch_size, "at least 2")
         require(self.learning_rate > 0, "moments.train.learning_rate", self.learning_rate, "greater than 0")
         allowed("moments.train.schedule", self.schedule, ("constant", "cosine"))
-        allowed("moments.train.network.network", self.network.network, ("auto", "convolutional"))
 
 
 @dataclass(frozen=True)
@@ -194,14 +206,14 @@ class Moments(Method):
             require(texture == 0, "moments.train.texture", texture, rule)
 
     def shares(self, context: Context) -> list[QueryShare]:
-        """Class counts, histogram of norms, what is above levels, moments."""
+        """Class counts, histogram of norms, Fourier features, what is above levels, moments."""
         shares = self.plan.shares
         levels = ((LEVEL_COUNTS, shares.level_counts), (LEVELS, shares.levels)) if self.auxiliary.levels else ()
         fourier = ((FOURIER, shares.fourier),) if self._network else ()
         return [
             QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
             QueryShare(NORMS, "auxiliary", shares.norms),
-            *(QueryShare(name, "auxiliary", share) for name, share in (*levels, *fourier)),
+            *(QueryShare(name, "auxiliary", share) for name, share in (*fourier, *levels)),
             QueryShare(EMBEDDING, "privatize", shares.embedding),
         ]
 
@@ -221,8 +233,8 @@ class Moments(Method):
         what = "shares of images above levels, by class and pixel"
         within_limit("moments", shares, limit, "Lower moments.auxiliary.levels", what)
         if self._network:
-            self._network.check(context)
-            features = self._fourier_query(self._network, context).dimension
+            # A cosine and a sine each; known without drawing them.
+            features = 2 * self.auxiliary.fourier.num_frequencies * context.layout.num_classes
             remedy = "Lower moments.auxiliary.fourier.num_frequencies"
             within_limit("moments", features, limit, remedy, "Fourier features, by class")
 
@@ -230,11 +242,11 @@ class Moments(Method):
         """Counts by class, the histogram of norms; that of shares above levels, and by class where they are."""
         yield class_counts_query(context)
         yield self._norms_query(context)
+        if self._network:
+            yield self._fourier_query(self._network, context)
         if self.auxiliary.levels:
             yield self._level_counts_query(context)
             yield self._levels_query(context, median_share(self._level_counts(context), released[LEVEL_COUNTS]))
-        if self._network:
-            yield self._fourier_query(self._network, context)
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Moments by class, clipped at about the median norm of all images, as the noisy histogram has it."""
@@ -243,10 +255,10 @@ class Moments(Method):
     def foreseen_queries(self, context: Context) -> list[Query]:
         """With a clipping bound of 1 and a share of 1: they change neither coordinates nor sensitivity."""
         found = [class_counts_query(context), self._norms_query(context)]
-        if self.auxiliary.levels:
-            found += [self._level_counts_query(context), self._levels_query(context, 1.0)]
         if self._network:
             found.append(self._fourier_query(self._network, context))
+        if self.auxiliary.levels:
+            found += [self._level_counts_query(context), self._levels_query(context, 1.0)]
         return [*found, self._embedding(context, 1.0)]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:

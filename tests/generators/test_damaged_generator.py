@@ -1,0 +1,72 @@
+"""A generator's files from somebody else: what cannot be drawn from is refused when it is read, in one sentence."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from likeness.canonical import sha256_bytes
+from likeness.errors import ArtifactError
+from likeness.generators.ensemble import ImageEnsemble
+from likeness.generators.gaussian_images import GaussianImages
+from likeness.generators.images import ImageGenerator
+from likeness.generators.saved import SavedGenerator
+from likeness.generators.weights import SPEC_DIGEST
+
+
+def saved(folder: Path, **changed: Any) -> Path:
+    """An ensemble of 4 × 6 pixels and two classes with another spec, whose digest is right."""
+    copula = GaussianImages((4, 6), 2, 10, 2.0, levels=1, texture=1.0)
+    network = ImageEnsemble(copula, ImageGenerator((4, 6), 2, 3, 8, (4, 2)))
+    SavedGenerator(network, (0.5, 0.5), {"method": "moments", "releases": [], "private": True}).save(folder)
+    spec = json.loads((folder / "spec.json").read_text())
+    for place, value in changed.items():
+        *parents, key = place.split("__")
+        own = spec
+        for parent in parents:
+            own = own[parent]
+        own[key] = value
+    text = json.dumps(spec)
+    (folder / "spec.json").write_text(text)
+    weights = {name: value.clone() for name, value in load_file(folder / "weights.safetensors").items()}
+    save_file(weights, folder / "weights.safetensors", metadata={SPEC_DIGEST: sha256_bytes(text.encode())})
+    return folder
+
+
+def test_as_it_was_it_draws(tmp_path: Path) -> None:
+    x, _ = SavedGenerator.load(saved(tmp_path)).draw(10, seed=0)
+    assert x.shape == (10, 24) and bool(torch.from_numpy(x).isfinite().all())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"copula__texture": value} for value in (-1.0, "a", [1], float("nan"), float("inf"), 101.0)),
+        *({"copula__bound": value} for value in (0.0, "a", float("nan"))),
+        {"copula__levels": 0},
+        *(
+            {"copula__shape": shape, "network__shape": shape}
+            for shape in ([0, 6], [-4, -6], [20_000, 20_000], [4], "a")
+        ),
+        {"network__num_classes": 3},
+        *(
+            {"class_weights": weights}
+            for weights in ([0.5], [1, 1, 1], None, ["a", "b"], [0.5, -0.5], [float("nan"), 1])
+        ),
+        {"copula": None},
+    ],
+    ids=str,
+)
+def test_a_hostile_specification_is_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
+    with pytest.raises(ArtifactError, match="not a generator of format 1"):
+        SavedGenerator.load(saved(tmp_path, **changed))
+
+
+def test_weights_that_were_cut_short_are_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path) / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ArtifactError, match="not a generator of format 1"):
+        SavedGenerator.load(tmp_path)
