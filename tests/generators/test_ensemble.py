@@ -37,3 +37,6 @@ def test_it_is_read_as_it_was_written_and_refuses_parts_of_two_sizes() -> None:
     other = {**both.spec(), "network": {**both.spec()["network"], "shape": [4, 4]}}
     with pytest.raises(ValueError, match="two sizes"):
         ImageEnsemble.from_spec(other)
+    other = {**both.spec(), "network": {**both.spec()["network"], "num_classes": 3}}
+    with pytest.raises(ValueError, match="two numbers of classes"):
+        ImageEnsemble.from_spec(other)

@@ -84,3 +84,8 @@ def test_a_generator_of_before_texture_is_read_as_one_without() -> None:
     assert list(again.state_dict()) == ["means", "factors", "shares"]  # the detail is public and not kept
     del spec["texture"]
     assert GaussianImages.from_spec(spec).latent_dim == KNOWN
+
+
+def test_detail_without_levels_is_refused() -> None:
+    with pytest.raises(ValueError, match="with levels"):
+        GaussianImages(SHAPE, 1, KNOWN, 2.4, levels=0, texture=0.5)
