@@ -67,18 +67,12 @@ PRECISIONS = ("float32", "bfloat16")
 PAPERS = {
     ("adult_rebalanced", "real"): "ROC .786, PRC .683",
     ("adult_rebalanced", "merf"): "ROC .642, PRC .524 (integer codes: 99.9 % of records exceed the noise's bound)",
-    (
-        "adult_rebalanced",
-        "hp",
-    ): "ROC .688, PRC .632 (scale from private rows; best of several settings on test rows)",
+    ("adult_rebalanced", "hp"): "ROC .688, PRC .632 (scale from private rows; best settings on test rows)",
     ("adult_rebalanced", "ntk"): "ROC .695, PRC .557 (exact label counts; best of several settings on test rows)",
     ("adult_rebalanced", "pearl"): "ROC .721, PRC .618 (10 classifiers, for which the ceiling is .765, .654)",
     ("census_rebalanced", "real"): "ROC .776, PRC .433",
     ("census_rebalanced", "merf"): "ROC .685, PRC .236",
-    (
-        "census_rebalanced",
-        "hp",
-    ): "ROC .699, PRC .328 (scale from private rows; best of several settings on test rows)",
+    ("census_rebalanced", "hp"): "ROC .699, PRC .328 (scale from private rows; best settings on test rows)",
     ("census_rebalanced", "ntk"): "ROC .71, PRC .424 (exact label counts; best of several settings on test rows)",
     ("covtype", "merf"): "F1 .467",
     ("covtype", "hp"): "F1 .537",
