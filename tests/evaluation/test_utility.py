@@ -61,6 +61,26 @@ def test_a_class_never_seen_gets_the_least_score() -> None:
     assert (scores[x[:, 0] == 1].argmax(axis=1) == 2).all()
 
 
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_naive_bayes_ranks_rows_whose_probabilities_round_to_one(num_classes: int) -> None:
+    draw = np.random.default_rng(3)
+    y = draw.integers(0, num_classes, 600)
+    x = (0.3 * y[:, None] + draw.normal(size=(600, 1)) * np.ones(200)).astype(
+        np.float32
+    )  # one column, two hundred times
+    model = CLASSIFIERS["gaussian_naive_bayes"](0).fit(x, y)
+    probabilities = model.predict_proba(x)
+    assert np.mean(probabilities[:, -1] == 1) > 0.2, "nothing is rounded here"
+    classes = np.arange(num_classes)
+    scores = decision_scores(model, x, classes, num_classes)
+    assert len(np.unique(scores[:, -1])) > 590 > len(np.unique(probabilities[:, -1]))
+    assert (scores.argmax(axis=1) == model.predict(x)).all()
+    exact = np.argsort(scores[:, -1])
+    assert (np.diff(probabilities[exact, -1]) >= 0).all()  # the same ranking, where the probabilities have one
+    if num_classes == 2:
+        assert roc_auc_score(y, scores[:, -1]) == pytest.approx(roc_auc_score(y, x[:, 0]), abs=1e-3)
+
+
 def test_one_row_per_classifier_with_the_promised_columns(schema: Schema, table_of: Tables) -> None:
     ended: list[str] = []
     rows = train_on_synthetic_test_on_real(table_of(300, 1), table_of(200, 2), schema, 5, progress=ended.append)
