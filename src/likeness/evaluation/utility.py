@@ -109,7 +109,8 @@ def log_odds(joint: Array) -> Array:
     Larger where the posterior probability is larger, but told apart long after that has rounded to 0 or 1.
     """
     others = [logsumexp(np.delete(joint, own, axis=1), axis=1) for own in range(joint.shape[1])]
-    return joint - np.stack(others, axis=1)
+    odds: Array = joint - np.stack(others, axis=1)
+    return odds
 
 
 def one_vs_rest(truth: Array, scores: Array, metric: Callable[[Array, Array], float]) -> float:

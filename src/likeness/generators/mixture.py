@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from likeness.features.cells import Cells
+from likeness.generators.exchange import exchange
 from likeness.generators.sampling import places_within, systematic
+from likeness.generators.settings import MOST_EXCHANGE_ROUNDS
 
 _LINE = 1e-9  # a place this near to the end of its bin could be rounded to the next one
 
@@ -81,14 +83,25 @@ class ProductMixture(nn.Module):
     al. 2021).
     """
 
-    def __init__(self, columns: Sequence[MixtureColumn], num_classes: int, num_components: int, width: int) -> None:
+    def __init__(
+        self,
+        columns: Sequence[MixtureColumn],
+        num_classes: int,
+        num_components: int,
+        width: int,
+        exchange_rounds: int = 0,
+    ) -> None:
         """Build with random logits around uniform columns.
 
         Args:
             columns: at least one. num_classes: 1 for a table without a class label.
             num_components: K. width: of the dense encoded row.
+            exchange_rounds: of drawn rows, see :func:`likeness.generators.exchange.exchange`.
         """
         super().__init__()
+        if type(exchange_rounds) is not int or not 0 <= exchange_rounds <= MOST_EXCHANGE_ROUNDS:
+            raise ValueError(f"mixture: rounds of exchanges are a whole number from 0 to {MOST_EXCHANGE_ROUNDS}")
+        self.exchange_rounds = exchange_rounds
         self.columns = tuple(columns)
         self.num_classes = num_classes
         self.width = width
@@ -107,14 +120,19 @@ class ProductMixture(nn.Module):
         return torch.cat(parts, dim=1), torch.softmax(self.weights, dim=1)
 
     @torch.no_grad()
+    def exact(self) -> tuple[tuple[Tensor, ...], Tensor]:
+        """As :meth:`forward`, by column and in float64: a processor that rounds otherwise draws the same rows."""
+        parts = torch.split(self.logits.double(), self.sizes, dim=1)
+        return tuple(torch.softmax(part, dim=1) for part in parts), torch.softmax(self.weights.double(), dim=1)
+
+    @torch.no_grad()
     def likelihood(self, cells: Mapping[int, int]) -> Tensor:
         """Probability of given cells in each component, shape (K,), float64.
 
         Args:
             cells: from the place of a column to its cell.
         """
-        probabilities, _ = self()
-        parts = torch.split(probabilities.double(), self.sizes, dim=1)
+        parts, _ = self.exact()
         result = torch.ones(len(self.logits), dtype=torch.float64)
         for place, cell in cells.items():
             result = result * parts[place][:, cell]
@@ -123,8 +141,8 @@ class ProductMixture(nn.Module):
     @torch.no_grad()
     def class_likelihood(self, cells: Mapping[int, int]) -> Tensor:
         """Probability of given cells in each class, shape (num_classes,), float64."""
-        _, weights = self()
-        result: Tensor = weights.double() @ self.likelihood(cells)
+        _, weights = self.exact()
+        result: Tensor = weights @ self.likelihood(cells)
         return result
 
     @torch.no_grad()
@@ -137,14 +155,16 @@ class ProductMixture(nn.Module):
                 the rows come from the model's exact conditional distribution, by Bayes' rule on the components.
         """
         given = dict(cells or {})
-        probabilities, weights = self()
-        posterior = weights.double() * self.likelihood(given)
+        parts, weights = self.exact()
+        posterior = weights * self.likelihood(given)
         posterior = posterior / posterior.sum(dim=1, keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)
         components = systematic(posterior, labels, generator)
-        parts = torch.split(probabilities, self.sizes, dim=1)
         chosen = torch.stack([systematic(part, components, generator) for part in parts], dim=1)
         for place, cell in given.items():
             chosen[:, place] = cell
+        certain = {place: torch.eye(self.sizes[place], dtype=torch.float64)[[cell]] for place, cell in given.items()}
+        parts = tuple(certain.get(place, part).expand_as(part) for place, part in enumerate(parts))
+        chosen = exchange(chosen, labels, components, parts, posterior, self.exchange_rounds, generator)
         return rows_from_cells(self.columns, self.width, chosen, generator)
 
     def spec(self) -> dict[str, Any]:
@@ -155,13 +175,16 @@ class ProductMixture(nn.Module):
             "num_classes": self.num_classes,
             "num_components": len(self.logits),
             "width": self.width,
+            "exchange_rounds": self.exchange_rounds,
         }
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> "ProductMixture":
         """Inverse of :meth:`spec`."""
         columns = [MixtureColumn.from_dict(column) for column in spec["columns"]]
-        return cls(columns, spec["num_classes"], spec["num_components"], spec["width"])
+        num_classes, num_components, width = (spec[name] for name in ("num_classes", "num_components", "width"))
+        # Generators of before exchanged nothing, and their tables are drawn again by the verifier.
+        return cls(columns, num_classes, num_components, width, spec.get("exchange_rounds", 0))
 
 
 def rows_from_cells(columns: Sequence[MixtureColumn], width: int, chosen: Tensor, generator: torch.Generator) -> Tensor:

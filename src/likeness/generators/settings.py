@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+MOST_EXCHANGE_ROUNDS = 100
+"""Of drawn rows, see :mod:`likeness.generators.exchange`."""
+
 
 @dataclass(frozen=True)
 class TrainingSettings:

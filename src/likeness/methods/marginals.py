@@ -10,7 +10,7 @@ from likeness.data.grid import Grid, grid_of
 from likeness.errors import PlanError
 from likeness.features.cells import Cells
 from likeness.features.pair_marginals import PairMarginals
-from likeness.generators.settings import TrainingSettings
+from likeness.generators.settings import MOST_EXCHANGE_ROUNDS, TrainingSettings
 from likeness.methods.base import (
     CLASS_COUNTS,
     EMBEDDING,
@@ -105,6 +105,7 @@ class TrainMixture:
     num_components: int = 1000
     information_price: float = 1.25
     schedule: str = "cosine"
+    exchange_rounds: int = 3
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -113,6 +114,8 @@ class TrainMixture:
         require(self.num_components >= 1, "marginals.train.num_components", self.num_components, "at least 1")
         require(self.information_price >= 0, "marginals.train.information_price", self.information_price, "at least 0")
         allowed("marginals.train.schedule", self.schedule, ("constant", "cosine"))
+        key, rule = "marginals.train.exchange_rounds", f"from 0 to {MOST_EXCHANGE_ROUNDS}"
+        require(0 <= self.exchange_rounds <= MOST_EXCHANGE_ROUNDS, key, self.exchange_rounds, rule)
 
 
 @dataclass(frozen=True)
@@ -218,10 +221,9 @@ class Marginals(Method):
         """A mixture of products over the same cells."""
         from likeness.generators.mixture import ProductMixture
 
-        layout = context.layout
-        return ProductMixture(
-            self.columns(context, auxiliary), layout.num_classes, self.train.num_components, layout.width
-        )
+        layout, columns = context.layout, self.columns(context, auxiliary)
+        sizes = layout.num_classes, self.train.num_components, layout.width
+        return ProductMixture(columns, *sizes, self.train.exchange_rounds)
 
     def columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
         """Cells of each feature column, and how a number is drawn from its bin."""

@@ -1,0 +1,130 @@
+"""Exchanges of values between alike rows: a sampled table whose pairs are as frequent as the model says.
+
+Rows that are drawn one by one scatter around the model, and with as many rows as there are records that is an error of
+its own, beside that of noise and fit. Two rows of one component, of whatever class, may exchange the values of a
+column without being less probable, and every one-way count stays what it is. Exchanges that bring the pairs of columns
+by class nearer to their expected counts are kept, as combinatorial optimization makes synthetic populations
+(Williamson, Birkin and Rees 1998).
+
+Only the model and public randomness are looked at. All is counted in integers, so that every machine makes the same
+exchanges.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import torch
+from torch import Tensor
+
+_STEPS = 16  # of one row: expected counts are rounded to as many
+_MOST_LOOKUPS = 10**9  # about a minute; tables so large that it is reached scatter little
+
+
+def exchange(
+    chosen: Tensor,
+    labels: Tensor,
+    components: Tensor,
+    probabilities: Sequence[Tensor],
+    weights: Tensor,
+    rounds: int,
+    generator: torch.Generator,
+) -> Tensor:
+    """Rows with the same values in each column of each component, arranged so that pairs are as frequent as expected.
+
+    In a round every column has its turn: rows of a component are paired at random, and a few pairs at a time exchange
+    their values where the squared distance of the counts of all pairs of columns by class becomes smaller. A round that
+    was of no use is taken back and is the last.
+
+    Args:
+        chosen: cell of each column, shape (n, columns), int64. labels, components: of each row, shape (n,).
+        probabilities: of the cells of each column in each component, float64, shape (components, cells) each.
+        weights: of components by class, float64, shape (classes, components), rows sum to 1.
+        rounds: at most so many; fewer where rows times squared columns are too many for a minute.
+        generator: public randomness.
+
+    Returns:
+        cells, shape (n, columns).
+    """
+    n, columns = chosen.shape
+    rounds = min(rounds, _MOST_LOOKUPS // max(1, 2 * n * columns * (columns - 1)))
+    if rounds < 1:
+        return chosen
+    excess = _Excess(chosen, labels, probabilities, weights)
+    chosen, distance = chosen.clone(), excess.distance()
+    for _ in range(rounds):
+        before = chosen.clone()
+        for column in torch.randperm(columns, generator=generator).tolist():
+            # So few at once that they seldom undo each other: counts scatter by the root of n.
+            for pairs in torch.split(_pairs(components, generator), math.isqrt(n) + 1):
+                excess.exchange(chosen, labels, column, pairs)
+        reached = excess.distance()
+        if reached >= distance:
+            return before
+        distance = reached
+    return chosen
+
+
+class _Excess:
+    """How much more often each pair of cells occurs in each class than expected, in steps of 1/16 of a row."""
+
+    def __init__(self, chosen: Tensor, labels: Tensor, probabilities: Sequence[Tensor], weights: Tensor) -> None:
+        sizes = [own.shape[1] for own in probabilities]
+        records = torch.bincount(labels, minlength=len(weights)).double()
+        parts, width = [], 0
+        places: list[list[tuple[int, int, int, int]]] = [[] for _ in sizes]
+        for i, j in combinations(range(len(sizes)), 2):
+            # A cell of pair (i, j) is at: where the pair begins + the cell of i * cells of j + the cell of j.
+            places[i].append((j, width, sizes[j], 1))
+            places[j].append((i, width, 1, sizes[j]))
+            shares = torch.stack([(probabilities[i] * own[:, None]).T @ probabilities[j] for own in weights])
+            expected = torch.round(_STEPS * records[:, None] * shares.reshape(len(weights), -1))
+            at = labels * expected.shape[1] + chosen[:, i] * sizes[j] + chosen[:, j]
+            counts = torch.bincount(at, minlength=expected.numel()).reshape(expected.shape)
+            parts.append((_STEPS * counts - expected).to(torch.int64))
+            width += expected.shape[1]
+        self._width = width
+        self._places = [torch.tensor(own).T for own in places]
+        self._values = torch.cat(parts, dim=1).reshape(-1)
+
+    def distance(self) -> float:
+        """Sum of squares over all cells."""
+        return float(self._values.double().square().sum())
+
+    def exchange(self, chosen: Tensor, labels: Tensor, column: int, pairs: Tensor) -> None:
+        """Exchange the values of a column between two rows where that alone would make the distance smaller.
+
+        Args:
+            chosen: cells, shape (n, columns), changed in place. labels: shape (n,). column: its place.
+            pairs: rows of one component, shape (pairs, 2), no row twice.
+        """
+        others, starts, own_steps, other_steps = self._places[column]
+        a, b = pairs[chosen[pairs[:, 0], column] != chosen[pairs[:, 1], column]].T
+        base_a, base_b = ((labels[rows] * self._width)[:, None] + starts for rows in (a, b))
+        own_a, own_b = (chosen[rows, column][:, None] * own_steps for rows in (a, b))
+        other_a, other_b = (chosen[rows][:, others] * other_steps for rows in (a, b))
+        left = base_a + own_a + other_a, base_b + own_b + other_b
+        entered = base_a + own_b + other_a, base_b + own_a + other_b
+        # (r + 1)^2 - r^2 = 2r + 1: half of what the squares of four cells grow by, 0 where the rows only change places.
+        differ = (other_a != other_b) | (labels[a] != labels[b])[:, None]
+        growth = sum(self._values[at] for at in entered) - sum(self._values[at] for at in left) + 2 * _STEPS
+        better = (growth * differ).sum(dim=1) < 0
+        moved = differ & better[:, None]
+        for cells, step in ((left, -_STEPS), (entered, _STEPS)):
+            for at in cells:
+                own = at[moved]
+                self._values.index_add_(0, own, torch.full(own.shape, step, dtype=torch.int64))
+        a, b = a[better], b[better]
+        chosen[a, column], chosen[b, column] = chosen[b, column], chosen[a, column]
+
+
+def _pairs(groups: Tensor, generator: torch.Generator) -> Tensor:
+    """Rows of one group two by two, by chance and in random order, shape (pairs, 2); of an odd group one is left."""
+    order = torch.randperm(len(groups), generator=generator)
+    order = order[torch.argsort(groups[order], stable=True)]
+    own = groups[order]
+    counts = torch.bincount(groups)
+    place = torch.arange(len(groups)) - (torch.cumsum(counts, 0) - counts)[own]
+    first = ((place[:-1] % 2 == 0) & (own[1:] == own[:-1])).nonzero()[:, 0]
+    pairs = torch.stack([order[first], order[first + 1]], dim=1)
+    return pairs[torch.randperm(len(pairs), generator=generator)]

@@ -1,0 +1,173 @@
+"""Exchanges between rows: every one-way count stays, pairs come nearer to the model, and rounding decides nothing."""
+
+import dataclasses
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from likeness.features.cells import Cells
+from likeness.generators import exchange as exchanges
+from likeness.generators.exchange import exchange
+from likeness.generators.mixture import MixtureColumn, ProductMixture
+from likeness.generators.sampling import systematic
+
+SIZES = (3, 5, 2, 4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawn:
+    """Rows of a random model, and the model."""
+
+    chosen: Tensor
+    labels: Tensor
+    components: Tensor
+    probabilities: tuple[Tensor, ...]
+    weights: Tensor
+
+    def exchanged(self, rounds: int, seed: int = 0, scale: float = 1.0) -> Tensor:
+        parts = tuple(own * scale for own in self.probabilities)
+        return exchange(self.chosen, self.labels, self.components, parts, self.weights, rounds, seeded(seed))
+
+    def distance(self, chosen: Tensor) -> float:
+        """Squared distance of all pair counts by class from their expectation, by a loop."""
+        total = 0.0
+        for y, own in enumerate(self.weights):
+            rows = chosen[self.labels == y]
+            for i, j in combinations(range(len(SIZES)), 2):
+                counts = np.zeros((SIZES[i], SIZES[j]))
+                np.add.at(counts, (rows[:, i].numpy(), rows[:, j].numpy()), 1)
+                left, right = (self.probabilities[column].numpy() for column in (i, j))
+                total += np.square(counts - len(rows) * np.einsum("k,ka,kb->ab", own.numpy(), left, right)).sum()
+        return total
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def drawn(seed: int, n: int, classes: int = 2, components: int = 4) -> Drawn:
+    generator = seeded(seed)
+    logits = [2 * torch.randn(components, size, generator=generator, dtype=torch.float64) for size in SIZES]
+    parts = tuple(torch.softmax(own, dim=1) for own in logits)
+    weights = torch.softmax(torch.randn(classes, components, generator=generator, dtype=torch.float64), dim=1)
+    labels = torch.randint(classes, (n,), generator=generator)
+    rows = systematic(weights, labels, generator)
+    chosen = torch.stack([systematic(part, rows, generator) for part in parts], dim=1)
+    return Drawn(chosen, labels, rows, parts, weights)
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 400), rounds=st.integers(0, 3))
+def test_every_value_stays_in_its_column_and_component_and_pairs_are_never_farther(
+    seed: int, n: int, rounds: int
+) -> None:
+    one = drawn(seed, n)
+    before = one.chosen.clone()
+    after = one.exchanged(rounds)
+    assert torch.equal(one.chosen, before), "the rows that were given have changed"
+    for column, size in enumerate(SIZES):
+        place = one.components * size
+        assert torch.equal(torch.bincount(place + after[:, column]), torch.bincount(place + before[:, column]))
+    # Expected counts are rounded to a sixteenth of a row: that much a cell may be worse than the loop says.
+    assert one.distance(after) <= one.distance(before) + 2 * 71 * n**0.5
+    if rounds == 0:
+        assert torch.equal(after, before)
+
+
+@pytest.mark.parametrize("n", [300, 5_000, 100_000])
+def test_pairs_come_much_nearer(n: int) -> None:
+    one = drawn(1, n)
+    assert one.distance(one.exchanged(3)) < 0.1 * one.distance(one.chosen)
+
+
+def test_the_excess_is_what_a_loop_says_after_every_exchange() -> None:
+    one = drawn(2, 700)
+    excess = exchanges._Excess(one.chosen, one.labels, one.probabilities, one.weights)
+    chosen = one.chosen.clone()
+    for column in range(len(SIZES)):
+        excess.exchange(chosen, one.labels, column, exchanges._pairs(one.components, seeded(column)))
+        again = exchanges._Excess(chosen, one.labels, one.probabilities, one.weights)
+        assert torch.equal(excess._values, again._values)
+    assert not torch.equal(chosen, one.chosen), "nothing was exchanged"
+    assert excess.distance() / 256 == pytest.approx(one.distance(chosen), rel=0.02)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000), n=st.integers(0, 300))
+def test_pairs_are_two_different_rows_of_a_group_and_no_row_is_in_two(seed: int, n: int) -> None:
+    groups = torch.randint(7, (n,), generator=seeded(seed))
+    pairs = exchanges._pairs(groups, seeded(seed + 1))
+    assert len(torch.unique(pairs)) == pairs.numel()
+    assert torch.equal(groups[pairs[:, 0]], groups[pairs[:, 1]])
+    assert len(pairs) == sum(int(count) // 2 for count in torch.bincount(groups, minlength=7))
+
+
+def test_a_round_that_is_of_no_use_is_taken_back_and_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, seen = drawn(3, 400), []
+
+    def shuffle(self: object, chosen: Tensor, labels: Tensor, column: int, pairs: Tensor) -> None:
+        seen.append(column)
+        chosen[:, column] = chosen[:, column].flip(0)
+
+    monkeypatch.setattr(exchanges._Excess, "exchange", shuffle)
+    assert torch.equal(one.exchanged(50), one.chosen)
+    assert len(seen) <= 10 * len(SIZES), "it went on after a round of no use"
+
+
+def test_a_processor_that_rounds_otherwise_makes_the_same_exchanges() -> None:
+    one = drawn(4, 20_000)
+    assert torch.equal(one.exchanged(3), one.exchanged(3, scale=1 + 1e-14))
+    assert not torch.equal(one.exchanged(3), one.exchanged(3, seed=1))
+
+
+def test_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = drawn(5, 400)
+    monkeypatch.setattr(exchanges, "_MOST_LOOKUPS", 2 * 400 * 4 * 3 - 1)
+    assert torch.equal(one.exchanged(3), one.chosen)
+    monkeypatch.setattr(exchanges, "_MOST_LOOKUPS", 2 * 400 * 4 * 3)
+    assert not torch.equal(one.exchanged(3), one.chosen)
+
+
+def mixture(rounds: int) -> ProductMixture:
+    torch.manual_seed(0)
+    columns = [MixtureColumn(Cells(start, size)) for start, size in zip((0, 3, 8, 10), SIZES, strict=True)]
+    return ProductMixture(columns, num_classes=2, num_components=6, width=14, exchange_rounds=rounds)
+
+
+def test_drawn_rows_are_nearer_to_the_model_also_where_a_category_is_given() -> None:
+    labels = torch.arange(4_000) % 2
+    for cells in ({}, {1: 2}, {0: 0, 3: 1}):
+        off = {}
+        for rounds in (0, 3):
+            model = mixture(rounds)
+            rows = model.draw(labels, seeded(1), cells)
+            parts, weights = model.exact()
+            likelihood = model.likelihood(cells)
+            posterior = weights * likelihood / (weights @ likelihood)[:, None]
+            starts = (0, 3, 8, 10)
+            for place, cell in cells.items():
+                assert (rows[:, starts[place] + cell] == 1).all()
+            free = [place for place in range(4) if place not in cells]
+            off[rounds] = 0.0
+            for y in range(2):
+                own = rows[labels == y].double()
+                for i, j in combinations(free, 2):
+                    a, b = (own[:, starts[c] : starts[c] + SIZES[c]] for c in (i, j))
+                    expected = 2_000 * torch.einsum("k,ka,kb->ab", posterior[y], parts[i], parts[j])
+                    off[rounds] += float((a.T @ b - expected).square().sum())
+        assert off[3] < 0.3 * off[0]
+
+
+def test_generators_of_before_exchange_nothing_and_a_hostile_number_of_rounds_is_refused() -> None:
+    spec = mixture(3).spec()
+    assert ProductMixture.from_spec(spec).exchange_rounds == 3
+    del spec["exchange_rounds"]
+    assert ProductMixture.from_spec(spec).exchange_rounds == 0
+    for rounds in (-1, 101, 2.5, "3", None, True):
+        with pytest.raises(ValueError, match="rounds"):
+            ProductMixture.from_spec({**spec, "exchange_rounds": rounds})
