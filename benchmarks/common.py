@@ -39,6 +39,7 @@ NAMES = ("adult", "adult_rebalanced", "census", "census_rebalanced", "covtype", 
 ONLY_IMAGES = ("merf_ae", "moments")  # methods that refuse tables
 _WRITTEN = ("benchmarks/results", "docs/RESULTS.md", "docs/TABLES.md", "docs/img")  # by benchmarks
 _MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
+_MOST_IMAGES = 60_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,9 +155,10 @@ def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
     if table.schema.name == "mixture":
         return mixture.score(synthetic)
     schema, settings, shape = table.schema, table.params.evaluate, table.schema.image
+    most = _MOST_ROWS if shape is None else _MOST_IMAGES
     scores = train_on_synthetic_test_on_real(
-        _at_most(synthetic, settings.seed),
-        _at_most(table.test, settings.seed),
+        _at_most(synthetic, settings.seed, most),
+        _at_most(table.test, settings.seed, most),
         schema,
         settings.seed,
         max_workers=2,
@@ -175,10 +177,10 @@ def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
     return found
 
 
-def _at_most(table: pd.DataFrame, seed: int) -> pd.DataFrame:
-    if len(table) <= _MOST_ROWS:
+def _at_most(table: pd.DataFrame, seed: int, most: int) -> pd.DataFrame:
+    if len(table) <= most:
         return table
-    return table.iloc[sorted(public(seed, "benchmarks.rows").choice(len(table), _MOST_ROWS, replace=False))]
+    return table.iloc[sorted(public(seed, "benchmarks.rows").choice(len(table), most, replace=False))]
 
 
 def read_results(path: Path, keys: list[str]) -> pd.DataFrame:

@@ -58,7 +58,27 @@ SHOWN = {
     "image": ["logistic_regression", "mlp", "cnn", "fid"],
 }
 COSTS = ("seconds", "peak_mb")
-VARIANTS = {"moments with fourier": "moments"}  # a method with other settings than those shipped
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """A method with other settings than those shipped: a network on ``merf``'s features beside it, more rows."""
+
+    method: str
+    fourier: bool = False
+    rows: int | None = None
+
+    @property
+    def only_images(self) -> bool:
+        """Whether it has no meaning for a table."""
+        return self.method in ONLY_IMAGES or self.fourier or self.rows is not None
+
+
+VARIANTS = {
+    "moments with fourier": Variant("moments", fourier=True),
+    "moments with fourier, 60,000 images": Variant("moments", fourier=True, rows=60_000),
+    "merf, 60,000 images": Variant("merf", rows=60_000),
+}
 RUN = sorted([*METHODS, *VARIANTS])
 ADJACENCIES = ("add_remove_one", "replace_one")
 PRECISIONS = ("float32", "bfloat16")
@@ -122,8 +142,8 @@ def run(name: str, arguments: argparse.Namespace) -> None:
         if not known([name, control, 0.0, "-", 0]):
             add([name, control, 0.0, "-", 0], {"seconds": 0.0, "peak_mb": 0.0, **score(other, table)}, arguments.mlflow)
     for method in [arguments.method] if arguments.method else RUN:
-        own = VARIANTS.get(method, method)
-        if own not in table.params.sections or (own in ONLY_IMAGES and table.schema.image is None):
+        own = VARIANTS.get(method, Variant(method))
+        if own.method not in table.params.sections or (table.schema.image is None and own.only_images):
             continue  # none, too
         for draw in range(1, arguments.draws + 1):
             keys = [name, method, arguments.epsilon, arguments.adjacency, draw]
@@ -137,7 +157,8 @@ def run(name: str, arguments: argparse.Namespace) -> None:
                 subprocess.run([sys.executable, "-m", "benchmarks.papers", *options], check=True)
                 cost = json.loads((Path(folder) / "cost.json").read_text())
                 synthetic = pd.read_parquet(Path(folder) / "synthetic.parquet")
-            if arguments.epsilon == 1 and arguments.adjacency == ADJACENCIES[0]:
+            more = method in VARIANTS and VARIANTS[method].rows is not None  # of the same look
+            if arguments.epsilon == 1 and arguments.adjacency == ADJACENCIES[0] and not more:
                 picture(name, method, synthetic, table)
             values = {**cost, **score(synthetic, table)}
             add(keys, values, arguments.mlflow, arguments.precision)
@@ -173,10 +194,12 @@ def picture(name: str, method: str, images: pd.DataFrame, table: Table) -> None:
 def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Params:
     """Settings as shipped or a variant's, another method, ε and adjacency."""
     params = adjacent(table.params, adjacency, len(table.train))
-    if method in VARIANTS:
-        method = VARIANTS[method]
-        params = dataclasses.replace(params, sections={**params.sections, method: with_fourier(params)})
-    return dataclasses.replace(params, method=method, privacy=dataclasses.replace(params.privacy, epsilon=epsilon))
+    own = VARIANTS.get(method, Variant(method))
+    if own.fourier:
+        params = dataclasses.replace(params, sections={**params.sections, own.method: with_fourier(params)})
+    sample = dataclasses.replace(params.sample, rows=own.rows or params.sample.rows)
+    privacy = dataclasses.replace(params.privacy, epsilon=epsilon)
+    return dataclasses.replace(params, method=own.method, privacy=privacy, sample=sample)
 
 
 def with_fourier(params: Params) -> dict[str, Any]:
