@@ -17,17 +17,8 @@ from likeness.generators.gaussian_images import GaussianImages
 from likeness.methods import Context, Method, moments
 from likeness.methods.base import class_weights, number_of_records
 from likeness.methods.fit import fit
-from likeness.methods.moments import (
-    LEVEL_COUNTS,
-    LEVELS,
-    NORMS,
-    Auxiliary,
-    PlanSettings,
-    Privatize,
-    Shares,
-    TrainMoments,
-    median_norm,
-)
+from likeness.methods.moments import LEVEL_COUNTS, LEVELS, NORMS, median_norm
+from likeness.methods.moments_settings import Auxiliary, PlanSettings, Privatize, Shares, TrainMoments
 from likeness.methods.pearl import Pearl
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.home import locate
