@@ -4,16 +4,20 @@ The number of records is what a person says it is, publicly or about; it is neve
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from likeness.artifacts import context, method, open_schema, plan_of
 from likeness.bounds import rows_per_unit
 from likeness.features import CellMap, ColumnMarginals, PairMarginals
-from likeness.methods.base import Context, Method
+from likeness.methods.base import EMBEDDING, Context, Method
 from likeness.methods.embedding import EmbeddingMethod
+from likeness.methods.hp import Hp
 from likeness.methods.marginals import BYTES_A_COORDINATE, Marginals
+from likeness.methods.moments import FOURIER, Moments
+from likeness.methods.ntk import Ntk
+from likeness.methods.settings import NetworkTraining
 from likeness.params import Params
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan
@@ -28,9 +32,16 @@ RULE = (
     "enough records: the standard error of the noise is at most a quarter of the share that an average class, and an "
     "average cell of every column, holds (of the root mean square of a coordinate, for methods without cells)"
 )
-_CELLS_A_SECOND, _NETWORK_A_SECOND = 1e10, 2e10  # operations of one core; calibrated on Adult's measured trainings
+# Seconds of one core, fitted to the quickest runs in benchmarks/results/papers.csv: of a component and a cell of the
+# mixture in a step; of a step; of a row and a weight of a fully connected network, a pixel of a convolutional one; of a
+# row and a feature's product with an input, a sine or cosine, a coordinate of a tangent; of a step and a degree of the
+# Hermite recursion, and of a row, column and degree.
+_CELL = 4e-10
+_STEP, _WEIGHT, _PIXEL = 5e-3, 1.1e-10, 2.9e-7
+_PRODUCT, _WAVE, _TANGENT = 2.9e-11, 3.3e-9, 1.9e-10
+_DEGREE, _HERMITE = 6e-5, 4.8e-9
 _BASE_BYTES = 0.6e9  # Python with its libraries
-_BYTES_A_CELL = 150  # of the source while it is typed: cells are texts then
+_BYTES_A_CELL = 20  # of the rows, where a stage holds all of them; the source is read in chunks
 _EVALUATION_SECONDS = 45 / (32_561 * 108)  # a record and coordinate: 12 classifiers on Adult on 2 cores
 
 
@@ -154,7 +165,7 @@ def forecast(params: Params, rows: int | None = None) -> Forecast:
             + [2 * own.nearly_always for own in categories]  # two categories: the least that tells rows apart
         ),
         memory_bytes=_BASE_BYTES + max(BYTES_A_COORDINATE * coordinates, _BYTES_A_CELL * columns * (rows or 0)),
-        training_seconds=_training_seconds(recipe, facts, queries[-1].coordinates),
+        training_seconds=_training_seconds(recipe, facts, {query.query: query.coordinates for query in queries}),
         evaluation_seconds=None
         if scored is None or facts.schema.task == "none"
         else scored * facts.layout.width * _EVALUATION_SECONDS,
@@ -246,18 +257,39 @@ def _cells(
         yield of, noise[worst], 1 / (classes * sizes[worst]), True
 
 
-def _training_seconds(recipe: Method, facts: Context, coordinates: int) -> float | None:
+def _training_seconds(recipe: Method, facts: Context, coordinates: Mapping[str, int]) -> float | None:
+    """Of one core; coordinates of each query by its name."""
     training = recipe.training
     if training.iterations == 0:
         return 0.0
     if isinstance(recipe, Marginals):
-        # Products of components with cells, forward and twice backward, of every pair and table in every class.
-        seconds = 6.0 * recipe.train.num_components * coordinates / _CELLS_A_SECOND
-    elif isinstance(recipe, EmbeddingMethod):
-        own, hidden = coordinates / facts.layout.num_classes, [recipe.train.latent_dim, *recipe.train.hidden]
-        weights = sum(a * b for a, b in zip(hidden, [*hidden[1:], facts.layout.width], strict=True))
-        operations = weights + facts.layout.width * own / 2 + 20 * own
-        seconds = 6.0 * training.batch_size * operations / _NETWORK_A_SECOND
-    else:
+        # Products of components with cells, forward and back, of every pair and table in every class.
+        return training.iterations * _CELL * recipe.train.num_components * coordinates[EMBEDDING]
+    if isinstance(recipe, Moments) and FOURIER in coordinates:
+        return _network_seconds(recipe.train.network, facts, _waves(facts, coordinates[FOURIER]))
+    if not isinstance(recipe, EmbeddingMethod):
         return None
-    return training.iterations * seconds
+    if isinstance(recipe, Hp):
+        order, width = recipe.privatize.order, facts.layout.width
+        return training.iterations * _DEGREE * order + _network_seconds(recipe.train, facts, _HERMITE * order * width)
+    if isinstance(recipe, Ntk):
+        features = _TANGENT * coordinates[EMBEDDING] / facts.layout.num_classes
+    else:
+        features = _waves(facts, coordinates[EMBEDDING])
+    return _network_seconds(recipe.train, facts, features)
+
+
+def _waves(facts: Context, coordinates: int) -> float:
+    """Seconds that sines and cosines of frequencies take for a row."""
+    own = coordinates / facts.layout.num_classes
+    return _WAVE * own + _PRODUCT * facts.layout.width * own / 2
+
+
+def _network_seconds(train: NetworkTraining, facts: Context, features: float) -> float:
+    """Of batches of rows through a network, whose features take so many seconds a row, forward and back."""
+    hidden, width = [train.latent_dim, *train.hidden], facts.layout.width
+    if facts.schema.image is not None and train.network != "fully_connected":
+        row = _PIXEL * width
+    else:
+        row = _WEIGHT * sum(a * b for a, b in zip(hidden, [*hidden[1:], width], strict=True))
+    return train.iterations * (_STEP + train.batch_size * (row + features))
