@@ -2,6 +2,7 @@
 
 from likeness.artifacts import open_schema
 from likeness.errors import ParamsError
+from likeness.methods import METHODS
 from likeness.params import Params
 from likeness.synthetic import conditions
 
@@ -16,7 +17,14 @@ def refusals(params: Params) -> list[ParamsError]:
     """
     schema, found = open_schema(params), []
     private = {column.name for column in schema.open_columns}
+    method = METHODS.get(params.method)  # that it is none is told by whoever builds it
     for name, value in params.sample.where.items():
+        if method is not None and not method.any_category and name in schema.names and name != schema.label:
+            told = (
+                f"sample.where.{name}: method {params.method} can be asked for a class only, marginals for any category"
+            )
+            found.append(ParamsError(told))
+            continue
         if name in private:
             continue
         try:

@@ -148,9 +148,13 @@ def test_what_a_later_stage_would_stop_at_is_told_with_all_else(clone: Path) -> 
         code, output = run()
         assert code == 1
         told = [line.strip() for line in output.splitlines() if line.startswith("  params.yaml: ")]
+        where = {
+            "pearl": [f"sample.where.{name}: method pearl can be asked for a class only" for name in ("age", "town")],
+            "marginals": ["sample.where.age: only columns with categories can be given"],
+        }[used]
+        where.insert(1, "sample.where.sick must be one of false")
         assert [words.partition(",")[0] for words in told if "bogus" not in words] == [
-            "params.yaml: sample.where.age: only columns with categories can be given",
-            "params.yaml: sample.where.sick must be one of false",
+            *(f"params.yaml: {words}" for words in where),
             "params.yaml: evaluate.classifiers: 'oracle' is not a known estimator. For classification choose from: "
             "logistic_regression",
         ]

@@ -53,6 +53,8 @@ class Method(ABC):
     """A recipe. Subclasses are frozen dataclasses of their own settings in params.yaml."""
 
     name: ClassVar[str]
+    any_category: ClassVar[bool] = False
+    """Whether ``sample.where`` may give other columns than the label."""
 
     @abstractmethod
     def shares(self, context: Context) -> list[QueryShare]:

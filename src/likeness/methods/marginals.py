@@ -123,6 +123,7 @@ class Marginals(Method):
     """Noisy counts of every pair and named table of columns in every class, and the mixture of products behind them."""
 
     name: ClassVar[str] = "marginals"
+    any_category: ClassVar[bool] = True
     plan: PlanSettings = field(default_factory=PlanSettings)
     train: TrainMixture = field(default_factory=TrainMixture)
     auxiliary: Auxiliary = field(default_factory=Auxiliary)
