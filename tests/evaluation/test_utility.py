@@ -81,6 +81,18 @@ def test_naive_bayes_ranks_rows_whose_probabilities_round_to_one(num_classes: in
         assert roc_auc_score(y, scores[:, -1]) == pytest.approx(roc_auc_score(y, x[:, 0]), abs=1e-3)
 
 
+def test_naive_bayes_ranks_rows_that_no_training_row_is_like() -> None:
+    """A category that the training rows do not have: its variance is next to none, and logarithms are huge."""
+    draw, y = np.random.default_rng(4), np.arange(400) % 2
+    signal = y + draw.normal(size=400)
+    x = np.stack([signal, np.zeros(400)], axis=1).astype(np.float32)
+    model = CLASSIFIERS["gaussian_naive_bayes"](0).fit(x, y)
+    x[:, 1] = 1
+    assert np.abs(model.predict_joint_log_proba(x)).min() > 1e7
+    scores = decision_scores(model, x, np.arange(2), 2)
+    assert roc_auc_score(y, scores[:, 1]) == pytest.approx(roc_auc_score(y, signal), abs=0.02)
+
+
 def test_one_row_per_classifier_with_the_promised_columns(schema: Schema, table_of: Tables) -> None:
     ended: list[str] = []
     rows = train_on_synthetic_test_on_real(table_of(300, 1), table_of(200, 2), schema, 5, progress=ended.append)

@@ -90,7 +90,8 @@ def decision_scores(model: Any, x: Array, classes: Array, num_classes: int) -> A
         num_classes: number of classes in the schema.
     """
     if hasattr(model, "predict_joint_log_proba"):
-        known = log_odds(np.asarray(model.predict_joint_log_proba(x), np.float64))
+        # In float32, as its features are, such logarithms are whole numbers apart.
+        known = log_odds(np.asarray(model.predict_joint_log_proba(x.astype(np.float64)), np.float64))
     elif hasattr(model, "predict_proba"):
         known = np.asarray(model.predict_proba(x), np.float64)
     else:

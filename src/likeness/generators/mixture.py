@@ -121,9 +121,15 @@ class ProductMixture(nn.Module):
 
     @torch.no_grad()
     def exact(self) -> tuple[tuple[Tensor, ...], Tensor]:
-        """As :meth:`forward`, by column and in float64: a processor that rounds otherwise draws the same rows."""
-        parts = torch.split(self.logits.double(), self.sizes, dim=1)
-        return tuple(torch.softmax(part, dim=1) for part in parts), torch.softmax(self.weights.double(), dim=1)
+        """As :meth:`forward`, by column, as float64.
+
+        With exchanges also computed so: a processor that rounds otherwise then draws the same rows. Without, as they
+        always were: a cell that falls on the other side of a probability changes no other.
+        """
+        precision = torch.float64 if self.exchange_rounds else torch.float32
+        parts = torch.split(self.logits.to(precision), self.sizes, dim=1)
+        weights = torch.softmax(self.weights.to(precision), dim=1)
+        return tuple(torch.softmax(part, dim=1).double() for part in parts), weights.double()
 
     @torch.no_grad()
     def likelihood(self, cells: Mapping[int, int]) -> Tensor:

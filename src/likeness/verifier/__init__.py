@@ -59,5 +59,7 @@ def _one(name: str, check: Callable[[Bundle], str], bundle: Bundle) -> Check:
         AttributeError,
         AssertionError,
         ArithmeticError,
+        MemoryError,
+        RuntimeError,
     ) as error:
         return Check(name, False, f"cannot be read ({type(error).__name__}: {error})")

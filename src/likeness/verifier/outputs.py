@@ -51,7 +51,8 @@ def table(bundle: Bundle) -> str:
         changed = sum((~_same(told[name], again[name])).sum() for name in told.columns) / told.size
         made, here = str(bundle.json(names.PRIVACY)["software"]["torch"]), version("torch")
         text = f"{changed:.2%} of the cells are drawn otherwise here"
-        # Another processor may round a probability otherwise, and a row in ten thousand falls on the other side.
+        # Another processor may round a probability otherwise, and a row in ten thousand falls on the other side. Where
+        # rows exchange values that row would change others; probabilities are float64 there, and all else integers.
         require(made.split("+")[0] != here.split("+")[0] or changed < _ROUNDING, text)
         raise Untestable(f"{text}, with torch {here}; the table was made with torch {made}")
     return f"{len(told):,} rows, drawn again from the generator and equal"
