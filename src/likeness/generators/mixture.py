@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import one_hot
 
 from likeness.features.cells import Cells
 from likeness.generators.exchange import exchange
@@ -168,7 +169,7 @@ class ProductMixture(nn.Module):
         chosen = torch.stack([systematic(part, components, generator) for part in parts], dim=1)
         for place, cell in given.items():
             chosen[:, place] = cell
-        certain = {place: torch.eye(self.sizes[place], dtype=torch.float64)[[cell]] for place, cell in given.items()}
+        certain = {place: one_hot(torch.tensor([cell]), self.sizes[place]).double() for place, cell in given.items()}
         parts = tuple(certain.get(place, part).expand_as(part) for place, part in enumerate(parts))
         chosen = exchange(chosen, labels, components, parts, posterior, self.exchange_rounds, generator)
         return rows_from_cells(self.columns, self.width, chosen, generator)
