@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from likeness import verifier
 from likeness.canonical import sha256_bytes
 from likeness.errors import ArtifactError
 from likeness.generators.ensemble import ImageEnsemble
@@ -15,6 +16,7 @@ from likeness.generators.gaussian_images import GaussianImages
 from likeness.generators.images import ImageGenerator
 from likeness.generators.saved import SavedGenerator
 from likeness.generators.weights import SPEC_DIGEST
+from likeness.verifier.files import Bundle
 
 
 def saved(folder: Path, **changed: Any) -> Path:
@@ -74,3 +76,14 @@ def test_no_pixels_or_too_many_are_refused_before_anything_is_built(tmp_path: Pa
     with pytest.raises(ArtifactError) as refusal:
         SavedGenerator.load(saved(tmp_path, copula__shape=shape, network__shape=shape))
     assert "1 to 2**18 pixels" in str(refusal.value.__cause__)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("28 GB"), MemoryError()])
+def test_what_a_generator_of_somebody_else_runs_out_of_is_a_verdict(error: Exception, tmp_path: Path) -> None:
+    """Torch says RuntimeError where there is no memory for a table of the size that a specification names."""
+
+    def check(bundle: Bundle) -> str:
+        raise error
+
+    verdict = verifier._one("table", check, Bundle(tmp_path))
+    assert verdict.passed is False and type(error).__name__ in verdict.text
