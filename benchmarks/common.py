@@ -16,6 +16,7 @@ from likeness.data.sources import read_source
 from likeness.evaluation.distances import image_distances
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
+from likeness.generators.saved import SavedGenerator
 from likeness.methods import method_from
 from likeness.methods.fit import fit
 from likeness.params import Params, load_params
@@ -138,9 +139,15 @@ def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, 
 
 def rows_from(params: Params, auxiliary: dict[str, Released], embedding: Released) -> pd.DataFrame:
     """Synthetic rows of what was released."""
+    saved = fitted(params, auxiliary, embedding)
+    return draw_rows(saved, load_schema(params), params.sample.rows, params.sample.seed, {})
+
+
+def fitted(params: Params, auxiliary: dict[str, Released], embedding: Released) -> SavedGenerator:
+    """A generator trained on what was released."""
     how = params.train.device, params.train.threads, params.train.precision
     saved, _ = fit(method_from(params), context(params), auxiliary, embedding, *how)
-    return draw_rows(saved, load_schema(params), params.sample.rows, params.sample.seed, {})
+    return saved
 
 
 def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:

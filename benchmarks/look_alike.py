@@ -61,13 +61,17 @@ def with_marginals(params: Params, schema: Path, epsilon: float, changes: Mappin
 def fidelity(
     params: Params, schema: Schema, train: pd.DataFrame, test: pd.DataFrame, synthetic: pd.DataFrame
 ) -> dict[str, float]:
-    """Total variation of pairs and of sets of three columns against the training rows; AUC of four classifiers."""
-    own = params.evaluate
-    rows = marginal_table(train, synthetic, schema, (2, 3), own.bins, own.max_tuples, own.seed)
-    found = {f"tv_{order}": float(mean) for order, mean in rows.groupby("order")["total_variation"].mean().items()}
-    scores = train_on_synthetic_test_on_real(synthetic, test, schema, own.seed, CLASSIFIERS, max_workers=2)
+    """:func:`total_variation`, and AUC of four classifiers."""
+    scores = train_on_synthetic_test_on_real(synthetic, test, schema, params.evaluate.seed, CLASSIFIERS, max_workers=2)
     return {
-        **found,
+        **total_variation(params, schema, train, synthetic),
         "auc_hard": float(scores["roc_auc_hard"].mean()),
         "auc_score": float(scores["roc_auc_score"].mean()),
     }
+
+
+def total_variation(params: Params, schema: Schema, train: pd.DataFrame, synthetic: pd.DataFrame) -> dict[str, float]:
+    """Mean total variation of pairs and of sets of three columns against the training rows."""
+    own = params.evaluate
+    rows = marginal_table(train, synthetic, schema, (2, 3), own.bins, own.max_tuples, own.seed)
+    return {f"tv_{order}": float(mean) for order, mean in rows.groupby("order")["total_variation"].mean().items()}
