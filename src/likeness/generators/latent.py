@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from likeness.errors import ParamsError
+from likeness.errors import DataError, ParamsError
 
 _ROWS = 10_000  # rows made at once
 
@@ -45,10 +45,17 @@ class LatentGenerator(nn.Module):
 
     @torch.no_grad()
     def draw(self, labels: Tensor, generator: torch.Generator, cells: Mapping[int, int] | None = None) -> Tensor:
-        """Exact rows, shape (n, width), from public randomness; ``cells`` must be empty."""
+        """Exact rows, shape (n, width), from public randomness; ``cells`` must be empty.
+
+        Raises:
+            ParamsError: ``cells`` are given. DataError: rows that are not finite.
+        """
         self.class_likelihood(cells or {})
         return torch.cat([self._draw(part, generator) for part in torch.split(labels, _ROWS)])
 
     def _draw(self, labels: Tensor, generator: torch.Generator) -> Tensor:
         z = torch.randn(len(labels), self.latent_dim, generator=generator)
-        return self.settle(self(z, labels), generator)
+        x = self(z, labels)
+        if not torch.isfinite(x).all():  # no category could be drawn from such a row
+            raise DataError("the generator makes rows that are not finite. Look at its loss, and train it again.")
+        return self.settle(x, generator)

@@ -24,15 +24,17 @@ class ModalGenerator(TabularGenerator):
         columns: Sequence[Modes],
         latent_dim: int,
         hidden: Sequence[int],
-        sampling: str = "argmax",
+        sampling: str = "categorical",
+        draws_missing: bool = True,
     ) -> None:
         """Build the network.
 
         Args:
             layout: of an encoded row, not split. columns: modes of the numbers that are, in order.
-            latent_dim, hidden, sampling: as in :class:`TabularGenerator`.
+            latent_dim, hidden, sampling, draws_missing: as in :class:`TabularGenerator`.
         """
-        super().__init__(layout.with_modes({c.place: c.size for c in columns}), latent_dim, hidden, sampling)
+        split = layout.with_modes({c.place: c.size for c in columns})
+        super().__init__(split, latent_dim, hidden, sampling, draws_missing)
         self.original = layout
         self.columns = tuple(columns)
 
@@ -61,4 +63,5 @@ class ModalGenerator(TabularGenerator):
         """Inverse of :meth:`spec`."""
         columns = [Modes.from_dict(column) for column in spec["columns"]]
         layout = Layout.from_dict(spec["layout"])
-        return cls(layout, columns, spec["latent_dim"], spec["hidden"], spec["sampling"])
+        sizes, missing = (spec["latent_dim"], spec["hidden"]), spec.get("draws_missing", False)
+        return cls(layout, columns, *sizes, spec["sampling"], missing)

@@ -17,25 +17,36 @@ class TabularGenerator(LatentGenerator):
     Unit and indicator columns pass a logistic sigmoid, the paper's tanh rescaled to [0, 1]; one-hot blocks a softmax.
     """
 
-    def __init__(self, layout: Layout, latent_dim: int, hidden: Sequence[int], sampling: str = "argmax") -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        latent_dim: int,
+        hidden: Sequence[int],
+        sampling: str = "categorical",
+        draws_missing: bool = True,
+    ) -> None:
         """Build the network.
 
         Args:
             layout: columns of an encoded row and the number of classes.
             latent_dim: dimension of z ~ N(0, I).
             hidden: widths of the hidden layers.
-            sampling: how a category is chosen from a softmax when rows are written: argmax (the paper) or categorical.
+            sampling: how a category is chosen when rows are written: ``categorical`` draws it from the softmax, and
+                whether a number is missing from its indicator; ``argmax`` takes the most probable one.
+            draws_missing: False for generators of before, which drew categories only.
         """
         super().__init__(latent_dim, layout.num_classes)
         self.layout = layout
         self.hidden = tuple(hidden)
         self.sampling = sampling
+        self.draws_missing = draws_missing
         widths = [latent_dim + layout.num_classes, *hidden]
         layers: list[nn.Module] = []
         for before, after in pairwise(widths):
             layers += [nn.Linear(before, after), nn.BatchNorm1d(after), nn.ReLU()]
         self.body = nn.Sequential(*layers, nn.Linear(widths[-1], layout.width))
         self._onehot = [(block.start, block.stop) for block in layout.blocks if block.kind == "onehot"]
+        self._missing = [block.start for block in layout.blocks if block.kind == "indicator"]
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
         """Relaxed rows in the unit cube, differentiable.
@@ -56,7 +67,11 @@ class TabularGenerator(LatentGenerator):
         return torch.cat(outputs, dim=1)
 
     def settle(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """One category a block, shape (n, width), from public randomness."""
+        """One category a block, shape (n, width), from public randomness.
+
+        Training matches the mean of relaxed rows. Where a feature is linear in a block, as with ``merf`` and ``hp``,
+        rows drawn from the softmax have that mean, and rows of the most probable category have another one.
+        """
         for start, stop in self._onehot:
             block = x[:, start:stop]
             if self.sampling == "categorical":
@@ -64,6 +79,8 @@ class TabularGenerator(LatentGenerator):
             else:
                 chosen = block.argmax(dim=1)
             x[:, start:stop] = nn.functional.one_hot(chosen, stop - start).to(x)
+        if self.sampling == "categorical" and self.draws_missing and self._missing:
+            x[:, self._missing] = torch.bernoulli(x[:, self._missing], generator=generator)
         return x
 
     def spec(self) -> dict[str, Any]:
@@ -74,9 +91,11 @@ class TabularGenerator(LatentGenerator):
             "latent_dim": self.latent_dim,
             "hidden": list(self.hidden),
             "sampling": self.sampling,
+            "draws_missing": self.draws_missing,
         }
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> "TabularGenerator":
         """Inverse of :meth:`spec`."""
-        return cls(Layout.from_dict(spec["layout"]), spec["latent_dim"], spec["hidden"], spec["sampling"])
+        sizes, missing = (spec["latent_dim"], spec["hidden"]), spec.get("draws_missing", False)
+        return cls(Layout.from_dict(spec["layout"]), *sizes, spec["sampling"], missing)

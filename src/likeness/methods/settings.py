@@ -39,6 +39,7 @@ class NetworkTraining:
         network: ``auto`` (convolutional for images), ``fully_connected`` or ``convolutional``.
         hidden: widths of the hidden layers; a convolutional network has one.
         channels: of a convolutional network's two smaller resolutions.
+        sampling: of categories from a softmax: ``categorical`` or ``argmax``, see :class:`TabularGenerator`.
     """
 
     iterations: int = 4000
@@ -49,7 +50,7 @@ class NetworkTraining:
     schedule: str = "constant"
     class_weighting: str = "per_class"
     class_weight_floor: float = 0.05
-    sampling: str = "argmax"
+    sampling: str = "categorical"
     network: str = "auto"
     channels: tuple[int, ...] = (16, 8)
 

@@ -1,0 +1,71 @@
+"""Generators of tables: categories and missing numbers are drawn with the probabilities that the network gives."""
+
+import pytest
+import torch
+
+from likeness.data.layout import Block, Layout
+from likeness.errors import DataError
+from likeness.generators.tabular import TabularGenerator
+
+LAYOUT = Layout(
+    (Block("a", "unit", 0, 1), Block("a", "indicator", 1, 2), Block("b", "onehot", 2, 5), Block("c", "onehot", 5, 7)), 2
+)
+ROWS = 40_000
+SIX = 6.0  # standard errors: a false alarm once in 500 million comparisons
+
+
+def network(**options: object) -> TabularGenerator:
+    torch.manual_seed(0)
+    return TabularGenerator(LAYOUT, 4, [8], **options).eval()  # type: ignore[arg-type]
+
+
+def drawn(own: TabularGenerator, seed: int = 1) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Classes, relaxed rows, and the exact rows that are drawn from them."""
+    labels = torch.arange(ROWS) % 2
+    x = own.draw(labels, torch.Generator().manual_seed(seed))
+    generator = torch.Generator().manual_seed(seed)
+    again = []
+    for part in torch.split(labels, 10_000):
+        with torch.no_grad():
+            relaxed = own(torch.randn(len(part), own.latent_dim, generator=generator), part)
+        again.append(relaxed.clone())
+        own.settle(relaxed, generator)
+    return labels, torch.cat(again), x
+
+
+def test_a_drawn_row_has_the_mean_of_the_relaxed_one() -> None:
+    labels, relaxed, x = drawn(network())
+    for own in (0, 1):
+        probabilities, found = relaxed[labels == own][:, 1:], x[labels == own][:, 1:]
+        error = (probabilities * (1 - probabilities)).sum(dim=0).sqrt()
+        assert ((found - probabilities).sum(dim=0).abs() < SIX * error).all()
+    assert torch.equal(x[:, 2:5].sum(dim=1), torch.ones(ROWS))
+    assert set(x[:, 1:].unique().tolist()) == {0.0, 1.0}
+    assert torch.equal(x[:, 0], relaxed[:, 0])
+
+
+def test_the_most_probable_category_on_request() -> None:
+    _, relaxed, x = drawn(network(sampling="argmax"))
+    for start, stop in ((2, 5), (5, 7)):
+        assert torch.equal(x[:, start:stop].argmax(dim=1), relaxed[:, start:stop].argmax(dim=1))
+    assert torch.equal(x[:, 1], relaxed[:, 1])
+
+
+def test_generators_of_before_draw_what_they_drew() -> None:
+    own = network()
+    spec = own.spec()
+    assert TabularGenerator.from_spec(spec).draws_missing
+    before = TabularGenerator.from_spec({name: value for name, value in spec.items() if name != "draws_missing"})
+    before.load_state_dict(own.state_dict())
+    before.eval()
+    _, relaxed, x = drawn(before)
+    assert torch.equal(x[:, 1], relaxed[:, 1])
+    assert torch.equal(x[:10_000, 2:], drawn(own)[2][:10_000, 2:]), "missing is drawn last"
+
+
+def test_rows_that_are_not_finite_are_refused() -> None:
+    own = network()
+    with torch.no_grad():
+        own.body[-1].bias[3] = torch.nan  # type: ignore[index]
+    with pytest.raises(DataError, match="not finite"):
+        own.draw(torch.zeros(10, dtype=torch.int64), torch.Generator().manual_seed(0))
