@@ -1,4 +1,4 @@
-"""How categories are chosen from a network's softmax: drawn, or the most probable one. Fills a table in docs/fourier.md.
+"""How categories are chosen from a softmax: drawn, or the most probable one. Fills a table in docs/fourier.md.
 
 Run: ``python -m benchmarks.sampling [--method hp] [--epsilon 1] [--draws 2]``. Resumable.
 

@@ -63,6 +63,12 @@ def test_generators_of_before_draw_what_they_drew() -> None:
     assert torch.equal(x[:10_000, 2:], drawn(own)[2][:10_000, 2:]), "missing is drawn last"
 
 
+@pytest.mark.parametrize("changed", [{"sampling": "softmax"}, {"sampling": None}, {"draws_missing": 1}])
+def test_another_kind_of_sampling_is_refused(changed: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="sampling"):
+        TabularGenerator.from_spec({**network().spec(), **changed})
+
+
 def test_rows_that_are_not_finite_are_refused() -> None:
     own = network()
     with torch.no_grad():

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 MOST_EXCHANGE_ROUNDS = 100
 """Of drawn rows, see :mod:`likeness.generators.exchange`."""
 
+SAMPLING = ("argmax", "categorical")
+"""How a category is chosen, see :class:`likeness.generators.tabular.TabularGenerator`."""
+
 
 @dataclass(frozen=True)
 class TrainingSettings:

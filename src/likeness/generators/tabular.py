@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from likeness.data.layout import Layout
 from likeness.generators.latent import LatentGenerator
+from likeness.generators.settings import SAMPLING
 
 
 class TabularGenerator(LatentGenerator):
@@ -34,7 +35,12 @@ class TabularGenerator(LatentGenerator):
             sampling: how a category is chosen when rows are written: ``categorical`` draws it from the softmax, and
                 whether a number is missing from its indicator; ``argmax`` takes the most probable one.
             draws_missing: False for generators of before, which drew categories only.
+
+        Raises:
+            ValueError: another kind of sampling, or ``draws_missing`` is no truth value.
         """
+        if sampling not in SAMPLING or type(draws_missing) is not bool:
+            raise ValueError(f"tabular: sampling is one of {', '.join(SAMPLING)}, and draws_missing true or false")
         super().__init__(latent_dim, layout.num_classes)
         self.layout = layout
         self.hidden = tuple(hidden)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from likeness.errors import PlanError
-from likeness.generators.settings import TrainingSettings
+from likeness.generators.settings import SAMPLING, TrainingSettings
 from likeness.typed import allowed, require
 
 MOST_FEATURES = 10_000_000
@@ -63,7 +63,7 @@ class NetworkTraining:
         require(0 < self.class_weight_floor <= 1, "train.class_weight_floor", self.class_weight_floor, "in (0, 1]")
         allowed("train.schedule", self.schedule, ("constant", "cosine"))
         allowed("train.class_weighting", self.class_weighting, ("joint", "per_class"))
-        allowed("train.sampling", self.sampling, ("argmax", "categorical"))
+        allowed("train.sampling", self.sampling, SAMPLING)
         allowed("train.network", self.network, ("auto", "fully_connected", "convolutional"))
         sizes = len(self.channels) == 2 and min(self.channels) >= 1
         require(sizes, "train.channels", list(self.channels), "two numbers, at least 1")
