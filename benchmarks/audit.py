@@ -24,7 +24,7 @@ import contextlib
 import dataclasses
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -34,6 +34,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
+from benchmarks.audit_options import OPTIONS
 from benchmarks.common import ONLY_IMAGES
 from likeness.bounds import Part
 from likeness.data.layout import Layout
@@ -207,47 +208,6 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
                 key = f"{adjacency} {query.spec()} {query.num_groups}"
                 found.setdefault(key, Case(f"{name}{variant} {query.name}", adjacency, query, query, schema))
     return list(found.values())
-
-
-def with_modes(section: Mapping[str, Any]) -> dict[str, Any]:
-    """PEARL's section with a mixture of two steps, paid for by the embedding."""
-    shares = {**section["plan"]["shares"], "mixture": 0.1}
-    shares["embedding"] = 1 - shares["class_counts"] - shares["mean_pairwise_distance"] - shares["mixture"]
-    mixture = {"components": 3, "iterations": 2, "columns": None}
-    return {**section, "plan": {"shares": shares}, "auxiliary": {**section["auxiliary"], "mixture": mixture}}
-
-
-def with_quantiles(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Section of ``marginals`` with bins between private quantiles of one number, paid for by the embedding.
-
-    They are few, so that noise does not hide the quantiles of few rows.
-    """
-    shares = {**section["plan"]["shares"], "quantiles": 0.1}
-    shares["embedding"] = 1 - shares["class_counts"] - shares["quantiles"]
-    quantiles, privatize = {"columns": ["a"], "cells": 16, "edges": "learned"}, {**section["privatize"], "bins": 4}
-    return {**section, "plan": {"shares": shares}, "auxiliary": {"quantiles": quantiles}, "privatize": privatize}
-
-
-def with_tables(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Section of ``marginals`` with a table of three columns beside the pairs, and a column that matters more."""
-    return {**section, "privatize": {**section["privatize"], "tables": "triples", "weights": {"a": 2}}}
-
-
-def with_fourier(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Section of ``moments`` with features for a network beside, paid for by the embedding."""
-    shares = {**section["plan"]["shares"], "fourier": 0.1}
-    shares["embedding"] -= shares["fourier"]
-    fourier = {**section["auxiliary"]["fourier"], "num_frequencies": 20}
-    return {**section, "plan": {"shares": shares}, "auxiliary": {**section["auxiliary"], "fourier": fourier}}
-
-
-# Of what is off as shipped: method, name, what it makes of the method's section.
-OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], ...] = (
-    ("pearl", "modes", with_modes),
-    ("marginals", "quantiles", with_quantiles),
-    ("marginals", "tables", with_tables),
-    ("moments", "fourier", with_fourier),
-)
 
 
 def audit(case: Case, draws: int = 0, epsilon: float = EPSILON, alarm: float = ALARM) -> Finding:

@@ -8,14 +8,11 @@ columns, on 16 bins; seconds of drawing and decoding alone.
 """
 
 import argparse
-import tempfile
 import time
 from pathlib import Path
 
-import yaml
-
-from benchmarks.common import commit, fitted, keep, load, markdown, read_results, releases
-from benchmarks.look_alike import like_adult, total_variation, with_marginals
+from benchmarks.common import commit, fitted, keep, markdown, read_results, releases
+from benchmarks.look_alike import look_alike, total_variation, with_marginals
 from likeness.data.schema import Schema
 from likeness.generators.mixture import ProductMixture
 from likeness.synthetic import draw as draw_rows
@@ -36,12 +33,8 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--draws", type=int, default=3)
     arguments = parser.parse_args()
-    table = load("census")
-    content, train, _ = like_adult(table)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "schema.yaml"
-        path.write_text(yaml.safe_dump(content, sort_keys=False))
-        schema, params = Schema.load(path), with_marginals(table.params, path, arguments.epsilon, {})
+    with look_alike() as (census, path, train, _):
+        schema, params = Schema.load(path), with_marginals(census, path, arguments.epsilon, {})
         for draw in range(1, arguments.draws + 1):
             keys = [[arguments.epsilon, *variant, draw] for variant in VARIANTS]
             known = read_results(RESULTS, KEYS)[KEYS]

@@ -1,15 +1,17 @@
 """A table like Adult made from UCI Census-Income, on which ``marginals`` is tuned, and its measures there."""
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import yaml
 
-from benchmarks.common import Table
+from benchmarks.common import Table, load
 from likeness.data.schema import Schema
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
@@ -29,6 +31,17 @@ def like_adult(census: Table) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFram
     content = yaml.safe_load(Path(census.params.ingest.schema).read_text(encoding="utf-8"))
     content["columns"] = {name: spec for name, spec in content["columns"].items() if name in CENSUS}
     return content, _adults(census.train, 32_561, "a"), _adults(census.test, 16_281, "b")
+
+
+@contextlib.contextmanager
+def look_alike() -> Iterator[tuple[Params, Path, pd.DataFrame, pd.DataFrame]]:
+    """Census-Income's settings; schema, as a file that is there meanwhile, training and test rows of the look-alike."""
+    census = load("census")
+    content, train, test = like_adult(census)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "schema.yaml"
+        path.write_text(yaml.safe_dump(content, sort_keys=False))
+        yield census.params, path, train, test
 
 
 def _adults(rows: pd.DataFrame, number: int, name: str) -> pd.DataFrame:

@@ -8,16 +8,14 @@ bins. The tables were named before anything was measured.
 """
 
 import argparse
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import yaml
 
-from benchmarks.common import commit, keep, load, markdown, read_results, synthesize
-from benchmarks.look_alike import fidelity, like_adult, with_marginals
+from benchmarks.common import commit, keep, markdown, read_results, synthesize
+from benchmarks.look_alike import fidelity, look_alike, with_marginals
 from likeness.artifacts import context
 from likeness.data.encoding import Encoder
 from likeness.data.schema import Schema
@@ -50,17 +48,13 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--only", choices=VARIANTS)
     arguments = parser.parse_args()
-    census = load("census")
-    content, train, test = like_adult(census)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "schema.yaml"
-        path.write_text(yaml.safe_dump(content, sort_keys=False))
+    with look_alike() as (census, path, train, test):
         for variant in [arguments.only] if arguments.only else VARIANTS:
             for draw in range(1, arguments.draws + 1):
                 names = {"epsilon": arguments.epsilon, "variant": variant, "draw": draw}
                 rows = read_results(RESULTS, KEYS)
                 if not (rows[KEYS] == list(names.values())).all(axis=1).any():
-                    params = settings(census.params, path, arguments.epsilon, variant)
+                    params = settings(census, path, arguments.epsilon, variant)
                     found = score(params, Schema.load(path), train, test, draw)
                     keep(RESULTS, {**names, "commit": commit(), **found}, KEYS)
     print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))

@@ -9,13 +9,10 @@ three columns, on 16 bins; AUC of four classifiers.
 
 import argparse
 import dataclasses
-import tempfile
 from pathlib import Path
 
-import yaml
-
-from benchmarks.common import commit, fitted, keep, load, markdown, read_results, releases
-from benchmarks.look_alike import fidelity, like_adult, with_marginals
+from benchmarks.common import commit, fitted, keep, markdown, read_results, releases
+from benchmarks.look_alike import fidelity, look_alike, with_marginals
 from likeness.data.schema import Schema
 from likeness.generators.tabular import TabularGenerator
 from likeness.synthetic import draw as draw_rows
@@ -34,12 +31,8 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--draws", type=int, default=2)
     arguments = parser.parse_args()
-    table = load("census")
-    content, train, test = like_adult(table)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "schema.yaml"
-        path.write_text(yaml.safe_dump(content, sort_keys=False))
-        schema, shared = Schema.load(path), with_marginals(table.params, path, arguments.epsilon, {})
+    with look_alike() as (census, path, train, test):
+        schema, shared = Schema.load(path), with_marginals(census, path, arguments.epsilon, {})
         for method in METHODS if arguments.method is None else [arguments.method]:
             params = dataclasses.replace(shared, method=method)
             for draw in range(1, arguments.draws + 1):

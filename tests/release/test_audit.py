@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.audit import DELTA, OPTIONS, POWER, Case, audit, cases
+from benchmarks.audit import DELTA, POWER, Case, audit, cases
 from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
+from benchmarks.audit_options import OPTIONS
 from likeness.features import MAPS, CharacteristicFunction, MixedFourierFeatures, PairMarginals
 from likeness.methods import METHODS
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared

@@ -1,0 +1,45 @@
+"""What is off as shipped and audited all the same: settings of a method with an option, as the audit asks them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def with_modes(section: Mapping[str, Any]) -> dict[str, Any]:
+    """PEARL's section with a mixture of two steps, paid for by the embedding."""
+    shares = {**section["plan"]["shares"], "mixture": 0.1}
+    shares["embedding"] = 1 - shares["class_counts"] - shares["mean_pairwise_distance"] - shares["mixture"]
+    mixture = {"components": 3, "iterations": 2, "columns": None}
+    return {**section, "plan": {"shares": shares}, "auxiliary": {**section["auxiliary"], "mixture": mixture}}
+
+
+def with_quantiles(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``marginals`` with bins between private quantiles of one number, paid for by the embedding.
+
+    They are few, so that noise does not hide the quantiles of few rows.
+    """
+    shares = {**section["plan"]["shares"], "quantiles": 0.1}
+    shares["embedding"] = 1 - shares["class_counts"] - shares["quantiles"]
+    quantiles, privatize = {"columns": ["a"], "cells": 16, "edges": "learned"}, {**section["privatize"], "bins": 4}
+    return {**section, "plan": {"shares": shares}, "auxiliary": {"quantiles": quantiles}, "privatize": privatize}
+
+
+def with_tables(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``marginals`` with a table of three columns beside the pairs, and a column that matters more."""
+    return {**section, "privatize": {**section["privatize"], "tables": "triples", "weights": {"a": 2}}}
+
+
+def with_fourier(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``moments`` with features for a network beside, paid for by the embedding."""
+    shares = {**section["plan"]["shares"], "fourier": 0.1}
+    shares["embedding"] -= shares["fourier"]
+    fourier = {**section["auxiliary"]["fourier"], "num_frequencies": 20}
+    return {**section, "plan": {"shares": shares}, "auxiliary": {**section["auxiliary"], "fourier": fourier}}
+
+
+# Of what is off as shipped: method, name, what it makes of the method's section.
+OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], ...] = (
+    ("pearl", "modes", with_modes),
+    ("marginals", "quantiles", with_quantiles),
+    ("marginals", "tables", with_tables),
+    ("moments", "fourier", with_fourier),
+)
