@@ -28,6 +28,11 @@ def with_tables(section: Mapping[str, Any]) -> dict[str, Any]:
     return {**section, "privatize": {**section["privatize"], "tables": "triples", "weights": {"a": 2}}}
 
 
+def with_pairs(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``marginals`` with a few of the pairs."""
+    return {**section, "privatize": {**section["privatize"], "pairs": [["a", "b"], ["b", "c"]]}}
+
+
 def with_fourier(section: Mapping[str, Any]) -> dict[str, Any]:
     """Section of ``moments`` with features for a network beside, paid for by the embedding."""
     shares = {**section["plan"]["shares"], "fourier": 0.1}
@@ -41,5 +46,6 @@ OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], .
     ("pearl", "modes", with_modes),
     ("marginals", "quantiles", with_quantiles),
     ("marginals", "tables", with_tables),
+    ("marginals", "pairs", with_pairs),
     ("moments", "fourier", with_fourier),
 )

@@ -49,7 +49,7 @@ def main() -> None:
             path = Path(folder) / "schema.yaml"
             path.write_text(yaml.safe_dump(content, sort_keys=False))
         else:
-            train, test = (_some(own, name) for own, name in ((table.train, "train"), (table.test, "test")))
+            train, test = (some(own, name) for own, name in ((table.train, "train"), (table.test, "test")))
         for draw in range(1, arguments.draws + 1):
             found = None
             for variant in VARIANTS:
@@ -67,7 +67,8 @@ def main() -> None:
     print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))
 
 
-def _some(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+def some(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+    """:data:`ROWS` of a table by a public draw."""
     chosen = public(0, f"benchmarks.mixture_fit.{name}").choice(len(rows), ROWS, replace=False)
     return rows.iloc[chosen].reset_index(drop=True)
 

@@ -80,6 +80,9 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
     ),
     "tangent": (NetworkTangent("fc_2l", (7, 6), (5,), seed=1), 5),
 }
+SOME_PAIRS = PairMarginals(
+    (Cells(0, 3, (0.25, 0.55)), Cells(1, 2, (0.45,)), Cells(3, 2)), (1, 3), pairs=((0, 1), (1, 2))
+)
 # The same maps as large as a real table makes them.
 LARGE: dict[str, tuple[FeatureMap, int]] = {
     "characteristic": (CharacteristicFunction(1_000, 100, 0.4, seed=1), 100),
@@ -120,6 +123,7 @@ BOTH = pytest.mark.parametrize(
     [
         *(pytest.param(*maps[name], id=f"{name}-{size}") for size, maps in SIZED for name in maps),
         pytest.param(Modal(5, MODES, PairDistance(9)), 10, id="modal-pairs"),
+        pytest.param(SOME_PAIRS, 5, id="pair_marginals-some"),
     ],
 )
 

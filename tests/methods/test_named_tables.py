@@ -110,7 +110,7 @@ def test_from_rows_to_rows_a_named_table_is_kept_that_no_pair_shows() -> None:
         ({"tables_share": 1e-18}, ParamsError, "tables_share must be from 0.001 to 0.999"),
         ({"tables_share": 1.0}, ParamsError, "tables_share must be from 0.001 to 0.999"),
         ({"tables": [["a", "b", "y"]]}, PlanError, "'y' is the label"),
-        ({"tables": [["a", "b", "e"]]}, PlanError, "'e' is not a column. Name some of: a, b, c, d"),
+        ({"tables": [["a", "b", "e"]]}, PlanError, "'e' is not a column. Columns: a, b, c, d"),
         ({"tables": "triples", "max_coordinates": 300}, PlanError, "name fewer marginals.privatize.tables"),
     ],
 )

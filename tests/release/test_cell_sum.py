@@ -22,6 +22,7 @@ from likeness.release.terms import Records
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 COLUMNS = (Cells(0, 3), Cells(3, 4, (0.25, 0.5, 0.75)), Cells(4, 3, (0.5,), missing=True))
 PLAIN, WEIGHTED = PairMarginals(COLUMNS), PairMarginals(COLUMNS, (1, 5, 2))
+SOME = PairMarginals(COLUMNS, (1, 5), pairs=((0, 1), (1, 2)))
 TABLED = PairMarginals(COLUMNS, tables=((0, 1, 2),), squared_table_weight=0.7)
 
 
@@ -34,7 +35,7 @@ def table(n: int, seed: int, classes: int = 2) -> Records:
     return Records(x, generator.integers(0, classes, n))
 
 
-@pytest.mark.parametrize("feature", [PLAIN, WEIGHTED, TABLED])
+@pytest.mark.parametrize("feature", [PLAIN, WEIGHTED, SOME, TABLED])
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10_000), n=st.integers(0, 60))
 def test_counting_gives_the_sum_of_the_dense_features(feature: PairMarginals, seed: int, n: int) -> None:
@@ -48,7 +49,7 @@ def test_counting_gives_the_sum_of_the_dense_features(feature: PairMarginals, se
         assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("feature", [PLAIN, WEIGHTED, TABLED])
+@pytest.mark.parametrize("feature", [PLAIN, WEIGHTED, SOME, TABLED])
 @pytest.mark.parametrize("adjacency", [ADD, REPLACE])
 @settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 30), classes=st.integers(1, 3))

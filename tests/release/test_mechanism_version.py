@@ -182,6 +182,14 @@ SMALL_2: dict[str, tuple[FeatureMap, Callable[[], Terms], int, int, list[int], i
         [cells * step for counts in PAIRS for cells, step in zip(counts, STEPS, strict=True)],
         0,
     ),
+    "pair_marginals of some pairs": (
+        PairMarginals((Cells(0, 2, (0.25,)), Cells(1, 3, (0.5,), missing=True), Cells(96, 4)), pairs=((0, 1), (1, 2))),
+        EachRecord,
+        2,
+        29,
+        [cells << 29 for counts in PAIRS for cells in (*counts[:6], *counts[14:])],
+        0,
+    ),
     "pair_marginals with a table": (
         PairMarginals(
             (Cells(0, 2, (0.25,)), Cells(1, 3, (0.5,), missing=True), Cells(96, 4)), (1, 2, 3), ((0, 1, 2),), 0.7

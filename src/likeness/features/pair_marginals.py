@@ -1,11 +1,11 @@
-"""All two-way marginals, and named ones of more columns, as one mean embedding: a kernel on one-hot cells."""
+"""Two-way marginals, all or some, and named ones of more columns, as one mean embedding: a kernel on one-hot cells."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,46 +21,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairMarginals:
-    r"""For every pair of columns, and every named table, the one-hot product of their cells, times a public weight.
+    r"""For pairs of columns, and every named table, the one-hot product of their cells, times a public weight.
 
-    :math:`\phi(x) = \bigl( (w_{ij}\, e_{c_i(x)} \otimes e_{c_j(x)})_{i<j},\;
-    (v\, \bigotimes_{i \in t} e_{c_i(x)})_{t \in T} \bigr)` with :math:`c_i(x)` the cell of column i.
+    :math:`\phi(x) = \bigl( (w_{ij}\, e_{c_i(x)} \otimes e_{c_j(x)})_{(i, j) \in P},\;
+    (v\, \bigotimes_{i \in t} e_{c_i(x)})_{t \in T} \bigr)` with :math:`c_i(x)` the cell of column i, and P all pairs
+    :math:`i < j` unless some are named.
 
     Bound: a record lies in exactly one cell of each pair and of each table, so part (i, j) has norm :math:`w_{ij}`, a
-    table's part v, and :math:`\|\phi(x)\|^2 = \sum_{i<j} w_{ij}^2 + |T|\, v^2`; nothing is negative. Reached by every
-    record. Summed by class, the pairs are all three-way marginals of two columns and the label, for the sensitivity of
-    the pairs alone.
+    table's part v, and :math:`\|\phi(x)\|^2 = \sum_{(i, j) \in P} w_{ij}^2 + |T|\, v^2`; nothing is negative. Reached
+    by every record. Summed by class, the pairs are all three-way marginals of two columns and the label, for the
+    sensitivity of the pairs alone.
 
     Sources: workloads of marginals under one Gaussian, Li et al. (2010); as a kernel, this project.
 
     Attributes:
         columns: cells of each column, two columns at least.
-        squared_weights: :math:`w_{ij}^2` in the order of ``itertools.combinations``, positive integers; empty: all 1.
+        squared_weights: :math:`w_{ij}^2`, pair by pair, positive integers; empty: all 1.
         tables: T, each the places of three columns or more, ascending. squared_table_weight: :math:`v^2`.
+        pairs: P, places of two columns each, ascending; every column stands in one. Empty: all, in the order of
+            ``itertools.combinations``; a list of all becomes empty, so that one question has one specification.
 
     Raises:
-        ReleaseError: fewer than two columns, tables that are none, or weights that do not fit.
+        ReleaseError: fewer than two columns, pairs or tables that are none, or weights that do not fit.
     """
 
     columns: tuple[Cells, ...]
     squared_weights: tuple[int, ...] = field(default=())
     tables: tuple[tuple[int, ...], ...] = ()
     squared_table_weight: float = 1.0
+    pairs: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         columns = cells_of(self.columns, "pair_marginals")
         object.__setattr__(self, "columns", columns)
-        count = len(columns) * (len(columns) - 1) // 2
-        if count < 1:
+        every = tuple(combinations(range(len(columns)), 2))
+        if not every:
             raise ReleaseError("pair_marginals needs at least two columns")
+        pairs = _tuples(self.pairs, "pairs are lists of places of two columns")
+        if pairs and not (_ascend(pairs) and {*pairs} <= {*every} and {*chain(*pairs)} == {*range(len(columns))}):
+            raise ReleaseError("pair_marginals: pairs have two columns each, stand in order, and have every column")
+        object.__setattr__(self, "pairs", () if pairs == every else pairs)
+        count = len(pairs or every)
         weights = tuple(int(weight) for weight in self.squared_weights)
         object.__setattr__(self, "squared_weights", weights)
         if weights and (len(weights) != count or min(weights) < 1):
             raise ReleaseError(f"pair_marginals needs {count} positive squared weights, or none")
-        try:
-            tables = tuple(tuple(table) for table in self.tables)
-        except TypeError:
-            raise ReleaseError("pair_marginals: tables are lists of places of columns") from None
+        tables = _tuples(self.tables, "tables are lists of places of columns")
         object.__setattr__(self, "tables", tables)
         if not all(_is_table(table, len(columns)) for table in tables) or len(set(tables)) < len(tables):
             raise ReleaseError("pair_marginals: a table, named once, has three columns or more, each once and in order")
@@ -79,12 +85,17 @@ class PairMarginals:
     @cached_property
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """Cells of either column, pair by pair."""
-        return tuple((a.size, b.size) for a, b in combinations(self.columns, 2))
+        return tuple((self.columns[i].size, self.columns[j].size) for i, j in self.asked)
+
+    @cached_property
+    def asked(self) -> tuple[tuple[int, int], ...]:
+        """Places of either column, pair by pair."""
+        return self.pairs or tuple(combinations(range(len(self.columns)), 2))
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The coordinate of each part that a row stands in, shape (n, pairs + tables)."""
         cells = [column.places(x) for column in self.columns]
-        sets = [*combinations(range(len(cells)), 2), *self.tables]
+        sets = [*self.asked, *self.tables]
         found = np.empty((len(x), len(sets)), dtype=np.int64)
         for part, own in enumerate(sets):
             place = cells[own[0]]
@@ -112,7 +123,7 @@ class PairMarginals:
             values: released sums, shape (num_groups, width).
         """
         start = 0
-        for (i, j), part in zip(combinations(range(len(self.columns)), 2), self.parts, strict=False):
+        for (i, j), part in zip(self.asked, self.parts, strict=False):
             block = values[:, start : start + part.width] / math.sqrt(part.norm_bound_squared)
             yield i, j, block.reshape(len(values), self.columns[i].size, self.columns[j].size)
             start += part.width
@@ -134,15 +145,30 @@ class PairMarginals:
 
     def spec(self) -> dict[str, Any]:
         """Public specification."""
-        named: dict[str, Any] = {}  # without tables it is written as it always was: releases keep their keys
+        named: dict[str, Any] = {}  # without these it is written as it always was: releases keep their keys
+        if self.pairs:
+            named["pairs"] = [list(pair) for pair in self.pairs]
         if self.tables:
             tables = [list(table) for table in self.tables]
-            named = {"tables": tables, "squared_table_weight": self.squared_table_weight}
+            named |= {"tables": tables, "squared_table_weight": self.squared_table_weight}
         columns = [column.to_dict() for column in self.columns]
         return {"map": "pair_marginals", "columns": columns, "squared_weights": list(self.squared_weights), **named}
 
 
 _LARGEST_WEIGHT = 1e15  # of a table, squared: a part's norm has to fit the lattice
+
+
+def _tuples(lists: Any, rule: str) -> tuple[tuple[Any, ...], ...]:
+    try:
+        return tuple(tuple(own) for own in lists)
+    except TypeError:
+        raise ReleaseError(f"pair_marginals: {rule}") from None
+
+
+def _ascend(pairs: tuple[tuple[Any, ...], ...]) -> bool:
+    """Whether pairs of whole numbers stand in order, none of them twice."""
+    whole = all(type(place) is int for pair in pairs for place in pair)
+    return whole and all(a < b for a, b in pairwise(pairs))
 
 
 def _is_table(places: tuple[Any, ...], count: int) -> bool:

@@ -1,10 +1,8 @@
 """Marginals: pairs of columns and named tables by class as one mean embedding; a mixture of products fitted to it."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from likeness.data.grid import Grid, grid_of
 from likeness.errors import PlanError
@@ -21,7 +19,8 @@ from likeness.methods.base import (
     number_of_records,
 )
 from likeness.methods.quantiles import Quantiles, cells_of_number
-from likeness.methods.settings import require_limit, with_memory, within_limit
+from likeness.methods.settings import with_memory, within_limit
+from likeness.methods.workload import Workload
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -33,10 +32,6 @@ if TYPE_CHECKING:
     from likeness.generators.mixture import MixtureColumn
     from likeness.generators.saved import Generator
     from likeness.generators.training import Objective
-
-MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
-_LARGEST_WEIGHT = 100  # of a column: beside a pair with ten thousand times the budget, others are noise
-_MOST_TABLES = 30_000  # triples of 57 columns: they are listed before their cells are counted
 
 
 @dataclass(frozen=True)
@@ -60,40 +55,6 @@ class Auxiliary:
     """Section ``marginals.auxiliary``."""
 
     quantiles: Quantiles = field(default_factory=Quantiles)
-
-
-@dataclass(frozen=True)
-class Privatize:
-    """Section ``marginals.privatize``.
-
-    Attributes:
-        weights: of columns by name, whole numbers, 1 where none is given. A pair gets as many times the budget of an
-            unweighted one as the product of its columns' weights says.
-    """
-
-    bins: int = 16
-    weights: Mapping[str, Any] = field(default_factory=dict)
-    tables: str | tuple[tuple[str, ...], ...] = "none"
-    tables_share: float = 0.1
-    max_coordinates: int = 20_000_000
-
-    NAMES: ClassVar = ("none", "triples")
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        tables, key = self.tables, "marginals.privatize.tables"
-        listed = isinstance(tables, tuple) and bool(tables) and all(len({*own}) == len(own) > 2 for own in tables)
-        rule = "none, triples, or a list of lists of three different columns or more"
-        require(listed or tables in self.NAMES, key, tables, rule)
-        good = not listed or len({frozenset(own) for own in tables}) == len(tables)
-        require(good, key, tables, "a list in which every table stands once")
-        for name, weight in self.weights.items():
-            whole = type(weight) is int and 1 <= weight <= _LARGEST_WEIGHT
-            require(whole, f"marginals.privatize.weights.{name}", weight, f"a whole number from 1 to {_LARGEST_WEIGHT}")
-        # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
-        require(0.001 <= self.tables_share <= 0.999, f"{key}_share", self.tables_share, "from 0.001 to 0.999")
-        require(2 <= self.bins <= MOST_BINS, "marginals.privatize.bins", self.bins, f"from 2 to {MOST_BINS:,}")
-        require_limit("marginals", self.max_coordinates)
 
 
 @dataclass(frozen=True)
@@ -127,7 +88,7 @@ class Marginals(Method):
     plan: PlanSettings = field(default_factory=PlanSettings)
     train: TrainMixture = field(default_factory=TrainMixture)
     auxiliary: Auxiliary = field(default_factory=Auxiliary)
-    privatize: Privatize = field(default_factory=Privatize)
+    privatize: Workload = field(default_factory=Workload)
 
     def __post_init__(self) -> None:
         """Quantiles have a share of ρ, and no quantiles have none."""
@@ -173,50 +134,17 @@ class Marginals(Method):
         return self.auxiliary.quantiles.notes(context, auxiliary, self.privatize.bins)
 
     def _embedding(self, context: Context, grids: Mapping[str, Grid | None]) -> Query:
-        columns, tables = tuple(cells for cells, _ in self._columns(context, grids)), self._tables(context)
-        share, weights = self.privatize.tables_share, self._squared_weights(context)
-        # Of the squared norm, tables together have their share; that of each pair stays as it is.
-        pairs = sum(weights) or math.comb(len(columns), 2)
-        weight = share / (1 - share) * pairs / len(tables) if tables else 1.0
-        feature = PairMarginals(columns, weights, tables, weight)
+        columns = tuple(cells for cells, _ in self._columns(context, grids))
+        feature = self.privatize.feature(columns, context.schema)
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
-        fewer = "name fewer marginals.privatize.tables, " if tables else ""
-        remedy = f"Lower marginals.privatize.bins, {fewer}merge categories in the schema"
+        fewer = "name fewer marginals.privatize.tables, " if feature.tables else ""
+        remedy = (
+            f"Lower marginals.privatize.bins, {fewer}set marginals.privatize.pairs: drawn, "
+            "merge categories in the schema"
+        )
         what = with_memory(query.dimension, BYTES_A_COORDINATE)
         within_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
         return query
-
-    def _squared_weights(self, context: Context) -> tuple[int, ...]:
-        """Of each pair; none where no column has one, as it was before there were weights."""
-        names = [column.name for column in context.schema.feature_columns]
-        wanted = {str(name): weight for name, weight in self.privatize.weights.items()}
-        for name in wanted:
-            if name not in names:
-                told = "the label: every pair is by class" if name == context.schema.label else "not a column"
-                raise PlanError(f"marginals.privatize.weights: '{name}' is {told}. Columns: {', '.join(names)}.")
-        products = [wanted.get(a, 1) * wanted.get(b, 1) for a, b in combinations(names, 2)]
-        # Only ratios matter: the same question in other words would be another key, and be paid for again.
-        smallest = tuple(product // math.gcd(*products) for product in products)
-        return smallest if max(smallest) > 1 else ()
-
-    def _tables(self, context: Context) -> tuple[tuple[int, ...], ...]:
-        """Places of the columns of each table that is asked beside the pairs."""
-        wanted, names = self.privatize.tables, [column.name for column in context.schema.feature_columns]
-        if isinstance(wanted, str):
-            count = math.comb(len(names), 3) if wanted == "triples" else 0
-            if wanted == "triples" and not count:
-                raise PlanError("marginals.privatize.tables is triples, and there are two feature columns. Set none.")
-            if count > _MOST_TABLES:
-                raise PlanError(
-                    f"marginals.privatize.tables is triples: of {len(names)} columns these are {count:,} tables, "
-                    f"more than {_MOST_TABLES:,}. Name those that matter."
-                )
-            return tuple(combinations(range(len(names)), 3)) if count else ()
-        for name in (name for table in wanted for name in table):
-            if name not in names:
-                told = "the label: every table is released by class" if name == context.schema.label else "not a column"
-                raise PlanError(f"marginals.privatize.tables: '{name}' is {told}. Name some of: {', '.join(names)}.")
-        return tuple(sorted(tuple(sorted(names.index(name) for name in table)) for table in wanted))
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """A mixture of products over the same cells."""

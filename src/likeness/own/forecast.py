@@ -6,7 +6,6 @@ The number of records is what a person says it is, publicly or about; it is neve
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from likeness.artifacts import context, method, open_schema, plan_of
 from likeness.bounds import rows_per_unit
@@ -225,15 +224,15 @@ def _cells(
 ) -> Iterator[tuple[str, float, float, bool]]:
     """A cell of a pair as it is released; and the column whose own cells are known worst.
 
-    A cell of one column is the sum over the other column's cells in each of its pairs; with k columns it is so measured
-    k - 1 times, and the mean weighs each by its precision. Single cells of pairs are not held to the rule: the
+    A cell of one column is the sum over the other column's cells in each of its pairs; it is so measured as often as
+    the column has pairs, and the mean weighs each by its precision. Single cells of pairs are not held to the rule: the
     generator is fitted to all of them at once. Nor are columns with private categories: how many of theirs will be kept
     is not known, and those that are clear a threshold.
     """
     sizes = [column.size for column in feature.columns]
     weights = [float(part.norm_bound_squared) for part in feature.parts[: len(feature.sizes)]]
     precision = [0.0] * len(sizes)
-    for (i, j), weight in zip(combinations(range(len(sizes)), 2), weights, strict=True):
+    for (i, j), weight in zip(feature.asked, weights, strict=True):
         precision[i] += weight / sizes[j]
         precision[j] += weight / sizes[i]
     noise = [sigma / math.sqrt(own) for own in precision]

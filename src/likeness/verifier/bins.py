@@ -9,8 +9,8 @@ from likeness.data.layout import Layout
 from likeness.features import ColumnMarginals, PairMarginals
 from likeness.features.cells import Cells
 from likeness.methods.base import EMBEDDING
-from likeness.methods.marginals import MOST_BINS
 from likeness.methods.quantiles import MOST_CELLS, QUANTILES, asked_columns, learned_bins
+from likeness.methods.workload import MOST_BINS
 from likeness.release.released import Released
 from likeness.verifier.files import Bundle
 from likeness.verifier.receipts import query_again
