@@ -165,6 +165,40 @@ def test_the_loss_counts_every_named_table_with_its_weight() -> None:
     assert found == pytest.approx(expected, rel=1e-4)
 
 
+def test_the_loss_of_some_pairs_counts_each_with_its_weight() -> None:
+    """Against a loop; the missing pair's counts are nowhere, and a table beside them keeps its own weight."""
+    sizes = [2, 3, 2, 4]
+    columns = [MixtureColumn(Cells(start, size)) for start, size in zip((0, 2, 5, 7), sizes, strict=True)]
+    cells, pairs = tuple(column.cells for column in columns), ((0, 1), (0, 3), (1, 2), (1, 3), (2, 3))
+    feature = PairMarginals(cells, (3, 1, 4, 1, 5), ((0, 1, 2),), 0.7, pairs)
+    values = np.random.default_rng(0).random((2, sum(part.width for part in feature.parts)))
+    torch.manual_seed(0)
+    model = ProductMixture(columns, num_classes=2, num_components=5, width=11)
+    made = MarginalObjective(
+        blocks=feature.blocks(values),
+        sizes=sizes,
+        squared_weights=feature.squared_weights,
+        class_weights=torch.tensor([0.3, 0.7]),
+        records=100,
+        noise_std=4.0,
+        information_price=0.0,
+        device=CPU,
+        tables=list(feature.table_counts(values)),
+        squared_table_weight=feature.squared_table_weight,
+    )
+    probabilities, weights = (part.detach().double().numpy() for part in model())
+    parts = np.split(probabilities, np.cumsum(sizes)[:-1], axis=1)
+    sets = [((i, j), counts) for i, j, counts in feature.blocks(values)] + list(feature.table_counts(values))
+    expected = 0.0
+    for (places, counts), weight in zip(sets, (3, 1, 4, 1, 5, 0.7), strict=True):
+        letters = "abcd"[: len(places)]
+        each = ",".join(f"k{letter}" for letter in letters)
+        for y, share in enumerate((0.3, 0.7)):
+            own = np.einsum(f"k,{each}->{letters}", weights[y], *(parts[place] for place in places))
+            expected += weight / (2 * sum(sizes)) * 25**2 * np.square(counts[y] / 100 - share * own).sum()
+    assert float(made.loss(model).detach()) == pytest.approx(expected, rel=1e-5)
+
+
 def test_the_price_goes_with_the_noise_of_all_that_is_asked() -> None:
     """A query of sensitivity 1 has one over the root of the squared weights of pairs and tables."""
     cells = tuple(column.cells for column in COLUMNS)

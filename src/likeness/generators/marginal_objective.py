@@ -13,7 +13,7 @@ from torch import Tensor, nn
 Block = tuple[int, int, NDArray[np.float64]]
 Table = tuple[tuple[int, ...], NDArray[np.float64]]
 _Halves = tuple[tuple[int, ...], tuple[int, ...]]
-_Halved = tuple[_Halves, tuple[int, ...], NDArray[np.float64]]  # halves, columns, counts
+_Halved = tuple[_Halves, tuple[int, ...], NDArray[np.float64], float]  # halves, columns, counts, squared weight
 _BELIEF = 0.7  # how the price goes with one over the noise
 _SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
 
@@ -28,10 +28,10 @@ class MarginalObjective:
 
     with the released counts over n, :math:`\hat p`, whose noise has standard deviation :math:`s / w_{ij}`, the class
     weights π_y, the released one-way marginals q, and W cells. The sum over components is one matrix product a class
-    for all pairs at once. Named tables of more columns add their own squares (:class:`_TableResiduals`), and their
-    weights to the sum under the root. The price is the information, in nats, that component and class give about the
-    columns: it keeps columns independent unless the release says otherwise, because a free mixture would explain the
-    noise too.
+    for all pairs at once; where only some are asked, and for named tables of more columns, one for those that share
+    columns (:class:`_TableResiduals`). Weights of tables are in the sum under the root. The price is the information,
+    in nats, that component and class give about the columns: it keeps columns independent unless the release says
+    otherwise, because a free mixture would explain the noise too.
     The root makes of s the noise of a query of sensitivity 1: then one c is right for tables of 14 columns and of 54.
     The less noise, the more is believed, but more slowly than the likelihood alone would: the power 0.7 was found on
     public look-alikes at ε from 0.2 to 10.
@@ -50,7 +50,7 @@ class MarginalObjective:
         tables: Sequence[Table] = (),
         squared_table_weight: float = 1.0,
     ) -> None:
-        """Lay the blocks out as one matrix a class.
+        """Lay blocks and tables out as matrices.
 
         Args:
             blocks: (i, j, noisy counts of shape (num_classes, cells of i, cells of j)). sizes: cells of each column.
@@ -61,26 +61,22 @@ class MarginalObjective:
             squared_table_weight: of each table.
         """
         blocks, squared_weights = list(blocks), list(squared_weights)
-        ends = np.cumsum(sizes)
-        total, starts = int(ends[-1]), ends - np.array(sizes)
-        target = np.zeros((len(class_weights), total, total))
-        precision = np.zeros((total, total))
-        for (i, j, counts), weight in zip(blocks, squared_weights, strict=True):
-            rows, columns = slice(starts[i], ends[i]), slice(starts[j], ends[j])
-            target[:, rows, columns] = counts / records
-            precision[rows, columns] = weight
+        total = sum(sizes)
         # Without noise the scale is free; one record keeps the loss at a size that the optimizer is used to.
         scale = max(noise_std, 1.0) / records
-        self._target = torch.from_numpy(target).to(device=device, dtype=torch.float32)
-        self._scale = torch.from_numpy(np.sqrt(precision / (2 * total)) / scale).to(device=device, dtype=torch.float32)
+        apart = [(columns, counts, squared_table_weight) for columns, counts in tables]
+        self._pairs = None
+        if len(blocks) == math.comb(len(sizes), 2):
+            self._pairs = _AllResiduals(blocks, sizes, squared_weights, records, scale, device)
+        else:
+            asked = zip(blocks, squared_weights, strict=True)
+            apart += [((i, j), counts, float(weight)) for (i, j, counts), weight in asked]
         self._class_weights = class_weights.to(device=device, dtype=torch.float32)
         self._sizes = sizes
-        halves = sorted(((_halves(counts.shape[1:]), columns, counts) for columns, counts in tables), key=_left_columns)
-        self._tables = [
-            _TableResiduals([(own, columns, counts / records) for own, columns, counts in alike], device)
-            for _, alike in groupby(halves, key=_left_columns)
-        ]
-        self._table_scale = squared_table_weight / (2 * total * scale**2)
+        halved = [(_halves(counts.shape[1:]), columns, counts / records, weight) for columns, counts, weight in apart]
+        grouped = groupby(sorted(halved, key=_left_columns), key=_left_columns)
+        self._tables = [_TableResiduals(list(alike), device) for _, alike in grouped]
+        self._table_scale = 1 / (2 * total * scale**2)
         norm = sum(squared_weights) + squared_table_weight * len(tables)
         self._price = information_price * (math.sqrt(norm) / scale) ** _BELIEF / total
         expected = one_way_marginals(blocks, sizes, squared_weights)
@@ -89,35 +85,73 @@ class MarginalObjective:
     def loss(self, generator: nn.Module) -> Tensor:
         """Loss of a :class:`~likeness.generators.mixture.ProductMixture`."""
         probabilities, weights = generator()
-        joint = torch.stack([(probabilities * own[:, None]).T @ probabilities for own in weights])
-        residuals = (self._target - self._class_weights[:, None, None] * joint) * self._scale
         entropies = torch.xlogy(probabilities, probabilities).sum(dim=1)
         information = weights * (entropies - self._log_expected @ probabilities.T)
         price: Tensor = self._price * (self._class_weights @ information.sum(dim=1))
-        found: Tensor = residuals.square().sum() + price
+        found = (
+            price if self._pairs is None else self._pairs.squares(probabilities, weights, self._class_weights) + price
+        )
         if self._tables:
             columns, shares = torch.split(probabilities, self._sizes, dim=1), self._class_weights[:, None] * weights
             found = found + self._table_scale * sum(table.squares(columns, shares) for table in self._tables)
         return found
 
 
-class _TableResiduals:
-    r"""Squares of :math:`\hat p_{y,t} - \pi_y \sum_k \pi_{k \mid y} \bigotimes_{i \in t} p_{ki}`, for tables t.
+class _AllResiduals:
+    """The squares of all pairs, in units of their noise: one matrix product a class, over all cells by all cells."""
 
-    A table of three columns or more is a matrix, some columns by the others: then the sum over components is a matrix
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        sizes: Sequence[int],
+        squared_weights: Sequence[int],
+        records: float,
+        scale: float,
+        device: torch.device,
+    ) -> None:
+        """Lay the blocks out as one matrix a class; ``scale``: noise of a share of weight 1."""
+        ends = np.cumsum(sizes)
+        total, starts = int(ends[-1]), ends - np.array(sizes)
+        target = np.zeros((len(blocks[0][2]), total, total))
+        precision = np.zeros((total, total))
+        for (i, j, counts), weight in zip(blocks, squared_weights, strict=True):
+            rows, columns = slice(starts[i], ends[i]), slice(starts[j], ends[j])
+            target[:, rows, columns] = counts / records
+            precision[rows, columns] = weight
+        self._target = torch.from_numpy(target).to(device=device, dtype=torch.float32)
+        self._scale = torch.from_numpy(np.sqrt(precision / (2 * total)) / scale).to(device=device, dtype=torch.float32)
+
+    def squares(self, probabilities: Tensor, weights: Tensor, class_weights: Tensor) -> Tensor:
+        """Their sum.
+
+        Args:
+            probabilities: of cells in components, shape (K, W). weights: of components by class, shape
+                (num_classes, K). class_weights: shape (num_classes,).
+        """
+        joint = torch.stack([(probabilities * own[:, None]).T @ probabilities for own in weights])
+        residuals = (self._target - class_weights[:, None, None] * joint) * self._scale
+        return residuals.square().sum()
+
+
+class _TableResiduals:
+    r"""Weighed squares of :math:`\hat p_{y,t} - \pi_y \sum_k \pi_{k \mid y} \bigotimes_{i \in t} p_{ki}`, for tables t.
+
+    A table of two columns or more is a matrix, some columns by the others: then the sum over components is a matrix
     product, and one for all these tables, whose columns on the left are the same.
     """
 
     def __init__(self, tables: Sequence[_Halved], device: torch.device) -> None:
         """Lay the tables out beside each other, shape (num_classes, cells on the left, cells on the right)."""
         self._left = _left_columns(tables[0])
-        self._rights = [tuple(columns[place] for place in right) for (_, right), columns, _ in tables]
-        laid = []
-        for (left, right), _, shares in tables:
+        self._rights = [tuple(columns[place] for place in right) for (_, right), columns, _, _ in tables]
+        laid, scales = [], []
+        for (left, right), _, shares, weight in tables:
             rows = math.prod(shares.shape[1 + place] for place in left)
             turned = shares.transpose(0, *(1 + place for place in (*left, *right)))
             laid.append(turned.reshape(len(shares), rows, -1))
+            scales.append(np.full(laid[-1].shape[2], math.sqrt(weight)))
         self._target = torch.from_numpy(np.concatenate(laid, axis=2)).to(device=device, dtype=torch.float32)
+        self._scale = torch.from_numpy(np.concatenate(scales)).to(device=device, dtype=torch.float32)
 
     def squares(self, columns: Sequence[Tensor], shares: Tensor) -> Tensor:
         r"""Their sum.
@@ -132,7 +166,7 @@ class _TableResiduals:
             joint = torch.stack([(left * own[:, None]).T @ right for own in shares])
         else:
             joint = torch.stack([left.T @ (right * own[:, None]) for own in shares])
-        return (self._target - joint).square().sum()
+        return ((self._target - joint) * self._scale).square().sum()
 
 
 def _halves(sizes: Sequence[int]) -> _Halves:
@@ -146,7 +180,7 @@ def _halves(sizes: Sequence[int]) -> _Halves:
 
 
 def _left_columns(table: _Halved) -> tuple[int, ...]:
-    (left, _), columns, _ = table
+    (left, _), columns, _, _ = table
     return tuple(columns[place] for place in left)
 
 

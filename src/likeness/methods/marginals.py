@@ -122,7 +122,7 @@ class Marginals(Method):
         return [class_counts_query(context), *self.auxiliary.quantiles.queries(context, self.privatize.bins)]
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
-        """All pairs of feature columns and the named tables, by class: with a label, pairs are three-way marginals."""
+        """Pairs of feature columns and the named tables, by class: with a label, pairs are three-way marginals."""
         return self._embedding(context, self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins))
 
     def foreseen_queries(self, context: Context) -> list[Query]:
