@@ -52,7 +52,7 @@ def _convert(value: Any, hint: Any, where: str, also: str = "") -> Any:
         lists = any(typing.get_origin(hint) is tuple for hint in arguments)
         return _convert(value, _chosen(value, arguments), where, " or a list" if lists else "")
     if origin is tuple:
-        if not isinstance(value, list):
+        if not isinstance(value, list | tuple):
             raise ParamsError(f"{where} must be a list, got {value!r}")
         return tuple(_convert(item, arguments[0], f"{where}[{place}]") for place, item in enumerate(value))
     if origin is not None and issubclass(origin, Mapping):
@@ -77,7 +77,7 @@ def _convert(value: Any, hint: Any, where: str, also: str = "") -> Any:
 def _chosen(value: Any, hints: tuple[Any, ...]) -> Any:
     """The one of several types that a value is checked against: a list's if it is a list, else the first other one."""
     lists = [hint for hint in hints if typing.get_origin(hint) is tuple]
-    if lists and isinstance(value, list):
+    if lists and isinstance(value, list | tuple):
         return lists[0]
     return next((hint for hint in hints if hint is not type(None) and hint not in lists), hints[0])
 

@@ -11,7 +11,7 @@ import yaml
 
 from likeness.data.layout import Layout
 from likeness.data.schema import Schema
-from likeness.errors import PlanError
+from likeness.errors import PlanError, ReleaseError
 from likeness.generators.saved import SavedGenerator
 from likeness.methods import METHODS, Context, Method
 from likeness.methods.base import class_weights
@@ -214,6 +214,15 @@ def test_without_classes_a_query_about_all_records_keeps_its_key(name: str) -> N
         found = method.foreseen_queries(dataclasses.replace(own, schema=schema))
         terms = {str(query.spec()["terms"]) for query in found} - {"bucket_pairs"}
         assert terms == expected
+
+
+def test_a_release_of_another_question_is_not_trained_on(
+    method: Method, released: Callable[[Adjacency], tuple[dict[str, Released], Released]]
+) -> None:
+    auxiliary, _ = released(Adjacency.ADD_REMOVE_ONE)
+    own = context(Adjacency.ADD_REMOVE_ONE, method.name)
+    with pytest.raises(ReleaseError, match=f"class_counts: answers another question than {method.name} asks"):
+        fit(method, own, auxiliary, auxiliary["class_counts"], device="cpu")
 
 
 def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(

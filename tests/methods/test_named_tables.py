@@ -106,7 +106,7 @@ def test_from_rows_to_rows_a_named_table_is_kept_that_no_pair_shows() -> None:
         ({"tables": None}, ParamsError, "tables must be of type str or a list, got None"),
         ({"tables": [["a", "b"]]}, ParamsError, "three different columns"),
         ({"tables": [["a", "b", "b"]]}, ParamsError, "three different columns"),
-        ({"tables": [["a", "b", "c"], ["c", "b", "a"]]}, ParamsError, "stands once"),
+        ({"tables": [["a", "b", "c"], ["c", "b", "a"]]}, ParamsError, "named once"),
         ({"tables_share": 1e-18}, ParamsError, "tables_share must be from 0.001 to 0.999"),
         ({"tables_share": 1.0}, ParamsError, "tables_share must be from 0.001 to 0.999"),
         ({"tables": [["a", "b", "y"]]}, PlanError, "'y' is the label"),

@@ -54,14 +54,14 @@ class PairMarginals:
     def __post_init__(self) -> None:
         columns = cells_of(self.columns, "pair_marginals")
         object.__setattr__(self, "columns", columns)
-        every = tuple(combinations(range(len(columns)), 2))
-        if not every:
+        count = math.comb(len(columns), 2)
+        if not count:
             raise ReleaseError("pair_marginals needs at least two columns")
         pairs = _tuples(self.pairs, "pairs are lists of places of two columns")
-        if pairs and not (_ascend(pairs) and {*pairs} <= {*every} and {*chain(*pairs)} == {*range(len(columns))}):
+        if pairs and not (_ascend(pairs) and {*chain(*pairs)} == {*range(len(columns))}):
             raise ReleaseError("pair_marginals: pairs have two columns each, stand in order, and have every column")
-        object.__setattr__(self, "pairs", () if pairs == every else pairs)
-        count = len(pairs or every)
+        object.__setattr__(self, "pairs", () if len(pairs) == count else pairs)
+        count = len(pairs) or count
         weights = tuple(int(weight) for weight in self.squared_weights)
         object.__setattr__(self, "squared_weights", weights)
         if weights and (len(weights) != count or min(weights) < 1):
@@ -166,9 +166,9 @@ def _tuples(lists: Any, rule: str) -> tuple[tuple[Any, ...], ...]:
 
 
 def _ascend(pairs: tuple[tuple[Any, ...], ...]) -> bool:
-    """Whether pairs of whole numbers stand in order, none of them twice."""
-    whole = all(type(place) is int for pair in pairs for place in pair)
-    return whole and all(a < b for a, b in pairwise(pairs))
+    """Whether these are pairs of two whole numbers each, ascending, and stand in order, none of them twice."""
+    whole = all(len(pair) == 2 and type(pair[0]) is type(pair[1]) is int for pair in pairs)
+    return whole and all(a < b for a, b in pairs) and all(a < b for a, b in pairwise(pairs))
 
 
 def _is_table(places: tuple[Any, ...], count: int) -> bool:

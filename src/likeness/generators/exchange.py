@@ -19,7 +19,7 @@ from torch import Tensor
 
 _STEPS = 16  # of one row: expected counts are rounded to as many
 _MOST_LOOKUPS = 10**9  # one to three minutes; tables so large that it is reached scatter little
-_MOST_CELLS = 2**25  # of all pairs in all classes: 256 MiB; a release has at most about as many
+_MOST_CELLS = 2**25  # of all pairs in all classes, whichever were asked: 256 MiB
 
 
 def exchange(

@@ -21,17 +21,17 @@ _SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
 class MarginalObjective:
     r"""Negative log-likelihood of the released blocks, and a price on the information that components carry.
 
-    .. math:: W \, L(\theta) = \sum_{y} \sum_{i<j} \frac{w_{ij}^2}{2 s^2}
+    .. math:: W \, L(\theta) = \sum_{y} \sum_{(i, j) \in P} \frac{w_{ij}^2}{2 s^2}
         \left\| \hat p_{y,ij} - \pi_y \sum_k \pi_{k \mid y}\, p_{ki}\, p_{kj}^\top \right\|^2
         + c \left( \frac{\sqrt{\sum w_{ij}^2}}{s} \right)^{0.7}
         \sum_y \pi_y \sum_k \pi_{k \mid y} \sum_i \mathrm{KL}(p_{ki} \,\|\, q_{yi})
 
-    with the released counts over n, :math:`\hat p`, whose noise has standard deviation :math:`s / w_{ij}`, the class
-    weights π_y, the released one-way marginals q, and W cells. The sum over components is one matrix product a class
-    for all pairs at once; where only some are asked, and for named tables of more columns, one for those that share
-    columns (:class:`_TableResiduals`). Weights of tables are in the sum under the root. The price is the information,
-    in nats, that component and class give about the columns: it keeps columns independent unless the release says
-    otherwise, because a free mixture would explain the noise too.
+    with P the pairs that were asked, the released counts over n, :math:`\hat p`, whose noise has standard deviation
+    :math:`s / w_{ij}`, the class weights π_y, the released one-way marginals q, and W cells. The sum over components is
+    one matrix product a class for all pairs at once; where only some are asked, and for named tables of more columns,
+    one for those that share columns (:class:`_TableResiduals`). Weights of tables are in the sum under the root. The
+    price is the information, in nats, that component and class give about the columns: it keeps columns independent
+    unless the release says otherwise, because a free mixture would explain the noise too.
     The root makes of s the noise of a query of sensitivity 1: then one c is right for tables of 14 columns and of 54.
     The less noise, the more is believed, but more slowly than the likelihood alone would: the power 0.7 was found on
     public look-alikes at ε from 0.2 to 10.

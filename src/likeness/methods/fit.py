@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from likeness.errors import ReleaseError
 from likeness.generators.parallel import is_first, together
 from likeness.generators.saved import SavedGenerator
 from likeness.generators.training import choose_device, train
@@ -34,7 +35,17 @@ def fit(
 
     Returns:
         the generator, and its loss curve as (iteration, loss).
+
+    Raises:
+        ReleaseError: the embedding answers another question than these settings ask, so that its values mean another
+            thing.
     """
+    query, receipt = method.embedding_query(context, auxiliary), embedding.receipt
+    if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
+        raise ReleaseError(
+            f"{receipt.query}: answers another question than {method.name} asks with these settings. Train with those "
+            "of the release, or make it again: dvc repro"
+        )
     torch.set_num_threads(threads)
     torch.manual_seed(public_seed(context.seed, "train.weights"))
     weights = class_weights(auxiliary[CLASS_COUNTS])

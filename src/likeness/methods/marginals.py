@@ -81,7 +81,7 @@ class TrainMixture:
 
 @dataclass(frozen=True)
 class Marginals(Method):
-    """Noisy counts of every pair and named table of columns in every class, and the mixture of products behind them."""
+    """Noisy counts of pairs and named tables of columns in every class, and the mixture of products behind them."""
 
     name: ClassVar[str] = "marginals"
     any_category: ClassVar[bool] = True
@@ -137,11 +137,7 @@ class Marginals(Method):
         columns = tuple(cells for cells, _ in self._columns(context, grids))
         feature = self.privatize.feature(columns, context.schema)
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
-        fewer = "name fewer marginals.privatize.tables, " if feature.tables else ""
-        remedy = (
-            f"Lower marginals.privatize.bins, {fewer}set marginals.privatize.pairs: drawn, "
-            "merge categories in the schema"
-        )
+        remedy = self.privatize.remedies(feature)
         what = with_memory(query.dimension, BYTES_A_COORDINATE)
         within_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
         return query

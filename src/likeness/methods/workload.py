@@ -1,7 +1,7 @@
 """Which marginals are asked: pairs of columns, how much of the budget each, and named tables. Fixed before any row."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from typing import Any, ClassVar
@@ -26,7 +26,8 @@ class Workload:
 
     Attributes:
         pairs: ``all``; ``drawn``, each column with ``partners`` others by the public ``seed``, see
-            :func:`drawn_pairs`; or a list of pairs that has every column.
+            :func:`drawn_pairs`; or a list of pairs that has every column. Chosen from public knowledge, as weights and
+            tables are: a choice by the rows would be a release.
         weights: of columns by name, whole numbers, 1 where none is given. A pair gets as many times the budget of an
             unweighted one as the product of its columns' weights says.
         tables: ``none``, ``triples``, or a list of tables of three columns or more; ``tables_share``: theirs of the
@@ -76,6 +77,17 @@ class Workload:
         weight = share / (1 - share) * norm / len(tables) if tables else 1.0
         return PairMarginals(columns, weights, tables, weight, pairs)
 
+    def remedies(self, feature: PairMarginals) -> str:
+        """What makes the map of these settings smaller."""
+        fewer = (
+            "lower marginals.privatize.partners" if self.pairs == "drawn" else "name fewer marginals.privatize.pairs"
+        )
+        if not feature.pairs:
+            fewer = "set marginals.privatize.pairs: drawn with fewer partners"
+        asked = [fewer] if len(feature.columns) > 3 else []  # of three columns any pairs that join them are nearly all
+        named = ["name fewer marginals.privatize.tables"] if feature.tables else []
+        return ", ".join(["Lower marginals.privatize.bins", *named, *asked, "merge categories in the schema"])
+
     def _pairs(self, names: list[str], label: str | None) -> _Pairs:
         """Places of the columns of each pair."""
         key, wanted = "marginals.privatize.pairs", self.pairs
@@ -84,20 +96,24 @@ class Workload:
         if isinstance(wanted, str):
             return tuple(combinations(range(len(names)), 2))
         _require_columns(key, chain(*wanted), names, label, "every pair is released by class")
-        left = [name for name in names if name not in {*chain(*wanted)}]
+        named = {*chain(*wanted)}
+        left = [name for name in names if name not in named]
         if left:
             raise PlanError(
                 f"{key}: no pair has '{left[0]}', of which nothing would be known. Name one of each column."
             )
-        return tuple(sorted((first, second) for first, second in (_places(own, names) for own in wanted)))
+        return tuple(sorted((first, second) for first, second in _places(wanted, names)))
 
     def _squared_weights(self, names: list[str], label: str | None, pairs: _Pairs) -> tuple[int, ...]:
         """Of each pair; none where no column has one, as it was before there were weights."""
         wanted = {str(name): weight for name, weight in self.weights.items()}
         _require_columns("marginals.privatize.weights", wanted, names, label, "every pair is by class")
+        if not wanted:
+            return ()
         products = [wanted.get(names[i], 1) * wanted.get(names[j], 1) for i, j in pairs]
         # Only ratios matter: the same question in other words would be another key, and be paid for again.
-        smallest = tuple(product // math.gcd(*products) for product in products)
+        divisor = math.gcd(*products)
+        smallest = tuple(product // divisor for product in products)
         return smallest if max(smallest) > 1 else ()
 
     def _tables(self, names: list[str], label: str | None) -> tuple[tuple[int, ...], ...]:
@@ -114,7 +130,7 @@ class Workload:
                 )
             return tuple(combinations(range(len(names)), 3)) if count else ()
         _require_columns(key, chain(*wanted), names, label, "every table is released by class")
-        return tuple(sorted(_places(own, names) for own in wanted))
+        return tuple(sorted(_places(wanted, names)))
 
 
 def drawn_pairs(columns: int, partners: int, seed: int) -> _Pairs:
@@ -139,19 +155,25 @@ def drawn_pairs(columns: int, partners: int, seed: int) -> _Pairs:
 
 def _require_sets(key: str, value: Any, names: tuple[str, ...], columns: str, sizes: range) -> None:
     """A name, or a list of sets of columns, none of them twice."""
-    listed = isinstance(value, tuple) and bool(value) and all(len({*own}) == len(own) in sizes for own in value)
-    require(listed or value in names, key, value, f"{', '.join(names)}, or a list of lists of {columns}")
-    once = not listed or len({frozenset(own) for own in value}) == len(value)
-    what = "pair" if len(sizes) == 1 else "table"
-    require(once, key, value, f"a list in which every {what} stands once")
+    rule = f"{', '.join(names)}, or a list of lists of {columns}"
+    if not isinstance(value, tuple) or not value:
+        require(value in names, key, list(value) if isinstance(value, tuple) else value, rule)
+        return
+    seen: set[frozenset[str]] = set()
+    for place, own in enumerate(value):
+        require(len({*own}) == len(own) in sizes, f"{key}[{place}]", list(own), columns)
+        require(frozenset(own) not in seen, f"{key}[{place}]", list(own), "named once in the list")
+        seen.add(frozenset(own))
 
 
 def _require_columns(key: str, wanted: Iterable[str], names: list[str], label: str | None, by_class: str) -> None:
+    known = {*names}
     for name in wanted:
-        if name not in names:
+        if name not in known:
             told = f"the label: {by_class}" if name == label else "not a column"
             raise PlanError(f"{key}: '{name}' is {told}. Columns: {', '.join(names)}.")
 
 
-def _places(table: Iterable[str], names: list[str]) -> tuple[int, ...]:
-    return tuple(sorted(names.index(name) for name in table))
+def _places(tables: Iterable[Iterable[str]], names: list[str]) -> Iterator[tuple[int, ...]]:
+    places = {name: place for place, name in enumerate(names)}
+    return (tuple(sorted(places[name] for name in table)) for table in tables)
