@@ -1,4 +1,4 @@
-"""How much to fit the mixture of ``marginals``: components, steps and price. Fills a table in docs/marginals.md.
+"""How much to fit the mixture of ``marginals``: components, steps, price, and how Adam steps. Fills a table in docs/marginals.md.
 
 Run: ``python -m benchmarks.mixture_fit [--table adult_like|census|covtype] [--epsilon 1] [--draws 2]``. Resumable.
 
@@ -21,16 +21,22 @@ from likeness.data.schema import Schema
 from likeness.rng import public
 
 RESULTS = Path("benchmarks/results/mixture_fit.csv")
-KEYS = ["table", "epsilon", "components", "steps", "price", "draw"]
+SETTINGS = {  # as columns of the CSV file, and as keys
+    "components": "num_components",
+    "steps": "iterations",
+    "price": "information_price",
+    "learning_rate": "learning_rate",
+    "beta2": "beta2",
+}
+KEYS = ["table", "epsilon", *SETTINGS, "draw"]
 COLUMNS = ["tv_2", "tv_3", "auc_hard", "auc_score", "seconds"]
 ROWS = 32_000
-VARIANTS = [  # components, steps, price
-    (500, 400, 1.0),
-    (500, 800, 1.25),
-    (1000, 800, 1.0),
-    (1000, 800, 1.25),
-    (1000, 800, 1.5),
-    (1500, 1200, 1.25),
+VARIANTS = [
+    (1000, 800, 1.25, 0.2, 0.999),
+    (2000, 1600, 1.5, 0.2, 0.999),
+    (1000, 800, 1.25, 0.2, 0.95),
+    (1000, 800, 1.5, 0.2, 0.95),
+    (1000, 500, 1.5, 0.3, 0.95),
 ]
 
 
@@ -56,7 +62,7 @@ def main() -> None:
                 names = dict(zip(KEYS, (arguments.table, arguments.epsilon, *variant, draw), strict=True))
                 if (read_results(RESULTS, KEYS)[KEYS] == list(names.values())).all(axis=1).any():
                     continue
-                own = dict(zip(("num_components", "iterations", "information_price"), variant, strict=True))
+                own = dict(zip(SETTINGS.values(), variant, strict=True))
                 params = with_marginals(table.params, path, arguments.epsilon, {"train": own})
                 found = found or releases(params, train, draw)
                 started = time.monotonic()

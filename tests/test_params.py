@@ -116,6 +116,7 @@ def test_the_examples_hold_every_key_that_a_stage_watches(example: str) -> None:
         (("hp", "train", "gamma"), 0, r"hp\.train\.gamma must be above 0"),
         (("hp", "train", "gamma"), float("inf"), r"hp\.train\.gamma must be above 0"),
         (("marginals", "privatize", "bins"), 1, r"marginals\.privatize\.bins must be from 2 to"),
+        (("marginals", "train", "beta2"), 1.0, r"marginals\.train\.beta2 must be from 0 to less than 1"),
         (("marginals", "train", "information_price"), -1, r"information_price must be at least 0"),
         (("marginals", "train", "exchange_rounds"), 101, r"exchange_rounds must be from 0 to 100"),
         (("marginals", "train", "schedule"), "wild", r"train\.schedule must be one of constant, cosine"),

@@ -16,9 +16,11 @@ class TrainingSettings:
     Attributes:
         iterations: gradient steps; 0 for a closed form. batch_size: rows a step. learning_rate: of Adam.
         schedule: ``constant`` (the papers) or ``cosine`` decay to zero.
+        beta2: of Adam, how long it remembers squared gradients: about 1 / (1 - beta2) steps.
     """
 
     iterations: int
     batch_size: int
     learning_rate: float
     schedule: str = "constant"
+    beta2: float = 0.999

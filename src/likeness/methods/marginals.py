@@ -59,12 +59,17 @@ class Auxiliary:
 
 @dataclass(frozen=True)
 class TrainMixture:
-    """Section ``marginals.train``."""
+    """Section ``marginals.train``.
+
+    A step sees the whole release, so that its gradient has no noise, and it falls by orders of magnitude during the fit:
+    with Adam's usual ``beta2`` of .999 the first steps would be remembered to the end, and the last ones be too short.
+    """
 
     iterations: int = 800
     learning_rate: float = 0.2
+    beta2: float = 0.95
     num_components: int = 1000
-    information_price: float = 1.25
+    information_price: float = 1.5
     schedule: str = "cosine"
     exchange_rounds: int = 3
 
@@ -72,6 +77,7 @@ class TrainMixture:
         """Check ranges."""
         require(self.iterations >= 1, "marginals.train.iterations", self.iterations, "at least 1")
         require(self.learning_rate > 0, "marginals.train.learning_rate", self.learning_rate, "greater than 0")
+        require(0 <= self.beta2 < 1, "marginals.train.beta2", self.beta2, "from 0 to less than 1")
         require(self.num_components >= 1, "marginals.train.num_components", self.num_components, "at least 1")
         require(self.information_price >= 0, "marginals.train.information_price", self.information_price, "at least 0")
         allowed("marginals.train.schedule", self.schedule, ("constant", "cosine"))
@@ -200,7 +206,8 @@ class Marginals(Method):
     @property
     def training(self) -> TrainingSettings:
         """Section ``marginals.train``."""
-        return TrainingSettings(self.train.iterations, 1, self.train.learning_rate, self.train.schedule)
+        own = self.train
+        return TrainingSettings(own.iterations, 1, own.learning_rate, own.schedule, own.beta2)
 
     def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> PairMarginals:
         feature = self.embedding_query(context, auxiliary).feature
