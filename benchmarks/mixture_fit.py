@@ -1,4 +1,4 @@
-"""How much to fit the mixture of ``marginals``: components, steps, price, and how Adam steps. Fills a table in docs/marginals.md.
+"""How much to fit the mixture of ``marginals``: components, price, steps. Fills a table in docs/marginals.md.
 
 Run: ``python -m benchmarks.mixture_fit [--table adult_like|census|covtype] [--epsilon 1] [--draws 2]``. Resumable.
 

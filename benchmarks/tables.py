@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 
 from benchmarks.common import Table, cell, commit, keep, load, on_page, read_results, score, synthesize
 from benchmarks.memory import peak_mb
@@ -53,7 +54,14 @@ TABLES = {  # ε and methods
     "census": ((1.0,), ("ours",)),
     "covtype": ((1.0,), ("ours",)),
 }
-NAMES = {"real": "real", "shuffled": "shuffled", "ours": "**ours** (`marginals`)", "mst": "MST", "aim": "AIM"}
+NAMES = {
+    "real": "real",
+    "binned": "real, in these bins",
+    "shuffled": "shuffled",
+    "ours": "**ours** (`marginals`)",
+    "mst": "MST",
+    "aim": "AIM",
+}
 
 
 def main() -> None:
@@ -81,10 +89,14 @@ def main() -> None:
 def run(name: str, arguments: argparse.Namespace) -> None:
     """Ceiling, floor, and every draw of every method that is not in the CSV file."""
     table = load(name)
-    controls = {"real": table.train, "shuffled": shuffle_columns(table.train, table.params.evaluate.seed)}
-    for control, other in controls.items():
+    controls = {
+        "real": lambda: table.train,
+        "binned": lambda: through_cells(table),
+        "shuffled": lambda: shuffle_columns(table.train, table.params.evaluate.seed),
+    }
+    for control, make in controls.items():
         if not known(name, control, 0.0, 0):
-            add(name, control, 0.0, 0, {"seconds": 0.0, "peak_mb": 0.0, **score(other, table)})
+            add(name, control, 0.0, 0, {"seconds": 0.0, "peak_mb": 0.0, **score(make(), table)})
     epsilons, methods = TABLES[name]
     for epsilon in epsilons if arguments.epsilon is None else [arguments.epsilon]:
         for method in (own for own in methods if arguments.only in (None, own)):
@@ -108,7 +120,7 @@ def section(rows: pd.DataFrame) -> str:
     places = list(NAMES)
     order = sorted(rows.groupby(["epsilon", "method"]), key=lambda own: (own[0][0], places.index(own[0][1])))
     for (epsilon, method), own in order:
-        lead = ["-", method, "-"] if epsilon == 0 else [f"{epsilon:g}", NAMES[method], str(len(own))]
+        lead = ["-", NAMES[method], "-"] if epsilon == 0 else [f"{epsilon:g}", NAMES[method], str(len(own))]
         shown = ((own[column], digits) for column, (_, digits) in COLUMNS.items())
         cells = ["" if epsilon == 0 and digits == 0 else cell(values, digits) for values, digits in shown]
         lines.append("| " + " | ".join([*lead, *cells]) + " |")
@@ -159,17 +171,40 @@ def peer_columns(params: Params) -> list[MixtureColumn]:
     return dataclasses.replace(recipe, plan=plan, auxiliary=auxiliary).columns(context(params), {})
 
 
+def as_codes(table: Table, columns: list[MixtureColumn]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """The cell of every column of the training rows, ``c0`` and so on, and their classes."""
+    encoder = Encoder(table.schema)
+    encoded = encoder.encode(table.train)
+    x = encoder.expand(encoded)
+    codes = pd.DataFrame({f"c{place}": column.cells.places(x) for place, column in enumerate(columns)})
+    return codes, encoder.labels(encoded)
+
+
+def from_codes(
+    table: Table, columns: list[MixtureColumn], codes: pd.DataFrame, classes: NDArray[np.int64]
+) -> pd.DataFrame:
+    """Rows of codes, each number drawn from its cell."""
+    own = codes[[f"c{place}" for place in range(len(columns))]].to_numpy(dtype=np.int64, copy=True)
+    generator = torch.Generator().manual_seed(table.params.sample.seed)
+    rows = rows_from_cells(columns, context(table.params).layout.width, torch.from_numpy(own), generator)
+    return Encoder(table.schema).decode(rows.numpy(), classes)
+
+
+def through_cells(table: Table) -> pd.DataFrame:
+    """The training rows as codes and back: what a method without noise and fit that sees these cells could reach."""
+    columns = peer_columns(with_epsilon(table.params, 1.0))
+    return from_codes(table, columns, *as_codes(table, columns))
+
+
 def run_peer(
     python: str, method: str, params: Params, table: Table, folder: Path
 ) -> tuple[pd.DataFrame, dict[str, float]]:
     """The same cells as codes, to a peer and back."""
-    encoder, own, columns = Encoder(table.schema), context(params), peer_columns(params)
-    encoded = encoder.encode(table.train)
-    x, labels = encoder.expand(encoded), encoder.labels(encoded)
-    codes = pd.DataFrame({f"c{place}": column.cells.places(x) for place, column in enumerate(columns)})
+    columns, num_classes = peer_columns(params), context(params).layout.num_classes
+    codes, labels = as_codes(table, columns)
     sizes = {f"c{place}": column.cells.size for place, column in enumerate(columns)}
-    if own.layout.num_classes > 1:
-        codes["label"], sizes["label"] = labels, own.layout.num_classes
+    if num_classes > 1:
+        codes["label"], sizes["label"] = labels, num_classes
     codes.to_parquet(folder / "codes.parquet", index=False)
     (folder / "domain.json").write_text(json.dumps(sizes))
     options = {
@@ -182,11 +217,9 @@ def run_peer(
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     told = json.loads(done.stdout.splitlines()[-1])
     found = pd.read_parquet(folder / "out.parquet")
-    chosen = torch.from_numpy(found[[f"c{place}" for place in range(len(columns))]].to_numpy(dtype=np.int64, copy=True))
-    generator = torch.Generator().manual_seed(params.sample.seed)
-    rows = rows_from_cells(columns, own.layout.width, chosen, generator).numpy()
-    classes = found["label"].to_numpy(dtype=np.int64) if "label" in sizes else np.zeros(len(rows), dtype=np.int64)
-    return encoder.decode(rows, classes), {"seconds": told["seconds"], "peak_mb": told["peak_mb"]}
+    classes = found["label"].to_numpy(dtype=np.int64) if "label" in sizes else np.zeros(len(found), dtype=np.int64)
+    synthetic = from_codes(table, columns, found, classes)
+    return synthetic, {"seconds": told["seconds"], "peak_mb": told["peak_mb"]}
 
 
 if __name__ == "__main__":

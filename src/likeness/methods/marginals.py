@@ -61,8 +61,8 @@ class Auxiliary:
 class TrainMixture:
     """Section ``marginals.train``.
 
-    A step sees the whole release, so that its gradient has no noise, and it falls by orders of magnitude during the fit:
-    with Adam's usual ``beta2`` of .999 the first steps would be remembered to the end, and the last ones be too short.
+    A step sees the whole release: its gradient has no noise, and falls by orders of magnitude during the fit. With
+    Adam's usual ``beta2`` of .999 the first gradients would be remembered to the end, and the last steps be too short.
     """
 
     iterations: int = 800
