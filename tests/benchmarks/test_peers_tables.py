@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.tables import peer_columns
+from benchmarks.common import load
+from benchmarks.tables import peer_columns, through_cells
 from likeness.artifacts import context
 from likeness.methods import method_from
 from likeness.params import load_params
@@ -19,3 +20,17 @@ def test_peers_get_the_cells_of_the_pairs_and_nothing_within_them(monkeypatch: p
     asked = method_from(params).foreseen_queries(context(params))[-1].feature
     assert [column.cells for column in columns] == list(asked.columns)  # type: ignore[attr-defined]
     assert not any(column.firsts or column.shares for column in columns)
+
+
+def test_rows_through_the_cells_keep_categories_and_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Categories and integers with few values are as they were; another number stays in its bin."""
+    monkeypatch.chdir(ROOT)
+    table = load("adult")
+    found, rows = through_cells(table), table.train.reset_index(drop=True)
+    for column in table.schema.feature_columns:
+        own, was = found[column.name], rows[column.name]
+        if column.is_categorical:
+            assert (own.isna() == was.isna()).all() and (own.astype(str) == was.astype(str))[was.notna()].all()
+    assert (found["age"] - rows["age"]).abs().max() < (90 - 17 + 1) / 16 + 1
+    assert (found[table.schema.label].to_numpy() == rows[table.schema.label].to_numpy()).all()
+    assert (found["hours-per-week"] != rows["hours-per-week"]).any()
