@@ -226,3 +226,12 @@ def test_a_specification_with_other_pairs_is_refused(pairs: Any) -> None:
     assert from_spec(good.spec()) == good
     with pytest.raises(ReleaseError, match="pair_marginals"):
         from_spec({**good.spec(), "pairs": pairs})
+
+
+@pytest.mark.parametrize("weights", [[1, 2.7], [1, "2"], [1, True], [1, 0], [1, -2], [1], [1, [2]], 1, "12"])
+def test_a_specification_with_other_weights_is_refused(weights: Any) -> None:
+    """Not rounded: 2.7 would be another question than the one that is said."""
+    good = PairMarginals((Cells(0, 2), Cells(2, 3), Cells(5, 2)), (1, 2), pairs=((0, 1), (1, 2)))
+    assert from_spec(good.spec()) == good
+    with pytest.raises(ReleaseError, match="pair_marginals"):
+        from_spec({**good.spec(), "squared_weights": weights})

@@ -62,10 +62,10 @@ class PairMarginals:
             raise ReleaseError("pair_marginals: pairs have two columns each, stand in order, and have every column")
         object.__setattr__(self, "pairs", () if len(pairs) == count else pairs)
         count = len(pairs) or count
-        weights = tuple(int(weight) for weight in self.squared_weights)
+        (weights,) = _tuples([self.squared_weights], "squared weights are a list of whole numbers")
         object.__setattr__(self, "squared_weights", weights)
-        if weights and (len(weights) != count or min(weights) < 1):
-            raise ReleaseError(f"pair_marginals needs {count} positive squared weights, or none")
+        if weights and not (len(weights) == count and all(type(weight) is int and weight > 0 for weight in weights)):
+            raise ReleaseError(f"pair_marginals needs {count} positive whole squared weights, or none")
         tables = _tuples(self.tables, "tables are lists of places of columns")
         object.__setattr__(self, "tables", tables)
         if not all(_is_table(table, len(columns)) for table in tables) or len(set(tables)) < len(tables):
