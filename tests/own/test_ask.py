@@ -33,7 +33,7 @@ KNOWN = {
     "Column to": "sick",
     "1 age": "0 110",
     "2 ward": "surgery, medicine, other ...",
-    "3 pay": "0 1e6 log spikes 0",
+    "3 pay": "0 1e6 log decimals 2 spikes 0",
     "4 day": "1958-03-01 2001-12-31 format %d.%m.%Y",
     "5 seen": "1994-03-01 17:05:00 2001-12-31",
     "6 sick": "no, yes",
@@ -50,7 +50,7 @@ EXPECTED: dict[str, Any] = {
     "age": {"kind": "integer", "lower": 0, "upper": 110, "nullable": True, "missing_values": ["NA", "?"]},
     "ward": {"kind": "categorical", "categories": ["surgery", "medicine", "other"], "other": "other"}
     | {"nullable": True, "missing_values": ["NA", "?"]},
-    "pay": {"kind": "numeric", "lower": 0, "upper": 1e6, "transform": "log1p", "spikes": [0]},
+    "pay": {"kind": "numeric", "lower": 0, "upper": 1e6, "transform": "log1p", "spikes": [0], "decimals": 2},
     "day": {"kind": "date", "lower": "1958-03-01", "upper": "2001-12-31", "format": "%d.%m.%Y"}
     | {"nullable": True, "missing_values": ["NA", "?"]},
     "seen": {"kind": "datetime", "lower": "1994-03-01 17:05:00", "upper": "2001-12-31"},

@@ -21,6 +21,8 @@ SPLIT_COLUMN = "__split__"
 PERSON_COLUMN = "__person__"
 # Up to here encode and decode give every integer back exactly, under either transform (float64 has 53 bits).
 LARGEST_INTEGER = 10**12
+# And up to here a number with decimals, written without its point: the digits of a result are then those of the number.
+MOST_DIGITS = 15
 # What the schema says instead of categories that are not publicly known, and the category for the rest by default.
 PRIVATE, OTHER = "private", "other"
 
@@ -42,6 +44,8 @@ class Column:
         missing_values: texts that mean missing, beside the empty cell.
         spikes: values that are known to be frequent (no gain, a full working week), within the bounds; methods with
             bins give each a bin of its own.
+        decimals: of a ``numeric`` column, to which synthetic values are rounded: 2 for cents. None: as they are drawn.
+            Read when rows are written and never before, so no release depends on it.
         format: how the source writes a date or time, as in ``datetime.strptime``; None for ISO 8601.
         open: the categories are not publicly known and not released yet (see
             :meth:`likeness.data.schema.Schema.completed`); ``other`` takes every value that will not be among them.
@@ -61,6 +65,7 @@ class Column:
     missing_values: tuple[str, ...] = ()
     spikes: tuple[float, ...] = ()
     format: str | None = None
+    decimals: int | None = None
     open: bool = False
 
     def __post_init__(self) -> None:
@@ -106,7 +111,11 @@ class Column:
         return text_of(self.kind, value) if self.is_date else f"{value:g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form without the name; :func:`likeness.data.column_spec.column_from` reads it back.
+        """JSON form without the name; :func:`likeness.data.column_spec.column_from` reads it back."""
+        return {**self.encoding(), **({} if self.decimals is None else {"decimals": self.decimals})}
+
+    def encoding(self) -> dict[str, Any]:
+        """The part of the JSON form that says how values are read and encoded.
 
         It is part of the key of every release: what it gives for a kind may not change.
         """
@@ -155,10 +164,24 @@ class Column:
                 yield "lower", "is integer, so its bounds must be whole numbers up to 10^12. Or use kind numeric."
         elif self.is_date and not self._are_dates(lower, upper):
             yield "lower", f"is a {self.kind}, so its bounds must be dates of the years 1 to 9999."
+        if self.decimals is not None:
+            yield from self._decimal_faults(lower, upper)
         for spike in self.spikes:
             if not lower <= spike <= upper or (self.is_whole and not spike.is_integer()):
                 shown = self._shown(spike)
                 yield "spikes", f"has a spike at {shown}. Spikes must lie within the bounds and be of the kind."
+
+    def _decimal_faults(self, lower: float, upper: float) -> Iterator[tuple[str, str]]:
+        digits = self.decimals
+        if type(digits) is not int or not 0 <= digits <= MOST_DIGITS:
+            yield "decimals", f"has decimals {digits}. Give a whole number, as 2 for cents, or leave it out."
+        elif any(round(value, digits) != value for value in (lower, upper, *self.spikes)):
+            yield (
+                "decimals",
+                f"has a bound or a spike with more than {digits} decimals, so results could not have it.",
+            )
+        elif max(abs(lower), abs(upper)) * 10**digits > 10**MOST_DIGITS:
+            yield "decimals", f"has decimals {digits}, which with its bounds makes more than {MOST_DIGITS} digits."
 
     def _shown(self, value: float) -> str:
         return self.text(value) if self._are_dates(value) else f"{value:g}"

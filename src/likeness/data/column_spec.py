@@ -10,7 +10,7 @@ from likeness.data.dates import DATE_KINDS, number_of
 from likeness.errors import SchemaError
 
 DROP = "drop"
-_NUMBER_KEYS = ("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values")
+_NUMBER_KEYS = ("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values", "decimals")
 _DATE_KEYS = ("kind", "lower", "upper", "nullable", "spikes", "missing_values", "format")
 _CATEGORY_KEYS = ("kind", "categories", "other", "nullable", "missing_values")
 _BOOLEAN_KEYS = ("kind", "categories", "nullable", "missing_values")
@@ -31,6 +31,8 @@ def keys_of(kind: str) -> tuple[str, ...]:
         return _DROP_KEYS
     if kind == "boolean":
         return _BOOLEAN_KEYS
+    if kind == "integer":
+        return tuple(key for key in _NUMBER_KEYS if key != "decimals")
     if kind in DATE_KINDS:
         return _DATE_KEYS
     return _CATEGORY_KEYS if kind in CATEGORY_KINDS else _NUMBER_KEYS
@@ -89,6 +91,7 @@ class _Reading:
             "missing_values": self._texts("missing_values"),
             "spikes": self._spikes(kind, dates),
             "format": self._one("format", str),
+            "decimals": self._one("decimals", self._whole),
         }
         if kind == "boolean" and self.spec.get("categories") is None:
             values["categories"] = DEFAULT_WORDS
@@ -105,6 +108,12 @@ class _Reading:
     def _one(self, key: str, read: Callable[[Any], Any]) -> Any:
         value = self.spec.get(key)
         return None if value is None else read(value)
+
+    def _whole(self, value: Any) -> int | None:
+        if type(value) is not int:
+            self.fault("decimals", "decimals must be a whole number, as 2 for cents.")
+            return None
+        return value
 
     def _nullable(self) -> bool:
         nullable = self.spec.get("nullable", False)

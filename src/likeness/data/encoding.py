@@ -45,7 +45,7 @@ class Encoder:
         return pd.DataFrame({column.name: _encode_column(column, df[column.name]) for column in self.schema.columns})
 
     def decode_codes(self, codes: pd.DataFrame) -> pd.DataFrame:
-        """Codes to a typed table: the inverse of :meth:`encode` up to clipping."""
+        """Codes to a typed table: the inverse of :meth:`encode` up to clipping, and rounding to declared decimals."""
         columns = self.schema.columns
         return pd.DataFrame({column.name: _decode_column(column, codes[column.name].to_numpy()) for column in columns})
 
@@ -137,7 +137,8 @@ def _decode_column(column: Column, codes: NDArray[Any]) -> "pd.Series[Any]":
     numbers = np.expm1(unit * np.log1p(upper - lower)) if column.transform == "log1p" else unit * (upper - lower)
     numbers = np.clip(numbers + lower, lower, upper)
     if column.kind == "numeric":
-        return pd.Series(numbers, dtype="float64")
+        # Bounds have no more decimals, so that what is rounded stays within them.
+        return pd.Series(numbers if column.decimals is None else np.round(numbers, column.decimals), dtype="float64")
     if column.is_date:
         return typed_dates(np.round(numbers), column)
     whole = pd.Series(np.round(numbers), dtype="Float64").astype("Int64")

@@ -144,6 +144,6 @@ class Layout:
 
 def encoding_digest(schema: Schema) -> str:
     """Digest of all that shapes encoded rows: change a bound or the label, and it is another release."""
-    columns = [{"name": column.name, **column.to_dict()} for column in schema.columns]
+    columns = [{"name": column.name, **column.encoding()} for column in schema.columns]
     label = schema.label if schema.task == "classification" else None
     return sha256_json({"version": ENCODER_VERSION, "columns": columns, "label": label})

@@ -2,7 +2,8 @@
 
 Only the form is read here; whether the content obeys the rules is for the schema to say. The forms:
 
-- a number or date: ``LOWER UPPER``, then ``log`` (log1p), ``spikes VALUE ...``, for dates ``format %d.%m.%Y``
+- a number or date: ``LOWER UPPER``, then ``log`` (log1p), ``decimals 2``, ``spikes VALUE ...``, for dates ``format
+  %d.%m.%Y``
 - categories: ``one, two, three``, with quotes around what holds a comma; ``private``; a last one that ends in ``...``
   takes every unknown value
 - a boolean: nothing, or its two words; a column to be dropped: the reason
@@ -132,9 +133,12 @@ def _bounds(text: str, dates: bool) -> Mapping[str, Any]:
     bounds: list[Any] = []
     spikes: list[Any] = []
     target = bounds
-    for word in _WORD.findall(text):
+    words = iter(_WORD.findall(text))
+    for word in words:
         if word == "spikes":
             target = spikes
+        elif word == "decimals":
+            more["decimals"] = _number(next(words, ""))
         elif word in ("log", "log1p"):
             more["transform"] = "log1p"
         else:

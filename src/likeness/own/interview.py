@@ -21,7 +21,7 @@ _KINDS = 'Another kind: "ordinal: low, high". For later columns too: " *" behind
 _NUMBERS = "possible range: 0 110; amounts: 0 5000 log; frequent values: 0 99 spikes 40"
 _HINTS = {
     "integer": _NUMBERS,
-    "numeric": _NUMBERS,
+    "numeric": _NUMBERS.replace("log", "log decimals 2"),
     "date": "possible range: 1994-03-01 2024-12-31; written otherwise: format %d.%m.%Y behind",
     "datetime": "possible range: 1994-03-01 2024-12-31",
     "categorical": "all possible: red, green, blue; not publicly known: private",

@@ -1,0 +1,104 @@
+"""Declared decimals: synthetic numbers have no more of them, and no release depends on it."""
+
+import dataclasses
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likeness import Synthesizer
+from likeness.data.column import Column
+from likeness.data.column_spec import column_from
+from likeness.data.encoding import Encoder
+from likeness.data.layout import encoding_digest
+from likeness.data.schema import Schema
+from likeness.errors import SchemaError
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+
+COST = {"kind": "numeric", "lower": 0, "upper": 2000.5, "transform": "log1p", "spikes": [0], "decimals": 2}
+
+
+def schema_of(**changes: Any) -> Schema:
+    columns = {"cost": {**COST, **changes}, "ward": {"kind": "categorical", "categories": ["a", "b"]}}
+    return Schema.from_dict({"name": "t", "source": "s", "task": "none", "columns": columns}, "t.yaml")
+
+
+def digits_behind_the_point(value: float) -> int:
+    exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+    assert isinstance(exponent, int)
+    return max(0, -exponent)
+
+
+@given(
+    st.integers(0, 6),
+    st.integers(-(10**8), 10**8),
+    st.integers(1, 10**8),
+    st.sampled_from(["none", "log1p"]),
+    st.lists(st.floats(0, 1), min_size=1, max_size=20),
+)
+def test_values_are_written_with_so_many_decimals_and_stay_within_bounds(
+    digits: int, low: int, width: int, transform: str, units: list[float]
+) -> None:
+    lower, upper = low / 10**digits, (low + width) / 10**digits
+    column = Column("x", "numeric", lower, upper, transform=transform, decimals=digits)
+    schema = Schema("t", "s", "none", None, (column,))
+    found = Encoder(schema).decode_codes(pd.DataFrame({"x": [0.0, 1.0, *units]}))["x"]
+    assert found.between(lower, upper).all() and found.iloc[0] == lower and found.iloc[1] == upper
+    assert all(digits_behind_the_point(value) <= digits for value in found)
+    free = dataclasses.replace(schema, columns=(dataclasses.replace(column, decimals=None),))
+    drawn = Encoder(free).decode_codes(pd.DataFrame({"x": [0.0, 1.0, *units]}))["x"]
+    assert ((found - drawn).abs() <= 0.5 / 10**digits + 1e-9 * np.maximum(1, drawn.abs())).all()
+
+
+def test_a_missing_value_stays_missing_and_cents_come_back() -> None:
+    schema = schema_of(nullable=True)
+    table = pd.DataFrame({"cost": [0.0, 12.34, np.nan, 2000.5], "ward": pd.Categorical(list("abab"))})
+    encoder = Encoder(schema)
+    pd.testing.assert_frame_equal(encoder.decode_codes(encoder.encode(table)), table, check_exact=True)
+
+
+def test_no_release_depends_on_decimals_and_the_schema_that_is_published_has_them() -> None:
+    declared, without = schema_of(), schema_of(decimals=None)
+    assert declared != without and encoding_digest(declared) == encoding_digest(without)
+    assert encoding_digest(declared) != encoding_digest(schema_of(upper=2000.0))
+    assert Schema.from_dict(declared.to_dict(), "t.yaml") == declared
+    assert "decimals" not in without.to_dict()["columns"][0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"decimals": -1}, "has decimals -1"),
+        ({"decimals": 16}, "has decimals 16"),
+        ({"decimals": 2.0}, "must be a whole number"),
+        ({"decimals": True}, "must be a whole number"),
+        ({"decimals": "2"}, "must be a whole number"),
+        ({"decimals": 0}, "a bound or a spike with more than 0 decimals"),
+        ({"spikes": [0.125]}, "a bound or a spike with more than 2 decimals"),
+        ({"decimals": 13}, "more than 15 digits"),
+        ({"kind": "integer", "upper": 5}, "decimals is not a key of an integer column"),
+    ],
+)
+def test_decimals_that_cannot_be_are_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(SchemaError, match=words):
+        column_from("cost", {**COST, **changes})
+
+
+def test_a_run_writes_cents_and_a_second_one_with_other_decimals_spends_nothing() -> None:
+    ledger = Ledger.create(locate())
+    generator = np.random.default_rng(0)
+    costs = np.round(np.expm1(generator.uniform(0, 7, 400)), 2)
+    table = pd.DataFrame({"cost": costs, "ward": np.where(costs > 50, "a", "b")})
+    settings = {"privatize": {"bins": 4}, "train": {"iterations": 10, "num_components": 5}}
+    records = []
+    for digits in (2, 1):
+        own = Synthesizer(schema=schema_of(decimals=digits), identity="people", settings=settings, device="cpu")
+        drawn = own.fit(table).sample(200)["cost"]
+        assert max(digits_behind_the_point(value) for value in drawn) == digits
+        records.append((ledger.head().count, own.privacy["queries"]))
+    assert records[0] == records[1]
