@@ -4,7 +4,6 @@ Reads: data/private/table.parquet, data/synthetic. Writes: reports/internal. Spe
 """
 
 import sys
-from functools import partial
 
 import pandas as pd
 
@@ -32,8 +31,12 @@ def main(params: Params) -> None:
         INTERNAL,
         classifiers=own.classifiers,
         max_rows=own.max_rows,
-        progress=partial(print, file=sys.stderr, flush=True),
+        progress=_say,
     )
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")  # in one piece: classifiers run side by side, and two may end at once
 
 
 if __name__ == "__main__":
