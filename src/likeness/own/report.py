@@ -96,8 +96,8 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
         )
     for query in forecast.queries:
         lines.append(
-            f"  {query.query}: {query.coordinates:,} coordinates, sensitivity {query.sensitivity:.4g}, noise sigma "
-            f"{query.sigma:.4g} on each"
+            f"  {query.query}: {query.coordinates:,} coordinate{'s' if query.coordinates > 1 else ''}, sensitivity "
+            f"{query.sensitivity:.4g}, noise sigma {query.sigma:.4g} on each"
         )
         for measure in query.measures:
             error = ""
