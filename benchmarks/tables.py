@@ -2,7 +2,7 @@
 
 Run: ``python -m benchmarks.tables [--table adult] [--epsilon 1] [--draws 5] [--only ours|mst|aim]``. Without options:
 Adult with all three at ε = 0.2, 1 and 10, once more with 32 bins a number, Census-Income and Covertype with ours at 1.
-Resumable.
+Resumable. ``--only aim_mbi`` runs AIM on its authors' package, an hour and a half a draw, where it is asked for.
 
 One protocol: the same public schema, the same cells (those of ``marginals`` in params.yaml, but for the number of bins
 where the table's name says another), (ε, δ), add/remove; the peers (:mod:`benchmarks.peers`, in an environment of their
@@ -53,6 +53,7 @@ COLUMNS = {  # title and digits
     "peak_mb": ("peak MB", 0),
 }
 PEERS = ("mst", "aim")
+PROGRAMS = {"mst": "benchmarks/peers.py", "aim": "benchmarks/peers.py", "aim_mbi": "benchmarks/peers_mbi.py"}
 BINS = {"adult_32": ("adult", 32)}  # the same rows with other bins than params.yaml has
 TABLES = {  # ε and methods
     "adult": ((0.2, 1.0, 10.0), ("ours", *PEERS)),
@@ -67,6 +68,7 @@ NAMES = {
     "ours": "**ours** (`marginals`)",
     "mst": "MST",
     "aim": "AIM",
+    "aim_mbi": "AIM on mbi",
 }
 
 
@@ -76,8 +78,9 @@ def main() -> None:
     parser.add_argument("--table", choices=list(TABLES))
     parser.add_argument("--epsilon", type=float)
     parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--only", choices=["ours", *PEERS])
+    parser.add_argument("--only", choices=["ours", *PROGRAMS])
     parser.add_argument("--peers", default="benchmarks/.peers/bin/python", help="python of the peers' environment")
+    parser.add_argument("--peers-mbi", default="benchmarks/.peers_mbi/bin/python", help="the same of AIM on mbi")
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     parser.add_argument("--one", nargs=2, metavar=("DRAW", "OUT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -107,7 +110,7 @@ def run(name: str, arguments: argparse.Namespace) -> None:
             add(name, control, 0.0, 0, {"seconds": 0.0, "peak_mb": 0.0, **score(make(), table)})
     epsilons, methods = TABLES[name]
     for epsilon in epsilons if arguments.epsilon is None else [arguments.epsilon]:
-        for method in (own for own in methods if arguments.only in (None, own)):
+        for method in asked_for(methods, arguments.only):
             for draw in range(1, arguments.draws + 1):
                 if known(name, method, epsilon, draw):
                     continue
@@ -117,7 +120,8 @@ def run(name: str, arguments: argparse.Namespace) -> None:
                         synthetic = pd.read_parquet(Path(folder) / "synthetic.parquet")
                     else:
                         params = with_epsilon(table.params, epsilon)
-                        synthetic, cost = run_peer(arguments.peers, method, params, table, Path(folder))
+                        python = arguments.peers_mbi if method == "aim_mbi" else arguments.peers
+                        synthetic, cost = run_peer(python, method, params, table, Path(folder))
                 add(name, method, epsilon, draw, {**cost, **score(synthetic, table)})
 
 
@@ -130,6 +134,13 @@ def with_bins(name: str) -> Table:
     sections = copy.deepcopy(dict(table.params.sections))
     sections["marginals"]["privatize"]["bins"] = bins
     return dataclasses.replace(table, params=dataclasses.replace(table.params, sections=sections))
+
+
+def asked_for(methods: tuple[str, ...], only: str | None) -> list[str]:
+    """Methods of a table that ``--only`` names, or all; AIM on mbi where it is named and the table has AIM."""
+    if only == "aim_mbi":
+        return ["aim_mbi"] if "aim" in methods else []
+    return [own for own in methods if only in (None, own)]
 
 
 def section(rows: pd.DataFrame) -> str:
@@ -247,10 +258,10 @@ def run_peer(
     (folder / "domain.json").write_text(json.dumps(sizes))
     options = {
         "--codes": folder / "codes.parquet", "--domain": folder / "domain.json", "--out": folder / "out.parquet",
-        "--method": method, "--epsilon": params.privacy.epsilon, "--delta": params.privacy.delta,
+        "--method": method.removesuffix("_mbi"), "--epsilon": params.privacy.epsilon, "--delta": params.privacy.delta,
         "--rows": params.sample.rows,
     }  # fmt: skip
-    command = [python, "benchmarks/peers.py", *(str(word) for pair in options.items() for word in pair)]
+    command = [python, PROGRAMS[method], *(str(word) for pair in options.items() for word in pair)]
     environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     told = json.loads(done.stdout.splitlines()[-1])

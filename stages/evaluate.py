@@ -3,8 +3,6 @@
 Reads: data/private/table.parquet, data/synthetic. Writes: reports/internal. Spends: nothing, because it stays inside.
 """
 
-import sys
-
 import pandas as pd
 
 from likeness.artifacts import INTERNAL, SYNTHETIC, TABLE, load_schema, open_schema
@@ -13,7 +11,7 @@ from likeness.data.tables import sample_private
 from likeness.evaluation.internal import evaluate
 from likeness.params import Params
 from likeness.rows import BESIDE, SPLIT
-from likeness.stage import run_stage
+from likeness.stage import run_stage, say
 
 
 def main(params: Params) -> None:
@@ -31,12 +29,8 @@ def main(params: Params) -> None:
         INTERNAL,
         classifiers=own.classifiers,
         max_rows=own.max_rows,
-        progress=_say,
+        progress=say,
     )
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")  # in one piece: classifiers run side by side, and two may end at once
 
 
 if __name__ == "__main__":

@@ -70,6 +70,11 @@ def storage_refusal(error: Exception) -> str | None:
     return f"{what}. Make room, or make the folder writable, and run again: what was spent is on record and not lost."
 
 
+def say(line: str) -> None:
+    """A progress line in one piece, so that those of threads that end at once do not run into each other."""
+    sys.stderr.write(f"{line}\n")
+
+
 def _keep_private(name: str, error: Exception) -> None:
     """Tell what went wrong without quoting it."""
     for folder in (_ERRORS.parent, _ERRORS):

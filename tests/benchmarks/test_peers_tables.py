@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.common import load
-from benchmarks.tables import peer_columns, through_cells
+from benchmarks.tables import asked_for, peer_columns, through_cells, with_bins
 from likeness.artifacts import context
 from likeness.methods import method_from
 from likeness.params import load_params
@@ -34,3 +34,20 @@ def test_rows_through_the_cells_keep_categories_and_bins(monkeypatch: pytest.Mon
     assert (found["age"] - rows["age"]).abs().max() < (90 - 17 + 1) / 16 + 1
     assert (found[table.schema.label].to_numpy() == rows[table.schema.label].to_numpy()).all()
     assert (found["hours-per-week"] != rows["hours-per-week"]).any()
+
+
+def test_another_number_of_bins_changes_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    usual, finer = with_bins("adult"), with_bins("adult_32")
+    assert finer.params.sections["marginals"]["privatize"]["bins"] == 32
+    assert usual.params == load("adult").params and usual.params.sections["marginals"]["privatize"]["bins"] == 16
+    assert len(usual.train) == len(finer.train) and usual.schema == finer.schema
+    sizes = [[column.cells.size for column in peer_columns(own.params)] for own in (usual, finer)]
+    assert sizes[0][0] == 16 and sizes[1][0] == 32 and len(sizes[0]) == len(sizes[1])
+
+
+def test_aim_on_mbi_runs_only_where_it_is_asked_for() -> None:
+    everything = ("ours", "mst", "aim")
+    assert asked_for(everything, None) == list(everything)
+    assert asked_for(everything, "mst") == ["mst"] and asked_for(everything, "aim_mbi") == ["aim_mbi"]
+    assert asked_for(("ours",), "mst") == asked_for(("ours",), "aim_mbi") == []
