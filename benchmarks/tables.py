@@ -2,7 +2,7 @@
 
 Run: ``python -m benchmarks.tables [--table adult] [--epsilon 1] [--draws 5] [--only ours|mst|aim]``. Without options:
 Adult with all three at ε = 0.2, 1 and 10, once more with 32 bins a number, Census-Income and Covertype with ours at 1.
-Resumable. ``--only aim_mbi`` runs AIM on its authors' package, an hour and a half a draw, where it is asked for.
+Resumable. ``--only aim_mbi`` runs AIM on its authors' package, more than an hour a draw, where it is asked for.
 
 One protocol: the same public schema, the same cells (those of ``marginals`` in params.yaml, but for the number of bins
 where the table's name says another), (ε, δ), add/remove; the peers (:mod:`benchmarks.peers`, in an environment of their
