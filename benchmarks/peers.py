@@ -39,6 +39,7 @@ from dpmm.models.base.mbi import FactoredInference
 from dpmm.models.mst import MST
 from memory import peak_mb  # beside this script: the peers' environment has no Likeness
 from peers_inference import mirror_descent
+from peers_options import parser_of
 
 DEGREE = {"pairs": 2, "triples": 3}
 LIBRARIES = ["dpmm", "numpy", "opendp", "pandas", "scipy"]
@@ -107,15 +108,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--codes", type=Path, required=True)
-    parser.add_argument("--domain", type=Path, required=True)
-    parser.add_argument("--method", choices=["mst", "aim"], required=True)
-    parser.add_argument("--epsilon", type=float, required=True)
-    parser.add_argument("--delta", type=float, required=True)
-    parser.add_argument("--rows", type=int, required=True, help="how many rows to write")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--max-model-size", type=float, default=8.0, help="AIM: junction tree, in MB")
+    parser = parser_of(__doc__, ["mst", "aim"])
     parser.add_argument("--inference", choices=["plain", "dpmm"], default="plain", help="the same; dpmm: slower")
     parser.add_argument("--workload", choices=list(DEGREE), default="pairs", help="AIM: marginals to get right")
     return parser.parse_args()

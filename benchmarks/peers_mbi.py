@@ -2,7 +2,7 @@ r"""AIM on mbi, the package of its authors: a second program beside the one of :
 
 Run in a virtual environment of its own (``benchmarks/peers_mbi.txt`` says how), with the options of ``peers.py``::
 
-    python benchmarks/peers_mbi.py --codes codes.parquet --domain domain.json --epsilon 1 --delta 1e-5 \
+    python benchmarks/peers_mbi.py --codes codes.parquet --domain domain.json --method aim --epsilon 1 --delta 1e-5 \
         --rows 32561 --out synthetic.parquet
 
 mbi has estimation and sampling but no mechanism, so the loop here is written from McKenna, Mullins, Sheldon and Miklau
@@ -11,14 +11,12 @@ nine tenths of ρ for measuring, a junction tree of at most 8 MB that grows as �
 from the estimate before. Privacy, adjacency and conversion of ρ as in ``peers.py``.
 """
 
-import argparse
 import itertools
 import json
 import math
 import sys
 import time
 from importlib.metadata import version
-from pathlib import Path
 
 import jax
 
@@ -29,6 +27,7 @@ import opendp.prelude as dp  # noqa: E402
 import pandas as pd  # noqa: E402
 from mbi import Dataset, Domain, LinearMeasurement, MarkovRandomField, estimation, junction_tree  # noqa: E402
 from memory import peak_mb  # noqa: E402  # beside this script: this environment has no Likeness
+from peers_options import parser_of  # noqa: E402
 from scipy.optimize import brentq, minimize_scalar  # noqa: E402
 
 LIBRARIES = ["jax", "mbi", "numpy", "opendp", "pandas", "scipy"]
@@ -41,7 +40,7 @@ NOISE_L1 = math.sqrt(2 / math.pi)  # mean of |noise| a cell, in standard deviati
 
 def main() -> None:
     """Read, synthesize, write, report."""
-    arguments = parse()
+    arguments = parser_of(__doc__, ["aim"]).parse_args()
     sizes = {column: int(size) for column, size in json.loads(arguments.domain.read_text()).items()}
     codes = pd.read_parquet(arguments.codes)[list(sizes)]
     started = time.monotonic()
@@ -71,20 +70,6 @@ def main() -> None:
         "versions": {"python": sys.version.split()[0], **{name: version(name) for name in LIBRARIES}},
     }
     print(json.dumps(report, ensure_ascii=False))
-
-
-def parse() -> argparse.Namespace:
-    """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--codes", type=Path, required=True)
-    parser.add_argument("--domain", type=Path, required=True)
-    parser.add_argument("--method", choices=["aim"], default="aim")
-    parser.add_argument("--epsilon", type=float, required=True)
-    parser.add_argument("--delta", type=float, required=True)
-    parser.add_argument("--rows", type=int, required=True, help="how many rows to write")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--max-model-size", type=float, default=8.0, help="junction tree, in MB")
-    return parser.parse_args()
 
 
 def aim(data: Dataset, rho: float, max_model_size: float) -> tuple[MarkovRandomField, list[tuple[str, ...]]]:
