@@ -55,6 +55,12 @@ def test_values_are_written_with_so_many_decimals_and_stay_within_bounds(
     assert ((found - drawn).abs() <= 0.5 / 10**digits + 1e-9 * np.maximum(1, drawn.abs())).all()
 
 
+def test_there_is_no_minus_zero() -> None:
+    schema = Schema("t", "s", "none", None, (Column("x", "numeric", -1.0, 1.0, decimals=2),))
+    found = Encoder(schema).decode_codes(pd.DataFrame({"x": [0.4999, 0.5, 0.5001]}))["x"]
+    assert (found == 0).all() and not np.signbit(found).any()
+
+
 def test_a_missing_value_stays_missing_and_cents_come_back() -> None:
     schema = schema_of(nullable=True)
     table = pd.DataFrame({"cost": [0.0, 12.34, np.nan, 2000.5], "ward": pd.Categorical(list("abab"))})

@@ -137,8 +137,10 @@ def _decode_column(column: Column, codes: NDArray[Any]) -> "pd.Series[Any]":
     numbers = np.expm1(unit * np.log1p(upper - lower)) if column.transform == "log1p" else unit * (upper - lower)
     numbers = np.clip(numbers + lower, lower, upper)
     if column.kind == "numeric":
-        # Bounds have no more decimals, so that what is rounded stays within them.
-        return pd.Series(numbers if column.decimals is None else np.round(numbers, column.decimals), dtype="float64")
+        if column.decimals is not None:
+            # Bounds have no more decimals, so that what is rounded stays within them. + 0.0 makes of -0.0 a 0.0.
+            numbers = np.round(numbers, column.decimals) + 0.0
+        return pd.Series(numbers, dtype="float64")
     if column.is_date:
         return typed_dates(np.round(numbers), column)
     whole = pd.Series(np.round(numbers), dtype="Float64").astype("Int64")
