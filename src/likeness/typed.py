@@ -64,6 +64,8 @@ def _convert(value: Any, hint: Any, where: str, also: str = "") -> Any:
             number = float(value)
         except (TypeError, ValueError):
             raise ParamsError(f"{where} must be a number{also}, got {value!r}") from None
+        except OverflowError:  # whole numbers have no largest one, floats have
+            raise ParamsError(f"{where} must be a number below 1e308 in size, got a longer one") from None
         if math.isnan(number):
             raise ParamsError(f"{where} must be a number, got {value!r}")
         return number
