@@ -54,3 +54,8 @@ def test_the_network_beside_moments_is_foreseen() -> None:
     moments["train"] = {**moments["train"], "network": sections["merf"]["train"]}
     beside = forecast(dataclasses.replace(params, sections=sections), 60_000).training_seconds
     assert beside == pytest.approx(forecast(settings("mnist", "merf"), 60_000).training_seconds)
+
+
+def test_class_counts_are_told_as_shares_of_a_class() -> None:
+    counts, *_ = forecast(settings("adult", "marginals"), 32_561).queries
+    assert counts.query == "class_counts" and [measure.of for measure in counts.measures] == ["share of a class"]

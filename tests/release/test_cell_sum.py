@@ -1,5 +1,7 @@
 """The counting path of the door: the same sum as the dense path, the same bound, whatever the map returns."""
 
+import subprocess
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -152,3 +154,30 @@ def test_sums_of_version_1() -> None:
     counts = lattice_sum(query, [table(20, 0)]) >> query.lattice_bits
     assert query.lattice_bits == 29
     assert counts[:, :12].tolist() == [[1, 1, 1, 1, 1, 0, 1, 0, 2, 0, 1, 1], [0, 0, 1, 1, 0, 2, 3, 1, 0, 0, 1, 1]]
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_records_are_counted_exactly(classes: int) -> None:
+    """By cells, as by vectors: so many steps of a record's unit for each."""
+    query, records = Query("q", "auxiliary", Constant(), num_groups=classes), table(57, 3, classes)
+    counts = np.bincount(records.labels, minlength=classes)[:, None]
+    assert np.array_equal(lattice_sum(query, [records]), counts * 2**query.lattice_bits)
+
+
+def test_counting_loads_no_torch() -> None:
+    """It would take as much memory as all the rest of a release."""
+    code = """
+import sys
+import numpy as np
+from likeness.features import Constant, PairMarginals
+from likeness.features.cells import Cells
+from likeness.release.door import release
+from likeness.release.lattice_sum import lattice_sum
+from likeness.release.query import Query
+from likeness.release.terms import Records
+rows = Records(np.eye(4), np.zeros(4, dtype=np.int64))
+for feature in (Constant(), PairMarginals((Cells(0, 2), Cells(2, 2)))):
+    assert lattice_sum(Query("q", "auxiliary", feature, num_groups=1), [rows]).sum() > 0
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from likeness.bounds import Part
 
 if TYPE_CHECKING:
@@ -18,6 +21,10 @@ class Constant:
     def parts(self) -> tuple[Part, ...]:
         """One coordinate in [0, 1]."""
         return (Part(1, Fraction(1), nonnegative=True),)
+
+    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The one cell there is, shape (n, 1): counting needs no vectors, and the sum is the same."""
+        return np.zeros((len(x), 1), dtype=np.int64)
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to ones (n, 1)."""

@@ -207,13 +207,13 @@ def _measures(
             yield f"share in one of {cells} cells, where noise alone is evened out", sigma, 1 / cells, False
             return
         yield f"share below an edge among {cells} cells, against that of a bin", sigma * cells**0.5 / 2, 1 / bins, True
+    elif query.width == 1:
+        yield ("share of a class" if classes > 1 else "number of records, as a share"), sigma, 1 / classes, True
     elif isinstance(feature, CellMap):
         # A cell of its part: a record in it counts the part's bound.
         for part in feature.parts:
             bound = math.sqrt(part.norm_bound_squared)
             yield f"share in one of {part.width} cells{by_class}", sigma / bound, 1 / (classes * part.width), True
-    elif query.width == 1:
-        yield ("share of a class" if classes > 1 else "number of records, as a share"), sigma, 1 / classes, True
     else:
         size = min(math.sqrt(part.norm_bound_squared / part.width) for part in feature.parts)
         yield f"coordinate of the mean embedding{by_class}, in units of its size", sigma / size, 1 / classes, True

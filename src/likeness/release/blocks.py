@@ -1,23 +1,28 @@
 """Terms in blocks of a fixed shape, so that neither chunks nor a machine's memory change a bit of a sum."""
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from likeness.errors import DataError, ReleaseError
 from likeness.features.frequencies import INPUT_BITS
 from likeness.release.query import MAX_TERMS, Query
 from likeness.release.terms import Records
 
+if TYPE_CHECKING:
+    import torch
+
 BLOCK = 1024  # most rows evaluated at once: a fixed shape, so that chunking cannot change a bit of the result
 
 
-def padded(x: np.ndarray, rows: int) -> torch.Tensor:
+def padded(x: np.ndarray, rows: int) -> "torch.Tensor":
     """Inputs in the unit cube, rounded to its grid, and rows of zeros.
 
     See :func:`likeness.features.frequencies.draw_frequencies` for what the rounding is for.
     """
+    import torch
+
     found = torch.zeros(rows, x.shape[1], dtype=torch.float64)
     found[: len(x)] = torch.from_numpy(np.rint(np.clip(x, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS)
     return found

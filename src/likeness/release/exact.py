@@ -8,6 +8,7 @@ import numpy as np
 
 from likeness.engine import LOCAL, Engine
 from likeness.errors import DataError, ReleaseError
+from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import MAX_TERMS, Query
 from likeness.release.terms import Records
 
@@ -69,8 +70,6 @@ def exact_sum(query: Query, read: Read, engine: Engine = LOCAL) -> Partial:
 
 def partial_sum(job: tuple[Query, Read]) -> Iterator[Partial]:
     """The lattice sum of one part: the work of one worker, once."""
-    from likeness.release.lattice_sum import lattice_sum  # loads torch, which a release of keys does not need
-
     query, read = job
     count = 0
 

@@ -1,16 +1,16 @@
-"""Exact integer sums of clipped features. What is summed here is private until the door has added noise."""
+"""Exact integer sums of clipped features. What is summed here is private until the door has added noise.
+
+Counting needs no torch, so torch is loaded where vectors are summed only: a release of counts takes less memory.
+"""
 
 import math
 from collections.abc import Iterable
 
 import numpy as np
-import torch
 
 from likeness.errors import ReleaseError
 from likeness.features import CellMap, OuterMap, PairedMap
 from likeness.release.blocks import BLOCK, blocks, padded
-from likeness.release.clipping import to_lattice
-from likeness.release.products import outer_sum, paired_sum
 from likeness.release.query import Query
 from likeness.release.terms import Records
 
@@ -31,6 +31,9 @@ def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
     """
     if isinstance(query.feature, CellMap):
         return _cell_sum(query, query.feature, records)
+    from likeness.release.clipping import to_lattice
+    from likeness.release.products import outer_sum, paired_sum
+
     if isinstance(query.feature, OuterMap):
         return outer_sum(query, query.feature, records)
     if isinstance(query.feature, PairedMap) and query.feature.pairs:
@@ -74,6 +77,8 @@ def _cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.
 
 def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:
     """Features of one block of at most :func:`block_rows` rows, padded to the fixed shape."""
+    import torch
+
     rows = block_rows(query)
     with torch.no_grad():
         features: np.ndarray = query.feature(padded(x, rows)).numpy()
