@@ -30,7 +30,6 @@ import sys
 import time
 import warnings
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -39,7 +38,7 @@ from dpmm.models.base.mbi import FactoredInference
 from dpmm.models.mst import MST
 from memory import peak_mb  # beside this script: the peers' environment has no Likeness
 from peers_inference import mirror_descent
-from peers_options import parser_of
+from peers_shared import parser_of, read, say
 
 DEGREE = {"pairs": 2, "triples": 3}
 LIBRARIES = ["dpmm", "numpy", "opendp", "pandas", "scipy"]
@@ -114,17 +113,6 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def read(path: Path, domain: dict[str, int]) -> pd.DataFrame:
-    """The table of codes, in the order of the domain; stops if a code lies outside it."""
-    codes = pd.read_parquet(path)
-    if set(codes.columns) != set(domain):
-        sys.exit(f"{path}: its columns are not those of the domain. Give one size for each column.")
-    for column, size in domain.items():
-        if not pd.api.types.is_integer_dtype(codes[column]) or not codes[column].between(0, size - 1).all():
-            sys.exit(f"{path}: column {column} must be integers from 0 to {size - 1}.")
-    return codes[list(domain)]
-
-
 def build(arguments: argparse.Namespace, domain: dict[str, int]) -> MST | AIM:
     """The mechanism with its published settings, in one process."""
     budget = {"epsilon": arguments.epsilon, "delta": arguments.delta}
@@ -141,11 +129,6 @@ def fit(mechanism: MST | AIM, codes: pd.DataFrame) -> None:
     if isinstance(mechanism, AIM):
         mechanism.model = mechanism.engine.estimate(mechanism.measures)
         mechanism.fit_state = "trained"
-
-
-def say(line: str) -> None:
-    """A progress line, away from the report."""
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@ r"""AIM on mbi, the package of its authors: a second program beside the one of :
 
 Run in a virtual environment of its own (``benchmarks/peers_mbi.txt`` says how), with the options of ``peers.py``::
 
-    python benchmarks/peers_mbi.py --codes codes.parquet --domain domain.json --method aim --epsilon 1 --delta 1e-5 \
-        --rows 32561 --out synthetic.parquet
+    JAX_ENABLE_X64=1 python benchmarks/peers_mbi.py --codes codes.parquet --domain domain.json --method aim \
+        --epsilon 1 --delta 1e-5 --rows 32561 --out synthetic.parquet
 
 mbi has estimation and sampling but no mechanism, so the loop here is written from McKenna, Mullins, Sheldon and Miklau
 2022 (arXiv:2201.12677, Algorithms 2 to 4), with the settings of the published program: all pairs, 16 rounds a column,
@@ -19,16 +19,13 @@ import time
 from importlib.metadata import version
 
 import jax
-
-jax.config.update("jax_enable_x64", True)  # before mbi is loaded: mirror descent stalls in single precision
-
-import numpy as np  # noqa: E402
-import opendp.prelude as dp  # noqa: E402
-import pandas as pd  # noqa: E402
-from mbi import Dataset, Domain, LinearMeasurement, MarkovRandomField, estimation, junction_tree  # noqa: E402
-from memory import peak_mb  # noqa: E402  # beside this script: this environment has no Likeness
-from peers_options import parser_of  # noqa: E402
-from scipy.optimize import brentq, minimize_scalar  # noqa: E402
+import numpy as np
+import opendp.prelude as dp
+import pandas as pd
+from mbi import Dataset, Domain, LinearMeasurement, MarkovRandomField, estimation, junction_tree
+from memory import peak_mb  # beside this script: this environment has no Likeness
+from peers_shared import parser_of, read, say
+from scipy.optimize import brentq, minimize_scalar
 
 LIBRARIES = ["jax", "mbi", "numpy", "opendp", "pandas", "scipy"]
 MAX_CELLS = 10_000  # a workload marginal with more cells is left out, as in the authors' program
@@ -42,7 +39,9 @@ def main() -> None:
     """Read, synthesize, write, report."""
     arguments = parser_of(__doc__, ["aim"]).parse_args()
     sizes = {column: int(size) for column, size in json.loads(arguments.domain.read_text()).items()}
-    codes = pd.read_parquet(arguments.codes)[list(sizes)]
+    if not jax.config.jax_enable_x64:
+        sys.exit("mirror descent stalls in single precision. Set the environment variable JAX_ENABLE_X64=1.")
+    codes = read(arguments.codes, sizes)
     started = time.monotonic()
     domain = Domain(list(sizes), list(sizes.values()))
     data = Dataset({column: codes[column].to_numpy() for column in sizes}, domain)
@@ -95,7 +94,7 @@ def aim(data: Dataset, rho: float, max_model_size: float) -> tuple[MarkovRandomF
     model = estimator.estimate(domain, measurements, iters=STEPS)
     last = False
     while not last:
-        jax.clear_caches()  # programs compiled for the estimate before: else memory maps run out after eight rounds
+        jax.clear_caches()  # programs compiled for the estimate before: else memory maps run out in the eighth round
         if rho - used < 2 * (0.5 / sigma**2 + epsilon**2 / 8):  # no two rounds left: one with all of it
             remaining, last = max(rho - used, 0.0), True
             if remaining == 0:
@@ -169,11 +168,6 @@ def rho_of(epsilon: float, delta: float) -> float:
         return float(minimize_scalar(at, bounds=(-5, 12), method="bounded").fun)
 
     return float(brentq(lambda rho: log_delta(rho) - math.log(delta), 1e-9 * epsilon, epsilon, xtol=1e-12))
-
-
-def say(line: str) -> None:
-    """A progress line, away from the report."""
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ memory is the peak of the process that made it.
 """
 
 import argparse
-import copy
 import dataclasses
 import json
 import subprocess
@@ -28,6 +27,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.common import Table, cell, commit, keep, load, on_page, read_results, score, synthesize
+from benchmarks.look_alike import with_marginals
 from benchmarks.memory import peak_mb
 from likeness.artifacts import context
 from likeness.data.encoding import Encoder
@@ -131,9 +131,9 @@ def with_bins(name: str) -> Table:
     table = load(source)
     if bins is None:
         return table
-    sections = copy.deepcopy(dict(table.params.sections))
-    sections["marginals"]["privatize"]["bins"] = bins
-    return dataclasses.replace(table, params=dataclasses.replace(table.params, sections=sections))
+    own = table.params
+    own = with_marginals(own, Path(own.ingest.schema), own.privacy.epsilon, {"privatize": {"bins": bins}})
+    return dataclasses.replace(table, params=own)
 
 
 def asked_for(methods: tuple[str, ...], only: str | None) -> list[str]:
@@ -263,6 +263,7 @@ def run_peer(
     }  # fmt: skip
     command = [python, PROGRAMS[method], *(str(word) for pair in options.items() for word in pair)]
     environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
+    environment |= {"JAX_ENABLE_X64": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}  # read by mbi's only
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     told = json.loads(done.stdout.splitlines()[-1])
     found = pd.read_parquet(folder / "out.parquet")

@@ -95,6 +95,15 @@ def test_decimals_that_cannot_be_are_refused(changes: dict[str, Any], words: str
         column_from("cost", {**COST, **changes})
 
 
+@pytest.mark.parametrize("kind", ["integer", "date", "categorical"])
+def test_only_numeric_columns_have_decimals(kind: str) -> None:
+    """Elsewhere they would be published, and mean nothing."""
+    own = {"categories": ("a", "b")} if kind == "categorical" else {"lower": 0.0, "upper": 9.0}
+    assert Column("x", kind, **own).decimals is None  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="is not numeric"):
+        Column("x", kind, decimals=2, **own)  # type: ignore[arg-type]
+
+
 def test_a_run_writes_cents_and_a_second_one_with_other_decimals_spends_nothing() -> None:
     ledger = Ledger.create(locate())
     generator = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from likeness.bounds import Part
 from likeness.errors import ReleaseError
-from likeness.features import CellMap, Constant, FeatureMap, PairMarginals
+from likeness.features import CellMap, CharacteristicFunction, Constant, FeatureMap, PairMarginals
 from likeness.features.cells import Cells
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.clipping import to_lattice
@@ -129,7 +129,7 @@ def test_places_of_another_shape_or_kind_are_refused(answer: Any) -> None:
         lattice_sum(query, [Records(np.zeros((1, 1)), np.array([0]))])
 
 
-@pytest.mark.parametrize("feature", [PLAIN, Constant()])
+@pytest.mark.parametrize("feature", [PLAIN, CharacteristicFunction(4, 6, 1.5, seed=0)])
 @pytest.mark.parametrize(
     "labels",
     [np.zeros(9, np.int8), np.zeros(9), np.zeros(9, np.uint64), np.zeros(8, np.int64), np.zeros((9, 1), np.int64)],

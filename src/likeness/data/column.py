@@ -139,6 +139,8 @@ class Column:
             yield "name", "cannot have that name: it is empty or reserved. Rename the column."
         if self.kind not in KINDS:
             yield "kind", f"has kind '{self.kind}'. Kinds: {', '.join(KINDS)}, drop."
+        elif self.decimals is not None and self.kind != "numeric":
+            yield "decimals", "has decimals, and is not numeric. Leave them out."
         elif self.is_categorical:
             yield from self._category_faults()
         else:

@@ -10,7 +10,8 @@ from likeness.data.dates import DATE_KINDS, number_of
 from likeness.errors import SchemaError
 
 DROP = "drop"
-_NUMBER_KEYS = ("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values", "decimals")
+_INTEGER_KEYS = ("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values")
+_NUMBER_KEYS = (*_INTEGER_KEYS, "decimals")
 _DATE_KEYS = ("kind", "lower", "upper", "nullable", "spikes", "missing_values", "format")
 _CATEGORY_KEYS = ("kind", "categories", "other", "nullable", "missing_values")
 _BOOLEAN_KEYS = ("kind", "categories", "nullable", "missing_values")
@@ -32,7 +33,7 @@ def keys_of(kind: str) -> tuple[str, ...]:
     if kind == "boolean":
         return _BOOLEAN_KEYS
     if kind == "integer":
-        return tuple(key for key in _NUMBER_KEYS if key != "decimals")
+        return _INTEGER_KEYS
     if kind in DATE_KINDS:
         return _DATE_KEYS
     return _CATEGORY_KEYS if kind in CATEGORY_KINDS else _NUMBER_KEYS

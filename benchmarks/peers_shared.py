@@ -1,7 +1,10 @@
-"""What the programs of both peers' environments are told: table, budget, where to write. Needs nothing but Python."""
+"""What the programs of both peers' environments have in common: how they are told what to do, and read a table."""
 
 import argparse
+import sys
 from pathlib import Path
+
+import pandas as pd
 
 
 def parser_of(description: str | None, methods: list[str]) -> argparse.ArgumentParser:
@@ -16,3 +19,19 @@ def parser_of(description: str | None, methods: list[str]) -> argparse.ArgumentP
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--max-model-size", type=float, default=8.0, help="AIM: junction tree, in MB")
     return parser
+
+
+def read(path: Path, domain: dict[str, int]) -> pd.DataFrame:
+    """The table of codes, in the order of the domain; stops if a code lies outside it."""
+    codes = pd.read_parquet(path)
+    if set(codes.columns) != set(domain):
+        sys.exit(f"{path}: its columns are not those of the domain. Give one size for each column.")
+    for column, size in domain.items():
+        if not pd.api.types.is_integer_dtype(codes[column]) or not codes[column].between(0, size - 1).all():
+            sys.exit(f"{path}: column {column} must be integers from 0 to {size - 1}.")
+    return codes[list(domain)]
+
+
+def say(line: str) -> None:
+    """A progress line, away from the report."""
+    print(line, file=sys.stderr, flush=True)
