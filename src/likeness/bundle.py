@@ -175,7 +175,7 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         "| `generator/` | the generator: `likeness sample` draws more rows, at no cost of privacy |",
         "| `released/` | the noisy statistics, each with its receipt |",
         f"| `{PRIVACY}`, `{PLAN_FILE}` | the account and the plan, for machines |",
-        f"| `{LEDGER}` | the ledger's chain: entries about these people (who asked, on which day); of others the links |",
+        f"| `{LEDGER}` | the ledger's chain: entries about these people (who asked, which day); of others the links |",
         f"| `{CHECKSUMS}` | `sha256sum --check {CHECKSUMS}` |",
         "",
         "Trust nothing of this: `likeness verify` recomputes it.",
