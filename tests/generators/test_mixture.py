@@ -123,6 +123,21 @@ def test_the_loss_is_zero_at_its_own_marginals_and_positive_elsewhere() -> None:
     assert marginals == pytest.approx(weights @ probabilities, abs=1e-6)
 
 
+def test_one_way_marginals_are_averaged_by_inverse_variance() -> None:
+    """A pair's estimate of a column has variance: cells of the other column over the squared weight."""
+    sizes, weights = [2, 5, 3], (4, 1, 9)
+    draw = np.random.default_rng(0)
+    blocks = [(i, j, draw.uniform(1, 9, (2, sizes[i], sizes[j]))) for i, j in itertools.combinations(range(3), 2)]
+    found = np.split(one_way_marginals(blocks, sizes, weights).numpy(), np.cumsum(sizes)[:-1], axis=1)
+    for column in range(3):
+        expected = np.zeros((2, sizes[column]))
+        for (i, j, counts), weight in zip(blocks, weights, strict=True):
+            if column in (i, j):
+                other = j if column == i else i
+                expected += weight / sizes[other] * counts.sum(axis=2 if column == i else 1)
+        assert found[column] == pytest.approx(expected / expected.sum(axis=1, keepdims=True))
+
+
 def with_tables(
     feature: PairMarginals, values: np.ndarray, sizes: list[int], records: float, price: float = 0.0
 ) -> MarginalObjective:
