@@ -26,6 +26,7 @@ from likeness.methods.merf_ae import ENCODER as ENCODER
 from likeness.params import Params
 from likeness.privacy.chain import Record
 from likeness.privacy.plan import Plan
+from likeness.privacy.records import SALT, content_of, population_of
 from likeness.statement import account, statement
 
 PRIVACY, STATEMENT, CARD, SCHEMA = "privacy.json", "PRIVACY_STATEMENT.md", "README.md", "schema.yaml"
@@ -93,15 +94,20 @@ def write_bundle(params: Params, target: Path) -> list[str]:
 def chain_extract(records: Sequence[Record], identity: str) -> list[dict[str, Any]]:
     """The chain for a verifier: records about these people whole, of all others only their links.
 
-    The digests prove that nothing was left out between them, without telling what else the ledger holds.
+    The digests prove that nothing was left out between them, without telling what else the ledger holds. A link has
+    the digests of population and content too, where the record has them: see :func:`digest_of`.
     """
     own = {str(r.body["key"]) for r in records if r.kind == "reserve" and r.body["identity"] == identity}
     found = []
     for record in records:
         body = record.body
         ours = record.kind == "genesis" or body.get("identity") == identity or body.get("key") in own
-        whole = {"time": record.time, "kind": record.kind, "body": body} if ours else {}
-        found.append({"seq": record.seq, "previous": record.previous, "digest": record.digest, **whole})
+        parts: dict[str, Any] = {}
+        if ours:
+            parts = {"time": record.time, "kind": record.kind, "body": body}
+        elif SALT in body:
+            parts = {"population": population_of(body), "content": content_of(record)}
+        found.append({"seq": record.seq, "previous": record.previous, "digest": record.digest, **parts})
     return found
 
 
@@ -169,7 +175,7 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         "| `generator/` | the generator: `likeness sample` draws more rows, at no cost of privacy |",
         "| `released/` | the noisy statistics, each with its receipt |",
         f"| `{PRIVACY}`, `{PLAN_FILE}` | the account and the plan, for machines |",
-        f"| `{LEDGER}` | the ledger's chain: entries about these people (who asked, when); of others the links |",
+        f"| `{LEDGER}` | the ledger's chain: entries about these people (who asked, which day); of others the links |",
         f"| `{CHECKSUMS}` | `sha256sum --check {CHECKSUMS}` |",
         "",
         "Trust nothing of this: `likeness verify` recomputes it.",

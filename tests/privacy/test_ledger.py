@@ -1,6 +1,7 @@
 """The ledger: caps, reservations, tampering, crashes, races."""
 
 import dataclasses
+import datetime
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likeness.canonical import sha256_json
 from likeness.errors import BudgetError, LedgerError, PlanError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.anchor import anchor_path
@@ -22,6 +24,7 @@ from likeness.privacy.calibration import rho_for
 from likeness.privacy.fineness import COARSEST, coarseness
 from likeness.privacy.home import Home, locate
 from likeness.privacy.ledger import Ledger, Reservation
+from likeness.privacy.records import content_of, digest_of, population_of
 
 CAP = rho_for(1.0, 1e-5)
 ADD = Adjacency.ADD_REMOVE_ONE
@@ -202,6 +205,56 @@ def test_other_bytes_for_a_committed_release_are_refused(ledger: Ledger) -> None
         ledger.commit("k", "11")
     with pytest.raises(LedgerError, match="never reserved"):
         ledger.commit("unknown", "00")
+
+
+def test_whom_a_record_is_about_is_hidden_and_can_be_opened_alone(ledger: Ledger) -> None:
+    """A link is place, previous, population and content. Identity and salt open the population, and nothing else."""
+    ledger.reserve(request("k", CAP / 2))
+    ledger.commit("k", "00")
+    for record in ledger.records()[1:]:
+        salt = record.body["population_salt"]
+        opened = {"identity": "people", "population_salt": salt}
+        link = [record.seq, record.previous, population_of(opened), content_of(record)]
+        assert record.digest == sha256_json(link) and len(bytes.fromhex(salt)) == 16
+        for other in ({"identity": "others"}, {"identity": ""}, {"population_salt": "00" * 16}):
+            assert population_of({**opened, **other}) != population_of(opened)
+            assert digest_of(dataclasses.replace(record, body={**record.body, **other})) != record.digest
+    # A cap can be guessed: its content is salted apart, because who opens the population shows that salt.
+    salts = [r.body[name] for r in ledger.records() for name in ("population_salt", "content_salt")]
+    assert len(set(salts)) == len(salts) == 8
+
+
+def test_records_tell_days_and_a_commit_that_of_the_record_before_it(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seconds, or a draw over midnight, would tell how long the door read private rows."""
+    ledger.reserve(request("k", CAP / 2))
+    assert all(str(datetime.date.fromisoformat(record.time)) == record.time for record in ledger.records())
+    reserved = ledger.records()[-1].time
+    monkeypatch.setattr("likeness.privacy.records._now", lambda: "2999-01-01")
+    assert ledger.commit("k", "00").time == reserved
+    ledger.change_cap("people", 2.0, 1e-5)
+    assert ledger.records()[-1].time == "2999-01-01"
+
+
+def test_files_are_published_once_and_only_from_releases_of_these_people(ledger: Ledger) -> None:
+    ledger.declare_identity("others", ADD, 1.0, 1e-5)
+    for key in ("a", "b", "open"):
+        ledger.reserve(request(key, CAP / 8))
+    ledger.reserve(dataclasses.replace(request("theirs", CAP / 8, identity="others"), digest="their rows"))
+    for key in ("a", "b", "theirs"):
+        ledger.commit(key, "00")
+    files = {"synthetic.parquet": "1" * 64, "generator": "2" * 64}
+    told = ledger.publish("people", files, ["b", "a"])
+    body = {"identity": "people", "files": files, "releases": ["a", "b"]}
+    assert told.kind == "published" and told == ledger.records()[-1] and body.items() <= told.body.items()
+    assert ledger.publish("people", files, ["a", "b"]) == told == ledger.records()[-1]
+    for key in ("open", "theirs", "unknown"):
+        with pytest.raises(LedgerError, match="not a committed release of 'people'"):
+            ledger.publish("people", files, ["a", key])
+    assert ledger.records()[-1] == told
+    assert ledger.publish("people", files, ["a"]).seq == told.seq + 1
+    assert ledger.budget("people").spent_rho == pytest.approx(3 * CAP / 8)
 
 
 def test_rows_cannot_be_changed_through_the_database(ledger: Ledger) -> None:

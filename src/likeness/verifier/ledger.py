@@ -8,6 +8,7 @@ from likeness.data.layout import encoding_digest
 from likeness.privacy.budget import coarseness_of
 from likeness.privacy.calibration import epsilon_of_rho
 from likeness.privacy.fineness import ALLOWANCE
+from likeness.privacy.records import Record, digest_of
 from likeness.release.request import request_in
 from likeness.verifier.files import Bundle
 from likeness.verifier.verdict import require
@@ -24,9 +25,11 @@ def chain(bundle: Bundle) -> str:
         linked = record["seq"] == place and record["previous"] == previous
         require(linked, f"the chain is broken at record {place}")
         if "body" in record:
-            parts = [record[name] for name in ("seq", "time", "kind", "body", "previous")]
-            require(sha256_json(parts) == record["digest"], f"record {place} was edited")
+            require(digest_of(Record(**record)) == record["digest"], f"record {place} was edited")
             whole += 1
+        elif "content" in record:
+            parts = [record[name] for name in ("seq", "previous", "population", "content")]
+            require(sha256_json(parts) == record["digest"], f"record {place} was edited")
         previous = record["digest"]
     return f"{len(records)} records linked, {whole} of them whole; head {previous[:16]}"
 
