@@ -182,12 +182,17 @@ def test_the_loss_counts_every_named_table_with_its_weight() -> None:
     assert found == pytest.approx(expected, rel=1e-4)
 
 
-def test_the_loss_of_some_pairs_counts_each_with_its_weight() -> None:
-    """Against a loop; the missing pair's counts are nowhere, and a table beside them keeps its own weight."""
+@pytest.mark.parametrize(
+    "pairs",
+    [((0, 1), (0, 3), (1, 2), (1, 3), (2, 3)), tuple(itertools.combinations(range(4), 2))],
+    ids=["some", "all"],
+)
+def test_the_loss_of_pairs_counts_each_with_its_weight(pairs: tuple[tuple[int, int], ...]) -> None:
+    """Against a loop; a missing pair's counts are nowhere, and a table beside them keeps its own weight."""
     sizes = [2, 3, 2, 4]
     columns = [MixtureColumn(Cells(start, size)) for start, size in zip((0, 2, 5, 7), sizes, strict=True)]
-    cells, pairs = tuple(column.cells for column in columns), ((0, 1), (0, 3), (1, 2), (1, 3), (2, 3))
-    feature = PairMarginals(cells, (3, 1, 4, 1, 5), ((0, 1, 2),), 0.7, pairs)
+    asked = (3, 1, 4, 1, 5, 9)[: len(pairs)]
+    feature = PairMarginals(tuple(column.cells for column in columns), asked, ((0, 1, 2),), 0.7, pairs)
     values = np.random.default_rng(0).random((2, sum(part.width for part in feature.parts)))
     torch.manual_seed(0)
     model = ProductMixture(columns, num_classes=2, num_components=5, width=11)
@@ -207,7 +212,7 @@ def test_the_loss_of_some_pairs_counts_each_with_its_weight() -> None:
     parts = np.split(probabilities, np.cumsum(sizes)[:-1], axis=1)
     sets = [((i, j), counts) for i, j, counts in feature.blocks(values)] + list(feature.table_counts(values))
     expected = 0.0
-    for (places, counts), weight in zip(sets, (3, 1, 4, 1, 5, 0.7), strict=True):
+    for (places, counts), weight in zip(sets, (*asked, 0.7), strict=True):
         letters = "abcd"[: len(places)]
         each = ",".join(f"k{letter}" for letter in letters)
         for y, share in enumerate((0.3, 0.7)):
