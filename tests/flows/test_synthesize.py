@@ -150,6 +150,15 @@ def test_a_failed_stage_fails_the_flow_with_the_stages_own_words(toy: Path, pref
     assert not (toy / "b.txt").exists()
 
 
+def test_nothing_is_retried_and_no_result_is_stored() -> None:
+    """A refusal by a cap stays one, and what a stage gives back stays out of Prefect's folders."""
+    from flows.sweep import sweep
+    from flows.synthesize import budget, dvc_stage, synthesize
+
+    for one in (synthesize, sweep, dvc_stage, budget):
+        assert one.retries == 0 and one.persist_result is False, one.name
+
+
 RELEASING = """
 import sys
 from pathlib import Path
