@@ -28,6 +28,7 @@ class Reservation:
         unit: who is protected where a person may have several rows; None: a row is a person.
         delta_keys: what its threshold costs of δ, if it has one. others_delta: the same of the plan's other queries
             that have one.
+        rows_digest: of the rows of the source, whatever a schema takes of them; empty if it is not told.
     """
 
     key: str
@@ -43,6 +44,7 @@ class Reservation:
     unit: Unit | None = None
     delta_keys: float = 0.0
     others_delta: Mapping[str, float] = field(default_factory=dict)
+    rows_digest: str = ""
 
     @property
     def cost(self) -> Cost:
@@ -56,15 +58,25 @@ def base_slot(slot: str) -> str:
 
 
 def check_owner(records: list[Record], request: Reservation) -> None:
-    """The same rows under another name would be a way around the cap, or a slip."""
+    """The same rows under another name would be a way around the cap, or a slip.
+
+    Rows are the same if they are typed alike, or if they are those of the same source: another schema or split is no
+    other people. Entries of older versions do not tell of the source.
+    """
     for record in records:
-        if record.kind == "reserve" and record.body["digest"] == request.digest:
+        if record.kind == "reserve" and _same_rows(record.body, request):
             owner = record.body["identity"]
             if owner != request.identity:
                 raise BudgetError(
                     f"these very rows are accounted under identity '{owner}' (entry {record.seq}); a new name would "
                     f"forget what was spent on them. Set privacy.identity: {owner}."
                 )
+
+
+def _same_rows(body: Mapping[str, Any], request: Reservation) -> bool:
+    if body["digest"] == request.digest:
+        return True
+    return bool(request.rows_digest) and body.get("rows_digest") == request.rows_digest
 
 
 def open_queries(records: list[Record], request: Reservation) -> list[Cost]:
