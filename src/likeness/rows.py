@@ -107,7 +107,7 @@ def split_parts(
     return split_by_content(table, schema, split.test_fraction, split.seed)
 
 
-def card(params: Params, ledger_id: str, digest: str, num_records: int, rows_digest: str) -> dict[str, Any]:
+def card(params: Params, ledger_id: str, digest: str, num_records: int, rows_digest: str = "") -> dict[str, Any]:
     """What later stages may know of the training rows without opening them; their number only where it is public.
 
     Args:

@@ -252,8 +252,8 @@ def cells_of(
 
 def _no_texts(where: str, name: str, remedy: str) -> DataError:
     return DataError(
-        f"{where}: column '{name}' holds lists, objects, bytes that are not UTF-8, or other cells that are no single "
-        f"value. {remedy}, or give the column kind drop."
+        f"{where}: column '{name}' holds lists or records, objects, bytes that are not UTF-8, or other cells that are "
+        f"no single values. {remedy}, or give the column kind drop."
     )
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from likeness.data.tables import make_private_folder
 from likeness.errors import ArtifactError
 from likeness.evaluation import curves
 from likeness.evaluation.formats import embed, loss_text, number, percent, spec
@@ -99,7 +98,7 @@ def write_report(root: Path | str) -> None:
     write_public(root, privacy, losses)
     folder = root / INTERNAL_FOLDER
     if (folder / "metrics.json").exists():
-        make_private_folder(folder)
+        folder.chmod(0o700)  # whoever brought the results back may have made it for all
         (folder / "index.html").write_bytes(padded_html(render(privacy, statement, losses, read_internal(folder))))
 
 
