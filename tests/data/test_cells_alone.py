@@ -131,6 +131,8 @@ def test_texts_are_those_of_a_column_of_one_type() -> None:
     cells = objects(list(expected))
     table = read_frame(pd.DataFrame({"c": cells}), schema_of(KINDS["open"]))
     assert table["c"].tolist() == list(expected.values())
+    nothing = [None, pd.NA, pd.NaT, float("nan"), np.float32("nan"), Decimal("NaN"), np.datetime64("NaT", "s")]
+    assert values(in_frame, [*nothing, np.timedelta64("NaT", "s"), "nan"]) == [None] * 8 + ["nan"]
 
 
 DAY, MOMENT = pd.Timestamp("2020-01-01"), pd.Timestamp("2020-01-01 17:30")

@@ -206,14 +206,15 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
     assert table[SPLIT].tolist() == expected.tolist() and set(expected) == {"train", "test"}
     train = whole[expected == "train"]
     turned = unordered_digest([train.iloc[::-1]], SCHEMA, ledger.key)
+    assert turned != unordered_digest([train], SCHEMA, KEY)
     expected_digest = typed_digest(train, SCHEMA, ledger.key) if rule == "position" else turned
     assert found == [(expected_digest, len(train))]
     assert read_card(written) == {"digest": found[0][0]}
 
 
-def digest_of(params: Params, schema: Schema = SCHEMA, engine: Engine = LOCAL) -> str:
+def digest_of(params: Params, schema: Schema = SCHEMA, engine: Engine = LOCAL, key: bytes = KEY) -> str:
     """Of the source, as ``ingest`` takes it up."""
-    own = SourceDigest(SourceDigest.key_of(KEY))
+    own = SourceDigest(SourceDigest.key_of(key))
     assert sum(len(chunk) for chunk in typed_rows(params, schema, engine, own)) == 60
     return own.digest()
 
@@ -236,6 +237,7 @@ def test_the_rows_of_a_source_are_known_whatever_is_asked_of_them(
     fewer = replace(SCHEMA, columns=SCHEMA.columns[:0:-1])
     assert digest_of(settings_of(path, split=Split(test_fraction=0.5, seed=9)), fewer) == expected
     assert digest_of(settings_of(path, "replace_one", Split(column="part"))) == expected
+    assert digest_of(settings_of(path), key=b"q" * 32) != expected
     monkeypatch.setattr("likeness.ingestion._PART_ROWS", 9)
     assert digest_of(settings_of(path), engine=Divided()) == expected
     monkeypatch.setattr(sources, "_MOST_ROWS", 13)
@@ -248,7 +250,7 @@ def test_the_rows_of_a_source_are_known_whatever_is_asked_of_them(
         [
             table.set_column(0, "age", [[*table["age"].to_pylist()[:-1], 17]]),
             table.set_column(8, "part", [["train"] * 60]),
-            table.rename_columns([*table.column_names[:-1], "side"]),
+            table.rename_columns([*table.column_names[:-1], "past"]),
             pa.concat_tables([table.slice(1), table.slice(1, 1)]),
             table.drop_columns("part"),
         ]

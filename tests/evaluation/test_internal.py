@@ -22,6 +22,7 @@ QUICK = ("logistic_regression", "decision_tree")
 def written(tmp_path_factory: pytest.TempPathFactory, schema_of: Callable[[str], Schema], table_of: Tables) -> Path:
     """Results of one small evaluation; the tests only read them."""
     out = tmp_path_factory.mktemp("evaluation") / "internal"
+    out.mkdir(mode=0o755)
     train, test, synthetic = table_of(2000, 1), table_of(2000, 2), table_of(2000, 3)
     evaluation.evaluate(train, test, synthetic, schema_of("classification"), Evaluate(), out, classifiers=QUICK)
     return out
@@ -41,6 +42,7 @@ def test_all_files_are_there_and_marked(written: Path) -> None:
 
 
 def test_sizes_tell_their_order_of_magnitude_only(written: Path) -> None:
+    assert written.stat().st_mode & 0o777 == 0o700  # also where the folder was there
     for path in written.iterdir():
         size = path.stat().st_size
         assert size >= 1 << 16 and size & (size - 1) == 0, path.name

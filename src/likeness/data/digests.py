@@ -60,8 +60,8 @@ class SourceDigest:
     """Keyed digest of the rows of a source, as they were read: whose rows these are, whatever a schema takes of them.
 
     It depends neither on the order of rows and columns, nor on the schema, the split, or how the rows come in parts:
-    the hashes of rows are added up modulo 2^256 (Clarke et al. 2003). A cell is its text without blanks around it, and
-    a missing cell is an empty one. Columns that hold lists or records are left out.
+    the hashes of rows are added up modulo 2^256 (Clarke et al. 2003). A cell is its text, and a missing cell is an
+    empty one. Columns that hold lists or records are left out.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -122,14 +122,14 @@ class SourceDigest:
 
 
 def _texts(cells: "pa.Array | pa.ChunkedArray") -> "pa.Array | pa.ChunkedArray | None":
-    """Cells as bytes, without blanks around them; None where a column has no texts."""
+    """Cells as bytes; None where a column has no texts."""
     try:
         if pa.types.is_dictionary(cells.type):
             cells = cells.cast(cells.type.value_type)
         if pa.types.is_duration(cells.type):
             cells = cells.cast(pa.int64())
         if not pa.types.is_binary(cells.type):
-            cells = pc.ascii_trim_whitespace(cells.cast(pa.large_string()))
+            cells = cells.cast(pa.large_string())
         return cells.cast(pa.large_binary())
     except pa.ArrowException:
         return None

@@ -46,7 +46,7 @@ def _missing(cell: Any) -> None:
 
 @text_of.register
 def _text(cell: str) -> str:
-    return cell.encode().decode()  # refuses half a character; a subclass becomes plain text
+    return cell
 
 
 @text_of.register(bytes)

@@ -64,19 +64,16 @@ def check_owner(records: list[Record], request: Reservation) -> None:
     other people. Entries of older versions do not tell of the source.
     """
     for record in records:
-        if record.kind == "reserve" and _same_rows(record.body, request):
+        body = record.body
+        if record.kind == "reserve" and (
+            body["digest"] == request.digest or body.get("rows_digest") == request.rows_digest
+        ):
             owner = record.body["identity"]
             if owner != request.identity:
                 raise BudgetError(
                     f"these very rows are accounted under identity '{owner}' (entry {record.seq}); a new name would "
                     f"forget what was spent on them. Set privacy.identity: {owner}."
                 )
-
-
-def _same_rows(body: Mapping[str, Any], request: Reservation) -> bool:
-    if body["digest"] == request.digest:
-        return True
-    return bool(request.rows_digest) and body.get("rows_digest") == request.rows_digest
 
 
 def open_queries(records: list[Record], request: Reservation) -> list[Cost]:
