@@ -249,6 +249,7 @@ class Ledger:
                 "slot": request.slot,
                 "encoding": request.encoding,
                 **({"delta_keys": request.delta_keys} if request.delta_keys else {}),
+                **({"rows_digest": request.rows_digest} if request.rows_digest else {}),
             }
             return append(records, "reserve", body)
 

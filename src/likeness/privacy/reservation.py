@@ -28,6 +28,7 @@ class Reservation:
         unit: who is protected where a person may have several rows; None: a row is a person.
         delta_keys: what its threshold costs of δ, if it has one. others_delta: the same of the plan's other queries
             that have one.
+        rows_digest: of the rows of the source, whatever a schema takes of them; empty if it is not told.
     """
 
     key: str
@@ -43,6 +44,7 @@ class Reservation:
     unit: Unit | None = None
     delta_keys: float = 0.0
     others_delta: Mapping[str, float] = field(default_factory=dict)
+    rows_digest: str = ""
 
     @property
     def cost(self) -> Cost:
@@ -56,9 +58,16 @@ def base_slot(slot: str) -> str:
 
 
 def check_owner(records: list[Record], request: Reservation) -> None:
-    """The same rows under another name would be a way around the cap, or a slip."""
+    """The same rows under another name would be a way around the cap, or a slip.
+
+    Rows are the same if they are typed alike, or if they are those of the same source: another schema or split is no
+    other people. Entries of older versions do not tell of the source.
+    """
     for record in records:
-        if record.kind == "reserve" and record.body["digest"] == request.digest:
+        body = record.body
+        if record.kind == "reserve" and (
+            body["digest"] == request.digest or body.get("rows_digest") == request.rows_digest
+        ):
             owner = record.body["identity"]
             if owner != request.identity:
                 raise BudgetError(

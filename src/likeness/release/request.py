@@ -23,6 +23,8 @@ class Dataset:
         slot: a deliberate second release of the same request has another slot.
         encoding: digest of the public rules that turn typed rows into the vectors that feature maps see.
         unit: for whom the rows were bounded, where a person may have several; None: a row is a person.
+        rows_digest: keyed hash of the rows of the source, in no order and with all columns; no part of the request.
+            Empty where the rows were prepared by an older version.
     """
 
     identity: str
@@ -30,6 +32,7 @@ class Dataset:
     slot: str = "1"
     encoding: str = ""
     unit: Unit | None = None
+    rows_digest: str = ""
 
 
 def request_of(query: Query | KeyQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
