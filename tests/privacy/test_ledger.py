@@ -421,3 +421,15 @@ def test_a_record_that_holds_no_text_is_told_plainly(ledger: Ledger, value: str)
         connection.execute(f"UPDATE records SET body = {value} WHERE seq = 2")  # noqa: S608
     with pytest.raises(LedgerError, match=r"not a readable ledger|chain is broken"):
         Ledger.open(locate())
+
+
+def test_entries_do_not_tell_that_a_source_is_the_same(ledger: Ledger) -> None:
+    """The ledger knows the same source again; whoever reads two entries in a bundle does not."""
+    one = dataclasses.replace(request("a", 1e-3), rows_digest="d" * 64)
+    texts = [ledger.reserve(dataclasses.replace(one, key=key)).body["rows_digest"] for key in ("a", "b")]
+    assert texts[0] != texts[1] and "d" * 64 not in "".join(texts)
+    ledger.declare_identity("others", ADD, 1.0, 1e-5)
+    other = dataclasses.replace(one, key="c", identity="others", digest="another schema")
+    with pytest.raises(BudgetError, match="these very rows are accounted under identity 'people'"):
+        ledger.reserve(other)
+    ledger.reserve(dataclasses.replace(other, rows_digest="e" * 64))
