@@ -125,6 +125,16 @@ def test_what_was_paid_for_another_slot_or_encoding_is_not_paid(ledger: Ledger, 
     ledger.reserve(request("more", 0.35 * CAP, {"counts": 0.1 * CAP}))  # here the counts are shared
 
 
+def test_what_was_given_up_as_lost_is_not_paid(ledger: Ledger) -> None:
+    """Its next draw costs again, so a plan that needs it is only begun where there is room for that."""
+    ledger.reserve(request("counts", 0.35 * CAP, {"embedding": 0.4 * CAP}))
+    ledger.commit("counts", "00")
+    ledger.spend_again("counts", {})
+    with pytest.raises(BudgetError, match="over budget"):
+        ledger.reserve(request("embedding", 0.4 * CAP, {"counts": 0.35 * CAP}))
+    ledger.reserve(request("embedding", 0.3 * CAP, {"counts": 0.35 * CAP}))
+
+
 def test_two_plans_at_once_never_exceed_the_cap(ledger: Ledger) -> None:
     """Both may start, one may not finish: PRIVACY.md says so."""
     ledger.reserve(request("a1", 0.1 * CAP, {"a2": 0.5 * CAP}))
@@ -245,15 +255,15 @@ def test_files_are_published_once_and_only_from_releases_of_these_people(ledger:
     for key in ("a", "b", "theirs"):
         ledger.commit(key, "00")
     files = {"synthetic.parquet": "1" * 64, "generator": "2" * 64}
-    told = ledger.publish("people", files, ["b", "a"])
+    record = ledger.publish("people", files, ["b", "a"])
     body = {"identity": "people", "files": files, "releases": ["a", "b"]}
-    assert told.kind == "published" and told == ledger.records()[-1] and body.items() <= told.body.items()
-    assert ledger.publish("people", files, ["a", "b"]) == told == ledger.records()[-1]
+    assert record.kind == "published" and record == ledger.records()[-1] and body.items() <= record.body.items()
+    assert ledger.publish("people", files, ["a", "b"]) == record == ledger.records()[-1]
     for key in ("open", "theirs", "unknown"):
         with pytest.raises(LedgerError, match="not a committed release of 'people'"):
             ledger.publish("people", files, ["a", key])
-    assert ledger.records()[-1] == told
-    assert ledger.publish("people", files, ["a"]).seq == told.seq + 1
+    assert ledger.records()[-1] == record
+    assert ledger.publish("people", files, ["a"]).seq == record.seq + 1
     assert ledger.budget("people").spent_rho == pytest.approx(3 * CAP / 8)
 
 
