@@ -21,14 +21,15 @@ settings.load_profile("default" if "LIKENESS_FUZZ" in os.environ else "repeat")
 
 # Whoever uses one of these fixtures works with programs that the fixture starts.
 STARTING = {"finished", "another", "toy", "outside", "prefect_server", "cluster", "socket"}
+CHEAP = {"git", "uname"}
 MOST_STEPS = 100  # of an optimizer, in a test that is about one step or two
 started: list[str] = []
 steps = [0]
 
 
 def watch(event: str, arguments: tuple[Any, ...]) -> None:
-    """Note every program that this process starts. Git is one that costs nothing."""
-    if event == "subprocess.Popen" and Path(os.fsdecode(arguments[0])).name != "git":
+    """Note every program that this process starts, but for those that cost nothing."""
+    if event == "subprocess.Popen" and Path(os.fsdecode(arguments[0])).name not in CHEAP:
         started.append(os.fsdecode(arguments[0]))
     elif event in ("os.fork", "os.posix_spawn"):
         started.append(event)
