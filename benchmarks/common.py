@@ -38,7 +38,7 @@ REBALANCED = {"adult_rebalanced": ("adult", 22_561, 0.1), "census_rebalanced": (
 """Tables as the papers' code makes them: from which rows, how many of these, the share of their test rows."""
 NAMES = ("adult", "adult_rebalanced", "census", "census_rebalanced", "covtype", *EXAMPLES)
 ONLY_IMAGES = ("merf_ae", "moments")  # methods that refuse tables
-_WRITTEN = ("benchmarks/results", "docs/RESULTS.md", "docs/TABLES.md", "docs/img")  # by benchmarks
+_WRITTEN = ("benchmarks/results", "docs/evidence", "docs/img")  # by benchmarks
 _MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
 _MOST_IMAGES = 60_000
 
