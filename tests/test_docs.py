@@ -4,6 +4,7 @@ import importlib.util
 import json
 import re
 import tempfile
+import unicodedata
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -85,6 +86,31 @@ def test_links_between_pages_lead_somewhere(hooks: ModuleType) -> None:
     for path, text in texts.items():
         for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text):
             assert re.match(r"[a-z]+:", target) or (path.parent / target).exists(), f"{path.name} points to {target}"
+
+
+def test_anchors_of_links_are_headings_and_no_formula_is_a_link(hooks: ModuleType) -> None:
+    """A formula such as f[0,1](x) is read as a link. In a code span it is none."""
+    root = {ROOT / name for name in hooks.FROM_ROOT.values()} - {ROOT / "CHANGELOG.md"}
+    for path in [*DOCS.rglob("*.md"), *root]:
+        for target in re.findall(r"\]\(([^)]*)\)", without_code(path.read_text())):
+            assert not re.search(r"\s", target), f"{path.name} has a formula that is read as a link: ]({target})"
+            name, _, anchor = target.partition("#")
+            page = (path.parent / name).resolve() if name else path
+            if anchor and page.suffix == ".md" and ":" not in name:
+                assert anchor in anchors(page.read_text()), f"{path.name} points to {target}"
+
+
+def without_code(text: str) -> str:
+    """Text without code blocks and code spans."""
+    return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that the site gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    ascii_only = (unicodedata.normalize("NFKD", heading).encode("ascii", "ignore").decode() for heading in headings)
+    words = (re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in ascii_only)
+    return {re.sub(r"[-\s]+", "-", heading) for heading in words}
 
 
 def test_the_schema_that_is_shown_is_one() -> None:
