@@ -43,4 +43,4 @@ def test_what_is_no_prose_is_not_counted() -> None:
 
 def test_sentences_and_items_are_counted_one_by_one() -> None:
     half = "word " * (MOST_WORDS - 1)
-    assert not findings(f"{half}end. {half}end!\n\n{half}\n\n- {half}\n- {half}\n1. {half}\n")["long"]
+    assert not findings(f"{half}end. {half}end!\n\n{half}\n\n{half}\n\n- {half}\n- {half}\n1. {half}\n")["long"]
