@@ -17,6 +17,7 @@ from likeness import Schema
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 NOTEBOOK = DOCS / "tutorial.ipynb"
+FAULTS = DOCS / "evidence/FAULTS.md"
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +139,12 @@ def test_the_tutorial_runs_and_keeps_no_output(monkeypatch: pytest.MonkeyPatch) 
         nbclient.NotebookClient(notebook, km=manager, timeout=300, resources=own).execute()
     told = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", []))
     assert "epsilon 1 at delta 1e-05 under add_remove_one" in told and "over budget for 'tutorial people'" in told
+
+
+def test_the_tests_that_evidence_names_exist() -> None:
+    rows = re.findall(r"^\| .* \| (`test_.*`) \| `python -m pytest (.*)` \|$", FAULTS.read_text(), re.MULTILINE)
+    assert len(rows) > 20
+    for names, files in rows:
+        text = "".join((ROOT / file).read_text() for file in files.split())
+        missing = [name for name in re.findall(r"`(\w+)`", names) if f"def {name}(" not in text]
+        assert not missing, f"{FAULTS.name} names tests that {files} does not have: {missing}"
