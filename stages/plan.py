@@ -11,7 +11,7 @@ from likeness.stage import run_stage
 
 def main(params: Params) -> None:
     """Write every noise multiplier, or refuse."""
-    from likeness.ahead import check_ahead  # here: the plan does not hang on what it loads
+    from likeness.ahead import check_ahead  # here: it is heavy to load where classifiers are named
 
     plan = plan_of(params)
     check_ahead(params)

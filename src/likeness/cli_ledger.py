@@ -52,9 +52,9 @@ def ledger_show(as_json: JSON = False) -> None:
     for record in ledger.records():
         waste = record.kind == "reserve" and record.body["key"] not in committed
         note = "  never committed: counts as spent" if waste else ""
-        typer.echo(f"{record.seq:>5}  {record.time}  {record.kind:<8} {_text(record)}{note}")
+        typer.echo(f"{record.seq:>5}  {record.time}  {record.kind:<9} {_text(record)}{note}")
         if record.kind == "reserve":
-            typer.echo(f"{'':>43}{_asked(record.body)}")
+            typer.echo(f"{'':>29}{_asked(record.body)}")
 
 
 def _text(record: "Record") -> str:
@@ -74,6 +74,8 @@ def _text(record: "Record") -> str:
     if record.kind == "lost":
         who = body.get("asked_by", "unknown")
         return f"{body['identity']}  bytes given up, next draw is charged  key {body['key'][:12]}  by {who}"
+    if record.kind == "published":
+        return f"{body['identity']}  {', '.join(sorted(body['files']))}  from {len(body['releases'])} releases"
     return f"ledger {body['ledger_id']}"
 
 

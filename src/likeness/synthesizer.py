@@ -47,7 +47,7 @@ from likeness.release.keys import completed, key_queries
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes, load_folder
 from likeness.rows import in_memory
-from likeness.statement import composed, privacy_json, statement
+from likeness.statement import Standing, composed, privacy_json, statement
 from likeness.synthetic import draw
 from likeness.typed import allowed, build, require
 
@@ -206,7 +206,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         receipts = [one.receipt for one in released.values()]
         total, notes = composed(params, receipts), recipe.notes(facts, auxiliary)
         found = {name: len(one.keys) for name, one in released.items()}
-        privacy = privacy_json(params, plan, receipts, total, ledger, _NO_TABLE, {}, notes, found)
+        standing = Standing.of(ledger, params.privacy.identity)
+        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, found)
         own = params.train
         with _torch_as_it_was():
             how = own.device, own.threads, own.precision

@@ -3,13 +3,16 @@
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from reachability import ROOT, file_of, reached
 
-ROOT = Path(__file__).parents[2]
+from likeness import artifacts
+
 STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 HEAVY = ("torch", "mlflow", "prefect", "sklearn", "xgboost", "matplotlib", "autodp", "opendp", "pandas", "sqlalchemy")
 # What each stage may load before it works. Everything else is loaded where it is used, or not at all.
@@ -28,8 +31,17 @@ MAY_LOAD = {
     "report": {"matplotlib", "pandas", "sklearn"},
     "track": set(),
 }
+# Constants of likeness.artifacts that a stage reaches, although DVC need not know the path.
+NO_DEPENDENCY = {
+    "ingest": {"WORKERS"},  # scratch space of the engine
+    "auxiliary": {"WORKERS"},
+    "privatize": {"WORKERS"},
+    "plan": {"CATEGORIES"},  # it gives the schema itself: that of before the release
+    "account": {"REPORT"},  # deleted where there is nothing to state
+}
 
 
+@cache
 def loaded_modules(stage: str) -> set[str]:
     """Modules in memory after importing a stage, in a fresh interpreter."""
     code = f"import sys, stages.{stage}; print('\\n'.join(sys.modules))"
@@ -51,18 +63,59 @@ def test_every_stage_has_its_script_and_every_script_its_stage() -> None:
     assert scripts == set(STAGES) == set(MAY_LOAD)
 
 
+def declared(name: str, *keys: str) -> list[str]:
+    """Paths of a stage under some keys of dvc.yaml."""
+    items = [item for key in keys for item in STAGES[name].get(key, [])]
+    return [path for item in items for path in ([item] if isinstance(item, str) else item)]
+
+
 @pytest.mark.parametrize("name", STAGES)
 def test_deps_name_all_of_the_library_that_a_stage_loads(name: str) -> None:
-    dependencies = [Path(dep) for dep in STAGES[name]["deps"]]
-    modules = loaded_modules(name)
+    """Modules that its import loads, and those that it may import later, inside functions."""
+    dependencies = [Path(path) for path in declared(name, "deps")]
+    modules = loaded_modules(name) | reached(name)[0]
     for module in sorted(module for module in modules if module.startswith("likeness.")):
-        path = Path("src", *module.split("."))
-        file = path.with_suffix(".py") if (ROOT / path.with_suffix(".py")).exists() else path / "__init__.py"
-        covered = any(file == dep or file.is_relative_to(dep) or file.parent == dep for dep in dependencies)
+        path = file_of(module)
+        assert path is not None
+        file = path.relative_to(ROOT)
+        covered = any(file == dependency or file.is_relative_to(dependency) for dependency in dependencies)
         assert covered or file.name == "__init__.py", f"{name} loads {file}, which dvc.yaml does not name"
+    assert Path("stages", f"{name}.py") in dependencies
     for dependency in dependencies:
         if dependency.is_relative_to("src") or dependency.is_relative_to("stages"):
             assert (ROOT / dependency).exists(), f"{name} names {dependency}, which does not exist"
+
+
+def test_imports_inside_functions_are_seen() -> None:
+    """The plan loads what checks later stages where it needs it, and no other stage does."""
+    assert "likeness.ahead" in reached("plan")[0] and "likeness.ahead" not in loaded_modules("plan")
+    assert {name for name in STAGES if "likeness.ahead" in reached(name)[0]} == {"plan"}
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_deps_and_outs_name_every_file_that_a_stage_touches(name: str) -> None:
+    """Every path of :mod:`likeness.artifacts` that its code reaches; and the schema where one is opened."""
+    paths = declared(name, "deps", "outs", "metrics", "plots")
+    names = {constant for module, constant in reached(name)[1] if module == "likeness.artifacts"}
+    touched = {constant for constant in names if isinstance(getattr(artifacts, constant, None), Path)}
+    assert touched or name == "report", "no path is seen at all"
+    for constant in sorted(touched - NO_DEPENDENCY.get(name, set())):
+        wanted = str(getattr(artifacts, constant))
+        missing = f"{name} uses {wanted}, which dvc.yaml does not name"
+        assert any(path.startswith(wanted) or wanted.startswith(f"{path}/") for path in paths), missing
+    assert ("open_schema" in names) == ("${ingest.schema}" in declared(name, "deps"))
+
+
+def test_the_page_with_real_rows_depends_on_all_that_evaluate_writes() -> None:
+    """It is rendered without the figures that are not there, so no error would tell."""
+    assert set(declared("evaluate", "outs")) <= set(declared("report", "deps"))
+
+
+def test_what_dvc_may_not_know_is_looked_at_every_time() -> None:
+    """The source and the ledger are no files of DVC; what follows the source waits for its keyed hash."""
+    always = {name for name, stage in STAGES.items() if stage.get("always_changed")}
+    assert always == {"fingerprint", "account"}
+    assert str(artifacts.SOURCE) in declared("ingest", "deps")
 
 
 @pytest.mark.parametrize("name", ["auxiliary", "privatize", "train"])

@@ -34,6 +34,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 def test_all_files_are_there_and_marked(written: Path) -> None:
     assert sorted(path.name for path in written.iterdir()) == sorted(FILES)
+    assert written.stat().st_mode & 0o777 == 0o700  # also where it was there before
     metrics = json.loads((written / "metrics.json").read_text())
     assert metrics["not_private"] is True and len(metrics["salt"][0]) >= 64
     for table in ("synthetic", "real", "shuffled"):
@@ -54,6 +55,28 @@ def test_a_faithful_table_lies_at_the_ceiling_and_far_from_the_floor(written: Pa
     assert abs(hard["synthetic"] - hard["real"]) < 0.1 and hard["synthetic"] > hard["shuffled"] + 0.2
     pairs = {table: scores["2"] for table, scores in metrics["marginals"].items()}
     assert abs(pairs["synthetic"] - pairs["real"]) < 0.02 < pairs["shuffled"] - pairs["real"]
+    ones = {table: scores["1"] for table, scores in metrics["marginals"].items()}
+    assert ones["shuffled"] == ones["real"] != ones["synthetic"]  # the floor is made of the training rows
+
+
+def test_scores_are_of_the_held_out_rows(
+    tmp_path: Path, schema: Schema, table_of: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The held-out rows have the label turned around: who learned it from other rows is wrong about them."""
+    for name in ("views.histograms", "figures.correlations", "figures.query_chart", "figures.score_chart"):
+        monkeypatch.setattr(f"likeness.evaluation.{name}", lambda *_: b"")
+    train, test, synthetic = (table_of(600, seed) for seed in (1, 2, 3))
+    test["sick"] = test["sick"].cat.rename_categories(["yes", "no"]).cat.reorder_categories(["no", "yes"])
+    settings = Evaluate(row_counts=(300,), mmd_rows=100, range_queries=20)
+    evaluation.evaluate(train, test, synthetic, schema, settings, tmp_path, classifiers=("decision_tree",))
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert max(metrics["scores"][table]["roc_auc_score"] for table in ("synthetic", "real")) < 0.3
+    (by_rows,) = rows_of(tmp_path / "row_counts.csv")
+    assert by_rows["rows"] == "300" and float(by_rows["roc_auc_score"]) < 0.3
+    # The other numbers are of these rows too: each pair with the label lies far away, and no other does.
+    pairs = [row for row in rows_of(tmp_path / "marginals.csv") if (row["table"], row["order"]) == ("real", "2")]
+    far = {row["columns"] for row in pairs if float(row["total_variation"]) > 0.5}
+    assert "size × sick" in far and all("sick" in name for name in far)
 
 
 def test_distances_rank_the_tables(written: Path) -> None:

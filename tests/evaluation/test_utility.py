@@ -53,6 +53,21 @@ def test_several_classes_are_averaged_over_those_present() -> None:
     assert one_vs_rest(np.zeros(5, int), ranking, roc_auc_score) == 0.5
 
 
+def test_with_several_classes_f1_is_weighted_by_how_often_each_occurs() -> None:
+    """Class 0: precision 3/4, recall 1, F1 6/7. Class 1: precision 1, recall 1/2, F1 2/3. Class 2 does not occur."""
+    truth, predicted = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 0, 0, 1])
+    scores = classification_scores(truth, predicted, np.eye(3)[predicted])
+    assert scores["f1"] == pytest.approx(3 / 5 * 6 / 7 + 2 / 5 * 2 / 3)
+
+
+def test_errors_of_a_regression_by_hand() -> None:
+    """Nine labels are too few to fit, so their mean .5 is predicted: errors .3 and .1."""
+    few, test = (np.zeros((9, 1)), np.linspace(0.1, 0.9, 9)), (np.zeros((2, 1)), np.array([0.8, 0.4]))
+    scores = utility.fit_and_score(REGRESSORS["ridge"], 0, few, test, 0)
+    assert scores["rmse"] == pytest.approx((0.1 / 2) ** 0.5)
+    assert scores["r2"] == pytest.approx(1 - 0.1 / 0.08)
+
+
 def test_a_class_never_seen_gets_the_least_score() -> None:
     x = np.array([[0.0], [1.0]] * 10, np.float32)
     model = CLASSIFIERS["linear_svm"](0).fit(x, np.array([0, 1] * 10))

@@ -1,5 +1,6 @@
 """Scheduling against a real server: it must create runs from a cron. And the refusal where there is no server."""
 
+import asyncio
 import os
 import shutil
 import signal
@@ -9,14 +10,20 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import DeploymentScheduleCreate
+from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
+import flows.schedule
+from flows.schedule import cron
+from likeness.params import Schedule
 from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
 
@@ -140,3 +147,27 @@ def wait_for(look: Callable[[], Any]) -> Any:
         assert time.monotonic() < deadline, "nothing came"
         time.sleep(0.5)
     return found
+
+
+@pytest.mark.parametrize(
+    ("day", "hour"), [(datetime(2026, 1, 15, tzinfo=UTC), 2), (datetime(2026, 7, 15, tzinfo=UTC), 1)]
+)
+def test_hours_are_those_of_the_time_zone_in_winter_and_in_summer(day: datetime, hour: int) -> None:
+    """What the server gets of the schedule, and the first time that it makes of it: three o'clock in Berlin."""
+    sent = DeploymentScheduleCreate.from_schedule(cron(Schedule("0 3 * * *", "Europe/Berlin"))).schedule
+    start = day.replace(tzinfo=UTC)
+    (first,) = asyncio.run(CronSchedule(**sent.model_dump()).get_dates(1, start))
+    assert first.astimezone(UTC) == start.replace(hour=hour)
+
+
+def test_the_flow_is_served_with_the_schedule_of_params_one_run_at_a_time(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: dict[str, Any] = {}
+    monkeypatch.setattr(flows.schedule, "check_server", lambda _: None)
+    monkeypatch.setattr(flows.schedule.synthesize, "serve", lambda **settings: served.update(settings))
+    edited = (toy / "params.yaml").read_text().replace("timezone: UTC", "timezone: Europe/Berlin")
+    (toy / "params.yaml").write_text(edited)
+    assert flows.schedule.main() == 0
+    assert (served["schedule"].cron, served["schedule"].timezone) == ("0 3 * * 1", "Europe/Berlin")
+    assert served["limit"] == 1 and served["parameters"] == {"root": str(toy), "check_budget": True}

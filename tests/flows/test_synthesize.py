@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 from prefect.client.orchestration import get_client
+from prefect.settings import Settings
 
 from flows.graph import stage_order
 from flows.reproduce import failure_message, reproduce
@@ -106,6 +107,20 @@ def published(root: Path, privacy: dict[str, Any]) -> set[str]:
         return {str(artifact.key) for artifact in client.read_artifacts() if artifact.flow_run_id == run}
 
 
+def test_as_shipped_prefect_sends_nothing_of_its_times_anywhere(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its database tells how long private stages took; it stays in the project's folder."""
+    for name in [name for name in os.environ if name.startswith("PREFECT_")]:
+        monkeypatch.delenv(name)
+    shipped = Settings()
+    assert shipped.api.url is None and shipped.api.key is None and shipped.home == Path(".likeness")
+    sends = (
+        shipped.server.analytics_enabled,
+        shipped.cloud.enable_orchestration_telemetry,
+        shipped.logging.to_api.enabled,
+    )
+    assert not any((*sends, shipped.telemetry.enable_resource_metrics, shipped.results.persist_by_default))
+
+
 def test_a_run_that_a_cap_has_no_room_for_is_refused_before_the_first_stage(toy: Path, prefect_server: None) -> None:
     """The cap by month says when there is budget again; once there is room, the same flow runs."""
     from flows.synthesize import synthesize
@@ -133,6 +148,15 @@ def test_a_failed_stage_fails_the_flow_with_the_stages_own_words(toy: Path, pref
     state = synthesize(return_state=True)
     assert state.is_failed() and state.message == "first: column age breaks a rule" and state.name == "Failed"
     assert not (toy / "b.txt").exists()
+
+
+def test_nothing_is_retried_and_no_result_is_stored() -> None:
+    """A refusal by a cap stays one, and what a stage gives back stays out of Prefect's folders."""
+    from flows.sweep import sweep
+    from flows.synthesize import budget, dvc_stage, synthesize
+
+    for one in (synthesize, sweep, dvc_stage, budget):
+        assert one.retries == 0 and one.persist_result is False, one.name
 
 
 RELEASING = """

@@ -123,6 +123,21 @@ def test_the_loss_is_zero_at_its_own_marginals_and_positive_elsewhere() -> None:
     assert marginals == pytest.approx(weights @ probabilities, abs=1e-6)
 
 
+def test_one_way_marginals_are_averaged_by_inverse_variance() -> None:
+    """A pair's estimate of a column has variance: cells of the other column over the squared weight."""
+    sizes, weights = [2, 5, 3], (4, 1, 9)
+    draw = np.random.default_rng(0)
+    blocks = [(i, j, draw.uniform(1, 9, (2, sizes[i], sizes[j]))) for i, j in itertools.combinations(range(3), 2)]
+    found = np.split(one_way_marginals(blocks, sizes, weights).numpy(), np.cumsum(sizes)[:-1], axis=1)
+    for column in range(3):
+        expected = np.zeros((2, sizes[column]))
+        for (i, j, counts), weight in zip(blocks, weights, strict=True):
+            if column in (i, j):
+                other = j if column == i else i
+                expected += weight / sizes[other] * counts.sum(axis=2 if column == i else 1)
+        assert found[column] == pytest.approx(expected / expected.sum(axis=1, keepdims=True))
+
+
 def with_tables(
     feature: PairMarginals, values: np.ndarray, sizes: list[int], records: float, price: float = 0.0
 ) -> MarginalObjective:
@@ -167,12 +182,17 @@ def test_the_loss_counts_every_named_table_with_its_weight() -> None:
     assert found == pytest.approx(expected, rel=1e-4)
 
 
-def test_the_loss_of_some_pairs_counts_each_with_its_weight() -> None:
-    """Against a loop; the missing pair's counts are nowhere, and a table beside them keeps its own weight."""
+@pytest.mark.parametrize(
+    "pairs",
+    [((0, 1), (0, 3), (1, 2), (1, 3), (2, 3)), tuple(itertools.combinations(range(4), 2))],
+    ids=["some", "all"],
+)
+def test_the_loss_of_pairs_counts_each_with_its_weight(pairs: tuple[tuple[int, int], ...]) -> None:
+    """Against a loop; a missing pair's counts are nowhere, and a table beside them keeps its own weight."""
     sizes = [2, 3, 2, 4]
     columns = [MixtureColumn(Cells(start, size)) for start, size in zip((0, 2, 5, 7), sizes, strict=True)]
-    cells, pairs = tuple(column.cells for column in columns), ((0, 1), (0, 3), (1, 2), (1, 3), (2, 3))
-    feature = PairMarginals(cells, (3, 1, 4, 1, 5), ((0, 1, 2),), 0.7, pairs)
+    asked = (3, 1, 4, 1, 5, 9)[: len(pairs)]
+    feature = PairMarginals(tuple(column.cells for column in columns), asked, ((0, 1, 2),), 0.7, pairs)
     values = np.random.default_rng(0).random((2, sum(part.width for part in feature.parts)))
     torch.manual_seed(0)
     model = ProductMixture(columns, num_classes=2, num_components=5, width=11)
@@ -192,7 +212,7 @@ def test_the_loss_of_some_pairs_counts_each_with_its_weight() -> None:
     parts = np.split(probabilities, np.cumsum(sizes)[:-1], axis=1)
     sets = [((i, j), counts) for i, j, counts in feature.blocks(values)] + list(feature.table_counts(values))
     expected = 0.0
-    for (places, counts), weight in zip(sets, (3, 1, 4, 1, 5, 0.7), strict=True):
+    for (places, counts), weight in zip(sets, (*asked, 0.7), strict=True):
         letters = "abcd"[: len(places)]
         each = ",".join(f"k{letter}" for letter in letters)
         for y, share in enumerate((0.3, 0.7)):

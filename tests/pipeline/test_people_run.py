@@ -109,6 +109,17 @@ def test_a_run_of_people_with_several_rows(project: Path) -> None:
     assert "pid" not in synthesizer.sample(5).columns
 
 
+def test_a_run_without_noise_is_not_bundled(project: Path) -> None:
+    settings(privacy__epsilon=float("inf"), ledger__cap={"epsilon": float("inf"), "delta": 1e-5})
+    for name in STAGES:
+        stage(name)
+    assert not read_json(PRIVACY)["private"]
+    for target in ("bundle", "bundle.zip"):
+        with pytest.raises(ReleaseError, match="NOT PRIVATE, there is nothing that may be published"):
+            write_bundle(load_params(), Path(target))
+    assert not [path for path in project.rglob("*") if "bundle" in path.name]
+
+
 def test_a_table_that_was_made_for_others_is_refused(project: Path) -> None:
     for name in ("ingest", "plan", "preprocess"):
         stage(name)

@@ -1,6 +1,7 @@
 """The ledger: caps, reservations, tampering, crashes, races."""
 
 import dataclasses
+import datetime
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likeness.canonical import sha256_json
 from likeness.errors import BudgetError, LedgerError, PlanError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.anchor import anchor_path
@@ -22,6 +24,7 @@ from likeness.privacy.calibration import rho_for
 from likeness.privacy.fineness import COARSEST, coarseness
 from likeness.privacy.home import Home, locate
 from likeness.privacy.ledger import Ledger, Reservation
+from likeness.privacy.records import content_of, digest_of, population_of
 
 CAP = rho_for(1.0, 1e-5)
 ADD = Adjacency.ADD_REMOVE_ONE
@@ -122,6 +125,16 @@ def test_what_was_paid_for_another_slot_or_encoding_is_not_paid(ledger: Ledger, 
     ledger.reserve(request("more", 0.35 * CAP, {"counts": 0.1 * CAP}))  # here the counts are shared
 
 
+def test_what_was_given_up_as_lost_is_not_paid(ledger: Ledger) -> None:
+    """Its next draw costs again, so a plan that needs it is only begun where there is room for that."""
+    ledger.reserve(request("counts", 0.35 * CAP, {"embedding": 0.4 * CAP}))
+    ledger.commit("counts", "00")
+    ledger.spend_again("counts", {})
+    with pytest.raises(BudgetError, match="over budget"):
+        ledger.reserve(request("embedding", 0.4 * CAP, {"counts": 0.35 * CAP}))
+    ledger.reserve(request("embedding", 0.3 * CAP, {"counts": 0.35 * CAP}))
+
+
 def test_two_plans_at_once_never_exceed_the_cap(ledger: Ledger) -> None:
     """Both may start, one may not finish: PRIVACY.md says so."""
     ledger.reserve(request("a1", 0.1 * CAP, {"a2": 0.5 * CAP}))
@@ -202,6 +215,56 @@ def test_other_bytes_for_a_committed_release_are_refused(ledger: Ledger) -> None
         ledger.commit("k", "11")
     with pytest.raises(LedgerError, match="never reserved"):
         ledger.commit("unknown", "00")
+
+
+def test_whom_a_record_is_about_is_hidden_and_can_be_opened_alone(ledger: Ledger) -> None:
+    """A link is place, previous, population and content. Identity and salt open the population, and nothing else."""
+    ledger.reserve(request("k", CAP / 2))
+    ledger.commit("k", "00")
+    for record in ledger.records()[1:]:
+        salt = record.body["population_salt"]
+        opened = {"identity": "people", "population_salt": salt}
+        link = [record.seq, record.previous, population_of(opened), content_of(record)]
+        assert record.digest == sha256_json(link) and len(bytes.fromhex(salt)) == 16
+        for other in ({"identity": "others"}, {"identity": ""}, {"population_salt": "00" * 16}):
+            assert population_of({**opened, **other}) != population_of(opened)
+            assert digest_of(dataclasses.replace(record, body={**record.body, **other})) != record.digest
+    # A cap can be guessed: its content is salted apart, because who opens the population shows that salt.
+    salts = [r.body[name] for r in ledger.records() for name in ("population_salt", "content_salt")]
+    assert len(set(salts)) == len(salts) == 8
+
+
+def test_records_tell_days_and_a_commit_that_of_the_record_before_it(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seconds, or a draw over midnight, would tell how long the door read private rows."""
+    ledger.reserve(request("k", CAP / 2))
+    assert all(str(datetime.date.fromisoformat(record.time)) == record.time for record in ledger.records())
+    reserved = ledger.records()[-1].time
+    monkeypatch.setattr("likeness.privacy.records._now", lambda: "2999-01-01")
+    assert ledger.commit("k", "00").time == reserved
+    ledger.change_cap("people", 2.0, 1e-5)
+    assert ledger.records()[-1].time == "2999-01-01"
+
+
+def test_files_are_published_once_and_only_from_releases_of_these_people(ledger: Ledger) -> None:
+    ledger.declare_identity("others", ADD, 1.0, 1e-5)
+    for key in ("a", "b", "open"):
+        ledger.reserve(request(key, CAP / 8))
+    ledger.reserve(dataclasses.replace(request("theirs", CAP / 8, identity="others"), digest="their rows"))
+    for key in ("a", "b", "theirs"):
+        ledger.commit(key, "00")
+    files = {"synthetic.parquet": "1" * 64, "generator": "2" * 64}
+    record = ledger.publish("people", files, ["b", "a"])
+    body = {"identity": "people", "files": files, "releases": ["a", "b"]}
+    assert record.kind == "published" and record == ledger.records()[-1] and body.items() <= record.body.items()
+    assert ledger.publish("people", files, ["a", "b"]) == record == ledger.records()[-1]
+    for key in ("open", "theirs", "unknown"):
+        with pytest.raises(LedgerError, match="not a committed release of 'people'"):
+            ledger.publish("people", files, ["a", key])
+    assert ledger.records()[-1] == record
+    assert ledger.publish("people", files, ["a"]).seq == record.seq + 1
+    assert ledger.budget("people").spent_rho == pytest.approx(3 * CAP / 8)
 
 
 def test_rows_cannot_be_changed_through_the_database(ledger: Ledger) -> None:
@@ -368,3 +431,15 @@ def test_a_record_that_holds_no_text_is_told_plainly(ledger: Ledger, value: str)
         connection.execute(f"UPDATE records SET body = {value} WHERE seq = 2")  # noqa: S608
     with pytest.raises(LedgerError, match=r"not a readable ledger|chain is broken"):
         Ledger.open(locate())
+
+
+def test_entries_do_not_tell_that_a_source_is_the_same(ledger: Ledger) -> None:
+    """The ledger knows the same source again; whoever reads two entries in a bundle does not."""
+    one = dataclasses.replace(request("a", 1e-3), rows_digest="d" * 64)
+    texts = [ledger.reserve(dataclasses.replace(one, key=key)).body["rows_digest"] for key in ("a", "b")]
+    assert texts[0] != texts[1] and "d" * 64 not in "".join(texts)
+    ledger.declare_identity("others", ADD, 1.0, 1e-5)
+    other = dataclasses.replace(one, key="c", identity="others", digest="another schema")
+    with pytest.raises(BudgetError, match="these very rows are accounted under identity 'people'"):
+        ledger.reserve(other)
+    ledger.reserve(dataclasses.replace(other, rows_digest="e" * 64))

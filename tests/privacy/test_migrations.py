@@ -8,11 +8,12 @@ import pytest
 
 from likeness.canonical import canonical_json, sha256_bytes, sha256_json
 from likeness.errors import LedgerError
-from likeness.privacy import migrations
+from likeness.privacy import migrations, records
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.anchor import Anchor, write_anchor
 from likeness.privacy.home import Home, locate
 from likeness.privacy.ledger import Ledger, Reservation
+from likeness.privacy.records import SALT
 
 # As version 0.1.0 wrote it.
 FIRST = """
@@ -68,7 +69,22 @@ def test_a_ledger_of_the_first_version_keeps_its_chain_and_goes_on(old: list[tup
     assert stored() == old and version() == len(migrations.MIGRATIONS)
     assert ledger.budget("people").spent_rho == 0.01 and ledger.commits() == {"k" * 64: (3, "0" * 64)}
     ledger.reserve(Reservation("l" * 64, "people", Adjacency.ADD_REMOVE_ONE, 0.01, "p", {}, "d", "1", "e", {}))
-    assert stored()[:4] == old and len(Ledger.open(locate()).records()) == 5
+    ledger.commit("l" * 64, "1" * 64)
+    chain = Ledger.open(locate()).records()
+    assert stored()[:4] == old and len(chain) == 6
+    assert [SALT in record.body for record in chain] == [False] * 4 + [True] * 2
+
+
+def test_a_day_on_which_an_older_version_wrote_seconds_does_not_go_back(
+    old: list[tuple[object, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As text, a day is before each of its seconds: the first record of the new version has the last one's time."""
+    monkeypatch.setattr(records, "_now", lambda: "2025-01-04")
+    Ledger.open(locate()).change_cap("people", 2.0, 1e-5)
+    monkeypatch.setattr(records, "_now", lambda: "2025-01-05")
+    Ledger.open(locate()).change_cap("people", 3.0, 1e-5)
+    times = [record.time for record in Ledger.open(locate()).records()]
+    assert times == sorted(times) and times[-2:] == ["2025-01-04T00:00:00+00:00", "2025-01-05"]
 
 
 def test_the_new_triggers_hold_for_an_old_ledger(old: list[tuple[object, ...]]) -> None:
@@ -103,7 +119,7 @@ def test_a_newer_version_is_refused(old: list[tuple[object, ...]]) -> None:
     Ledger.open(locate())
     with sqlite3.connect(locate().database) as connection:
         connection.execute("INSERT INTO versions VALUES (99, 'later')")
-    with pytest.raises(LedgerError, match=r"tables of version 99, this Likeness knows versions up to 3"):
+    with pytest.raises(LedgerError, match=r"tables of version 99, this Likeness knows versions up to 4"):
         Ledger.open(locate())
     assert stored() == old
 

@@ -3,6 +3,8 @@
 import dataclasses
 import math
 import os
+import re
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,13 +18,17 @@ from likeness.canonical import sha256_json
 from likeness.errors import BudgetError, DataError, LedgerError, PlanError, ReleaseError
 from likeness.features import CharacteristicFunction, Constant
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.anchor import write_durably
+from likeness.privacy.chain import Record
 from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.privacy.ledger import Ledger, Reservation
+from likeness.privacy.noise import add_discrete_gaussian
 from likeness.privacy.plan import Plan, QueryShare, make_plan
+from likeness.release import door
 from likeness.release.door import release, restore
 from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.released import check_known, from_bytes
+from likeness.release.released import check_known, from_bytes, to_bytes
 from likeness.release.request import MECHANISM_VERSION, REQUEST_KEYS, Dataset, request_of
 from likeness.release.terms import Records
 
@@ -185,14 +191,155 @@ def test_a_plan_for_other_people_is_refused(ledger: Ledger) -> None:
         release(query(), plan(), Dataset("others", "digest"), ledger, forbidden)
 
 
-def test_what_a_killed_process_drew_is_deleted_by_the_next(ledger: Ledger) -> None:
-    key = from_bytes(release(query(), plan(), DATASET, ledger, rows), "here").receipt.key
-    other = Ledger.create(dataclasses.replace(locate(), path=locate().path / "o", anchor=locate().anchor / "o"))
-    other.declare_identity("people", ADD, 1.0, 1e-5)
-    for name in (key, f".{key}.123.tmp"):
-        (other.home.staging / name).write_bytes(b"drawn, never committed")
-    release(query(), plan(), DATASET, other, rows)
-    assert list(other.home.staging.iterdir()) == []
+class Killed(BaseException):
+    """Stands for kill -9: nothing catches it."""
+
+
+@pytest.fixture
+def draws(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Dimensions of all noise that was drawn."""
+    drawn: list[int] = []
+
+    def counting(values: np.ndarray, scale: float) -> np.ndarray:
+        drawn.append(values.size)
+        return add_discrete_gaussian(values, scale)
+
+    monkeypatch.setattr(door, "add_discrete_gaussian", counting)
+    return drawn
+
+
+@pytest.mark.parametrize(
+    ("step", "most_draws"),
+    [
+        ("likeness.release.door.exact_sum", 1),
+        ("os.fsync", 2),  # the first is not whole, and nothing of it stays
+        ("likeness.privacy.ledger.Ledger.commit", 1),
+        ("likeness.release.door._publish", 1),
+        ("likeness.release.door.sync_folder", 1),
+    ],
+)
+def test_a_draw_that_dies_at_any_step_is_drawn_once(
+    ledger: Ledger, draws: list[int], step: str, most_draws: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole draw that was not committed is committed by the next process: the noise is drawn no second time."""
+
+    def dies(*arguments: object) -> None:
+        raise Killed
+
+    reserve = Ledger.reserve
+
+    def reserve_and_set_the_trap(self: Ledger, request: Reservation) -> Record:
+        record = reserve(self, request)
+        trap.setattr(step, dies)
+        return record
+
+    with monkeypatch.context() as trap, pytest.raises(Killed):
+        trap.setattr(Ledger, "reserve", reserve_and_set_the_trap)
+        release(query(), plan(), DATASET, ledger, rows)
+    left = [path.read_bytes() for path in (*ledger.home.staging.iterdir(), *ledger.home.releases.iterdir())]
+    data = release(query(), plan(), DATASET, Ledger.open(locate()), forbidden if left else rows)
+    assert left in ([], [data]) and len(draws) == most_draws
+    assert list(ledger.home.staging.iterdir()) == []
+    assert ledger.budget("people").spent_rho == pytest.approx(plan().rho) and len(ledger.commits()) == 1
+
+
+@pytest.mark.parametrize("wrong", ["key", "ledger_id", "ledger_seq", "noise_scale", "cut", "temporary"])
+def test_what_is_not_the_whole_draw_of_a_reservation_is_never_committed(
+    ledger: Ledger, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as trap, pytest.raises(Killed):
+        trap.setattr(Ledger, "commit", lambda *arguments: (_ for _ in ()).throw(Killed()))
+        release(query(), plan(), DATASET, ledger, rows)
+    (staged,) = ledger.home.staging.iterdir()
+    data = staged.read_bytes()
+    if wrong == "cut":
+        staged.write_bytes(data[:-1])
+    elif wrong == "temporary":
+        staged.rename(staged.with_name(f".{staged.name}.123.tmp"))
+    else:
+        drawn = from_bytes(data, "staged")
+        other = {wrong: 3.5 if wrong == "noise_scale" else 99 if wrong == "ledger_seq" else "0" * 64}
+        other_receipt = dataclasses.replace(drawn.receipt, **other)
+        staged.write_bytes(to_bytes(dataclasses.replace(drawn, receipt=other_receipt)))
+    (planted,) = (path.read_bytes() for path in ledger.home.staging.iterdir())
+    assert release(query(), plan(), DATASET, ledger, rows) not in (data, planted)
+    assert list(ledger.home.staging.iterdir()) == []
+
+
+def test_other_bytes_in_staging_after_the_commit_are_never_handed_out(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = Ledger.commit
+
+    def commit_and_replace(self: Ledger, key: str, sha256: str, data: bytes | None = None) -> Record:
+        record = commit(self, key, sha256, data)
+        staged = self.home.staging / key
+        whole = staged.read_bytes()
+        staged.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        return record
+
+    monkeypatch.setattr(Ledger, "commit", commit_and_replace)
+    for read in (rows, forbidden):
+        with pytest.raises(LedgerError, match="lost or altered"):
+            release(query(), plan(), DATASET, ledger, read)
+    assert list(ledger.home.releases.iterdir()) == []
+
+
+def test_bytes_are_on_the_disk_before_their_names_and_names_before_the_next_step(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a power loss leaves a commit without its bytes, or a name without its content."""
+    steps, turns = list[str](), ("commit", "sync staging", "sync releases")
+    fsync, replace, commit = os.fsync, Path.replace, Ledger.commit
+
+    def name_of(number: int) -> str:
+        folders = ledger.home.staging, ledger.home.releases
+        places = [place for folder in folders for place in (folder, *folder.iterdir())]
+        return next((place.name for place in places if place.stat().st_ino == number), "")
+
+    def synced(descriptor: int) -> None:
+        fsync(descriptor)
+        about = os.fstat(descriptor)
+        steps.append(f"sync {name_of(about.st_ino)} {'' if stat.S_ISDIR(about.st_mode) else about.st_size}".strip())
+
+    def moved(self: Path, target: Path) -> Path:
+        steps.append(f"move {self.name} to {target.parent.name}/{target.name}")
+        return replace(self, target)
+
+    def committed(self: Ledger, key: str, sha256: str, data: bytes | None = None) -> Record:
+        steps.append("commit")
+        return commit(self, key, sha256, data)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", moved)
+    monkeypatch.setattr(Ledger, "commit", committed)
+    data = release(query(), plan(), DATASET, ledger, rows)
+    key = from_bytes(data, "r").receipt.key
+    named = [re.sub(r"\.[^.]*\.tmp", ".tmp", step) for step in steps if key in step or step in turns]
+    assert named == [
+        *(f"sync .{key}.tmp {len(data)}", f"move .{key}.tmp to staging/{key}", "sync staging"),
+        *("commit", f"move {key} to releases/{key}.safetensors", "sync releases"),
+    ]
+
+
+def test_two_writers_of_one_name_have_temporary_files_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Containers that share a folder have processes of the same number."""
+    names: list[str] = []
+    replace = Path.replace
+
+    def moved(self: Path, target: Path) -> Path:
+        names.append(self.name)
+        if len(names) == 1:
+            write_durably(target, b"second")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", moved)
+    write_durably(tmp_path / "name", b"first", mode=0o444)
+    assert len(set(names)) == 2 and (tmp_path / "name").read_bytes() == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["name"]
+    assert (tmp_path / "name").stat().st_mode & 0o777 == 0o444
 
 
 def test_lost_and_altered_bytes_are_refused_not_redrawn(ledger: Ledger) -> None:
@@ -272,8 +419,8 @@ def test_kill_at_every_step_charges_once_and_publishes_once(
     assert list(locate().releases.iterdir()) == []
     staged = {path.name: path.read_bytes() for path in locate().staging.iterdir()}
     data = release(query(), plan(), DATASET, reopened, rows)
-    if where == "after commit":
-        assert data in staged.values()  # the committed draw, not a new one
+    if where != "after reserve":
+        assert data in staged.values()  # the first draw, not a new one
     assert release(query(), plan(), DATASET, reopened, forbidden) == data
     assert reopened.budget("people").spent_rho == pytest.approx(plan().rho)
     assert len(reopened.commits()) == 1

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -43,10 +44,15 @@ def write_anchor(folder: Path, home: Path | str, anchor: Anchor) -> None:
 
 
 def write_durably(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Write a file so that after a crash it holds either the old bytes or the new ones."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    """Write a file so that after a crash it holds either the old bytes or the new ones.
+
+    The bytes are on the disk before the file has its name, and the name before this returns. The temporary file is
+    this call's alone: two machines, or containers, that share the folder may have processes of the same number.
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    temporary = Path(name)
     try:
+        os.fchmod(descriptor, mode)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()

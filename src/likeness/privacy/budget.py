@@ -14,7 +14,6 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_left, rho_left
 from likeness.privacy.fineness import ALLOWANCE, COARSEST, coarseness
 from likeness.privacy.records import Record
-from likeness.rng import secret_bytes
 
 SCOPES = ("project", "user", "month")
 """What a cap beside the lifetime cap may be about; each is recorded for one identity."""
@@ -286,7 +285,7 @@ def cap_body(
     keys: float = 0.0,
 ) -> dict[str, Any]:
     """Content of a lifetime cap's record. ``person``, ``keys``: see :class:`Budget`."""
-    body = {"identity": identity, "adjacency": str(adjacency), "epsilon": epsilon, "delta": delta, "nonce": _nonce()}
+    body = {"identity": identity, "adjacency": str(adjacency), "epsilon": epsilon, "delta": delta}
     return {**body, **({} if person is None else {"person": person}), **({"delta_keys": keys} if keys else {})}
 
 
@@ -312,19 +311,13 @@ def _who(person: str | None) -> str:
 
 def limit_body(identity: str, scope: str, name: str, epsilon: float, delta: float) -> dict[str, Any]:
     """Content of another cap's record."""
-    body = {"identity": identity, "scope": scope, "name": name, "epsilon": epsilon, "delta": delta}
-    return {**body, "nonce": _nonce()}
+    return {"identity": identity, "scope": scope, "name": name, "epsilon": epsilon, "delta": delta}
 
 
 def next_month(month: str) -> str:
     """The month after one, as YYYY-MM."""
     year, number = int(month[:4]), int(month[5:7])
     return f"{year + number // 12:04d}-{number % 12 + 1:02d}"
-
-
-def _nonce() -> str:
-    """A bundle shows the digests of other people's records, and names can be guessed."""
-    return secret_bytes(16).hex()
 
 
 def _reserved(records: Sequence[Record], identity: str) -> list[Record]:

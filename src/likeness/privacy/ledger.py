@@ -7,7 +7,7 @@ methods, versions of the data, clones and branches; so does what thresholds cost
 """
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from likeness.errors import BudgetError, LedgerError
@@ -34,7 +34,7 @@ from likeness.privacy.chain import Chain, Record, append
 from likeness.privacy.fineness import COARSEST
 from likeness.privacy.home import Home
 from likeness.privacy.records import moment
-from likeness.privacy.reservation import Reservation, check_owner, open_queries
+from likeness.privacy.reservation import Reservation, check_owner, open_queries, sealed
 
 __all__ = ["Budget", "Ledger", "Reservation"]
 
@@ -228,7 +228,7 @@ class Ledger:
                     return record
             if not (request.rho > 0 and request.delta_keys >= 0):
                 raise LedgerError("a reservation must cost more than 0")
-            check_owner(records, request)
+            check_owner(records, request, self.key)
             budget = budget_of(records, request.identity)
             if budget is None or budget.adjacency is not request.adjacency:
                 raise LedgerError(f"identity '{request.identity}' was not declared under {request.adjacency}")
@@ -249,7 +249,7 @@ class Ledger:
                 "slot": request.slot,
                 "encoding": request.encoding,
                 **({"delta_keys": request.delta_keys} if request.delta_keys else {}),
-                **({"rows_digest": request.rows_digest} if request.rows_digest else {}),
+                **({"rows_digest": sealed(request.rows_digest, self.key)} if request.rows_digest else {}),
             }
             return append(records, "reserve", body)
 
@@ -298,6 +298,8 @@ class Ledger:
     def commit(self, key: str, sha256: str, data: bytes | None = None) -> Record:
         """Record the digest of the file that was drawn for a reservation.
 
+        The record has the day of the last one, not today's: a draw that lasts over midnight is not to be seen.
+
         Args:
             data: the bytes, where a team's database keeps them: they are there with the record or not at all.
 
@@ -315,7 +317,33 @@ class Ledger:
                     reserved = record
             if reserved is None:
                 raise LedgerError(f"release {key[:12]} was never reserved")
-            return append(records, "commit", {"key": key, "reserve_seq": reserved.seq, "sha256": sha256})
+            body = {"key": key, "identity": reserved.body["identity"], "reserve_seq": reserved.seq, "sha256": sha256}
+            return append(records, "commit", body, time=records[-1].time)
+
+    def publish(self, identity: str, files: Mapping[str, str], releases: Iterable[str]) -> Record:
+        """Record the digests of files that were made from releases of these people. It costs nothing.
+
+        The same files from the same releases are on record once.
+
+        Args:
+            identity: the people.
+            files: from the name of a file to its SHA-256.
+            releases: keys of the releases that the files were made from.
+
+        Raises:
+            LedgerError: a release is not a committed one of these people.
+        """
+        body = {"identity": identity, "files": dict(files), "releases": sorted(set(releases))}
+        with self._chain.appending() as records:
+            reserved = {r.body["key"] for r in records if r.kind == "reserve" and r.body["identity"] == identity}
+            committed = {r.body["key"] for r in records if r.kind == "commit"} & reserved
+            for key in body["releases"]:
+                if key not in committed:
+                    raise LedgerError(f"release {key[:12]} is not a committed release of '{identity}'. Run: dvc repro")
+            for record in records:
+                if record.kind == "published" and body.items() <= record.body.items():
+                    return record
+            return append(records, "published", body)
 
 
 def _check_declared(budget: Budget, adjacency: Adjacency, epsilon: float, delta: float, person: str | None) -> None:

@@ -96,6 +96,13 @@ def _delta(connection: Connection) -> None:
     """
 
 
+def _populations(connection: Connection) -> None:
+    """Version 4: a record's digest is over its population and its content, which programs before it cannot check.
+
+    Nothing is done to the tables, as in :func:`_delta`.
+    """
+
+
 def _append_only(connection: Connection, table: str) -> None:
     if is_postgres(connection):
         connection.exec_driver_sql(
@@ -111,5 +118,5 @@ def _append_only(connection: Connection, table: str) -> None:
         )
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_records, _order_and_versions, _delta)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_records, _order_and_versions, _delta, _populations)
 """The n-th leads to version n."""

@@ -37,7 +37,7 @@ from likeness.privacy.reservation import AGAIN
 from likeness.release.exact import Read, exact_sum
 from likeness.release.keys import KeyQuery, Keys, ReadKeys, counted, kept
 from likeness.release.query import Query
-from likeness.release.released import Released, to_bytes
+from likeness.release.released import Released, from_bytes, to_bytes
 from likeness.release.request import Dataset, request_of
 from likeness.release.terms import Records
 
@@ -130,7 +130,6 @@ def _answered(
         _, commit = ledger.find(key)
         if commit is not None:
             return _stored(ledger, key, str(commit.body["sha256"]))
-        _discard_uncommitted(ledger, key)
         rho = sensitivity_squared / (2 * scale**2) if scale else math.inf
         details = {**request, **(provenance or {}), "stage": query.stage, "method": plan.method}
         details.update({"dimension": dimension, "noise_multiplier": plan.query(query.name).noise_multiplier})
@@ -179,13 +178,10 @@ def _answered(
         )
         if isinstance(query, KeyQuery):
             receipt = replace(receipt, format=2, threshold=request["threshold"], delta_keys=request["delta_keys"])
-        data = to_bytes(draw(receipt))
-        if ledger.keeps_bytes:
-            ledger.commit(key, sha256_bytes(data), data)
-            return data
-        write_durably(ledger.home.staging / key, data)
-        ledger.commit(key, sha256_bytes(data))
-        return _publish(ledger, key)
+        data = _drawn_once(ledger, receipt, draw)
+        digest = sha256_bytes(data)
+        ledger.commit(key, digest, data if ledger.keeps_bytes else None)
+        return _stored(ledger, key, digest)
 
 
 def noise_scale(query: Query | KeyQuery, plan: Plan) -> float:
@@ -293,26 +289,52 @@ def _who(unit: Unit | None) -> str:
     return "single rows" if unit is None else f"people by '{unit.column}' with at most {unit.max_rows} rows"
 
 
-def _discard_uncommitted(ledger: Ledger, key: str) -> None:
-    """Delete what a killed process drew for this key: nobody saw it, and what is not committed is never used."""
-    for leftover in (ledger.home.staging / key, *ledger.home.staging.glob(f".{key}.*")):
+def _drawn_once(ledger: Ledger, receipt: Receipt, draw: Callable[[Receipt], Released]) -> bytes:
+    """The one draw of a reservation: what a killed process staged, or else a new one, which is staged.
+
+    Two draws for the cost of one would halve the variance of the noise for whoever finds both: on the disk, or in a
+    backup. A file in staging has its name only after all its bytes are on the disk. A temporary file may have holes
+    after a power loss; so it is deleted. A team's database takes bytes and commit in one transaction, and stages none.
+    """
+    staged = ledger.home.staging / receipt.key
+    for leftover in ledger.home.staging.glob(f".{staged.name}.*"):
         leftover.unlink(missing_ok=True)
+    if staged.exists() and _is_draw_of(receipt, data := staged.read_bytes()):
+        return data
+    staged.unlink(missing_ok=True)
+    data = to_bytes(draw(receipt))
+    if not ledger.keeps_bytes:
+        write_durably(staged, data)
+    return data
 
 
-def _publish(ledger: Ledger, key: str) -> bytes:
+def _is_draw_of(receipt: Receipt, data: bytes) -> bool:
+    """Whether bytes are a whole release that this reservation paid for, at this noise."""
+    try:
+        drawn = from_bytes(data, "staged").receipt
+    except ReleaseError:
+        return False
+    names = ("key", "ledger_id", "ledger_seq", "noise_scale")
+    return all(getattr(drawn, name) == getattr(receipt, name) for name in names)
+
+
+def _publish(ledger: Ledger, key: str) -> None:
     """Move committed bytes from staging into the store."""
     staged, stored = ledger.home.staging / key, ledger.home.releases / f"{key}.safetensors"
     staged.chmod(0o444)
     staged.replace(stored)
     sync_folder(stored.parent)
-    return stored.read_bytes()
 
 
 def _stored(ledger: Ledger, key: str, sha256: str) -> bytes:
-    """The bytes of an earlier release; finishes a publication that a crash cut off."""
+    """The bytes of a committed release, and no others; publishes what is still staged.
+
+    Raises:
+        LedgerError: they are lost or altered.
+    """
     stored = ledger.home.releases / f"{key}.safetensors"
     if not ledger.keeps_bytes and not stored.exists() and _has_digest(ledger.home.staging / key, sha256):
-        return _publish(ledger, key)
+        _publish(ledger, key)
     data = stored_bytes(ledger, key)
     if data is None or sha256_bytes(data) != sha256:
         place = ledger.home.place if ledger.keeps_bytes else ledger.home.releases

@@ -69,10 +69,10 @@ def request_in(entry: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         KeyError: the entry tells of none.
     """
-    return {key: entry[key] for key in REQUEST_KEYS} | {key: entry[key] for key in _SOMETIMES if key in entry}
+    return {key: entry[key] for key in REQUEST_KEYS} | {key: entry[key] for key in SOMETIMES if key in entry}
 
 
-_SOMETIMES = ("unit", "threshold", "delta_keys")
+SOMETIMES = ("unit", "threshold", "delta_keys")
 REQUEST_KEYS = (
     "mechanism",
     "mechanism_version",

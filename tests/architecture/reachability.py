@@ -1,0 +1,97 @@
+"""What a stage may reach in our sources: modules it imports, also inside functions, and names that it uses.
+
+A function's imports count if some function that the stage reaches uses it. A class counts with all its methods.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+Name = tuple[str, str]
+"""A module, and a name at its top level."""
+# It refuses files that the ledger does not have. It writes nothing, so no output hangs on how it asks.
+ONLY_REFUSES = ("likeness.release.released", "check_known")
+
+
+def file_of(module: str) -> Path | None:
+    """The source of a module of ours; None for any other."""
+    base = (ROOT if module.split(".")[0] == "stages" else ROOT / "src").joinpath(*module.split("."))
+    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.exists()), None)
+
+
+class Source:
+    """One module: what it imports when it is loaded, which names it binds, and where each is defined."""
+
+    def __init__(self, module: str) -> None:
+        """Parse it."""
+        path = file_of(module)
+        assert path is not None, module
+        self.module = module
+        self.imports: dict[str, tuple[str, str | None]] = {}
+        self.nodes: dict[str, ast.stmt] = {}
+        for statement in ast.parse(path.read_text()).body:
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+                self.nodes[statement.name] = statement
+            elif not (isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING"):
+                self.imports.update(imported(statement))
+                parts = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+                self.nodes.update((part.id, statement) for part in parts if isinstance(part.ctx, ast.Store))
+
+    def used(self, name: str) -> "Iterator[tuple[str, str | None]]":
+        """Modules, and names in them, that the definition of a name uses; a module itself has None."""
+        node = self.nodes[name]
+        inside = imported(node)
+        known = {**self.imports, **inside}
+        yield from inside.values()
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and part.id in known:
+                yield known[part.id]
+            elif isinstance(part, ast.Name) and part.id in self.nodes:
+                yield self.module, part.id
+            elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+                module, attribute = known.get(part.value.id, ("", ""))
+                if attribute is None:
+                    yield module, part.attr
+
+
+def imported(node: ast.AST) -> dict[str, tuple[str, str | None]]:
+    """What the imports anywhere in a node bind, of our modules."""
+    bound: dict[str, tuple[str, str | None]] = {}
+    for part in ast.walk(node):
+        if isinstance(part, ast.Import):
+            bound.update(
+                {alias.asname or alias.name: (alias.name, None) for alias in part.names if file_of(alias.name)}
+            )
+        elif isinstance(part, ast.ImportFrom) and part.module and file_of(part.module):
+            for alias in part.names:
+                inner = f"{part.module}.{alias.name}"
+                bound[alias.asname or alias.name] = (inner, None) if file_of(inner) else (part.module, alias.name)
+    return bound
+
+
+source = cache(Source)
+
+
+def reached(stage: str) -> tuple[set[str], set[Name]]:
+    """Modules that a stage may load, and names that it may use."""
+    modules: set[str] = set()
+    names: set[Name] = set()
+    waiting: list[tuple[str, str | None]] = [(f"stages.{stage}", "main")]
+    while waiting:
+        module, name = waiting.pop()
+        if module not in modules:
+            modules.add(module)
+            parent = module.rpartition(".")[0]
+            waiting += [
+                (loaded, None) for loaded in (parent, *(m for m, _ in source(module).imports.values())) if loaded
+            ]
+        if name is None or (module, name) in names or (module, name) == ONLY_REFUSES:
+            continue
+        names.add((module, name))
+        if name in source(module).imports:
+            waiting.append(source(module).imports[name])
+        elif name in source(module).nodes:
+            waiting += source(module).used(name)
+    return modules, names

@@ -1,0 +1,41 @@
+"""The stage ``evaluate``: which rows are the training rows, and which the held-out ones."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from likeness.artifacts import INTERNAL, SYNTHETIC, TABLE
+from likeness.data.schema import Schema, schema_text
+from likeness.data.tables import write_private
+from likeness.params import load_params
+from stages import evaluate
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: Schema, table_of: Callable[..., pd.DataFrame]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["ingest"]["schema"] = "schema.yaml"
+    Path("params.yaml").write_text(yaml.safe_dump(content))
+    Path("schema.yaml").write_text(schema_text(schema))
+    rows, synthetic = table_of(40, 1), table_of(30, 2)
+    parts = np.where(np.arange(40) % 4 == 0, "test", "train")
+    TABLE.parent.mkdir(parents=True)
+    SYNTHETIC.parent.mkdir(parents=True)
+    write_private(rows.assign(__split__=parts, __person__=np.arange(40)), TABLE, {})
+    synthetic.to_parquet(SYNTHETIC.with_suffix(".parquet"))
+    given: list[Any] = []
+    monkeypatch.setattr(evaluate, "evaluate", lambda *tables, **_: given.extend(tables))
+    evaluate.main(load_params())
+    train, test, drawn, _, _, folder = given
+    for found, expected in ((train, rows[parts == "train"]), (test, rows[parts == "test"]), (drawn, synthetic)):
+        pd.testing.assert_frame_equal(found.reset_index(drop=True), expected.reset_index(drop=True))
+    assert folder == INTERNAL

@@ -1,0 +1,55 @@
+"""The loop itself: which learning rates and momenta its optimizer is given, step by step."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from likeness.generators.settings import TrainingSettings
+from likeness.generators.training import train
+
+
+class Square:
+    """The loss (w - 3)²."""
+
+    def loss(self, generator: nn.Module) -> Tensor:
+        (weight,) = generator.parameters()
+        return (weight - 3).square().sum()
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, settings: TrainingSettings) -> list[dict[str, Any]]:
+    """What Adam was given at each step of a training."""
+    steps: list[dict[str, Any]] = []
+
+    class Watched(torch.optim.Adam):
+        def step(self, *arguments: Any, **options: Any) -> Any:
+            (group,) = self.param_groups
+            steps.append({"lr": group["lr"], "betas": group["betas"]})
+            return super().step(*arguments, **options)
+
+    monkeypatch.setattr(torch.optim, "Adam", Watched)
+    train(nn.Linear(1, 1, bias=False), Square(), settings, torch.device("cpu"), lambda *_: None)
+    return steps
+
+
+def test_a_cosine_schedule_falls_from_the_learning_rate_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At step t of T the rate is η (1 + cos(π t / T)) / 2."""
+    steps = watched(monkeypatch, TrainingSettings(20, 1, 0.4, "cosine"))
+    assert [step["lr"] for step in steps] == pytest.approx([0.2 * (1 + math.cos(math.pi * t / 20)) for t in range(20)])
+
+
+def test_a_constant_schedule_keeps_the_learning_rate_and_momenta_are_those_of_the_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps = watched(monkeypatch, TrainingSettings(20, 1, 0.4, "constant", beta2=0.7))
+    assert steps == [{"lr": 0.4, "betas": (0.9, 0.7)}] * 20
+
+
+def test_progress_is_told_every_hundredth_and_at_the_end() -> None:
+    told: list[tuple[int, int, float]] = []
+    settings = TrainingSettings(250, 1, 0.1, "constant")
+    losses = train(nn.Linear(1, 1, bias=False), Square(), settings, torch.device("cpu"), lambda *one: told.append(one))
+    assert [(iteration, loss) for iteration, _, loss in told] == losses
+    assert [iteration for iteration, _ in losses] == list(range(2, 251, 2)) and losses[-1][1] < 1e-3 < losses[0][1]

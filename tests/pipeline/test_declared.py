@@ -1,0 +1,156 @@
+"""Each stage in a folder that holds what dvc.yaml declares, and nothing else: then DVC runs it whenever it must."""
+
+import contextlib
+import dataclasses
+import math
+import shutil
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from small_project import ROOT, write_settings
+
+from likeness import artifacts, params
+from likeness.methods.marginals import Marginals
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+
+STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+SCHEMA: dict[str, Any] = {
+    "name": "staff",
+    "source": "made up",
+    "task": "classification",
+    "label": "sick",
+    "columns": {
+        "x": {"kind": "numeric", "lower": 0, "upper": 1},
+        "job": {"kind": "categorical", "categories": "private", "other": "rest"},
+        "sick": {"kind": "categorical", "categories": ["no", "yes"]},
+    },
+}
+SECTIONS: dict[type, str] = {
+    params.Params: "",
+    params.Privacy: "privacy.",
+    params.LedgerSettings: "ledger.",
+    params.Ingest: "ingest.",
+    params.Train: "train.",
+    params.Sample: "sample.",
+    params.Evaluate: "evaluate.",
+    params.EngineSettings: "engine.",
+    params.Categories: "categories.",
+    Marginals: "${method}.",
+}
+_OPENS = {"ledger.home", "ledger.url"}  # the ledger is no file of DVC
+_SPENDS = {*_OPENS, "ledger.cap", "ledger.caps", "ledger.project", "categories.delta_share"}  # these only refuse
+_ENGINE = {"engine.kind", "engine.workers", "engine.scheduler"}  # changes no bit of any result
+_SEED = {"train.seed"}  # among the public facts of a recipe; only the training draws by it
+_UNIT = {"ingest.unit"}  # only asked whether its column is in the schema
+HARMLESS: dict[str, set[str]] = {
+    "ingest": {*_ENGINE, *_OPENS},
+    "plan": _SEED,
+    "categories": _SPENDS,
+    "preprocess": _UNIT,
+    "auxiliary": {*_ENGINE, *_SPENDS, *_SEED},
+    "privatize": {*_ENGINE, *_SPENDS, *_SEED},
+    "train": {*_OPENS, *_UNIT},
+    "sample": _UNIT,
+    "evaluate": _UNIT,
+    "account": _SEED,
+}
+"""Settings that a stage reads, although its outputs do not hang on them."""
+
+
+@pytest.fixture
+def whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder where the run grows: settings and schema of a small table."""
+    folder = tmp_path / "whole"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    Ledger.create(locate())
+    draw, rows = np.random.default_rng(0), 1_000
+    table = {
+        "x": draw.random(rows),
+        "job": draw.choice(["clerk", "nurse"], rows),
+        "sick": draw.choice(["no", "yes"], rows),
+    }
+    pd.DataFrame(table).to_csv(tmp_path / "staff.csv", index=False)
+    Path("schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["ingest"] |= {
+        "source": str(tmp_path / "staff.csv"),
+        "schema": "schema.yaml",
+        "split": {"test_fraction": 0.3},
+    }
+    content["marginals"]["privatize"]["bins"] = 4
+    content["marginals"]["train"] |= {"iterations": 5, "num_components": 5}
+    content["sample"]["rows"] = 100
+    small = {"classifiers": ["decision_tree"], "range_queries": 5, "mmd_rows": 50}
+    write_settings(content, {f"evaluate__{key}": value for key, value in small.items()})
+    return folder
+
+
+def paths(stage: dict[str, Any], *keys: str) -> list[str]:
+    items = [item for key in keys for item in stage.get(key, [])]
+    named = [path for item in items for path in ([item] if isinstance(item, str) else item)]
+    return [path.replace("${ingest.schema}", "schema.yaml") for path in named]
+
+
+def copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+
+
+def written(folder: Path) -> set[Path]:
+    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+
+
+def watch(monkeypatch: pytest.MonkeyPatch, seen: set[str]) -> None:
+    """Note every setting that is read, as dvc.yaml would name it."""
+    for owner, section in SECTIONS.items():
+        keys = {field.name: f"{section}{field.name}" for field in dataclasses.fields(owner)}
+
+        def read(self: Any, name: str, keys: dict[str, str] = keys) -> Any:
+            if name in keys:
+                seen.add(keys[name])
+            return object.__getattribute__(self, name)
+
+        monkeypatch.setattr(owner, "__getattribute__", read)
+    monkeypatch.setattr(artifacts, "public_settings", lambda _: {})  # the ledger notes all of them
+
+
+def covered(key: str, names: list[str]) -> bool:
+    """Whether a setting, a section of it, or a part of it is declared."""
+    return any(f"{key}.".startswith(f"{name}.") or name.startswith(f"{key}.") for name in names)
+
+
+def test_a_stage_needs_reads_and_writes_what_dvc_yaml_says(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All stages but ``track``, whose files test_pipeline_graph compares."""
+    seen: set[str] = set()
+    watch(monkeypatch, seen)
+    sections = {key.removesuffix(".") for key in SECTIONS.values()} | {"schedule", "tracking", "sections"}
+    for name, stage in STAGES.items():
+        if name == "track":
+            continue
+        folder = tmp_path / name
+        given = ["params.yaml", *(path for path in paths(stage, "deps") if not path.startswith(("src/", "stages/")))]
+        for path in given:
+            copy(whole / path, folder / path)
+        before, outputs = written(folder), paths(stage, "outs", "metrics", "plots")
+        with contextlib.chdir(folder):
+            settings = params.load_params()
+            seen.clear()
+            import_module(f"stages.{name}").main(settings)
+            read = seen - sections - HARMLESS.get(name, set()) - {"ingest.schema"}  # a path among the deps
+        undeclared = [key for key in sorted(read) if not covered(key, stage.get("params", []))]
+        assert not undeclared, f"{name} reads settings that dvc.yaml does not name"
+        stray = [path for path in written(folder) - before if not any(path.is_relative_to(out) for out in outputs)]
+        assert not stray, f"{name} writes files that dvc.yaml does not name"
+        for path in outputs:
+            assert (folder / path).exists(), f"{name} does not write {path}"
+            copy(folder / path, whole / path)
+    assert math.isfinite(artifacts.read_json(artifacts.PRIVACY)["total"]["epsilon"])

@@ -1,0 +1,83 @@
+"""Noise of another scale than a receipt claims, and bits that are no noise: the check of noise finds both."""
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from likeness.data.schema import Schema
+from likeness.methods.base import Context
+from likeness.methods.marginals import Marginals
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.privacy.plan import make_plan
+from likeness.release.door import release
+from likeness.release.released import Released, from_bytes
+from likeness.release.request import Dataset
+from likeness.release.terms import Records
+from likeness.typed import build
+from likeness.verifier.noise import noise
+from likeness.verifier.verdict import Untestable, Wrong
+
+COLUMNS = 12
+SCHEMA = Schema.from_dict(
+    {
+        "name": "toy",
+        "source": "made up",
+        "task": "none",
+        "columns": {f"x{place}": {"kind": "numeric", "lower": 0, "upper": 1} for place in range(COLUMNS)},
+    },
+    "toy.yaml",
+)
+CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
+
+
+@pytest.fixture
+def embedding() -> Released:
+    """66 pairs of columns of 500 records, as the default method releases them."""
+    method = build(Marginals, {"privatize": {"bins": 4}}, "marginals")
+    plan = make_plan(
+        method="marginals", identity="people", shares=method.shares(CONTEXT), epsilon=1.0, delta=1e-5,
+        adjacency=Adjacency.ADD_REMOVE_ONE, num_records=None,
+    )  # fmt: skip
+    ledger = Ledger.create(locate())
+    ledger.declare_identity("people", plan.adjacency, plan.epsilon, plan.delta)
+    query = method.embedding_query(CONTEXT, {})
+    rows = Records(np.random.default_rng(0).random((500, COLUMNS)), np.zeros(500, dtype=np.int64))
+    return from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: [rows]), "embedding")
+
+
+def checked(*released: Released) -> str:
+    bundle: Any = SimpleNamespace(released=lambda: dict(enumerate(released)))
+    return noise(bundle)
+
+
+def claiming(released: Released, factor: float) -> Released:
+    """The same integers, and a receipt that claims other noise."""
+    scale = released.receipt.noise_scale * factor
+    return dataclasses.replace(released, receipt=dataclasses.replace(released.receipt, noise_scale=scale))
+
+
+def test_noise_as_claimed_passes_and_half_or_twice_of_it_does_not(embedding: Released) -> None:
+    """The statistic has 65 degrees of freedom. False alarm 2e-9; a factor of two is missed with less than 1e-3."""
+    assert "embedding (bits), embedding (scale)" in checked(embedding)
+    for factor in (0.5, 2.0):
+        with pytest.raises(Wrong, match="not of the scale that the receipt claims"):
+            checked(claiming(embedding, factor))
+
+
+def test_low_bits_that_are_no_noise_are_found(embedding: Released) -> None:
+    """Noise that was cut to whole units: its lowest bits are all zero."""
+    cut = dataclasses.replace(embedding, lattice=embedding.lattice & ~np.int64(63))
+    with pytest.raises(Wrong, match="low bits are not those of noise"):
+        checked(cut)
+
+
+def test_every_release_is_looked_at_and_too_small_ones_are_said_not_to_be_tested(embedding: Released) -> None:
+    with pytest.raises(Wrong, match="1: the noise is not of the scale"):
+        checked(embedding, claiming(embedding, 0.4))
+    with pytest.raises(Untestable, match="no release is large enough"):
+        checked(claiming(embedding, 1e-12))
