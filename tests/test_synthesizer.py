@@ -105,14 +105,54 @@ def test_a_refit_is_the_stored_release_and_another_question_costs(ledger: Ledger
     spent = count()
     again = clone(first).fit(rows())
     assert count() == spent and again.sample(99).equals(first.sample(99)) and again.privacy == first.privacy
-    # Neither the training nor other columns nor the index are part of the question; the order of the rows is.
+    # Neither the training nor other columns, the index or the order of rows are part of the question.
     other = small(settings={**FAST, "train": {"iterations": 5, "num_components": 3}}, seed=3)
     other.fit(rows().drop(columns="extra").reset_index(drop=True))
     assert count() == spent and other.releases_["embedding"].receipt == first.releases_["embedding"].receipt
     small(slot="2").fit(rows())
     assert count() == spent + 6  # three reserved, three committed
-    small().fit(rows()[::-1])
+    shuffled = rows().sample(frac=1, random_state=1)
+    assert small().fit(shuffled).releases_["embedding"].receipt == first.releases_["embedding"].receipt
+    assert small().fit(shuffled).sample(99).equals(first.sample(99)) and count() == spent + 6
+    small().fit(pd.concat([rows(), rows().iloc[:1]]))  # the same rows and one of them once more
     assert count() == spent + 12
+
+
+def test_the_same_people_under_another_name_are_known_by_another_question_too(ledger: Ledger) -> None:
+    small().fit(rows())
+    table, columns = rows(), SCHEMA["columns"]
+    for again, asked in (
+        (table.sample(frac=1, random_state=1), columns),
+        (table, dict(reversed(columns.items()))),
+        (table, {**columns, "n": {"kind": "drop", "reason": "another question"}}),
+        (table[table.columns[::-1]], {name: columns[name] for name in ("c", "a", "y")}),
+        (table, {**columns, "b": {**columns["b"], "upper": 5}}),
+    ):
+        other = small(identity="a new name", schema={**SCHEMA, "columns": asked})
+        with pytest.raises(BudgetError, match="accounted under identity 'toy people'"):
+            other.fit(again)
+    other.fit(table.assign(a=table["a"] / 2))  # other rows
+
+
+def test_what_an_older_version_released_stays_the_answer(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It knew the rows in their order only, and did not record those of the source."""
+    with monkeypatch.context() as older:
+        older.setattr("likeness.rows.digest_of_release", lambda params, ledger, ordered, unordered: ordered())
+        older.setattr("likeness.data.digests.SourceDigest.digest", lambda source: "")
+        first = small().fit(rows())
+    assert not any("rows_digest" in record.body for record in Ledger.open(locate()).records())
+    spent = count()
+    assert small().fit(rows()).releases_["embedding"].receipt == first.releases_["embedding"].receipt
+    assert count() == spent
+
+
+def test_the_order_of_rows_is_theirs_under_replace_one(ledger: Ledger) -> None:
+    """Pairs of rows are fixed by their places there."""
+    fixed = {"adjacency": "replace_one", "num_records": 400}
+    small(**fixed).fit(rows())
+    spent = count()
+    small(**fixed).fit(rows()[::-1])
+    assert count() == spent + 6
 
 
 def test_the_cap_is_kept_and_the_one_on_record_rules(ledger: Ledger) -> None:
@@ -168,7 +208,8 @@ def test_wrong_tables_are_refused_without_a_private_word(ledger: Ledger) -> None
         (table.assign(n=np.where(table["n"] > 5, 0.5, 1)), "column 'n' has a value that is not whole"),
         (table.assign(n=table["b"]), "column 'n' has a missing value"),
         (table.assign(n=table["b"].astype("Int64")), "column 'n' has a missing value"),
-        (table.assign(c=[MARKER, int(MARKER)] * 200), "column 'c' mixes values of several types"),
+        (table.assign(c=[MARKER, [MARKER]] * 200), "column 'c' holds lists or records"),
+        (table.iloc[:0], "the training table has no rows, and nothing was spent"),
         (table.to_numpy(), "must be a pandas DataFrame, got ndarray"),
     ]
     for wrong, message in tables:

@@ -189,6 +189,22 @@ def test_seconds_of_private_stages_are_left_out(project: Path) -> None:
     assert run.data.tags["stage.ingest"] == "ran" and run.data.tags["stage.sample"] == "restored"
 
 
+def test_a_run_and_its_metrics_and_files_tell_days(project: Path, tmp_path: Path) -> None:
+    """The schedule tells when a run began: with its end to the second, private stages have seconds again."""
+    from mlflow.tracking import MlflowClient
+
+    logged = track(load_params())
+    run = fetch(logged)
+    client = MlflowClient(tracking_uri=logged["uri"])
+    times = [run.info.start_time, run.info.end_time]
+    times += [
+        metric.timestamp for name in run.data.metrics for metric in client.get_metric_history(run.info.run_id, name)
+    ]
+    assert len(times) > 5 and not any(time % 86_400_000 for time in times)
+    (written,) = (tmp_path / "store").rglob("MLmodel")
+    assert len(yaml.safe_load(written.read_text())["utc_time_created"]) == len("2026-01-31")
+
+
 def test_without_noise_only_settings_and_the_statement_leave(project: Path, tmp_path: Path) -> None:
     """Sums without noise are private rows in another form, and so are digests and losses computed from them."""
     total = {"rho": "inf", "epsilon": "inf", "epsilon_rdp": "inf", "epsilon_gaussian": "inf", "delta": 1e-5}

@@ -62,9 +62,14 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON artifact; the same value gives the same bytes."""
+    """Write a JSON artifact."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n")
+    path.write_text(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """A JSON artifact as text. The same value gives the same bytes."""
+    return json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
 def open_schema(params: Params) -> Schema:

@@ -38,13 +38,20 @@ def summary(as_json: JSON = False) -> None:
 @app.command("bundle")
 def bundle_(
     target: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .zip.")] = Path("bundle"),
+    open_others: Annotated[
+        bool,
+        typer.Option("--open-others", help="Publish the names of the other populations in the ledger, and only these."),
+    ] = False,
     as_json: JSON = False,
 ) -> None:
-    """Put all that may be published about the last run in one place, and nothing else."""
+    """Put all that may be published about the last run in one place, and nothing else.
+
+    A verifier then believes the lifetime only with --open-others, or where the ledger holds no other population.
+    """
     from likeness.bundle import write_bundle
     from likeness.params import load_params
 
-    names = write_bundle(load_params(), target)
+    names = write_bundle(load_params(), target, open_others)
     if as_json:
         typer.echo(json.dumps({"bundle": str(target), "files": names}, indent=1))
     else:
@@ -54,14 +61,23 @@ def bundle_(
 @app.command()
 def verify(
     path: Annotated[Path, typer.Argument(help="A bundle: a folder or a zip file.")],
+    retrain: Annotated[
+        bool, typer.Option("--retrain", help="Train the generator again too: as long as the training took.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
 ) -> None:
-    """Recompute everything that a bundle claims. Exit code 0: all right; 1: something is wrong."""
+    """Recompute everything that a bundle claims.
+
+    Exit code 0: everything was recomputed and is right. 1: something is wrong. 2: this is no bundle. 3: nothing is
+    wrong, but not everything could be tested.
+    """
     from likeness.verifier import verify as checks_of
 
-    checks = checks_of(path)
+    checks = checks_of(path, retrain)
     typer.echo(json.dumps([vars(check) for check in checks], indent=1) if as_json else cli_run.checks_text(checks))
-    cli_run.give_verdict(checks, as_json)
+    code = cli_run.give_verdict(checks, as_json)
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command()

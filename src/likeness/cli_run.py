@@ -67,7 +67,8 @@ def run(
         typer.echo(json.dumps(found, indent=1))
     else:
         typer.echo(f"{summary_text(Path())}\n\n{bundle}: all that may be published, verified:\n{checks_text(checks)}")
-    give_verdict(checks, as_json)
+    if give_verdict(checks, as_json) == 1:
+        raise typer.Exit(1)
 
 
 def checks_text(checks: "Sequence[Check]") -> str:
@@ -76,13 +77,30 @@ def checks_text(checks: "Sequence[Check]") -> str:
     return "\n".join(f"{words[check.passed]:<11}{check.name:<16}{check.text}" for check in checks)
 
 
-def give_verdict(checks: "Sequence[Check]", quiet: bool) -> None:
-    """Say whether a bundle may be trusted; exit code 1 if not. ``quiet``: standard output is JSON."""
+UNTESTED = 3
+"""Exit code of a bundle in which nothing is wrong, but not everything could be tested."""
+
+
+def give_verdict(checks: "Sequence[Check]", quiet: bool) -> int:
+    """Say whether a bundle may be trusted.
+
+    Args:
+        checks: of the bundle.
+        quiet: standard output is JSON.
+
+    Returns:
+        the exit code: 0, 1 for a wrong bundle, :data:`UNTESTED`.
+    """
     wrong = [check.name for check in checks if check.passed is False]
+    untested = [check.name for check in checks if check.passed is None]
     if wrong:
         typer.echo(f"verdict: WRONG ({', '.join(wrong)}). Do not trust this bundle.", err=True)
-        raise typer.Exit(1)
-    typer.echo("verdict: everything that could be tested is right", err=quiet)
+        return 1
+    if untested:
+        typer.echo(f"verdict: nothing is wrong, but not everything was tested ({', '.join(untested)})", err=quiet)
+        return UNTESTED
+    typer.echo("verdict: everything was recomputed and is right", err=quiet)
+    return 0
 
 
 def compare(

@@ -6,12 +6,10 @@ or with changed settings break that; then nothing is stated.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from likeness.artifacts import (
-    CATEGORIES,
-    EMBEDDING,
     GENERATOR,
     PLAN,
     context,
@@ -22,8 +20,10 @@ from likeness.artifacts import (
 )
 from likeness.canonical import sha256_json
 from likeness.data.layout import encoding_digest
+from likeness.data.schema import Schema
 from likeness.errors import ReleaseError
 from likeness.generators.weights import check_weights
+from likeness.methods import Context
 from likeness.params import Params
 from likeness.privacy.plan import Plan
 from likeness.privacy.reservation import base_slot
@@ -45,14 +45,24 @@ def check_run(params: Params, plan: Plan, released: Mapping[Path, Released]) -> 
     Raises:
         ReleaseError: saying which file contradicts which setting.
     """
-    _check_plan(params, plan)
+    check_plan(params, plan, open_schema(params))
     _check_receipts(params, plan, released)
     _check_queries(params, plan, released)
     _check_generator(params, released)
 
 
-def _check_plan(params: Params, plan: Plan) -> None:
-    expected = plan_of(params)
+def check_plan(params: Params, plan: Plan, schema: Schema) -> None:
+    """Refuse a plan that is not that of the settings.
+
+    Args:
+        params: the settings.
+        plan: as it was written.
+        schema: as it is written: columns may be open.
+
+    Raises:
+        ReleaseError: they do not agree.
+    """
+    expected = plan_of(params, schema)
     same = [
         (own.query, own.stage, own.share) == (other.query, other.stage, other.share)
         and _close(own.noise_multiplier, other.noise_multiplier)
@@ -90,31 +100,57 @@ def _check_receipts(params: Params, plan: Plan, released: Mapping[Path, Released
         raise ReleaseError("data/released mixes releases of different versions of the rows. Run: dvc repro")
 
 
-def auxiliary_of(released: Mapping[Path, Released]) -> dict[str, Released]:
-    """Answers of the auxiliary stage by the name of their query, of all files of a run."""
-    beside = (EMBEDDING.parent, CATEGORIES)
-    return {one.receipt.query: one for path, one in released.items() if path.parent not in beside}
+def auxiliary_of(released: Iterable[Released]) -> dict[str, Released]:
+    """Answers of the auxiliary stage, by the name of their query, of all releases of a run."""
+    return {one.receipt.query: one for one in released if one.receipt.stage == "auxiliary"}
 
 
 def _check_queries(params: Params, plan: Plan, released: Mapping[Path, Released]) -> None:
     """Each file answers the question that the method asks with these settings: map, classes, schema."""
-    written, recipe, facts = open_schema(params), method(params), context(params)
-    auxiliary = auxiliary_of(released)
-    queries: list[Query | KeyQuery] = [
-        *key_queries(written, plan, params.categories.most),
-        *recipe.auxiliary_queries(facts, auxiliary),
-        recipe.embedding_query(facts, auxiliary),
-    ]
-    asked = {query.name: query for query in queries}
+    queries = queries_of(params, plan, open_schema(params), context(params), auxiliary_of(released.values()))
     for path, one in released.items():
-        receipt, query = one.receipt, asked[one.receipt.query]
-        encoding = encoding_digest(written if isinstance(query, KeyQuery) else facts.schema)
-        if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
-            raise ReleaseError(f"{path}: answers another question than params.yaml asks. Run: dvc repro")
-        # The key holds what the receipt does not: the schema's bounds and categories, and the mechanism's version.
-        dataset = Dataset(receipt.identity, receipt.digest, receipt.slot, encoding, receipt.unit)
-        if sha256_json(request_of(query, receipt.adjacency, receipt.noise_scale, dataset)) != receipt.key:
-            raise ReleaseError(f"{path}: released for another schema, or by another version. Run: dvc repro")
+        check_answer(*queries[one.receipt.query], one, str(path))
+
+
+def queries_of(
+    params: Params, plan: Plan, written: Schema, facts: Context, auxiliary: Mapping[str, Released]
+) -> dict[str, tuple[Query | KeyQuery, str]]:
+    """Every query that the settings ask, with the digest of the encoding of its rows, by name.
+
+    Args:
+        params: the settings.
+        plan: of these settings.
+        written: the schema as it is written: columns may be open.
+        facts: public facts, with the schema completed by the released categories.
+        auxiliary: answers of the auxiliary stage, by the name of their query.
+    """
+    recipe, open_encoding, encoding = method(params), encoding_digest(written), encoding_digest(facts.schema)
+    queries = [*recipe.auxiliary_queries(facts, auxiliary), recipe.embedding_query(facts, auxiliary)]
+    return {
+        **{query.name: (query, open_encoding) for query in key_queries(written, plan, params.categories.most)},
+        **{query.name: (query, encoding) for query in queries},
+    }
+
+
+def check_answer(query: Query | KeyQuery, encoding: str, released: Released, where: str) -> None:
+    """Refuse a release that answers another query.
+
+    Args:
+        query: the query.
+        encoding: digest of the encoding of its rows.
+        released: the answer.
+        where: its file, for messages.
+
+    Raises:
+        ReleaseError: another map, number of classes, schema, or version of the mechanism.
+    """
+    receipt = released.receipt
+    if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
+        raise ReleaseError(f"{where}: answers another question than the settings ask. Run: dvc repro")
+    # The key holds what the receipt does not: the schema's bounds and categories, and the mechanism's version.
+    dataset = Dataset(receipt.identity, receipt.digest, receipt.slot, encoding, receipt.unit)
+    if sha256_json(request_of(query, receipt.adjacency, receipt.noise_scale, dataset)) != receipt.key:
+        raise ReleaseError(f"{where}: released for another schema, or by another version. Run: dvc repro")
 
 
 def _check_generator(params: Params, released: Mapping[Path, Released]) -> None:

@@ -13,23 +13,30 @@ from likeness.data.tables import iter_private
 from likeness.engine import LOCAL, Engine
 from likeness.params import Params
 from likeness.privacy.adjacency import Adjacency
-from likeness.rows import BESIDE, SPLIT, source_rows, split_parts, used_rows
+from likeness.rows import BESIDE, SPLIT, digest_of_release, source_rows, split_parts, used_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
+    from likeness.data.digests import SourceDigest
     from likeness.data.sources import SourcePart
+    from likeness.privacy.ledger import Ledger
 
 _PART_ROWS = 1 << 18  # typed by one worker at once; a larger row group of the source is one part
 _COLUMN_ROWS = 1 << 18  # of a column, read at once for the digest
-_ENCODED_CELLS = 1 << 22  # encoded at once
+_ENCODED_CELLS = 1 << 22  # encoded, or hashed, at once
 
 
-def typed_rows(params: Params, schema: Schema, engine: Engine = LOCAL) -> "Iterator[DataFrame]":
+def typed_rows(
+    params: Params, schema: Schema, engine: Engine = LOCAL, source: "SourceDigest | None" = None
+) -> "Iterator[DataFrame]":
     """The rows of the source that are used, typed, with what stands beside them: at least one chunk, in order.
 
     A split by position needs 9 bytes a row for a moment, and the number of rows beforehand, which a CSV or .npz file
     does not say: it is held in memory then.
+
+    Args:
+        source: takes up all rows of the source, also those that are not used.
 
     Raises:
         DataError: the source is missing or damaged, or a value breaks the schema's rule for its column.
@@ -39,14 +46,16 @@ def typed_rows(params: Params, schema: Schema, engine: Engine = LOCAL) -> "Itera
 
     if params.ingest.unit is not None or params.ingest.from_database:
         # All at once: a person's rows may lie anywhere, and a database gives them in no order.
-        yield used_rows(params, schema, *source_rows(params, schema))
+        yield used_rows(params, schema, *source_rows(params, schema, source))
         return
     path, split = source_path(params), params.ingest.split
     count = parquet_rows(path)
     # Only Parquet can be opened in its middle.
     engine = LOCAL if count is None else engine
     parts = source_parts(path, None if engine.workers == 1 else _PART_ROWS)
-    tables: Iterable[DataFrame] = engine.stream(_typed_part, [_Job(part, schema, params) for part in parts])
+    key = None if source is None else source.key
+    pieces = engine.stream(_typed_part, [_Job(part, schema, params, key) for part in parts])
+    tables: Iterable[DataFrame] = _taken_up(pieces, source)
     if split.column is not None or params.privacy.adjacency != Adjacency.REPLACE_ONE:
         yield from tables
         return
@@ -64,33 +73,50 @@ class _Job:
     part: "SourcePart"
     schema: Schema
     params: Params
+    key: bytes | None  # of the digest of the source, if there is one
 
 
-def _typed_part(job: _Job) -> "Iterator[DataFrame]":
-    """Rows of one part, typed; with their split, where it depends on each row alone."""
+def _typed_part(job: _Job) -> "Iterator[tuple[DataFrame, int]]":
+    """Rows of one part, typed; with their split, where it depends on each row alone; and their part of the digest."""
+    from likeness.data.digests import SourceDigest
     from likeness.data.sources import iter_part
 
     split = job.params.ingest.split
-    for table, column in iter_part(job.part, job.schema, split.column):
-        if column is None and job.params.privacy.adjacency == Adjacency.REPLACE_ONE:
-            yield table
-        else:
-            yield table.assign(**{SPLIT: split_parts(job.params, job.schema, table, column)})
+    source = None if job.key is None else SourceDigest(job.key)
+    for table, column in iter_part(job.part, job.schema, split.column, source):
+        if column is not None or job.params.privacy.adjacency != Adjacency.REPLACE_ONE:
+            table = table.assign(**{SPLIT: split_parts(job.params, job.schema, table, column)})
+        yield table, 0 if source is None else source.take()
 
 
-def training_digest(written: Path, schema: Schema, key: bytes) -> tuple[str, int]:
-    """:func:`likeness.data.digests.typed_digest` of the training rows of a private table, and their number.
+def _taken_up(pieces: "Iterable[tuple[DataFrame, int]]", source: "SourceDigest | None") -> "Iterator[DataFrame]":
+    for table, total in pieces:
+        if source is not None:
+            source.put(total)
+        yield table
 
-    It is defined column by column, so the table is read again, a column at a time.
+
+def training_digest(written: Path, params: Params, schema: Schema, ledger: "Ledger") -> tuple[str, int]:
+    """:func:`likeness.rows.digest_of_release` of the training rows of a private table, and their number.
+
+    The digest of rows in order is defined column by column, so the table is read again, a column at a time.
     """
-    from likeness.data.digests import columns_digest
+    from likeness.data.digests import columns_digest, unordered_digest
 
     def read(name: str) -> "Iterator[Series[Any]]":
         for chunk in iter_private(written, [name, SPLIT], _COLUMN_ROWS):
             yield chunk.loc[chunk[SPLIT] == "train", name]
 
     count = sum(int((chunk[SPLIT] == "train").sum()) for chunk in iter_private(written, [SPLIT], _COLUMN_ROWS))
-    return columns_digest(read, count, schema, key), count
+
+    def ordered() -> str:
+        return columns_digest(read, count, schema, ledger.key)
+
+    def unordered() -> str:
+        chunks = iter_private(written, [*schema.names, SPLIT], _chunk_rows(schema))
+        return unordered_digest((chunk[chunk[SPLIT] == "train"] for chunk in chunks), schema, ledger.key)
+
+    return digest_of_release(params, ledger, ordered, unordered), count
 
 
 def encoded_rows(written: Schema, schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":
@@ -104,8 +130,10 @@ def encoded_rows(written: Schema, schema: Schema, ingested: dict[str, Any]) -> "
         ArtifactError: another table has taken its place.
     """
     encoder = Encoder(schema)
-    for chunk in iter_private(
-        TABLE, None, max(1, min(_COLUMN_ROWS, _ENCODED_CELLS // len(schema.names))), card=ingested
-    ):
+    for chunk in iter_private(TABLE, None, _chunk_rows(schema), card=ingested):
         beside = {name: chunk[name].to_numpy() for name in BESIDE if name in chunk}
         yield encoder.encode(closed(chunk, written, schema)).assign(**beside)
+
+
+def _chunk_rows(schema: Schema) -> int:
+    return max(1, min(_COLUMN_ROWS, _ENCODED_CELLS // len(schema.names)))

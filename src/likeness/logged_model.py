@@ -10,6 +10,7 @@ from likeness import __version__
 from likeness.artifacts import GENERATOR, PRIVACY, STATEMENT, load_schema, open_schema
 from likeness.data.schema import Schema, schema_text
 from likeness.params import Params
+from likeness.privacy.records import moment
 
 if TYPE_CHECKING:
     from mlflow.models import ModelSignature
@@ -43,7 +44,9 @@ def log_generator(client: "MlflowClient", run: str, params: Params, settings: di
         warnings.simplefilter("ignore", UserWarning)  # wants an example of the input, to run it
         mlflow.pyfunc.save_model(
             path=f"{folder}/model",
-            mlflow_model=Model(artifact_path=model.artifact_location, run_id=run, model_id=model.model_id),
+            mlflow_model=Model(
+                artifact_path=model.artifact_location, run_id=run, model_id=model.model_id, utc_time_created=moment([])
+            ),
             python_model=str(_SCRIPT),
             artifacts={
                 "generator": str(GENERATOR),

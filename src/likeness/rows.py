@@ -1,9 +1,9 @@
 """The private rows of a run: whose they are, how they are encoded, and how the door opens them.
 
-Every private table carries a *card* with its rows: identity, adjacency, keyed digest of the training rows, the ledger
-whose key that is, their number where it is public, for whom they were bounded where a person may have several, and,
-once encoded, the digest of the encoding. A card and its rows are one file, so that no stage, run by hand or out of
-order, can charge one people's rows to another.
+Every private table carries a *card* with its rows: identity, adjacency, keyed digests of the training rows and of the
+rows of the source, the ledger whose key that is, their number where it is public, for whom they were bounded where a
+person may have several, and, once encoded, the digest of the encoding. A card and its rows are one file, so that no
+stage, run by hand or out of order, can charge one people's rows to another.
 
 Where a person may have several rows, each carries the number of its person, so that the door can count for itself; the
 names of the people stay in the source.
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
+    from likeness.data.digests import SourceDigest
     from likeness.privacy.ledger import Ledger
     from likeness.release.keys import Keys
     from likeness.release.request import Dataset
@@ -43,8 +44,13 @@ BESIDE = [SPLIT, PERSON]  # what private tables have beside the schema's columns
 _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 24  # of a chunk
 
 
-def source_rows(params: Params, schema: Schema) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
+def source_rows(
+    params: Params, schema: Schema, source: "SourceDigest | None" = None
+) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
     """The typed rows of the source, its split column and whose row each is, where params.yaml names such columns.
+
+    Args:
+        source: takes up the rows with all columns of the source.
 
     Raises:
         DataError: there is no such source, or it does not fit the schema.
@@ -53,7 +59,9 @@ def source_rows(params: Params, schema: Schema) -> "tuple[DataFrame, Series[str]
 
     ingest, found = params.ingest, database(params)
     columns = ingest.split.column, None if ingest.unit is None else ingest.unit.column
-    return read_people(source_path(params), schema, *columns) if found is None else found.read(schema, *columns)
+    if found is not None:
+        return found.read(schema, *columns, source)
+    return read_people(source_path(params), schema, *columns, source)
 
 
 def used_rows(
@@ -99,12 +107,19 @@ def split_parts(
     return split_by_content(table, schema, split.test_fraction, split.seed)
 
 
-def card(params: Params, ledger_id: str, digest: str, num_records: int) -> dict[str, Any]:
+def card(params: Params, ledger_id: str, digest: str, num_records: int, rows_digest: str = "") -> dict[str, Any]:
     """What later stages may know of the training rows without opening them; their number only where it is public.
 
+    Args:
+        digest: of the training rows.
+        rows_digest: of the rows of the source.
+
     Raises:
-        DataError: that public number is another than the settings say. (The door insists on it by itself.)
+        DataError: that public number is another than the settings say. (The door insists on it by itself.) Or there is
+            no training row: noise on nothing would cost as much as noise on rows.
     """
+    if not num_records:
+        raise DataError("the training table has no rows, and nothing was spent. Give a source with training rows.")
     public = params.privacy.adjacency == Adjacency.REPLACE_ONE
     _check_number(params, num_records if public else None)
     return {
@@ -112,9 +127,27 @@ def card(params: Params, ledger_id: str, digest: str, num_records: int) -> dict[
         "adjacency": params.privacy.adjacency,
         "ledger": ledger_id,
         "digest": digest,
+        "rows_digest": rows_digest,
         "num_records": num_records if public else None,
         "unit": _unit(params),
     }
+
+
+def digest_of_release(
+    params: Params, ledger: "Ledger", ordered: Callable[[], str], unordered: Callable[[], str]
+) -> str:
+    """The digest under which the training rows are asked about.
+
+    Under ``replace_one`` pairs of rows are fixed by their places, so that the order belongs to the question. Else no
+    sum depends on it, and the same rows are the same question in any order. Versions that did not record the rows of
+    the source knew the digest in order only: what they released stays the answer.
+    """
+    if params.privacy.adjacency == Adjacency.REPLACE_ONE:
+        return ordered()
+    reserved = (record.body for record in ledger.records() if record.kind == "reserve")
+    older = {str(body["digest"]) for body in reserved if "rows_digest" not in body}
+    digest = ordered() if older else ""
+    return digest if digest in older else unordered()
 
 
 def encoded_card(ingested: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
@@ -222,7 +255,8 @@ def _dataset(params: Params, path: Path, ledger_id: str, more: Mapping[str, Any]
         raise ArtifactError(f"{path} was written with the key of another ledger. Run: dvc repro --force ingest")
     _check_number(params, found["num_records"])
     unit = None if found.get("unit") is None else Unit.from_dict(found["unit"])
-    return Dataset(found["identity"], found["digest"], params.ledger.slot, found.get("encoding", ""), unit), found
+    rows = found["identity"], found["digest"], params.ledger.slot, found.get("encoding", ""), unit
+    return Dataset(*rows, found.get("rows_digest", "")), found
 
 
 @dataclass(frozen=True)
@@ -271,18 +305,24 @@ class RowsInMemory:
 
 
 def in_memory(
-    params: Params, schema: Schema, train: "DataFrame", ledger: "Ledger", people: "Series[str] | None" = None
+    params: Params,
+    schema: Schema,
+    train: "DataFrame",
+    ledger: "Ledger",
+    people: "Series[str] | None" = None,
+    rows_digest: str = "",
 ) -> RowsInMemory:
     """The same for typed training rows that are in memory: the same digest, so the same releases.
 
     Args:
-        train: typed with ``schema``, every row a training row, in an order that belongs to the digest.
+        train: typed with ``schema``, every row a training row.
         people: whose row each is, where a person may have several: no more of them are used than ``ingest.unit`` says.
+        rows_digest: of the rows as they were given, with all columns.
 
     Raises:
-        DataError: ``privacy.num_records`` is not the number of rows.
+        DataError: ``privacy.num_records`` is not the number of rows, or there is none.
     """
-    from likeness.data.digests import typed_digest
+    from likeness.data.digests import typed_digest, unordered_digest
     from likeness.release.request import Dataset
 
     numbers = None
@@ -292,8 +332,15 @@ def in_memory(
         assert params.ingest.unit is not None
         keep = bounded(train, schema, people, np.full(len(train), "train"), params.ingest.unit.max_rows)
         train, numbers = train[keep], numbered(people[keep])
-    own = encoded_card(card(params, ledger.id, typed_digest(train, schema, ledger.key), len(train)), schema)
-    dataset = Dataset(own["identity"], own["digest"], params.ledger.slot, own["encoding"], params.ingest.unit)
+    digest = digest_of_release(
+        params,
+        ledger,
+        lambda: typed_digest(train, schema, ledger.key),
+        lambda: unordered_digest([train], schema, ledger.key),
+    )
+    own = encoded_card(card(params, ledger.id, digest, len(train), rows_digest), schema)
+    rows = own["identity"], digest, params.ledger.slot, own["encoding"], params.ingest.unit
+    dataset = Dataset(*rows, rows_digest)
     return RowsInMemory(train, schema, numbers, dataset)
 
 

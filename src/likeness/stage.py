@@ -45,7 +45,7 @@ def run_stage(name: str, main: Callable[[Params], None]) -> None:
     if os.environ.get("RANK", "0") != "0":  # one of several that torchrun started: the first one writes
         return
     MARKERS.mkdir(parents=True, exist_ok=True)
-    marker = {"started": started, "ended": time.time(), "seconds": round(time.time() - started, 3)}
+    marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
     (MARKERS / f"{name}.json").write_text(json.dumps(marker))
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -22,6 +23,9 @@ from likeness.synthetic import check_synthetic, sample_request
 
 # The guarantee may exceed the target by rounding only.
 _TOLERANCE = 1e-9
+
+SOFTWARE = ("autodp", "opendp", "numpy", "torch")
+"""Libraries whose versions the account names."""
 
 
 def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
@@ -44,10 +48,10 @@ def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
         plan,
         list(receipts.values()),
         total,
-        ledger,
+        Standing.of(ledger, params.privacy.identity),
         sample_request(params.sample),
         check_synthetic(params.sample),
-        method(params).notes(context(params), auxiliary_of(released)),
+        method(params).notes(context(params), auxiliary_of(released.values())),
         {one.receipt.query: len(one.keys) for one in released.values()},
     )
 
@@ -67,12 +71,34 @@ def composed(params: Params, receipts: Sequence[Receipt]) -> Account:
     return total
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What a ledger says about a population.
+
+    Attributes:
+        ledger_id: random name of the ledger.
+        budget: of the population.
+        digests: SHA-256 of each committed release, by its key.
+    """
+
+    ledger_id: str
+    budget: Budget
+    digests: Mapping[str, str]
+
+    @classmethod
+    def of(cls, ledger: Ledger, identity: str) -> "Standing":
+        """As the ledger stands now. Releases of the population are on record."""
+        budget = ledger.budget(identity)
+        assert budget is not None
+        return cls(ledger.id, budget, {key: digest for key, (_, digest) in ledger.commits().items()})
+
+
 def privacy_json(
     params: Params,
     plan: Plan,
     receipts: Sequence[Receipt],
     total: Account,
-    ledger: Ledger,
+    standing: Standing,
     sample: Mapping[str, Any],
     outputs: Mapping[str, str],
     notes: Sequence[str] = (),
@@ -81,13 +107,13 @@ def privacy_json(
     """The account as JSON.
 
     Args:
-        sample: how the table was asked for. outputs: SHA-256 of the files that it is about, by path.
+        standing: what the ledger says about these people.
+        sample: how the table was asked for.
+        outputs: SHA-256 of the files that it is about, by path.
         notes: what the method read off released values, see :meth:`likeness.methods.base.Method.notes`.
         keys: how many keys were released, by the name of the query.
     """
-    budget = ledger.budget(params.privacy.identity)
-    assert budget is not None  # the releases checked above were reserved under it
-    commits = ledger.commits()
+    budget = standing.budget
     queries = [
         {
             "query": receipt.query,
@@ -102,7 +128,7 @@ def privacy_json(
             "mechanism": receipt.mechanism,
             "sampler": receipt.sampler,
             "ledger_seq": receipt.ledger_seq,
-            "sha256": commits[receipt.key][1],
+            "sha256": standing.digests[receipt.key],
             **_threshold(receipt, (keys or {}).get(receipt.query, 0)),
         }
         for receipt in receipts
@@ -136,7 +162,7 @@ def privacy_json(
         # Without noise, a digest would tell of exact values.
         "outputs": dict(outputs) if plan.private else {},
         "ledger": {
-            "id": ledger.id,
+            "id": standing.ledger_id,
             "lifetime": {
                 "spent_rho": _finite(budget.spent_rho),
                 "spent_epsilon": _finite(budget.spent_epsilon),
@@ -146,8 +172,7 @@ def privacy_json(
                 **_lifetime_keys(budget),
             },
         },
-        "software": {name: version(name) for name in ("autodp", "opendp", "numpy", "torch")}
-        | {"likeness": __version__},
+        "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__},
     }
 
 

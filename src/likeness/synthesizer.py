@@ -47,7 +47,7 @@ from likeness.release.keys import completed, key_queries
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes, load_folder
 from likeness.rows import in_memory
-from likeness.statement import composed, privacy_json, statement
+from likeness.statement import Standing, composed, privacy_json, statement
 from likeness.synthetic import draw
 from likeness.typed import allowed, build, require
 
@@ -156,8 +156,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: all of it training rows; hold your test rows out before, with ``unit_column`` all rows of a person or
-                none. Columns beside the schema's are left out, as in a source file. The order of the rows is part of
-                their digest.
+                none. Columns beside the schema's are left out, as in a source file. The same rows in another order
+                are the same release, but under ``replace_one``.
             y: for scikit-learn's signature only; the label is a column of ``X``.
 
         Returns:
@@ -169,6 +169,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             BudgetError: over the lifetime cap; nothing was summed.
             LedgerError: there is no ledger, or it is damaged.
         """
+        from likeness.data.digests import SourceDigest
         from likeness.data.sources import read_frame, read_frame_people
         from likeness.generators.training import choose_device
         from likeness.methods.fit import fit
@@ -179,14 +180,15 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         params, written = self._params(), _schema(self.schema)
         recipe, plan = method_from(params), plan_of(params, written)
         choose_device(params.train.device)
-        people = None
+        reader, people = open_ledger(params), None
+        source = SourceDigest(SourceDigest.key_of(reader.key))
         if params.ingest.unit is None:
-            table = read_frame(X, written)
+            table = read_frame(X, written, source=source)
         else:
-            table, people = read_frame_people(X, written, params.ingest.unit.column)
+            table, people = read_frame_people(X, written, params.ingest.unit.column, source=source)
         params = self._with_cap(params)
+        rows = in_memory(params, written, table, reader, people, source.digest())
         ledger = open_ledger_to_spend(params, written)
-        rows = in_memory(params, written, table, ledger, people)
         keys: dict[str, Released] = {}
         for asked in key_queries(written, plan, params.categories.most):
             data = release_keys(asked, plan, rows.dataset, ledger, rows.keys(asked.column), provenance(params))
@@ -204,7 +206,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         receipts = [one.receipt for one in released.values()]
         total, notes = composed(params, receipts), recipe.notes(facts, auxiliary)
         found = {name: len(one.keys) for name, one in released.items()}
-        privacy = privacy_json(params, plan, receipts, total, ledger, _NO_TABLE, {}, notes, found)
+        standing = Standing.of(ledger, params.privacy.identity)
+        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, found)
         own = params.train
         with _torch_as_it_was():
             how = own.device, own.threads, own.precision

@@ -76,23 +76,42 @@ def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: M
 
 
 def write_synthetic(table: "DataFrame", sample: Sample) -> None:
-    """Write both forms; the Parquet file tells what was asked, and the SHA-256 of the CSV and of the generator's files.
+    """Write both forms.
 
     Args:
+        table: typed.
         sample: how the table was asked for.
+    """
+    SYNTHETIC.parent.mkdir(parents=True, exist_ok=True)
+    csv = SYNTHETIC.with_suffix(".csv")
+    csv.write_bytes(csv_bytes(table))
+    files = {**generator_digests(), str(csv): _digest(csv)}
+    SYNTHETIC.with_suffix(".parquet").write_bytes(parquet_bytes(table, files, sample_request(sample)))
+
+
+def csv_bytes(table: "DataFrame") -> bytes:
+    """A synthetic table as CSV. The same table gives the same bytes."""
+    return table.to_csv(index=False, lineterminator="\n").encode()
+
+
+def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping[str, Any]) -> bytes:
+    """A synthetic table as Parquet, with its lineage. The same table gives the same bytes with the same pyarrow.
+
+    Args:
+        table: typed.
+        files: SHA-256 of the CSV and of the files of the generator, by path.
+        request: see :func:`sample_request`.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    SYNTHETIC.parent.mkdir(parents=True, exist_ok=True)
-    csv = SYNTHETIC.with_suffix(".csv")
-    table.to_csv(csv, index=False)
-    files = {**generator_digests(), str(csv): _digest(csv)}
     content = pa.Table.from_pandas(table, preserve_index=False)
-    lineage = {"files": files, "sample": sample_request(sample)}
-    own = {_LINEAGE: json.dumps(lineage, sort_keys=True).encode()}
-    content = content.replace_schema_metadata({**content.schema.metadata, **own})
-    pq.write_table(content, SYNTHETIC.with_suffix(".parquet"))
+    lineage = json.dumps({"files": files, "sample": request}, sort_keys=True).encode()
+    content = content.replace_schema_metadata({**content.schema.metadata, _LINEAGE: lineage})
+    sink = pa.BufferOutputStream()
+    pq.write_table(content, sink)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def sample_request(sample: Sample) -> dict[str, Any]:
@@ -127,7 +146,7 @@ def check_synthetic(sample: Sample) -> dict[str, str]:
     for name, digest in digests.items():
         if lineage["files"].get(name) != digest:
             raise ArtifactError(f"{path} does not belong to {name}: one of them was replaced. Run: dvc repro sample")
-    if sha256_bytes(pd.read_parquet(path).to_csv(index=False).encode()) != digests[str(csv)]:
+    if sha256_bytes(csv_bytes(pd.read_parquet(path))) != digests[str(csv)]:
         raise ArtifactError(f"{path} and {csv} do not hold the same rows. Run: dvc repro sample")
     return {**digests, str(path): _digest(path)}
 

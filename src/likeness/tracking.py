@@ -2,8 +2,9 @@
 
 Logged: settings, the privacy account, public figures and documents, the generator as a model, how each stage ended,
 digests of released files and the ledger's head. Never a private row, count or unkeyed hash: ``dvc.lock``, the seconds
-of private stages and the place of the source are left out. What real rows went into without noise is logged only when
-``tracking.internal_metrics`` asks for it, and then tagged ``not_private``.
+of private stages and the place of the source are left out. Times are days: whoever knows from the schedule when a run
+began could take the rest off, and have the seconds of the private stages. What real rows went into without noise is
+logged only when ``tracking.internal_metrics`` asks for it, and then tagged ``not_private``.
 """
 
 import json
@@ -211,7 +212,8 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
             if found is not None and found.lifecycle_stage == "deleted":
                 client.restore_experiment(found.experiment_id)
             experiment = client.create_experiment(name, place) if found is None else found.experiment_id
-        run = client.create_run(experiment, run_name=f"{params.method} ε={params.privacy.epsilon:g}").info.run_id
+        title = f"{params.method} ε={params.privacy.epsilon:g}"
+        run = client.create_run(experiment, start_time=_today(), run_name=title).info.run_id
     except MlflowException as error:
         raise LikenessError(
             f"MLflow cannot use {_shown(uri)} ({' '.join(str(error).replace(uri, '').split())[:300]}). Start "
@@ -220,9 +222,9 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
     try:
         yield client, run
     except BaseException:
-        client.set_terminated(run, "FAILED")
+        client.set_terminated(run, "FAILED", _today())
         raise
-    client.set_terminated(run)
+    client.set_terminated(run, end_time=_today())
 
 
 def _log(
@@ -231,7 +233,7 @@ def _log(
     """Everything of a run; the URI of its model, if it may leave."""
     from mlflow.entities import Metric, Param, RunTag
 
-    head, now = open_ledger(params).head(), round(time.time() * 1000)
+    head, now = open_ledger(params).head(), _today()
     tags = {
         "git_commit": provenance()["git_commit"],
         "ledger.id": head.ledger_id,
@@ -311,6 +313,11 @@ def _flatten(value: Any, where: str) -> list[tuple[str, Any]]:
     if isinstance(value, Mapping):
         return [pair for key, item in value.items() for pair in _flatten(item, f"{where}.{key}" if where else str(key))]
     return [(where, value)]
+
+
+def _today() -> int:
+    """When the day began, UTC, in the milliseconds that MLflow counts."""
+    return int(time.time()) // 86_400 * 86_400_000
 
 
 def _shown(uri: str) -> str:

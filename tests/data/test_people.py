@@ -1,7 +1,9 @@
 """People with several rows: what is used of a person depends on that person alone."""
 
+import zlib
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from likeness.data import people as people_module
 from likeness.data.people import bounded, numbered, people_of, split_by_person
 from likeness.data.schema import Schema
 from likeness.data.sources import read_frame_people, read_people
@@ -63,6 +66,59 @@ def test_a_whole_person_more_or_less_moves_no_other_row_and_so_many_at_most(tabl
     shuffled = list(table)
     random.shuffle(shuffled)
     assert Counter(kept(shuffled, most)) == Counter(used)  # nor does the order of rows matter
+
+
+class Name:
+    """A name that counts how often it is compared. No text, which pandas would compare where nobody can count."""
+
+    compared = 0
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        Name.compared += 1
+        return isinstance(other, Name) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return zlib.crc32(self.encode())
+
+    def __str__(self) -> str:
+        return self.text
+
+    def encode(self) -> bytes:
+        return self.text.encode()
+
+
+def test_the_work_for_a_person_does_not_grow_with_the_number_of_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names compared, rows hashed and names hashed, without a clock. Nobody is compared with everybody.
+
+    A third of the people have four rows, of which two are used: theirs are hashed once each, of the others none.
+    """
+    hashed, rows_hashed = [0], [0]
+    one, many = people_module._hashed, people_module.row_hashes
+
+    def counted_one(start: Any, name: bytes) -> bytes:
+        hashed[0] += 1
+        return one(start, name)
+
+    def counted_many(table: pd.DataFrame, *more: Any) -> Any:
+        rows_hashed[0] += len(table)
+        return many(table, *more)
+
+    monkeypatch.setattr(people_module, "_hashed", counted_one)
+    monkeypatch.setattr(people_module, "row_hashes", counted_many)
+    for count in (300, 3_000):
+        names = [f"p{number}" for number in range(count) for _ in range(4 if number % 3 == 0 else 2)]
+        table = pd.DataFrame({"a": np.arange(len(names)) % 10, "c": pd.Categorical(["u"] * len(names), ["u", "v"])})
+        people = pd.Series([Name(name) for name in names], dtype="object")
+        Name.compared, hashed[0], rows_hashed[0] = 0, 0, 0
+        used = bounded(table, SCHEMA, people, np.full(len(names), "train"), 2)
+        assert used.sum() == 2 * count and hashed[0] == rows_hashed[0] == 4 * count // 3
+        assert len(names) / 2 <= Name.compared <= 20 * len(names)
+        Name.compared, hashed[0] = 0, 0
+        split_by_person(people, 0.5, 0)
+        assert hashed[0] == count and Name.compared <= 20 * len(names)
 
 
 def test_every_row_of_a_person_has_the_same_chance() -> None:

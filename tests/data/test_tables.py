@@ -228,6 +228,7 @@ def test_only_the_owner_may_read(tmp_path: Path) -> None:
     write_private(pd.DataFrame({"x": [1.0]}), path)
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    (tmp_path / "other").mkdir(mode=0o755)
     make_private_folder(tmp_path / "other")
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o700
 

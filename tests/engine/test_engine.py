@@ -6,6 +6,7 @@ import ssl
 import stat
 import sys
 import urllib.request
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,13 +15,14 @@ from urllib.error import HTTPError
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from test_streaming import OPEN, SCHEMA, joined, settings_of, source
 
 from likeness.artifacts import public_settings
 from likeness.data.encoding import Encoder
 from likeness.data.sources import read_source
-from likeness.data.tables import write_private_chunks
+from likeness.data.tables import iter_private, read_private, write_private_chunks
 from likeness.engine import LOCAL, open_engine
 from likeness.engine.cluster import DaskEngine, WorkerFailure
 from likeness.errors import ArtifactError, DataError, EngineError, ParamsError
@@ -93,6 +95,47 @@ def test_any_parts_add_up_to_the_sum(rows: EncodedRows, name: str) -> None:
         assert sum(len(chunk.x) for part in parts for chunk in part()) == whole.records
     divided = exact_sum(query, rows, Threefold())
     assert divided.records == whole.records and np.array_equal(divided.total, whole.total)
+
+
+def test_encoded_rows_are_in_memory_two_chunks_at_a_time(
+    rows: EncodedRows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Frames and vectors that are alive when one is made, and Arrow's memory: four times the table takes no more."""
+    alive: list[weakref.ref[Any]] = []
+    most: list[int] = []
+
+    def passed_on(*words: Any) -> Iterator[pd.DataFrame]:
+        for chunk in iter_private(*words):
+            alive.append(weakref.ref(chunk))
+            most.append(sum(ref() is not None for ref in alive))
+            yield chunk
+            del chunk
+
+    monkeypatch.setattr("likeness.rows.iter_private", passed_on)
+    monkeypatch.setattr("likeness.rows._MOST_ROWS", 1_024)
+
+    def peak(count: int) -> int:
+        """Bytes that Arrow holds at most, while so many row groups are summed."""
+        codes = pd.concat([read_private(rows.path)] * 3, ignore_index=True).iloc[:1_024]
+        codes = codes.assign(height=np.random.default_rng(0).random(1_024))  # which no file makes smaller
+        path, before = tmp_path / f"private/{count}.parquet", tables_row_group(1_024)
+        write_private_chunks([codes] * count, path, lambda _: {"digest": "d"})
+        tables_row_group(before)
+        alive.clear()
+        most.clear()
+        held = [0]
+        start = pa.total_allocated_bytes()
+
+        def read() -> Iterator[Records]:
+            for chunk in EncodedRows(path, {"digest": "d"}, SCHEMA)():
+                held[0] = max(held[0], pa.total_allocated_bytes() - start)
+                yield chunk
+
+        assert exact_sum(Query("q", "privatize", Constant()), read).records > 800 * count
+        assert len(most) >= count and max(most) <= 2
+        return held[0]
+
+    assert peak(16) < 1.25 * peak(4)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])

@@ -10,19 +10,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from likeness.artifacts import fingerprint
+from likeness.artifacts import TABLE, fingerprint
+from likeness.bounds import Unit
 from likeness.data import sources, tables
-from likeness.data.digests import typed_digest
-from likeness.data.schema import Schema
-from likeness.data.sources import SourcePart, iter_source, parquet_rows, read_source, source_parts
+from likeness.data.digests import SourceDigest, typed_digest, unordered_digest
+from likeness.data.schema import Schema, schema_text
+from likeness.data.sources import SourcePart, iter_source, parquet_rows, read_frame, read_source, source_parts
 from likeness.data.split import split_by_content, split_by_position
 from likeness.data.tables import iter_private, read_card, read_private, sample_private, write_private_chunks
 from likeness.data.typed_cells import typed_column
+from likeness.engine import LOCAL, Engine
 from likeness.errors import DataError
 from likeness.ingestion import training_digest, typed_rows
 from likeness.own.guess import header_of
 from likeness.params import Ingest, Params, Split, load_params
-from likeness.rows import SPLIT, card
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+from likeness.rows import SPLIT, card, private_rows
+from stages import ingest, preprocess
 
 ROOT = Path(__file__).parents[2]
 KEY = b"k" * 32
@@ -189,17 +194,105 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
     written = tmp_path / "private/table.parquet"
     found: list[Any] = []
 
+    params, ledger = settings_of(path, adjacency, split), Ledger.create(locate())
+
     def card(file: Path) -> dict[str, Any]:
-        found.append(training_digest(file, SCHEMA, KEY))
+        found.append(training_digest(file, params, SCHEMA, ledger))
         return {"digest": found[0][0]}
 
-    write_private_chunks(typed_rows(settings_of(path, adjacency, split), SCHEMA), written, card)
+    write_private_chunks(typed_rows(params, SCHEMA), written, card)
     table = read_private(written)
     pd.testing.assert_frame_equal(table.drop(columns=SPLIT), whole)
     assert table[SPLIT].tolist() == expected.tolist() and set(expected) == {"train", "test"}
     train = whole[expected == "train"]
-    assert found == [(typed_digest(train, SCHEMA, KEY), len(train))]
+    turned = unordered_digest([train.iloc[::-1]], SCHEMA, ledger.key)
+    assert turned != unordered_digest([train], SCHEMA, KEY)
+    expected_digest = typed_digest(train, SCHEMA, ledger.key) if rule == "position" else turned
+    assert found == [(expected_digest, len(train))]
     assert read_card(written) == {"digest": found[0][0]}
+
+
+def digest_of(params: Params, schema: Schema = SCHEMA, engine: Engine = LOCAL, key: bytes = KEY) -> str:
+    """Of the source, as ``ingest`` takes it up."""
+    own = SourceDigest(SourceDigest.key_of(key))
+    assert sum(len(chunk) for chunk in typed_rows(params, schema, engine, own)) == 60
+    return own.digest()
+
+
+class Divided:
+    """Parts of a source are worked on by themselves, as on several machines."""
+
+    workers = 3
+
+    def stream(self, work: Any, items: Any) -> Any:
+        for item in items:
+            yield from list(work(item))
+
+
+def test_the_rows_of_a_source_are_known_whatever_is_asked_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = source(tmp_path)
+    expected = digest_of(settings_of(path))
+    fewer = replace(SCHEMA, columns=SCHEMA.columns[:0:-1])
+    assert digest_of(settings_of(path, split=Split(test_fraction=0.5, seed=9)), fewer) == expected
+    assert digest_of(settings_of(path, "replace_one", Split(column="part"))) == expected
+    assert digest_of(settings_of(path), key=b"q" * 32) != expected
+    monkeypatch.setattr("likeness.ingestion._PART_ROWS", 9)
+    assert digest_of(settings_of(path), engine=Divided()) == expected
+    monkeypatch.setattr(sources, "_MOST_ROWS", 13)
+    monkeypatch.setattr("likeness.data.digests._CELLS", 20)
+    table = pa.concat_tables([pq.read_table(path / "b.parquet"), pq.read_table(path / "a.parquet")])
+    other = table.select(table.column_names[::-1]).append_column("lists", [[[1]] * 60])  # lists are not read
+    pq.write_table(other, tmp_path / "other.parquet")
+    assert digest_of(settings_of(tmp_path / "other.parquet")) == expected
+    for number, changed in enumerate(
+        [
+            table.set_column(0, "age", [[*table["age"].to_pylist()[:-1], 17]]),
+            table.set_column(8, "part", [["train"] * 60]),
+            table.rename_columns([*table.column_names[:-1], "past"]),
+            pa.concat_tables([table.slice(1), table.slice(1, 1)]),
+            table.drop_columns("part"),
+        ]
+    ):
+        pq.write_table(changed, tmp_path / f"{number}.parquet")
+        assert digest_of(settings_of(tmp_path / f"{number}.parquet")) != expected
+
+
+def test_a_csv_and_its_frame_have_the_digest_of_their_rows_too(tmp_path: Path) -> None:
+    """The digest of people is about a whole file, also where a person has several rows."""
+    table, path = raw(60).to_pandas(), tmp_path / "t.csv"
+    table.to_csv(path, index=False)
+    expected = digest_of(settings_of(path))
+    table[table.columns[::-1]].sample(frac=1, random_state=1).to_csv(path, index=False)
+    assert digest_of(settings_of(path)) == expected
+    own = settings_of(path)
+    people = replace(own.ingest, unit=Unit("age", 60))
+    assert digest_of(replace(own, ingest=people, privacy=replace(own.privacy, unit="one person"))) == expected
+    texts = pd.read_csv(path, dtype="str", na_filter=False)
+    found = SourceDigest(SourceDigest.key_of(KEY))
+    read_frame(texts, SCHEMA, source=found)
+    assert found.digest() == expected
+    assert SourceDigest(b"k" * 32).digest() == ""  # no rows, nobody's
+
+
+def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kinds.yaml").write_text(schema_text(SCHEMA))
+    params, ledger = settings_of(source(tmp_path)), Ledger.create(locate())
+    ingest.main(params)
+    preprocess.main(params)
+    expected = SourceDigest(SourceDigest.key_of(ledger.key))
+    list(typed_rows(params, SCHEMA, LOCAL, expected))
+    assert private_rows(params, ledger.id)[0].rows_digest == expected.digest() != ""
+    TABLE.unlink()
+    for name in "ab":
+        pq.write_table(raw(0), tmp_path / f"source/{name}.parquet")
+    with pytest.raises(DataError, match="the training table has no rows, and nothing was spent"):
+        ingest.main(params)
+    assert not TABLE.exists() and Ledger.open(locate()).head() == ledger.head()
 
 
 def test_a_csv_without_split_column_is_split_by_position_too(tmp_path: Path) -> None:
@@ -271,14 +364,16 @@ def test_a_changed_folder_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp_path: Path) -> None:
-    path, written = source(tmp_path), tmp_path / "private/table.parquet"
+    path, written, ledger = source(tmp_path), tmp_path / "private/table.parquet", Ledger.create(locate())
     for number in (42, 60):
         params = settings_of(path, "replace_one")
         params = replace(params, privacy=replace(params.privacy, num_records=number))
 
         def write(own: Params = params) -> None:
             rows = typed_rows(own, SCHEMA)
-            write_private_chunks(rows, written, lambda file: card(own, "id", *training_digest(file, SCHEMA, KEY)))
+            write_private_chunks(
+                rows, written, lambda file: card(own, "id", *training_digest(file, own, SCHEMA, ledger))
+            )
 
         if number == 42:
             write()

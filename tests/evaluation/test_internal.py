@@ -43,6 +43,7 @@ def test_all_files_are_there_and_marked(written: Path) -> None:
 
 
 def test_sizes_tell_their_order_of_magnitude_only(written: Path) -> None:
+    assert written.stat().st_mode & 0o777 == 0o700  # also where the folder was there
     for path in written.iterdir():
         size = path.stat().st_size
         assert size >= 1 << 16 and size & (size - 1) == 0, path.name

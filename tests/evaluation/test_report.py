@@ -164,13 +164,14 @@ def test_the_public_page_holds_nothing_internal(project: Path) -> None:
 
 def test_only_the_internal_page_is_padded(project: Path) -> None:
     plant(project)
+    (project / "reports/internal").chmod(0o755)  # as a checkout makes it
     written = []
     for _ in range(2):
         write_report(project)
         written.append([(project / f"reports/{name}").read_bytes() for name in ("index.html", "internal/index.html")])
     (public, inside), (public_again, inside_again) = written
     assert public == public_again and b"<!-- salt" not in public
-    assert inside != inside_again
+    assert inside != inside_again and (project / "reports/internal").stat().st_mode & 0o777 == 0o700
     assert len(inside) == len(inside_again) == 1 << (len(inside).bit_length() - 1) >= 1 << 16
     page = inside.decode()
     Page(page)

@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 from prefect.client.orchestration import get_client
+from prefect.settings import Settings
 
 from flows.graph import stage_order
 from flows.reproduce import failure_message, reproduce
@@ -118,6 +119,20 @@ def published(root: Path, privacy: dict[str, Any]) -> set[str]:
     with get_client(sync_client=True) as client:
         run = state.state_details.flow_run_id
         return {str(artifact.key) for artifact in client.read_artifacts() if artifact.flow_run_id == run}
+
+
+def test_as_shipped_prefect_sends_nothing_of_its_times_anywhere(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its database tells how long private stages took; it stays in the project's folder."""
+    for name in [name for name in os.environ if name.startswith("PREFECT_")]:
+        monkeypatch.delenv(name)
+    shipped = Settings()
+    assert shipped.api.url is None and shipped.api.key is None and shipped.home == Path(".likeness")
+    sends = (
+        shipped.server.analytics_enabled,
+        shipped.cloud.enable_orchestration_telemetry,
+        shipped.logging.to_api.enabled,
+    )
+    assert not any((*sends, shipped.telemetry.enable_resource_metrics, shipped.results.persist_by_default))
 
 
 def test_a_run_that_a_cap_has_no_room_for_is_refused_before_the_first_stage(toy: Path, prefect_server: None) -> None:

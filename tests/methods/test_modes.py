@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likeness import consistency
+from likeness.artifacts import EMBEDDING as EMBEDDING_FILE
 from likeness.canonical import sha256_json
 from likeness.data.encoding import Encoder
 from likeness.data.layout import Layout, encoding_digest
@@ -336,7 +337,7 @@ def test_the_account_refuses_releases_of_another_mixture(monkeypatch: pytest.Mon
 
     auxiliary = method.ask(context, answer)
     released = {Path(f"{name}.safetensors"): one for name, one in auxiliary.items()}
-    released[consistency.EMBEDDING] = answer(method.embedding_query(context, auxiliary))
+    released[EMBEDDING_FILE] = answer(method.embedding_query(context, auxiliary))
     consistency.check_run(params, plan, released)
     for change, message in CHANGED:
         with pytest.raises(ReleaseError, match=message):

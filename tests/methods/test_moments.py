@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from likeness.consistency import check_answer
 from likeness.data.schema import Schema
-from likeness.errors import ParamsError, PlanError
-from likeness.features import CharacteristicFunction, CosineLevels, CosineNorms, Modal
-from likeness.features.modes import Modes
+from likeness.errors import ParamsError, PlanError, ReleaseError
+from likeness.features import CharacteristicFunction, CosineNorms
 from likeness.generators.gaussian_images import GaussianImages
 from likeness.methods import Context, Method, moments
 from likeness.methods.base import class_weights, number_of_records
@@ -32,7 +32,6 @@ from likeness.release.terms import Records
 from likeness.typed import build
 from likeness.verifier.files import Bundle
 from likeness.verifier.noise import noise
-from likeness.verifier.scales import scales
 from likeness.verifier.verdict import Wrong
 
 SHAPE = (6, 9)
@@ -101,7 +100,7 @@ def test_directions_within_the_noise_are_kept_where_brightness_is_released_apart
     assert any(strength < 0.5 for strength in kept) is levels
 
 
-def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again(tmp_path: Path) -> None:
+def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again() -> None:
     found = released()
     norms = CosineNorms(SHAPE, 20, 32)
     bound = median_norm(norms, found[NORMS])
@@ -111,61 +110,41 @@ def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again(tmp_path
     notes = METHOD.notes(CONTEXT, found)
     assert f"norm {bound:.4g}, about the median, read off the noisy `norms`" in notes[0]
     assert f"more than {found[LEVELS].receipt.feature['share']:.4g} of their pixels above levels" in notes[1]
-    (tmp_path / "released").mkdir()
-
-    def told(other: str = "embedding", **changed: Any) -> str:
-        for name, one in found.items():
-            if name == other:
-                feature = {**one.receipt.feature, **changed}
-                one = dataclasses.replace(one, receipt=dataclasses.replace(one.receipt, feature=feature))
-            (tmp_path / f"released/{name}.safetensors").write_bytes(to_bytes(one))
-        return scales(Bundle(tmp_path))
-
     share = found[LEVELS].receipt.feature["share"]
     assert share == pytest.approx(0.5, abs=2 / 32)  # above 0 all, above a quarter most: two levels of four
-    said = f"coefficients clipped at {bound:.4g}, as read off the released norms, and levels at a share of {share:.4g}"
-    assert told() == said
-    for other, changed, message in (
-        ("embedding", {"bound": bound * 1.01}, "a bound of"),
-        ("embedding", {"shape": [9, 6]}, "other coefficients"),
-        (LEVELS, {"share": share * 1.01}, "a share of"),
-        (LEVELS, {"shape": [9, 6]}, "other levels"),
-        (LEVEL_COUNTS, {"levels": 3}, "other levels"),
+    check_again(METHOD, CONTEXT, found)
+    for name, changed in (
+        ("embedding", {"bound": bound * 1.01}),
+        ("embedding", {"shape": [9, 6]}),
+        (LEVELS, {"share": share * 1.01}),
+        (LEVELS, {"shape": [9, 6]}),
+        (LEVEL_COUNTS, {"levels": 3}),
+        (NORMS, {"terms": "each_record"}),
     ):
-        with pytest.raises(Wrong, match=message):
-            told(other, **changed)
-    for name in (LEVELS, "embedding"):
-        elsewhere = dataclasses.replace(found[name].receipt, query="else")
-        path = tmp_path / "released/else.safetensors"
-        path.write_bytes(to_bytes(dataclasses.replace(found[name], receipt=elsewhere)))
-        with pytest.raises(Wrong, match=f"else has the map of {name}"):
-            told()
-        path.unlink()
-    modes = (Modes(0, False, (1.0,), (0.5,), (0.2,)),)
-    wrapped = Modal(54, modes, CosineLevels(SHAPE, 20, 4, 0.3)).spec()
-    hidden = dataclasses.replace(found[LEVELS].receipt, query="else", feature={**wrapped, "terms": "each_record"})
-    path.write_bytes(to_bytes(dataclasses.replace(found[LEVELS], receipt=hidden)))
-    with pytest.raises(Wrong, match="else has the map of levels"):
-        told()
-    path.unlink()
-    counted = found.pop(LEVEL_COUNTS)
-    (tmp_path / f"released/{LEVEL_COUNTS}.safetensors").unlink()
-    with pytest.raises(Wrong, match="no level_counts of all images"):
-        told()
-    found[LEVEL_COUNTS] = counted
-    one = found[NORMS]
-    by_class = {**one.receipt.feature, "terms": "each_record"}
-    halves = dataclasses.replace(one.receipt, num_groups=2, feature=by_class)
-    found[NORMS] = dataclasses.replace(one, lattice=one.lattice.reshape(2, -1), receipt=halves)
-    with pytest.raises(Wrong, match="norms are counted by class"):
-        told()
-    together = dataclasses.replace(halves, feature=one.receipt.feature)
-    found[NORMS] = dataclasses.replace(found[NORMS], receipt=together)
-    with pytest.raises(Wrong, match="records of all classes together are one group"):
-        told()
+        with pytest.raises(ReleaseError, match=f"{name}: answers another question"):
+            check_again(METHOD, CONTEXT, found, name, **changed)
 
 
-def test_a_verifier_computes_the_scale_of_pearl_again(tmp_path: Path) -> None:
+def check_again(method: Method, context: Context, found: dict[str, Released], other: str = "", **changed: Any) -> None:
+    """Every query, made again from the released values, is the one that was answered.
+
+    Args:
+        method: the recipe.
+        context: public facts.
+        found: all releases.
+        other: the release whose map is another one.
+        changed: how it differs.
+    """
+    if other:
+        receipt = found[other].receipt
+        receipt = dataclasses.replace(receipt, feature={**receipt.feature, **changed})
+        found = {**found, other: dataclasses.replace(found[other], receipt=receipt)}
+    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
+    for query in (*method.auxiliary_queries(context, auxiliary), method.embedding_query(context, auxiliary)):
+        check_answer(query, "", found[query.name], query.name)
+
+
+def test_a_verifier_computes_the_scale_of_pearl_again() -> None:
     schema = Schema.from_dict(
         {
             "name": "toy", "source": "made up", "task": "none",
@@ -176,27 +155,12 @@ def test_a_verifier_computes_the_scale_of_pearl_again(tmp_path: Path) -> None:
     shares = {"class_counts": 0.05, "mixture": 0.0, "mean_pairwise_distance": 0.05, "embedding": 0.9}
     pearl = build(Pearl, {"plan": {"shares": shares}, "privatize": {"num_frequencies": 20}}, "pearl")
     rows = Records(np.random.default_rng(0).random((2_000, 2)), np.zeros(2_000, dtype=np.int64))
-    found = released(pearl, Context(schema, "add_remove_one", None, 0), rows)
-    (tmp_path / "released").mkdir()
-
-    def told(**changed: Any) -> str:
-        for name, one in found.items():
-            feature = {**one.receipt.feature, **(changed if name == "embedding" else {})}
-            other = dataclasses.replace(one, receipt=dataclasses.replace(one.receipt, feature=feature))
-            (tmp_path / f"released/{name}.safetensors").write_bytes(to_bytes(other))
-        return scales(Bundle(tmp_path))
-
+    context = Context(schema, "add_remove_one", None, 0)
+    found = released(pearl, context, rows)
+    check_again(pearl, context, found)
     scale = found["embedding"].receipt.feature["scale"]
-    assert told().startswith(f"frequencies of scale {scale:.4g}")
-    with pytest.raises(Wrong, match="a scale of"):
-        told(**CharacteristicFunction(20, 2, scale * 1.01, 0).spec())
-    told()
-    other = dataclasses.replace(found["embedding"].receipt, query="else")
-    (tmp_path / "released/else.safetensors").write_bytes(
-        to_bytes(dataclasses.replace(found["embedding"], receipt=other))
-    )
-    with pytest.raises(Wrong, match="else has the map of embedding"):
-        scales(Bundle(tmp_path))
+    with pytest.raises(ReleaseError, match="embedding: answers another question"):
+        check_again(pearl, context, found, "embedding", **CharacteristicFunction(20, 2, scale * 1.01, 0).spec())
 
 
 def test_a_verifier_sees_noise_that_is_smaller_than_claimed(tmp_path: Path) -> None:
@@ -312,7 +276,7 @@ def test_what_is_asked_is_paid_for_or_not_there(section: dict[str, Any], message
         build(moments.Moments, section, "moments")
 
 
-def test_without_levels_pixels_are_clipped_and_a_verifier_is_content(tmp_path: Path) -> None:
+def test_without_levels_pixels_are_clipped_and_a_verifier_is_content() -> None:
     shares = {"class_counts": 0.03, "norms": 0.02, "level_counts": 0.0, "levels": 0.0, "embedding": 0.95}
     section = {"plan": {"shares": shares}, "auxiliary": {"cells": 32, "levels": 0}, "train": {"texture": 0.0}}
     method = build(moments.Moments, {**section, "privatize": {"num_coefficients": 20}}, "moments")
@@ -322,11 +286,8 @@ def test_without_levels_pixels_are_clipped_and_a_verifier_is_content(tmp_path: P
     saved, _ = fit(method, CONTEXT, auxiliary, found["embedding"], device="cpu")
     spec = saved.network.spec()
     assert spec.pop("levels") == 0
-    assert list(GaussianImages.from_spec(spec).state_dict()) == ["means", "factors"]  # as bundles of before levels
-    (tmp_path / "released").mkdir()
-    for name, one in found.items():
-        (tmp_path / f"released/{name}.safetensors").write_bytes(to_bytes(one))
-    assert scales(Bundle(tmp_path)).endswith("as read off the released norms")
+    assert list(GaussianImages.from_spec(spec).state_dict()) == ["means", "factors"]  # as without levels
+    check_again(method, CONTEXT, found)
 
 
 def test_the_closed_form_is_not_trained_and_its_loss_is_told() -> None:

@@ -12,6 +12,7 @@ import yaml
 from toy_numbers import BINS, CONTEXT, LEARNED, SCHEMA, encoded, marginals, plan_of, section, through_the_door
 
 from likeness import consistency
+from likeness.artifacts import EMBEDDING as EMBEDDING_FILE
 from likeness.canonical import sha256_json
 from likeness.data.layout import encoding_digest
 from likeness.data.schema import Schema
@@ -248,7 +249,7 @@ def test_account_and_forecast_of_cost_follow_the_released_quantiles(monkeypatch:
     # Another grid is another question, and so are the bins that its answer may give: nothing of it is free.
     assert to_come(adult(columns=["age", "fnlwgt"], cells=65)) == pytest.approx(0.97 * plan.rho)
     released = {Path(f"{name}.safetensors"): one for name, one in auxiliary.items()}
-    released[consistency.EMBEDDING] = answer(method.embedding_query(context, auxiliary))
+    released[EMBEDDING_FILE] = answer(method.embedding_query(context, auxiliary))
     assert to_come(params) == 0
     consistency.check_run(params, plan, released)
     for change, message in CHANGED:
@@ -259,7 +260,7 @@ def test_account_and_forecast_of_cost_follow_the_released_quantiles(monkeypatch:
     # Edges that are not those of the released histogram, in a release that is otherwise in order.
     unlearned = method.foreseen_queries(context)[-1]
     with pytest.raises(ReleaseError, match=r"embedding\.safetensors: answers another question"):
-        consistency.check_run(params, plan, {**released, consistency.EMBEDDING: answer(unlearned)})
+        consistency.check_run(params, plan, {**released, EMBEDDING_FILE: answer(unlearned)})
 
 
 def test_the_forecast_asks_for_enough_records_to_see_quantiles(monkeypatch: pytest.MonkeyPatch) -> None:

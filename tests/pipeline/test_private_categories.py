@@ -132,8 +132,8 @@ def test_a_run_with_private_categories(project: Path) -> None:
     for check, place, wrong in (
         ("epsilon", ("total",), "delta_keys"),
         ("account", ("queries", 0), "delta_keys"),
-        ("ledger entries", ("ledger", "lifetime"), "cap_delta_keys"),
-        ("ledger entries", ("ledger", "lifetime"), "spent_delta_keys"),
+        ("account", ("ledger", "lifetime"), "cap_delta_keys"),
+        ("account", ("ledger", "lifetime"), "spent_delta_keys"),
     ):
         changed: Any = json.loads(json.dumps(account))
         section = functools.reduce(lambda value, key: value[key], place, changed)

@@ -125,6 +125,16 @@ def test_what_was_paid_for_another_slot_or_encoding_is_not_paid(ledger: Ledger, 
     ledger.reserve(request("more", 0.35 * CAP, {"counts": 0.1 * CAP}))  # here the counts are shared
 
 
+def test_what_was_given_up_as_lost_is_not_paid(ledger: Ledger) -> None:
+    """Its next draw costs again, so a plan that needs it is only begun where there is room for that."""
+    ledger.reserve(request("counts", 0.35 * CAP, {"embedding": 0.4 * CAP}))
+    ledger.commit("counts", "00")
+    ledger.spend_again("counts", {})
+    with pytest.raises(BudgetError, match="over budget"):
+        ledger.reserve(request("embedding", 0.4 * CAP, {"counts": 0.35 * CAP}))
+    ledger.reserve(request("embedding", 0.3 * CAP, {"counts": 0.35 * CAP}))
+
+
 def test_two_plans_at_once_never_exceed_the_cap(ledger: Ledger) -> None:
     """Both may start, one may not finish: PRIVACY.md says so."""
     ledger.reserve(request("a1", 0.1 * CAP, {"a2": 0.5 * CAP}))
@@ -245,15 +255,15 @@ def test_files_are_published_once_and_only_from_releases_of_these_people(ledger:
     for key in ("a", "b", "theirs"):
         ledger.commit(key, "00")
     files = {"synthetic.parquet": "1" * 64, "generator": "2" * 64}
-    told = ledger.publish("people", files, ["b", "a"])
+    record = ledger.publish("people", files, ["b", "a"])
     body = {"identity": "people", "files": files, "releases": ["a", "b"]}
-    assert told.kind == "published" and told == ledger.records()[-1] and body.items() <= told.body.items()
-    assert ledger.publish("people", files, ["a", "b"]) == told == ledger.records()[-1]
+    assert record.kind == "published" and record == ledger.records()[-1] and body.items() <= record.body.items()
+    assert ledger.publish("people", files, ["a", "b"]) == record == ledger.records()[-1]
     for key in ("open", "theirs", "unknown"):
         with pytest.raises(LedgerError, match="not a committed release of 'people'"):
             ledger.publish("people", files, ["a", key])
-    assert ledger.records()[-1] == told
-    assert ledger.publish("people", files, ["a"]).seq == told.seq + 1
+    assert ledger.records()[-1] == record
+    assert ledger.publish("people", files, ["a"]).seq == record.seq + 1
     assert ledger.budget("people").spent_rho == pytest.approx(3 * CAP / 8)
 
 
@@ -421,3 +431,15 @@ def test_a_record_that_holds_no_text_is_told_plainly(ledger: Ledger, value: str)
         connection.execute(f"UPDATE records SET body = {value} WHERE seq = 2")  # noqa: S608
     with pytest.raises(LedgerError, match=r"not a readable ledger|chain is broken"):
         Ledger.open(locate())
+
+
+def test_entries_do_not_tell_that_a_source_is_the_same(ledger: Ledger) -> None:
+    """The ledger knows the same source again; whoever reads two entries in a bundle does not."""
+    one = dataclasses.replace(request("a", 1e-3), rows_digest="d" * 64)
+    texts = [ledger.reserve(dataclasses.replace(one, key=key)).body["rows_digest"] for key in ("a", "b")]
+    assert texts[0] != texts[1] and "d" * 64 not in "".join(texts)
+    ledger.declare_identity("others", ADD, 1.0, 1e-5)
+    other = dataclasses.replace(one, key="c", identity="others", digest="another schema")
+    with pytest.raises(BudgetError, match="these very rows are accounted under identity 'people'"):
+        ledger.reserve(other)
+    ledger.reserve(dataclasses.replace(other, rows_digest="e" * 64))

@@ -70,9 +70,9 @@ def test_a_ledger_of_the_first_version_keeps_its_chain_and_goes_on(old: list[tup
     assert ledger.budget("people").spent_rho == 0.01 and ledger.commits() == {"k" * 64: (3, "0" * 64)}
     ledger.reserve(Reservation("l" * 64, "people", Adjacency.ADD_REMOVE_ONE, 0.01, "p", {}, "d", "1", "e", {}))
     ledger.commit("l" * 64, "1" * 64)
-    found = Ledger.open(locate()).records()
-    assert stored()[:4] == old and len(found) == 6
-    assert [SALT in record.body for record in found] == [False] * 4 + [True] * 2
+    chain = Ledger.open(locate()).records()
+    assert stored()[:4] == old and len(chain) == 6
+    assert [SALT in record.body for record in chain] == [False] * 4 + [True] * 2
 
 
 def test_a_day_on_which_an_older_version_wrote_seconds_does_not_go_back(

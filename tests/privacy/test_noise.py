@@ -1,6 +1,8 @@
 """The sampler's scale, by a test with a stated false-alarm rate and a stated power."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -39,6 +41,32 @@ def test_draws_are_fresh_and_centered() -> None:
 def test_neighbors_in_the_vector_are_independent() -> None:
     noise = add_discrete_gaussian(np.zeros(DRAWS, dtype=np.int64), 2.0**20) / 2.0**20
     assert abs(float((noise[1:] * noise[:-1]).mean())) < 6 / math.sqrt(DRAWS)
+
+
+# No function of its own is sent to a process: one that is spawned could not import it from a program without a file.
+MANY_PROCESSES = """
+import multiprocessing
+from functools import partial
+import numpy as np
+from likeness.privacy.noise import add_discrete_gaussian
+
+draw, zeros = partial(add_discrete_gaussian, scale=2.0**50), np.zeros(16, dtype=np.int64)
+drawn = [draw(zeros)]  # a generator that has begun: a copy of its state would repeat what comes next
+for method, count in (("fork", 4), ("spawn", 2)):
+    with multiprocessing.get_context(method).Pool(2, maxtasksperchild=1) as pool:
+        drawn += pool.map(draw, [zeros] * count, chunksize=1)
+print(*np.concatenate([*drawn, draw(zeros)]))
+"""
+
+
+def test_forked_and_spawned_processes_never_repeat_noise() -> None:
+    """Every process draws 16 coordinates: no value comes twice, neither in one of them nor in two.
+
+    False alarm: two of 128 honest coordinates at σ = 2**50 are equal with probability below 128²/2 / (2σ√π), 1e-11.
+    """
+    command = [sys.executable, "-c", MANY_PROCESSES]
+    drawn = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
+    assert len(drawn) == 8 * 16 == len(set(drawn))
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan])

@@ -236,9 +236,9 @@ def test_a_draw_that_dies_at_any_step_is_drawn_once(
     with monkeypatch.context() as trap, pytest.raises(Killed):
         trap.setattr(Ledger, "reserve", reserve_and_set_the_trap)
         release(query(), plan(), DATASET, ledger, rows)
-    found = [path.read_bytes() for path in (*ledger.home.staging.iterdir(), *ledger.home.releases.iterdir())]
-    data = release(query(), plan(), DATASET, Ledger.open(locate()), forbidden if found else rows)
-    assert found in ([], [data]) and len(draws) == most_draws
+    left = [path.read_bytes() for path in (*ledger.home.staging.iterdir(), *ledger.home.releases.iterdir())]
+    data = release(query(), plan(), DATASET, Ledger.open(locate()), forbidden if left else rows)
+    assert left in ([], [data]) and len(draws) == most_draws
     assert list(ledger.home.staging.iterdir()) == []
     assert ledger.budget("people").spent_rho == pytest.approx(plan().rho) and len(ledger.commits()) == 1
 
@@ -315,8 +315,8 @@ def test_bytes_are_on_the_disk_before_their_names_and_names_before_the_next_step
     monkeypatch.setattr(Ledger, "commit", committed)
     data = release(query(), plan(), DATASET, ledger, rows)
     key = from_bytes(data, "r").receipt.key
-    told = [re.sub(r"\.[^.]*\.tmp", ".tmp", step) for step in steps if key in step or step in turns]
-    assert told == [
+    named = [re.sub(r"\.[^.]*\.tmp", ".tmp", step) for step in steps if key in step or step in turns]
+    assert named == [
         *(f"sync .{key}.tmp {len(data)}", f"move .{key}.tmp to staging/{key}", "sync staging"),
         *("commit", f"move {key} to releases/{key}.safetensors", "sync releases"),
     ]

@@ -1,4 +1,4 @@
-"""Databases as sources: one query, read only, in chunks, by the typing rules of a Parquet file.
+"""Databases as sources: one query, read only, in chunks, each cell typed by itself.
 
 A database has no order of rows: they are put into one that their content decides, so that the same rows are the same
 release whenever they are asked for. Passwords are never in a setting; a driver's own message is told only where no row
@@ -7,7 +7,6 @@ can be in it, which is while connecting.
 
 import hmac
 import re
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from urllib.parse import quote, urlsplit
 import pandas as pd
 
 from likeness.canonical import canonical_json
-from likeness.data.digests import row_hashes
+from likeness.data.digests import SourceDigest, row_hashes
 from likeness.data.people import people_of
 from likeness.data.schema import Schema
 from likeness.data.sources import cells_of
@@ -75,11 +74,18 @@ class Database:
         return self._asked(lambda result: [tuple(row) for row in result.fetchmany(count)])
 
     def read(
-        self, schema: Schema, split_column: str | None = None, person_column: str | None = None
+        self,
+        schema: Schema,
+        split_column: str | None = None,
+        person_column: str | None = None,
+        source: SourceDigest | None = None,
     ) -> "tuple[pd.DataFrame, pd.Series[str] | None, pd.Series[str] | None]":
         """The typed table, the split column as text and whose row each is, if they are named.
 
         Rows are in the order of a hash of their content, then of split and person.
+
+        Args:
+            source: takes up all columns of the answer.
 
         Raises:
             DataError: a column is missing, a value breaks the schema's rule for its column, or as :meth:`columns`.
@@ -95,7 +101,7 @@ class Database:
                 beside[person_column] = people_of(raw[person_column], self.name)
             return typed(raw, schema, self.name), beside
 
-        pieces = self._asked(lambda result: [piece(raw) for raw in self._chunks(result, wanted)])
+        pieces = self._asked(lambda result: [piece(raw) for raw in self._chunks(result, wanted, source)])
         table, beside = (pd.concat(own, ignore_index=True) for own in zip(*pieces, strict=True))
         beside["hash"] = row_hashes(table, schema, 0)
         order = beside.sort_values(["hash", *others], kind="stable").index
@@ -175,14 +181,14 @@ class Database:
         read_only = {"options": "-c default_transaction_read_only=on", "connect_timeout": 10}
         return create_engine(self.url, poolclass=NullPool, hide_parameters=True, connect_args=read_only)
 
-    def _chunks(self, result: "CursorResult[Any]", wanted: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Wanted columns as raw cells, as from a Parquet file; one empty chunk where there is no row."""
+    def _chunks(
+        self, result: "CursorResult[Any]", wanted: Sequence[str], source: SourceDigest | None
+    ) -> Iterator[pd.DataFrame]:
+        """Wanted columns as raw cells; one empty chunk where there is no row."""
         names, some = _names(result), False
         for rows in result.partitions(_ROWS):
             some = True
-            yield cells_of(
-                names, [[_plain(row[place]) for row in rows] for place in range(len(names))], wanted, self.name
-            )
+            yield cells_of(names, list(zip(*rows, strict=True)), wanted, self.name, source)
         if not some:
             yield cells_of(names, [[] for _ in names], wanted, self.name)
 
@@ -192,7 +198,5 @@ def _names(result: "CursorResult[Any]") -> list[str]:
 
 
 def _plain(cell: Any) -> Any:
-    """A driver's own types as those that Arrow knows."""
-    if isinstance(cell, uuid.UUID):
-        return str(cell)
+    """A driver's bytes as Python's."""
     return bytes(cell) if isinstance(cell, memoryview) else cell

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from likeness.data.digests import SourceDigest
 from likeness.data.image_files import read_images
 from likeness.data.people import people_of
+from likeness.data.python_cells import python_texts
 from likeness.data.schema import Schema
 from likeness.data.typed_cells import texts_of, typed
 from likeness.errors import DataError
@@ -40,7 +41,9 @@ class SourcePart:
     groups: tuple[int, ...] | None = None
 
 
-def read_source(path: Path, schema: Schema, split_column: str | None = None) -> Typed:
+def read_source(
+    path: Path, schema: Schema, split_column: str | None = None, source: SourceDigest | None = None
+) -> Typed:
     """Read and type a source: the columns of the schema in its order, and the split column as text if one is named.
 
     Numbers beyond the public bounds are clipped; unknown categories go to the declared catch-all.
@@ -48,30 +51,39 @@ def read_source(path: Path, schema: Schema, split_column: str | None = None) -> 
     Args:
         path: .csv, .csv.gz, .parquet or a folder of .parquet files; other columns are left out. Images may also come as
             .npz, see :func:`likeness.data.image_files.read_images`.
+        source: takes up the rows as they were read, with all columns.
 
     Raises:
         DataError: a column is missing, or a value breaks the schema's rule for its column.
     """
-    tables, columns = zip(*iter_source(path, schema, split_column), strict=True)
+    tables, columns = zip(*iter_source(path, schema, split_column, source), strict=True)
     parts = None if split_column is None else pd.concat(columns, ignore_index=True)
     return pd.concat(tables, ignore_index=True), parts
 
 
-def iter_source(path: Path, schema: Schema, split_column: str | None = None) -> Iterator[Typed]:
+def iter_source(
+    path: Path, schema: Schema, split_column: str | None = None, source: SourceDigest | None = None
+) -> Iterator[Typed]:
     """The same in chunks, in order, at least one; memory does not grow with the table (but for .npz)."""
     for part in source_parts(path):
-        yield from iter_part(part, schema, split_column)
+        yield from iter_part(part, schema, split_column, source)
 
 
-def iter_part(part: SourcePart, schema: Schema, split_column: str | None = None) -> Iterator[Typed]:
+def iter_part(
+    part: SourcePart, schema: Schema, split_column: str | None = None, source: SourceDigest | None = None
+) -> Iterator[Typed]:
     """The same for one part, at least one chunk."""
-    for raw in _raw_chunks(part, schema, [] if split_column is None else [split_column]):
+    for raw in _raw_chunks(part, schema, [] if split_column is None else [split_column], source):
         split = None if split_column is None else texts_of(raw[split_column])
         yield typed(raw, schema, part.path.name), split
 
 
 def read_people(
-    path: Path, schema: Schema, split_column: str | None = None, person_column: str | None = None
+    path: Path,
+    schema: Schema,
+    split_column: str | None = None,
+    person_column: str | None = None,
+    source: SourceDigest | None = None,
 ) -> tuple[pd.DataFrame, "pd.Series[str] | None", "pd.Series[str] | None"]:
     """The whole source, and whose row each is, by a column that names people if there is one.
 
@@ -79,13 +91,13 @@ def read_people(
         DataError: also where a row names nobody.
     """
     if person_column is None:
-        return *read_source(path, schema, split_column), None
+        return *read_source(path, schema, split_column, source), None
     if path.suffix == ".npz":
         raise DataError(f"{path.name}: an .npz file says of no image whose it is. Set ingest.unit: null.")
     others = [person_column] if split_column is None else [split_column, person_column]
     tables, beside = [], []
     for part in source_parts(path):
-        for raw in _raw_chunks(part, schema, others):
+        for raw in _raw_chunks(part, schema, others, source):
             tables.append(typed(raw, schema, path.name))
             own = pd.DataFrame({person_column: people_of(raw[person_column], path.name)})
             beside.append(own if split_column is None else own.assign(**{split_column: texts_of(raw[split_column])}))
@@ -94,18 +106,24 @@ def read_people(
     return pd.concat(tables, ignore_index=True), split, told[person_column]
 
 
-def _raw_chunks(part: SourcePart, schema: Schema, others: Sequence[str]) -> Iterator[pd.DataFrame]:
+def _raw_chunks(
+    part: SourcePart, schema: Schema, others: Sequence[str], source: SourceDigest | None = None
+) -> Iterator[pd.DataFrame]:
     """Cells as they were read: the columns of the schema, and others that settings name."""
     path, wanted = part.path, list(dict.fromkeys([*schema.names, *others]))
     rows = max(1, min(_MOST_ROWS, _MOST_CELLS // len(wanted)))
     if path.suffix == ".npz":
         chunks = iter([read_images(path, schema, others[0] if others else None)])
     elif path.suffix == ".parquet":
-        chunks = _parquet_chunks(part, wanted, rows)
+        chunks = _parquet_chunks(part, wanted, rows, source)
+        source = None
     else:
         chunks = _csv_chunks(path, rows)
     for raw in chunks:
-        yield _chosen(raw, wanted, path.name)
+        chosen = _chosen(raw, wanted, path.name)
+        if source is not None:
+            source.add_frame(raw)
+        yield chosen
 
 
 def source_parts(path: Path, most_rows: int | None = None) -> list[SourcePart]:
@@ -148,68 +166,95 @@ def parquet_rows(path: Path) -> int | None:
     return sum(sum(_group_sizes(file)) for file in files) if files[0].suffix == ".parquet" else None
 
 
-def read_frame(df: pd.DataFrame, schema: Schema, where: str = "the DataFrame") -> pd.DataFrame:
+def read_frame(
+    df: pd.DataFrame, schema: Schema, where: str = "the DataFrame", source: SourceDigest | None = None
+) -> pd.DataFrame:
     """Type a table that is in memory by the same rules as a Parquet file of it.
 
     Args:
-        df: other columns than the schema's are left out, and so is the index. where: what messages call it.
+        df: other columns than the schema's are left out, and so is the index.
+        where: what messages call it.
+        source: takes up all columns.
 
     Raises:
         DataError: a column is missing, or a value breaks the schema's rule for its column.
     """
-    return typed(_frame_cells(df, schema.names, where), schema, where)
+    return typed(_frame_cells(df, schema.names, where, source), schema, where)
 
 
 def read_frame_people(
-    df: pd.DataFrame, schema: Schema, person_column: str, where: str = "the DataFrame"
+    df: pd.DataFrame,
+    schema: Schema,
+    person_column: str,
+    where: str = "the DataFrame",
+    source: SourceDigest | None = None,
 ) -> tuple[pd.DataFrame, "pd.Series[str]"]:
     """The same, and whose row each is.
 
     Raises:
         DataError: also where a row names nobody.
     """
-    raw = _frame_cells(df, [*schema.names, person_column], where)
+    raw = _frame_cells(df, [*schema.names, person_column], where, source)
     return typed(raw, schema, where), people_of(raw[person_column], where)
 
 
-def _frame_cells(df: pd.DataFrame, names: Sequence[str], where: str) -> pd.DataFrame:
+def _frame_cells(
+    df: pd.DataFrame, names: Sequence[str], where: str, source: SourceDigest | None = None
+) -> pd.DataFrame:
     if not isinstance(df, pd.DataFrame):
         raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}.")
-    chosen = _chosen(df.set_axis([str(name) for name in df.columns], axis="columns"), names, where)
-    columns = {}
+    present = [str(name) for name in df.columns]
+    _check_header(present, names, where)
+    # The digest of the source is about all columns, also those that the schema leaves out.
+    wanted = present if source is not None else names
+    columns = {name: _own_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
+    if source is not None:
+        source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
     for name in names:
-        cells = _arrow(chosen[name])
-        if cells is None:
-            raise DataError(f"{where}: column '{name}' mixes values of several types. Give all of them one type.")
-        columns[name] = cells
-    raw = _raw(pa.table(columns), names, where)
-    if raw is None:
-        raise DataError(f"{where}: holds bytes that are not UTF-8 text. Decode them first.")
-    return raw
+        if columns[name] is None:
+            raise _no_texts(where, name, "Make texts or numbers of them")
+    return pd.DataFrame({name: columns[name] for name in names})
 
 
-def cells_of(names: Sequence[str], values: Sequence[Sequence[Any]], wanted: Sequence[str], where: str) -> pd.DataFrame:
-    """Wanted columns of what a database's driver gave, as raw cells like those of a Parquet file.
+def cells_of(
+    names: Sequence[str],
+    values: Sequence[Sequence[Any]],
+    wanted: Sequence[str],
+    where: str,
+    source: SourceDigest | None = None,
+) -> pd.DataFrame:
+    """Wanted columns of what a database's driver gave, as texts, each cell by itself.
 
     Args:
-        names: of all columns. values: of each column, Python's own. where: what messages call the source.
+        names: of all columns.
+        values: of each column, Python's own.
+        where: what messages call the source.
+        source: takes up all columns.
 
     Raises:
-        DataError: a column is missing, stands there twice, or mixes types.
+        DataError: a column is missing, stands there twice, or has a cell without a text.
     """
     columns = {}
     for name in wanted:
         if names.count(name) != 1:
             fault = "is given twice" if name in names else "is missing"
             raise DataError(f"{where}: column '{name}' {fault}. ingest.query must give: {', '.join(wanted)}.")
-        cells = _arrow(values[names.index(name)])
-        if cells is None:
-            raise DataError(f"{where}: column '{name}' mixes values of several types. CAST it to one in ingest.query.")
-        columns[name] = cells
-    raw = _raw(pa.table(columns), wanted, where)
-    if raw is None:
-        raise DataError(f"{where}: holds bytes that are not UTF-8 text. Decode them in ingest.query.")
-    return raw
+    for name, cells in zip(names, values, strict=True):
+        if source is not None or name in wanted:
+            columns[name] = python_texts(cells)
+    if source is not None:
+        source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
+    for name in wanted:
+        if columns[name] is None:
+            raise _no_texts(where, name, "CAST them in ingest.query")
+    return pd.DataFrame({name: columns[name] for name in wanted})
+
+
+def _no_texts(where: str, name: str, remedy: str) -> DataError:
+    return DataError(
+        f"{where}: column '{name}' holds lists or records, objects, bytes that are not UTF-8, or other cells that are "
+        f"no single values. {remedy}, or give the column kind drop."
+    )
 
 
 def _chosen(raw: pd.DataFrame, wanted: Sequence[str], where: str) -> pd.DataFrame:
@@ -259,10 +304,16 @@ def _sizes(file: pq.ParquetFile) -> list[int]:
     return [about.row_group(place).num_rows for place in range(about.num_row_groups)]
 
 
-def _parquet_chunks(part: SourcePart, wanted: Sequence[str], rows: int) -> Iterator[pd.DataFrame]:
+def _parquet_chunks(
+    part: SourcePart, wanted: Sequence[str], rows: int, source: SourceDigest | None = None
+) -> Iterator[pd.DataFrame]:
     file = _opened(part.path)
-    _check_header(file.schema_arrow.names, wanted, part.path.name)
-    batches = file.iter_batches(rows, row_groups=part.groups, columns=list(wanted))
+    fields = file.schema_arrow
+    _check_header(fields.names, wanted, part.path.name)
+    plain = [field.name for field in fields if not pa.types.is_nested(field.type)]
+    read = list(wanted) if source is None else list(dict.fromkeys([*wanted, *plain]))
+    rows = max(1, min(rows, _MOST_CELLS // len(read)))
+    batches = file.iter_batches(rows, row_groups=part.groups, columns=read)
     if not any(_sizes(file)):  # no batch would come, and with it no column
         empty = pa.Table.from_batches([], schema=file.schema_arrow).select(list(wanted))
         batches = iter([pa.RecordBatch.from_arrays([c.combine_chunks() for c in empty.columns], schema=empty.schema)])
@@ -272,7 +323,9 @@ def _parquet_chunks(part: SourcePart, wanted: Sequence[str], rows: int) -> Itera
             batch = next(batches, None)
             if batch is None:
                 return
-            frame = _cells(pa.Table.from_batches([batch]), wanted, part.path.name)
+            if source is not None:
+                source.add(batch.schema.names, batch.columns)
+            frame = _cells(pa.Table.from_batches([batch]).select(list(wanted)), part.path.name)
         if frame is None:
             raise _unreadable(part.path)
         yield frame
@@ -300,31 +353,23 @@ def _csv_chunks(path: Path, rows: int) -> Iterator[pd.DataFrame]:
         yield cells.set_axis(header, axis="columns").reset_index(drop=True)
 
 
-def _raw(table: pa.Table, wanted: Sequence[str], where: str) -> pd.DataFrame | None:
-    try:
-        return _cells(table, wanted, where)
-    except (pa.ArrowException, ValueError):
-        return None
-
-
-def _cells(table: pa.Table, wanted: Sequence[str], where: str) -> pd.DataFrame:
+def _cells(table: pa.Table, where: str) -> pd.DataFrame:
+    """Raw cells of Arrow's columns, each cell by itself: pandas would choose one format for all of a column."""
     for place, field in enumerate(table.schema):
-        if field.name in wanted:
-            table.column(place).validate(full=True)  # a damaged file can hold text that is not UTF-8
-        if field.name in wanted and pa.types.is_nested(field.type):
+        kind, cells = field.type, table.column(place)
+        cells.validate(full=True)  # a damaged file can hold text that is not UTF-8
+        if pa.types.is_nested(kind):
             raise DataError(
                 f"{where}: column '{field.name}' holds lists or records, not single values. Give it kind drop, or take "
                 "it apart."
             )
-        # Cell by cell: pandas would choose one format for all from what the others hold.
-        if pa.types.is_dictionary(field.type) and not _is_text(field.type.value_type):
-            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
-        elif pa.types.is_temporal(field.type):
-            cells = table.column(place).cast(pa.int64() if pa.types.is_duration(field.type) else pa.string())
-            table = table.set_column(place, field.name, cells)
-        elif field.name in wanted and (pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type)):
-            # Text in UTF-8, or refused here.
-            table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
+        if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
+            kind, cells = kind.value_type, cells.cast(kind.value_type)
+        if pa.types.is_duration(kind):
+            cells = cells.cast(pa.int64())
+        elif pa.types.is_temporal(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            cells = cells.cast(pa.string())  # bytes are text in UTF-8, or refused here
+        table = table.set_column(place, field.name, cells)
     frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
     return frame
 
@@ -333,22 +378,16 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _arrow(values: "pd.Series[Any] | Sequence[Any]") -> pa.Array | None:
-    """One column for Arrow; None where it has cells of several types.
+def _own_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
+    """A frame's column as raw cells, each by itself; None where one has no text.
 
-    Where cells are Python's own objects, Arrow would write all decimals with the digits of the longest, and all times
-    of day in the time zone of the first: what a cell says must not depend on the others.
+    The type of a declared column is public typing. What objects and categories are is no typing: it hangs on the rows.
     """
-    declared = isinstance(values, pd.Series) and values.dtype != "object"
-    try:
-        if declared:
-            return pa.Array.from_pandas(values)
-        cells = pa.Array.from_pandas([_digits(cell) if isinstance(cell, Decimal) else cell for cell in values])
-        zoned = pa.types.is_timestamp(cells.type) and cells.type.tz is not None
-        return cells.cast(pa.timestamp(cells.type.unit, "UTC")) if zoned else cells
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        return None
-
-
-def _digits(cell: Decimal) -> str | None:
-    return None if cell.is_nan() else str(cell)
+    if values.dtype == "object":
+        return python_texts(values)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        texts = python_texts(values.cat.categories)
+        return None if texts is None else pd.Series(texts.array.take(values.cat.codes.to_numpy(), allow_fill=True))
+    with suppress(pa.ArrowException, ValueError, TypeError, DataError):
+        return _cells(pa.table({"": pa.Array.from_pandas(values)}), "")[""]
+    return None

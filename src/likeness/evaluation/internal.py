@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from likeness.data.schema import Schema
+from likeness.data.tables import make_private_folder
 from likeness.evaluation import figures
 from likeness.evaluation.controls import shuffle_columns
 from likeness.evaluation.distances import at_most
@@ -126,8 +127,7 @@ def evaluate(
     score_table = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
 
     out = Path(out_dir)
-    out.mkdir(parents=True, exist_ok=True)
-    out.chmod(0o700)  # also where it was there already
+    make_private_folder(out)
     (out / "scores.csv").write_bytes(padded_csv(score_table))
     (out / "marginals.csv").write_bytes(padded_csv(view.marginals))
     (out / "row_counts.csv").write_bytes(padded_csv(by_rows))

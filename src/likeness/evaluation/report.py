@@ -98,6 +98,7 @@ def write_report(root: Path | str) -> None:
     write_public(root, privacy, losses)
     folder = root / INTERNAL_FOLDER
     if (folder / "metrics.json").exists():
+        folder.chmod(0o700)  # whoever brought the results back may have made it for all
         (folder / "index.html").write_bytes(padded_html(render(privacy, statement, losses, read_internal(folder))))
 
 

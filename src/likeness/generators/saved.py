@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from likeness.canonical import sha256_bytes
@@ -52,13 +52,29 @@ def _check_shapes(spec: Mapping[str, Any]) -> None:
             raise ValueError("shape: height and width of images with 1 to 2**18 pixels")
 
 
+def _check_sizes(spec: Mapping[str, Any], weights: Path) -> None:
+    """Refuse a specification of other sizes than the weights, before memory of these sizes is taken.
+
+    The network is built without memory for its weights first (PyTorch's device ``meta``).
+    """
+    with torch.device("meta"):
+        shapes = {
+            name: list(value.shape)
+            for name, value in GENERATORS[spec["generator"]].from_spec(dict(spec)).state_dict().items()
+        }
+    with safe_open(weights, "pt") as file:
+        if shapes != {name: file.get_slice(name).get_shape() for name in file.keys()}:  # noqa: SIM118 (no mapping)
+            raise ValueError("weights of other sizes than the specification's")
+
+
 @dataclass(frozen=True)
 class SavedGenerator:
     """A generator with what sampling needs.
 
     Attributes:
-        network: in evaluation mode. class_weights: released class weights, shape (num_classes,).
-        provenance: public facts: method, keys of the releases it was trained on.
+        network: in evaluation mode.
+        class_weights: released class weights, shape (num_classes,).
+        provenance: public facts: method, keys of the releases it was trained on, and on which machine.
     """
 
     network: Generator
@@ -68,16 +84,19 @@ class SavedGenerator:
     def save(self, folder: Path) -> None:
         """Write spec.json and weights.safetensors, which holds the digest of the former: neither goes with another."""
         folder.mkdir(parents=True, exist_ok=True)
-        spec = {
+        text = json.dumps(self.spec(), indent=1, sort_keys=True) + "\n"
+        (folder / "spec.json").write_text(text)
+        digest = sha256_bytes(text.encode())
+        save_file(self.network.state_dict(), folder / "weights.safetensors", metadata={SPEC_DIGEST: digest})
+
+    def spec(self) -> dict[str, Any]:
+        """Everything but the weights, as JSON."""
+        return {
             "format": 1,
             **self.network.spec(),
             "class_weights": list(self.class_weights),
             "provenance": self.provenance,
         }
-        text = json.dumps(spec, indent=1, sort_keys=True) + "\n"
-        (folder / "spec.json").write_text(text)
-        digest = sha256_bytes(text.encode())
-        save_file(self.network.state_dict(), folder / "weights.safetensors", metadata={SPEC_DIGEST: digest})
 
     @classmethod
     def load(cls, folder: Path) -> "SavedGenerator":
@@ -90,6 +109,7 @@ class SavedGenerator:
             check_weights(folder)
             spec = json.loads((folder / "spec.json").read_text())
             _check_shapes(spec)
+            _check_sizes(spec, folder / "weights.safetensors")
             network = GENERATORS[spec["generator"]].from_spec(spec)
             network.load_state_dict(load_file(folder / "weights.safetensors"))
             provenance = spec["provenance"]

@@ -1,8 +1,9 @@
 """The training loop. It may run for ever: everything it sees is released or public."""
 
 import math
+import platform
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -38,6 +39,20 @@ def choose_device(name: str) -> torch.device:
     if not has[name]:
         raise ParamsError(f"train.device is {name}, which this machine does not have. Use auto.")
     return torch.device(name)
+
+
+def environment(device: torch.device) -> dict[str, Any]:
+    """What the bits of trained weights depend on, beside settings and seeds.
+
+    Machines that agree in it train the same bits, but for vendors of processors. Other machines round otherwise, and
+    hundreds of steps make other weights of that, which are as good.
+    """
+    return {
+        "torch": torch.__version__,
+        "device": device.type,
+        "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
+        "processes": parallel.size(),
+    }
 
 
 def train(

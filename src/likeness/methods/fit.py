@@ -3,14 +3,16 @@
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 
 from likeness.errors import ReleaseError
 from likeness.generators.parallel import is_first, together
 from likeness.generators.saved import SavedGenerator
-from likeness.generators.training import choose_device, train
+from likeness.generators.training import choose_device, environment, train
 from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights
+from likeness.privacy.receipt import Receipt
 from likeness.release.released import Released
 from likeness.rng import public_seed
 
@@ -48,17 +50,42 @@ def fit(
         )
     torch.set_num_threads(threads)
     torch.manual_seed(public_seed(context.seed, "train.weights"))
-    weights = class_weights(auxiliary[CLASS_COUNTS])
     with together(choose_device(device)) as chosen:
-        network = method.build_generator(context, auxiliary)
+        receipts = [released.receipt for released in [*beside, *auxiliary.values(), embedding]]
+        saved = untrained(method, context, auxiliary, receipts, environment(chosen))
+        network = saved.network
         method.start(context, auxiliary, embedding, network)
         objective = method.build_objective(context, auxiliary, embedding, chosen)
         progress = _Progress(method.name) if is_first() else _silent
         losses = train(method.trained(network), objective, method.training, chosen, progress, precision)
     network.eval()
-    keys = sorted(released.receipt.key for released in [*beside, *auxiliary.values(), embedding])
-    provenance = {"method": method.name, "releases": keys, "private": embedding.receipt.private}
-    return SavedGenerator(network, tuple(weights.tolist()), provenance), losses
+    return saved, losses
+
+
+def untrained(
+    method: Method,
+    context: Context,
+    auxiliary: Mapping[str, Released],
+    receipts: Sequence[Receipt],
+    where: Mapping[str, Any],
+) -> SavedGenerator:
+    """A generator as it is before training: all of its specification, and weights from torch's seed.
+
+    Args:
+        method: the recipe.
+        context: public facts.
+        auxiliary: answers of the auxiliary stage, by the name of their query.
+        receipts: of all releases that the generator is trained on.
+        where: see :func:`likeness.generators.training.environment`.
+    """
+    provenance = {
+        "method": method.name,
+        "releases": sorted(receipt.key for receipt in receipts),
+        "private": all(receipt.private for receipt in receipts),
+        "environment": dict(where),
+    }
+    weights = class_weights(auxiliary[CLASS_COUNTS])
+    return SavedGenerator(method.build_generator(context, auxiliary), tuple(weights.tolist()), provenance)
 
 
 def _silent(iteration: int, total: int, loss: float) -> None:

@@ -34,7 +34,7 @@ from likeness.privacy.chain import Chain, Record, append
 from likeness.privacy.fineness import COARSEST
 from likeness.privacy.home import Home
 from likeness.privacy.records import moment
-from likeness.privacy.reservation import Reservation, check_owner, open_queries
+from likeness.privacy.reservation import Reservation, check_owner, open_queries, sealed
 
 __all__ = ["Budget", "Ledger", "Reservation"]
 
@@ -228,7 +228,7 @@ class Ledger:
                     return record
             if not (request.rho > 0 and request.delta_keys >= 0):
                 raise LedgerError("a reservation must cost more than 0")
-            check_owner(records, request)
+            check_owner(records, request, self.key)
             budget = budget_of(records, request.identity)
             if budget is None or budget.adjacency is not request.adjacency:
                 raise LedgerError(f"identity '{request.identity}' was not declared under {request.adjacency}")
@@ -249,6 +249,7 @@ class Ledger:
                 "slot": request.slot,
                 "encoding": request.encoding,
                 **({"delta_keys": request.delta_keys} if request.delta_keys else {}),
+                **({"rows_digest": sealed(request.rows_digest, self.key)} if request.rows_digest else {}),
             }
             return append(records, "reserve", body)
 

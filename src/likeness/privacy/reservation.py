@@ -1,5 +1,6 @@
 """A request for one release, and what the records say about it before it is granted."""
 
+import hmac
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from likeness.errors import BudgetError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.budget import RELATIVE_TOLERANCE, Cost
 from likeness.privacy.records import Record
+from likeness.rng import secret_bytes
 
 AGAIN = "~"
 """Between a slot and the number of the draw, where an earlier draw was lost and is spent again."""
@@ -28,6 +30,7 @@ class Reservation:
         unit: who is protected where a person may have several rows; None: a row is a person.
         delta_keys: what its threshold costs of δ, if it has one. others_delta: the same of the plan's other queries
             that have one.
+        rows_digest: of the rows of the source, whatever a schema takes of them; empty if it is not told.
     """
 
     key: str
@@ -43,6 +46,7 @@ class Reservation:
     unit: Unit | None = None
     delta_keys: float = 0.0
     others_delta: Mapping[str, float] = field(default_factory=dict)
+    rows_digest: str = ""
 
     @property
     def cost(self) -> Cost:
@@ -55,16 +59,44 @@ def base_slot(slot: str) -> str:
     return slot.partition(AGAIN)[0]
 
 
-def check_owner(records: list[Record], request: Reservation) -> None:
-    """The same rows under another name would be a way around the cap, or a slip."""
+def sealed(digest: str, key: bytes, salt: str | None = None) -> str:
+    """A digest that only the ledger can compare: a salt, and a keyed hash of salt and digest.
+
+    An entry stands whole in a bundle. Two equal digests would tell whoever sees both that no row of the source changed
+    in between, not even one that no release is about.
+
+    Args:
+        digest: of the rows of a source.
+        key: the secret of the ledger.
+        salt: of an entry, to compare with it; None: a new one.
+    """
+    salt = secret_bytes(16).hex() if salt is None else salt
+    return f"{salt}:{hmac.digest(key, f'{salt}{digest}'.encode(), 'sha256').hex()}"
+
+
+def check_owner(records: list[Record], request: Reservation, key: bytes) -> None:
+    """The same rows under another name would be a way around the cap, or a slip.
+
+    Rows are the same if they are typed alike, or if they are those of the same source: another schema or split is no
+    other people. Entries of older versions do not tell of the source.
+
+    Raises:
+        BudgetError: the rows are accounted under another identity.
+    """
     for record in records:
-        if record.kind == "reserve" and record.body["digest"] == request.digest:
-            owner = record.body["identity"]
-            if owner != request.identity:
-                raise BudgetError(
-                    f"these very rows are accounted under identity '{owner}' (entry {record.seq}); a new name would "
-                    f"forget what was spent on them. Set privacy.identity: {owner}."
-                )
+        body = record.body
+        if record.kind != "reserve" or body["identity"] == request.identity:
+            continue
+        source = str(body.get("rows_digest", ""))
+        same_source = bool(request.rows_digest and source) and source == sealed(
+            request.rows_digest, key, source.partition(":")[0]
+        )
+        if body["digest"] == request.digest or same_source:
+            owner = body["identity"]
+            raise BudgetError(
+                f"these very rows are accounted under identity '{owner}' (entry {record.seq}); a new name would "
+                f"forget what was spent on them. Set privacy.identity: {owner}."
+            )
 
 
 def open_queries(records: list[Record], request: Reservation) -> list[Cost]:

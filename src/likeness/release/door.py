@@ -144,6 +144,7 @@ def _answered(
                 others_delta={own.query: own.delta_keys for own in plan.queries if own.delta_keys},
                 delta_keys=request.get("delta_keys", 0.0),
                 digest=dataset.digest,
+                rows_digest=dataset.rows_digest,
                 slot=dataset.slot,
                 encoding=dataset.encoding,
                 details=details,

@@ -23,6 +23,8 @@ class Dataset:
         slot: a deliberate second release of the same request has another slot.
         encoding: digest of the public rules that turn typed rows into the vectors that feature maps see.
         unit: for whom the rows were bounded, where a person may have several; None: a row is a person.
+        rows_digest: keyed hash of the rows of the source, in no order and with all columns; no part of the request.
+            Empty where the rows were prepared by an older version.
     """
 
     identity: str
@@ -30,6 +32,7 @@ class Dataset:
     slot: str = "1"
     encoding: str = ""
     unit: Unit | None = None
+    rows_digest: str = ""
 
 
 def request_of(query: Query | KeyQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
@@ -66,10 +69,10 @@ def request_in(entry: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         KeyError: the entry tells of none.
     """
-    return {key: entry[key] for key in REQUEST_KEYS} | {key: entry[key] for key in _SOMETIMES if key in entry}
+    return {key: entry[key] for key in REQUEST_KEYS} | {key: entry[key] for key in SOMETIMES if key in entry}
 
 
-_SOMETIMES = ("unit", "threshold", "delta_keys")
+SOMETIMES = ("unit", "threshold", "delta_keys")
 REQUEST_KEYS = (
     "mechanism",
     "mechanism_version",

@@ -1,34 +1,58 @@
-"""The files of a bundle: unpacked, read, none missing, none too many, none changed."""
+"""The files of a bundle: unpacked, read, none missing, none too many, none changed, nothing beside what we write.
+
+Whoever made a bundle may be hostile. No file is opened that is no regular file, no text is read that is longer than any
+that we write, and no more is unpacked than a zip file of this size can honestly hold.
+"""
 
 import json
+import stat
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from likeness import bundle as names
+from likeness.artifacts import context, json_text
 from likeness.canonical import sha256_bytes
-from likeness.data.schema import Schema
+from likeness.consistency import auxiliary_of
+from likeness.data.schema import Schema, schema_text
 from likeness.errors import ArtifactError
+from likeness.methods import Context
+from likeness.params import Params
+from likeness.privacy.plan import Plan
+from likeness.privacy.records import Record
+from likeness.release.keys import STAGE as KEY_STAGE
 from likeness.release.keys import completed
-from likeness.release.released import Released, load_released
+from likeness.release.released import Released, load_released, to_bytes
 from likeness.verifier.verdict import require
 
-_MOST_BYTES = 1 << 34
+_MOST_TEXT = 1 << 26  # bytes of a text file
+_MOST_RATIO = 200  # unpacked bytes to packed ones: noise does not shrink, and tables of texts do by a tenth of this
+_SMALL = 1 << 20  # what may be unpacked at any ratio
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle as a folder. Everything is read anew by each check, so that one failure does not hide another."""
+    """A bundle as a folder.
+
+    Attributes:
+        folder: where it lies.
+        retrain: whether the generator is to be trained again.
+    """
 
     folder: Path
+    retrain: bool = False
 
     def text(self, name: str) -> str:
         """Content of a text file."""
-        return (self.folder / name).read_text()
+        path = self.folder / name
+        require(path.stat().st_size <= _MOST_TEXT, f"{name} is longer than any that we write")
+        return path.read_text(encoding="utf-8")
 
     def json(self, name: str) -> dict[str, Any]:
         """A JSON file that holds a mapping."""
@@ -37,25 +61,58 @@ class Bundle:
         result: dict[str, Any] = value
         return result
 
-    def schema(self) -> Schema:
-        """The public schema, its open columns completed with the released categories."""
-        written = self.written_schema()
-        keys = [one for one in self.released().values() if one.receipt.threshold is not None]
-        return completed(written, keys)
+    @cached_property
+    def params(self) -> Params:
+        """The settings of the run."""
+        return names.params_of(self.json(names.SETTINGS), self.folder)
 
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the run."""
+        return Plan.from_dict(self.json(names.PLAN_FILE))
+
+    @cached_property
     def written_schema(self) -> Schema:
         """The public schema as it was written."""
+        self.text(names.SCHEMA)
         return Schema.load(self.folder / names.SCHEMA)
 
-    def chain(self) -> list[dict[str, Any]]:
-        """Records of the ledger's extract, as they stand."""
-        return [json.loads(line) for line in self.text(names.LEDGER).splitlines()]
+    @cached_property
+    def schema(self) -> Schema:
+        """The public schema, its open columns completed with the released categories."""
+        return completed(self.written_schema, [one for one in self.answers if one.receipt.stage == KEY_STAGE])
 
+    @cached_property
+    def facts(self) -> Context:
+        """Public facts for the method's recipe."""
+        return context(self.params, self.schema)
+
+    @cached_property
     def released(self) -> dict[str, Released]:
         """Released files by their name in the bundle."""
         paths = sorted((self.folder / names.RELEASED).glob("*.safetensors"))
         require(bool(paths), "nothing is released")
         return {f"{names.RELEASED}/{path.name}": load_released(path) for path in paths}
+
+    @property
+    def answers(self) -> list[Released]:
+        """All releases."""
+        return list(self.released.values())
+
+    @property
+    def auxiliary(self) -> dict[str, Released]:
+        """Answers of the auxiliary stage, by the name of their query."""
+        return auxiliary_of(self.answers)
+
+    @cached_property
+    def chain(self) -> list[dict[str, Any]]:
+        """Records of the ledger's extract, as they stand."""
+        return [json.loads(line) for line in self.text(names.LEDGER).splitlines()]
+
+    @property
+    def records(self) -> list[Record]:
+        """Records that the extract shows whole."""
+        return [Record(**record) for record in self.chain if "body" in record]
 
 
 @contextmanager
@@ -63,44 +120,124 @@ def opened(path: Path) -> Iterator[Path]:
     """A bundle as a folder; a zip file is unpacked for as long, names that do not belong refused.
 
     Raises:
-        ArtifactError: there is nothing at the path, or it is no bundle.
+        ArtifactError: there is nothing at the path, it is no bundle, or a file of it is no regular file.
     """
     if path.is_dir():
+        _check_regular(path)
         yield path
         return
     if not path.exists():
         raise ArtifactError(f"{path} does not exist")
+    if not path.is_file():
+        raise ArtifactError(f"{path} is neither a folder nor a file")
     with tempfile.TemporaryDirectory() as temporary:
         try:
             with zipfile.ZipFile(path) as archive:
-                for item in archive.infolist():
-                    if not names.allowed_name(item.filename) or item.file_size > _MOST_BYTES:
-                        raise ArtifactError(f"{path}: '{item.filename}' does not belong in a bundle")
-                    target = Path(temporary) / item.filename
-                    target.parent.mkdir(exist_ok=True)
-                    target.write_bytes(archive.read(item))
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
+                _unpack(archive, path, Path(temporary))
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zipfile.zlib.error):  # type: ignore[attr-defined]
             raise ArtifactError(f"{path} is neither a folder nor a zip file that can be read") from None
         yield Path(temporary)
 
 
+def _check_regular(folder: Path) -> None:
+    """Refuse links, pipes and devices under the names of a bundle: to open one may never end, or lead elsewhere."""
+    folders = {Path(name).parent for name in names.ALWAYS} | {Path(names.RELEASED)}
+    for inner in folders - {Path()}:
+        place = folder / inner
+        if place.is_symlink() or (place.exists() and not place.is_dir()):
+            raise ArtifactError(f"{folder}: '{inner}' is no folder")
+    listed = [folder / name for name in (*names.ALWAYS, names.ENCODER)]
+    for file in [*listed, *(folder / names.RELEASED).glob("*")]:
+        try:
+            kind = file.lstat().st_mode
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISREG(kind):
+            raise ArtifactError(f"{folder}: '{file.relative_to(folder)}' is no regular file")
+
+
+def _unpack(archive: zipfile.ZipFile, path: Path, target: Path) -> None:
+    """Unpack in pieces. Every byte of the zip file belongs to one of its files, and no name occurs twice."""
+    place, seen = 0, set()
+    for item in sorted(archive.infolist(), key=lambda item: item.header_offset):
+        name = item.filename
+        if not names.allowed_name(name) or name in seen:
+            raise ArtifactError(f"{path}: '{name}' does not belong in a bundle, or occurs twice")
+        most = max(_SMALL, _MOST_RATIO * item.compress_size)
+        if item.file_size > most:
+            raise ArtifactError(f"{path}: '{name}' is packed more densely than any file that we write")
+        if item.header_offset != place or item.extra or item.comment or item.flag_bits & 0x09:
+            raise ArtifactError(f"{path}: holds bytes beside the files of a bundle")
+        place += 30 + len(name.encode()) + item.compress_size
+        seen.add(name)
+        (target / name).parent.mkdir(exist_ok=True)
+        with archive.open(item) as packed, (target / name).open("wb") as file:
+            written = 0
+            while piece := packed.read(_PIECE):
+                written += len(piece)
+                if written > item.file_size:
+                    raise ArtifactError(f"{path}: '{name}' is longer than the zip file says")
+                file.write(piece)
+    directory = sum(46 + len(item.filename.encode()) for item in archive.infolist())
+    if place != archive.start_dir or path.stat().st_size != place + directory + 22:
+        raise ArtifactError(f"{path}: holds bytes beside the files of a bundle")
+
+
 def files(bundle: Bundle) -> str:
     """Exactly the files that a bundle has."""
-    found = {str(path.relative_to(bundle.folder)) for path in bundle.folder.rglob("*") if not path.is_dir()}
-    links = [path.name for path in bundle.folder.rglob("*") if path.is_symlink()]
-    stray = sorted(name for name in found if not names.allowed_name(name))
-    lost = sorted(set(names.ALWAYS) - found)
-    for problem, own in (("is a link", links), ("does not belong in a bundle", stray), ("is missing", lost)):
-        require(not own, f"{own[0] if own else ''} {problem}")
-    return f"{len(found)} files, none that does not belong"
+    paths = [path for path in bundle.folder.rglob("*") if path.is_symlink() or not path.is_dir()]
+    present = {str(path.relative_to(bundle.folder)) for path in paths}
+    stray = sorted(name for name in present if not names.allowed_name(name))
+    require(not stray, f"{stray[0] if stray else ''} does not belong in a bundle")
+    lost = sorted(set(names.ALWAYS) - present)
+    require(not lost, f"{lost[0] if lost else ''} is missing")
+    has_encoder = names.ENCODER in present
+    require(has_encoder is bool(_public_files(bundle)), f"{names.ENCODER} is missing, or belongs to no setting")
+    return f"{len(present)} files, none that does not belong"
+
+
+def _public_files(bundle: Bundle) -> bool:
+    """Whether the settings name a public file."""
+    from likeness.methods import method_from
+
+    return bool(method_from(bundle.params).public_files())
 
 
 def checksums(bundle: Bundle) -> str:
     """SHA256SUMS against the bytes."""
+    present = sorted(str(path.relative_to(bundle.folder)) for path in bundle.folder.rglob("*") if path.is_file())
     lines = bundle.text(names.CHECKSUMS).splitlines()
-    told = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
-    found = {str(path.relative_to(bundle.folder)) for path in bundle.folder.rglob("*") if path.is_file()}
-    require(set(told) == found - {names.CHECKSUMS}, "the list of files is not that of the bundle")
-    for name, digest in told.items():
+    listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    require(len(listed) == len(lines) and list(listed) == [name for name in present if name != names.CHECKSUMS],
+            "the list of files is not that of the bundle")  # fmt: skip
+    for name, digest in listed.items():
         require(sha256_bytes((bundle.folder / name).read_bytes()) == digest, f"{name} was changed")
-    return f"{len(told)} files unchanged"
+    return f"{len(listed)} files unchanged"
+
+
+def form(bundle: Bundle) -> str:
+    """Every file but the table is, byte for byte, what this version writes of its content.
+
+    So a file has no key, comment or padding that another check does not know. The check of the table does the same.
+    """
+    texts = {
+        names.SETTINGS: json_text(names.settings_of(bundle.params)),
+        names.PLAN_FILE: json_text(bundle.plan.to_dict()),
+        names.SCHEMA: schema_text(bundle.written_schema),
+        names.PRIVACY: json_text(bundle.json(names.PRIVACY)),
+        names.LEDGER: names.chain_text(bundle.chain),
+    }
+    for name, text in texts.items():
+        require(bundle.text(name) == text, f"{name} is not written as this version writes it")
+    for name, one in bundle.released.items():
+        require((bundle.folder / name).read_bytes() == to_bytes(one), f"{name} holds more than values and a receipt")
+        named = name == f"{names.RELEASED}/{one.receipt.query}.safetensors"
+        require(named, f"{name} has the answer to {one.receipt.query}")
+    with tempfile.TemporaryDirectory() as temporary:
+        from likeness.generators.saved import SavedGenerator
+
+        SavedGenerator.load(bundle.folder / "generator").save(Path(temporary))
+        for name in (names.SPEC, names.WEIGHTS):
+            again = (Path(temporary) / Path(name).name).read_bytes()
+            require((bundle.folder / name).read_bytes() == again, f"{name} holds more than a generator")
+    return "every file holds what this version writes, and nothing else"

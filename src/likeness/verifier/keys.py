@@ -4,7 +4,6 @@ By formulas of its own, from the receipt: not those that chose the threshold.
 """
 
 import math
-from typing import Any
 
 from likeness.bounds import rows_per_unit
 from likeness.params import MOST_ROWS
@@ -51,15 +50,6 @@ def keys(name: str, released: Released) -> None:
     require(bool((counts >= threshold).all()), f"{name}: a key below the threshold")
     require(len(counts) <= int(spec["most"]), f"{name}: more keys than asked for")
     require(str(spec["other"]) not in released.keys, f"{name}: '{spec['other']}' is no key")
-
-
-def told(released: Released) -> dict[str, Any]:
-    """What the account says of a release with a threshold, beside the rest."""
-    receipt = released.receipt
-    if receipt.threshold is None:
-        return {}
-    rows = receipt.threshold * 2.0**-receipt.lattice_bits
-    return {"threshold": rows, "delta_keys": receipt.delta_keys, "keys": len(released.keys)}
 
 
 def _log_delta(threshold: int, scale: float, rows: int, step: float) -> float:

@@ -26,7 +26,7 @@ def noise(bundle: Bundle) -> str:
     from scipy.stats import chi2
 
     tested = []
-    for name, one in bundle.released().items():
+    for name, one in bundle.released.items():
         if one.receipt.noise_scale < 2 ** (_LOW_BITS + 2):
             continue
         low = np.bincount((one.lattice & (2**_LOW_BITS - 1)).ravel(), minlength=2**_LOW_BITS)

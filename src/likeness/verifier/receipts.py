@@ -1,18 +1,30 @@
 """What receipts claim, from their maps, and what the account makes of them."""
 
 import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from likeness import bundle as names
+from likeness.artifacts import GENERATOR, SYNTHETIC
 from likeness.canonical import sha256_bytes
+from likeness.consistency import check_answer, check_plan, queries_of
+from likeness.errors import ReleaseError
 from likeness.features import EncodedFourier, from_spec
+from likeness.methods import method_from
 from likeness.methods.merf_ae import ENCODER
+from likeness.privacy.accountant import ORDERS, Account
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.budget import budget_of
 from likeness.privacy.calibration import MOST_GAUSSIAN
 from likeness.privacy.fineness import ALLOWANCE, COARSEST, coarseness
 from likeness.privacy.receipt import MECHANISM, Receipt
+from likeness.privacy.reservation import base_slot
+from likeness.release.keys import STAGE as KEY_STAGE
 from likeness.release.query import Query
 from likeness.release.terms import AllRecords, BucketPairs, EachRecord, PositionPairs, Terms
-from likeness.statement import protected
+from likeness.statement import Standing, privacy_json
+from likeness.synthetic import sample_request
 from likeness.verifier import keys
 from likeness.verifier.files import Bundle
 from likeness.verifier.verdict import Untestable, Wrong, require
@@ -24,7 +36,8 @@ _CLOSE = 1e-3
 
 def sensitivity(bundle: Bundle) -> str:
     """Every receipt's sensitivity, noise and cost, from the map's specification and the adjacency."""
-    for name, released in bundle.released().items():
+    for name, released in bundle.released.items():
+        _check_sizes(name, released.receipt.feature)
         if released.receipt.threshold is not None:
             keys.keys(name, released)
             continue
@@ -45,7 +58,30 @@ def sensitivity(bundle: Bundle) -> str:
         require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is not known")
         if isinstance(query.feature, EncodedFourier) and query.feature.network is None:
             _with_encoder(bundle, name, query.feature)
-    return f"{len(bundle.released())} receipts agree with their maps"
+    return f"{len(bundle.released)} receipts agree with their maps"
+
+
+def _check_sizes(name: str, spec: Mapping[str, Any]) -> None:
+    """Refuse a map that needs more memory than any of ours, before it is built."""
+    sizes = sorted(_sizes_in(spec))
+    require(math.prod(sizes[-2:]) <= _MOST_DRAWN, f"{name}: a map of this size is none of ours")
+
+
+def _sizes_in(spec: Mapping[str, Any]) -> Iterator[int]:
+    """The numbers in a map's specification that say how large something is that it draws."""
+    for key, value in spec.items():
+        if isinstance(value, Mapping):
+            yield from _sizes_in(value)
+        elif key in _SIZES:
+            numbers = value if isinstance(value, list | tuple) else [value]
+            require(all(type(number) is int for number in numbers), f"{key} is no whole number")
+            yield math.prod(numbers) if key == "shape" else max(numbers, default=1)
+
+
+_SIZES = ("cells", "channels", "code", "dimension", "levels", "num_categorical", "num_coefficients", "num_frequencies",
+          "order", "product_order", "shape", "widths")  # fmt: skip
+_MOST_DRAWN = 1 << 31  # numbers
+_VERSION = re.compile(r"[0-9A-Za-z.+!_ -]{1,60}")
 
 
 def _with_encoder(bundle: Bundle, name: str, feature: EncodedFourier) -> None:
@@ -70,9 +106,9 @@ def epsilon(bundle: Bundle) -> str:
     require(delta == float(privacy["target"]["delta"]), "the account is at another delta than the target")
     claim = float(total["epsilon"])
     require(claim <= float(privacy["target"]["epsilon"]) * (1 + _EXACT), "the claim exceeds the target")
-    multipliers = [released.receipt.noise_multiplier for released in bundle.released().values()]
+    multipliers = [released.receipt.noise_multiplier for released in bundle.released.values()]
     require(all(0 < multiplier < math.inf for multiplier in multipliers), "a release has no noise")
-    told_keys = math.fsum(released.receipt.delta_keys for released in bundle.released().values())
+    told_keys = math.fsum(released.receipt.delta_keys for released in bundle.released.values())
     require(told_keys < delta, "thresholds cost all of delta")
     require(float(total.get("delta_keys", 0.0)) == told_keys, "the account forgets what thresholds cost of delta")
     whole, delta = delta, delta - told_keys
@@ -102,43 +138,115 @@ def epsilon(bundle: Bundle) -> str:
 
 
 def account(bundle: Bundle) -> str:
-    """privacy.json says of every query what its receipt says, and the plan is the same."""
-    privacy, released = bundle.json(names.PRIVACY), bundle.released()
-    require(privacy["private"] is True, "the run is not private")
-    queries = {query["query"]: query for query in privacy["queries"]}
-    require(set(queries) == {one.receipt.query for one in released.values()}, "other queries than the receipts")
-    rho = 0.0
-    for name, one in released.items():
-        receipt, told = one.receipt, queries[one.receipt.query]
-        rho += receipt.rho
-        same = {
-            "map": dict(receipt.feature),
-            "sensitivity": receipt.sensitivity,
-            "noise_multiplier": receipt.noise_multiplier,
-            "rho": receipt.rho,
-            "ledger_seq": receipt.ledger_seq,
-            "sha256": sha256_bytes((bundle.folder / name).read_bytes()),
-            **keys.told(one),
-        }
-        for field, value in same.items():
-            require(told[field] == value, f"{receipt.query}: {field} is not that of the receipt")
-        for field in ("identity", "adjacency"):
-            require(privacy[field] == getattr(receipt, field), f"{receipt.query}: another {field}")
-        unit = None if receipt.unit is None else receipt.unit.to_dict()
-        require(privacy.get("rows_of_a_person") == unit, f"{receipt.query}: another number of rows a person")
-        words = protected(receipt.unit, "")
-        require(privacy["unit"].endswith(words), f"{receipt.query}: the account says otherwise who is protected")
+    """privacy.json, computed again from settings, plan, receipts, ledger and files: every key, and no other."""
+    privacy, params = bundle.json(names.PRIVACY), bundle.params
+    require(bundle.plan.private, "the run is not private")
+    order = [KEY_STAGE, "auxiliary", "privatize"]
+    answers = sorted(bundle.answers, key=lambda one: (order.index(one.receipt.stage), one.receipt.query))
+    receipts = [one.receipt for one in answers]
+    budget = budget_of(bundle.records, params.privacy.identity)
+    require(budget is not None, "the ledger has no cap of these people")
+    assert budget is not None
+    digests = {one.receipt.key: _digest(bundle, name) for name, one in bundle.released.items()}
+    files = {GENERATOR / "spec.json": names.SPEC, GENERATOR / "weights.safetensors": names.WEIGHTS}
+    files |= {SYNTHETIC.with_suffix(".csv"): names.TABLE_CSV, SYNTHETIC.with_suffix(".parquet"): names.TABLE}
+    again = privacy_json(
+        params,
+        bundle.plan,
+        receipts,
+        _account(receipts, privacy["total"], params.privacy.delta),
+        Standing(str(bundle.records[0].body["ledger_id"]), budget, digests),
+        sample_request(params.sample),
+        {str(path): _digest(bundle, name) for path, name in files.items()},
+        method_from(params).notes(bundle.facts, bundle.auxiliary),
+        {one.receipt.query: len(one.keys) for one in answers},
+    )
+    software = privacy["software"]
+    require(
+        set(software) == set(again["software"]) and all(_VERSION.fullmatch(str(text)) for text in software.values()),
+        "the account names other software than we use",
+    )
+    different = _first_difference({**again, "software": software}, privacy, names.PRIVACY)
+    require(different is None, f"{different} is not what receipts, settings and ledger give")
+    return (
+        f"{len(receipts)} queries, total rho {math.fsum(receipt.rho for receipt in receipts):.6g}; every key recomputed"
+    )
+
+
+def _account(receipts: Sequence[Receipt], total: Mapping[str, Any], delta: float) -> Account:
+    """The composition: ρ and its curves computed here; the values of ε are those that :func:`epsilon` checks."""
+    rho = {stage: math.fsum(one.rho for one in receipts if one.stage == stage) for stage in {r.stage for r in receipts}}
+    curves = {stage: tuple(part * order for order in ORDERS) for stage, part in rho.items()}
+    whole = math.fsum(receipt.rho for receipt in receipts)
+    return Account(
+        delta=delta,
+        rho=whole,
+        epsilon=float(total["epsilon"]),
+        epsilon_rdp=float(total["epsilon_rdp"]),
+        epsilon_gaussian=float(total["epsilon_gaussian"]),
+        orders=ORDERS,
+        curve=tuple(whole * order for order in ORDERS),
+        stages=curves,
+        delta_keys=math.fsum(receipt.delta_keys for receipt in receipts),
+    )
+
+
+def _first_difference(here: Any, there: Any, where: str) -> str | None:
+    """Where two JSON values differ first, but for the last digits of a number; None if nowhere."""
+    if isinstance(here, Mapping) and isinstance(there, Mapping):
+        if set(here) != set(there):
+            return f"{where}: {sorted(set(here) ^ set(there))[0]}"
+        parts = [(here[key], there[key], f"{where}: {key}") for key in sorted(here)]
+    elif isinstance(here, list | tuple) and isinstance(there, list) and len(here) == len(there):
+        parts = [(one, other, where) for one, other in zip(here, there, strict=True)]
+    else:
+        numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (here, there))
+        same = math.isclose(here, there, rel_tol=_EXACT) if numbers else type(here) is type(there) and here == there
+        return None if same else where
+    return next((place for place in (_first_difference(*part) for part in parts) if place is not None), None)
+
+
+def _digest(bundle: Bundle, name: str) -> str:
+    return sha256_bytes((bundle.folder / name).read_bytes())
+
+
+def plan(bundle: Bundle) -> str:
+    """The plan is that of the settings; its queries are exactly the releases, at its noise, under its digest.
+
+    Every query is made again from settings, schema and the released values before it. So bins, scales and clipping
+    bounds come from public settings or from released statistics, and from nowhere else.
+    """
+    params, plan, released = bundle.params, bundle.plan, bundle.released
+    try:
+        check_plan(params, plan, bundle.written_schema)
+    except ReleaseError:
+        raise Wrong(f"{names.PLAN_FILE} is not the plan of {names.SETTINGS}") from None
+    answered = sorted(one.receipt.query for one in released.values())
+    require(answered == sorted(query.query for query in plan.queries), "the plan has other queries than the releases")
     require(len({one.receipt.digest for one in released.values()}) == 1, "releases of different rows")
-    require(math.isclose(privacy["total"]["rho"], rho, rel_tol=_EXACT), "the total rho is not the receipts' sum")
-    plan = bundle.json(names.PLAN_FILE)
-    planned = {query["query"]: float(query["noise_multiplier"]) for query in plan["queries"]}
-    planned_keys = {query["query"]: float(query.get("delta_keys", 0.0)) for query in plan["queries"]}
-    for one in released.values():
-        told_noise = planned.get(one.receipt.query, 0.0)
-        require(math.isclose(told_noise, one.receipt.noise_multiplier, rel_tol=_EXACT), "the plan has other noise")
-        same_delta = planned_keys.get(one.receipt.query, 0.0) == one.receipt.delta_keys
-        require(same_delta, f"{one.receipt.query}: the plan has another delta")
-    return f"{len(queries)} queries as in their receipts, total rho {rho:.6g}"
+    queries = queries_of(params, plan, bundle.written_schema, bundle.facts, bundle.auxiliary)
+    for name, one in released.items():
+        receipt, planned = one.receipt, plan.query(one.receipt.query)
+        same = {
+            "adjacency": (receipt.adjacency, str(plan.adjacency)),
+            "identity": (receipt.identity, plan.identity),
+            "unit of privacy": (receipt.unit, plan.unit),
+            "method": (receipt.method, plan.method),
+            "stage": (receipt.stage, planned.stage),
+            "delta": (receipt.delta_keys, planned.delta_keys),
+            "slot": (base_slot(receipt.slot), params.ledger.slot),
+            "plan": (receipt.plan, plan.digest),
+        }
+        for field, (stated, expected) in same.items():
+            require(stated == expected, f"{name}: another {field} than the plan's")
+        noise = math.isclose(receipt.noise_multiplier, planned.noise_multiplier, rel_tol=_EXACT)
+        require(noise, f"{name}: another noise than the plan's")
+        require(bool(_VERSION.fullmatch(receipt.sampler)), f"{name}: the sampler has no name")
+        try:
+            check_answer(*queries[receipt.query], one, name)
+        except ReleaseError:
+            raise Wrong(f"{name}: answers another question than {names.SETTINGS} and {names.SCHEMA} ask") from None
+    return f"the plan of the settings; its {len(released)} queries, made again, are the releases"
 
 
 def query_again(receipt: Receipt) -> Query:

@@ -1,0 +1,106 @@
+"""What the door holds at once: chunks, and rows that wait for a partner, but not the table. No clock, no machine."""
+
+import gc
+import tracemalloc
+import weakref
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from likeness.bounds import Unit
+from likeness.features import (
+    CharacteristicFunction,
+    Constant,
+    FeatureMap,
+    HermiteFeatures,
+    NetworkTangent,
+    PairDistance,
+    PairMarginals,
+)
+from likeness.features.cells import Cells
+from likeness.release.door import _counted, _keys_counted
+from likeness.release.exact import exact_sum
+from likeness.release.keys import KeyQuery, Keys, counted
+from likeness.release.query import Query
+from likeness.release.terms import AllRecords, BucketPairs, EachRecord, PositionPairs, Records, Terms
+
+WIDTH, ROWS, CHUNKS = 6, 3_000, 6
+PEOPLE = Unit("pid", ROWS * CHUNKS)
+HERMITE = HermiteFeatures((0, 1, 2), (), (), (0.5, 0.5, 0.5), (1.0, 1.0, 1.0), 4, 3, ((0, 1), (1, 2), (0, 2)), 0.5)
+QUERIES: dict[str, tuple[FeatureMap, Terms]] = {
+    "each row": (CharacteristicFunction(16, WIDTH, 1.5, seed=0), EachRecord()),
+    "all classes": (Constant(), AllRecords()),
+    "cells": (PairMarginals((Cells(0, 4, (0.2, 0.5, 0.7)), Cells(1, 3, (0.3, 0.6)))), EachRecord()),
+    "outer products": (NetworkTangent("fc_1l", (8,), (WIDTH,), seed=0), EachRecord()),
+    "products of pairs": (HERMITE, EachRecord()),
+    "bucket pairs": (PairDistance(2 * WIDTH), BucketPairs(16)),
+    "position pairs": (PairDistance(2 * WIDTH), PositionPairs(16, 0)),
+}
+
+
+class Texts(list[str | None]):
+    """A list that can be watched."""
+
+
+def watched(made: Callable[[], tuple[object, object]], most: list[int]) -> Iterator[object]:
+    """Chunks, as ``made`` gives them with what of them is to be watched; how many were alive when one was made."""
+    alive: list[weakref.ref[object]] = []
+    for _ in range(CHUNKS):
+        chunk, inside = made()
+        alive.append(weakref.ref(inside))
+        most.append(sum(ref() is not None for ref in alive))
+        del inside
+        yield chunk
+        del chunk
+
+
+def records(people: bool = False) -> tuple[Records, np.ndarray]:
+    x = np.full((ROWS, WIDTH), 0.5)
+    return Records(x, np.zeros(ROWS, dtype=np.int64), np.zeros(ROWS, dtype=np.int64) if people else None), x
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_chunk_is_gone_when_the_next_but_one_is_made(name: str) -> None:
+    """Two at most: the one that is made, and the one that is summed."""
+    feature, terms = QUERIES[name]
+    most: list[int] = []
+    assert exact_sum(Query("q", "privatize", feature, terms=terms), lambda: watched(records, most)).records
+    assert len(most) == CHUNKS and max(most) <= 2
+
+
+def test_counting_the_rows_of_people_keeps_no_chunk() -> None:
+    most: list[int] = []
+    for _ in _counted(watched(lambda: records(people=True), most), PEOPLE):
+        pass
+    assert len(most) == CHUNKS and max(most) <= 2
+
+
+def test_counting_keys_keeps_no_chunk() -> None:
+    most: list[int] = []
+
+    def keys() -> tuple[Keys, Texts]:
+        texts = Texts(["a", None] * 10)
+        return Keys(texts, np.zeros(20, dtype=np.int64)), texts
+
+    counts, rows = counted(KeyQuery("q", "c", "else", 5, 1e-6), _keys_counted(watched(keys, most), PEOPLE))
+    assert counts == {"a": 10 * CHUNKS} and rows == 20 * CHUNKS
+    assert len(most) == CHUNKS and max(most) <= 2
+
+
+@pytest.mark.parametrize("terms", [BucketPairs(64), PositionPairs(64, 0)], ids=["buckets", "positions"])
+def test_rows_that_wait_for_a_partner_are_two_a_bucket_or_one_a_room(terms: BucketPairs | PositionPairs) -> None:
+    """Eight times the table takes the same memory, to less than a chunk: all buckets and rooms are full after one."""
+    chunk = 8 * ROWS * WIDTH
+
+    def peak(chunks: int) -> int:
+        gc.collect()
+        tracemalloc.start()
+        for _ in terms.stream(records()[0] for _ in range(chunks)):
+            pass
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(1)  # imports, and what is made once
+    assert peak(48) < peak(6) + chunk
