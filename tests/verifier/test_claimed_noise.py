@@ -51,7 +51,7 @@ def embedding() -> Released:
 
 
 def checked(*released: Released) -> str:
-    bundle: Any = SimpleNamespace(released=lambda: dict(enumerate(released)))
+    bundle: Any = SimpleNamespace(released=dict(enumerate(released)))
     return noise(bundle)
 
 
