@@ -4,6 +4,7 @@ import importlib.util
 import json
 import re
 import tempfile
+import unicodedata
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -63,7 +64,8 @@ def test_objects_of_the_reference_exist() -> None:
 
 
 def test_links_of_the_root_and_of_docs_become_links_of_the_site(hooks: ModuleType) -> None:
-    files = [SimpleNamespace(src_uri=name) for name in ("index.md", "PRIVACY.md", "marginals.md", "howto/python.md")]
+    uris = ("index.md", "PRIVACY.md", "marginals.md", "howto/python.md", "img/adult.png")
+    files = [SimpleNamespace(src_uri=name) for name in uris]
 
     def page(uri: str, text: str) -> str:
         own = SimpleNamespace(file=SimpleNamespace(src_uri=uri))
@@ -74,7 +76,16 @@ def test_links_of_the_root_and_of_docs_become_links_of_the_site(hooks: ModuleTyp
         page("howto/python.md", "[a](../../PRIVACY.md) [b](../../README.md)") == "[a](../PRIVACY.md) [b](../index.md)"
     )
     assert page("marginals.md", "[x](howto/python.md) [y](../data/schema/adult.yaml)") == "[x](howto/python.md) y"
+    assert page("index.md", "![x](docs/img/adult.png)") == "![x](img/adult.png)"
+    assert page("howto/python.md", "![x](../img/adult.png)") == "![x](../img/adult.png)"
     assert page("index.md", "[x](https://example.org/a.md) [y](#here)") == "[x](https://example.org/a.md) [y](#here)"
+
+
+def anchors(text: str) -> set[str]:
+    """Anchors of the headings of a page, by the rule of Markdown's extension toc."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    plain = [unicodedata.normalize("NFKD", heading).encode("ascii", "ignore").decode() for heading in headings]
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in plain}
 
 
 def test_links_between_pages_lead_somewhere(hooks: ModuleType) -> None:
@@ -83,8 +94,12 @@ def test_links_between_pages_lead_somewhere(hooks: ModuleType) -> None:
     }
     texts[NOTEBOOK] = hooks.notebook_page(NOTEBOOK)
     for path, text in texts.items():
-        for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text):
-            assert re.match(r"[a-z]+:", target) or (path.parent / target).exists(), f"{path.name} points to {target}"
+        for target, anchor in re.findall(r"\]\(([^)\s#]*)#?([^)\s]*)[^)]*\)", text):
+            if re.match(r"[a-z]+:", target):
+                continue
+            place = (path.parent / target).resolve() if target else path
+            assert place.exists(), f"{path.name} points to {target}"
+            assert not anchor or anchor in anchors(texts[place]), f"{path.name} points to {target}#{anchor}"
 
 
 def test_the_schema_that_is_shown_is_one() -> None:
