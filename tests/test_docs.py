@@ -65,7 +65,8 @@ def test_objects_of_the_reference_exist() -> None:
 
 
 def test_links_of_the_root_and_of_docs_become_links_of_the_site(hooks: ModuleType) -> None:
-    files = [SimpleNamespace(src_uri=name) for name in ("index.md", "PRIVACY.md", "marginals.md", "howto/python.md")]
+    uris = ("index.md", "PRIVACY.md", "marginals.md", "howto/python.md", "img/adult.png")
+    files = [SimpleNamespace(src_uri=name) for name in uris]
 
     def page(uri: str, text: str) -> str:
         own = SimpleNamespace(file=SimpleNamespace(src_uri=uri))
@@ -76,6 +77,8 @@ def test_links_of_the_root_and_of_docs_become_links_of_the_site(hooks: ModuleTyp
         page("howto/python.md", "[a](../../PRIVACY.md) [b](../../README.md)") == "[a](../PRIVACY.md) [b](../index.md)"
     )
     assert page("marginals.md", "[x](howto/python.md) [y](../data/schema/adult.yaml)") == "[x](howto/python.md) y"
+    assert page("index.md", "![x](docs/img/adult.png)") == "![x](img/adult.png)"
+    assert page("howto/python.md", "![x](../img/adult.png)") == "![x](../img/adult.png)"
     assert page("index.md", "[x](https://example.org/a.md) [y](#here)") == "[x](https://example.org/a.md) [y](#here)"
 
 
