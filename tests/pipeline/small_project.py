@@ -15,6 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 import yaml
+from dvc.repo import Repo
 
 from likeness import cli
 from likeness.params import load_params
@@ -59,7 +60,7 @@ class Project:
 
         Stages and the command line run in this process, which has loaded everything already.
         """
-        name, *words = command
+        name = command[0]
         if name != "likeness" and not name.startswith("stages."):
             return self.start(*command, ok=ok)
         code: object = 0
@@ -149,8 +150,8 @@ def copy_project(target: Path) -> None:
         assign(content, keys, value)
     content["ingest"]["source"] = "table.csv"
     (target / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
-    for command in (["git", "init", "-q"], [sys.executable, "-m", "dvc", "init", "-q"]):
-        subprocess.run(command, cwd=target, check=True, capture_output=True)
+    subprocess.run(["git", "init", "-q"], cwd=target, check=True)
+    Repo.init(str(target))
     shutil.copy(ROOT / ".dvcignore", target)
 
 

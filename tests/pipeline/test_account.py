@@ -217,7 +217,7 @@ def test_a_refusal_leaves_no_statement_of_an_earlier_run(copy: Project) -> None:
 
 def test_rows_of_other_people_never_go_through_the_door_under_this_name(finished: Project, another: Project) -> None:
     """Encoded rows made under one name, settings changed to another, no stage in between."""
-    another.repro("preprocess")
+    another.stages("preprocess")
     another.set(privacy__identity="somebody else")
     another.run("stages.plan")
     assert "written under another identity" in another.run("stages.auxiliary", ok=False)
@@ -229,7 +229,7 @@ def test_rows_of_other_people_never_go_through_the_door_under_this_name(finished
 
 def test_rows_and_card_come_from_one_file(another: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other people's rows ingested while these are encoded: the encoded file must not carry their card."""
-    another.repro("ingest")
+    another.stages("ingest")
     monkeypatch.chdir(another.root)
     ours, theirs = read_card(TABLE), {**read_card(TABLE), "identity": "others"}
     encode = Encoder.encode

@@ -12,6 +12,7 @@ from likeness.privacy.home import locate
 from likeness.privacy.ledger import Ledger
 
 
+@pytest.mark.long
 def test_what_the_stages_released_costs_the_api_nothing_and_gives_the_same_rows(
     finished: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
