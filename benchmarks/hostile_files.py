@@ -64,8 +64,8 @@ def comment(data: bytes) -> bytes:
 
 
 def dated(data: bytes) -> bytes:
-    """Eight bytes a file in the place of its date."""
-    return data.replace(b"\x00\x00\x21\x00", b"\x4e\x4f\x54\x45")
+    """Four bytes a file in the place of its date."""
+    return data.replace(b"\x08\x00\x00\x00\x21\x00", b"\x08\x00NOTE")
 
 
 def other_zip(write: Callable[[zipfile.ZipFile], object]) -> Plant:
@@ -132,4 +132,4 @@ def folder_link(folder: Path) -> Path:
     return folder
 
 
-ALIASES = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9) if n else 'x'}]\n" for n in range(30))
+ALIASES = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9) if n else 'x'}]\n" for n in range(30)) + "name: *a29\n"

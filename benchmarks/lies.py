@@ -498,11 +498,14 @@ def main() -> int:
         print("| lie | verdict | check | what it says |\n| --- | --- | --- | --- |")
         for lie in LIES:
             checks = judged(lie, honest)
-            own = next((check for check in checks if check.name == lie.check), Check(lie.check, True, "not made"))
-            wrong = any(check.passed is False for check in checks)
-            code = 1 if wrong else 3 if any(check.passed is None for check in checks) else 0
-            believed += code == 0 or own.passed is not lie.verdict
-            words = {0: "BELIEVED", 1: "wrong", 3: "not everything tested"}
-            print(f"| {lie.says} | {words[code]} | {own.name} | {own.text[:120]} |", flush=True)
+            passed = {check.passed for check in checks}
+            code = 1 if False in passed else 3 if None in passed else 0
+            believed += code not in ((1,) if lie.verdict is False else (1, 3))
+            # A bundle with files that do not belong is looked at no further.
+            check = next((one for one in checks if one.name == lie.check and one.passed is lie.verdict), checks[0])
+            print(f"| {lie.says} | {_WORDS[code]} | {check.name} | {check.text[:120]} |", flush=True)
     print(f"\n{len(LIES)} lies, {believed} believed")
     return int(believed > 0)
+
+
+_WORDS = {0: "BELIEVED", 1: "wrong", 3: "not everything tested"}
