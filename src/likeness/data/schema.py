@@ -250,7 +250,7 @@ class _CoreLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):  # a few hundred bytes of them stand for more values than fit a memory
-            event = self.peek_event()
+            event = self.peek_event()  # type: ignore[no-untyped-call]
             rule = f"*{event.anchor} repeats another value. A schema has no aliases: write the value out"
             raise yaml.composer.ComposerError(None, None, rule, event.start_mark)
         return super().compose_node(parent, index)

@@ -45,6 +45,8 @@ _FORMS = {
     "rows_digest": f"([0-9a-f]{{32}}:)?{_SHA}",
 }
 """How the texts are written that no person chose, by their key. Others are one line, and not long."""
+_OF_ALL = {"files": "sha256", "software": "likeness"}
+"""The form of all values of a mapping."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?\+00:00)?")
 _MOST_NUMBER = 1 << 64
 
@@ -90,7 +92,7 @@ def _check_texts(value: Any, key: str, place: int) -> None:
     if isinstance(value, Mapping):
         for name, item in value.items():
             _check_texts(name, "", place)
-            _check_texts(item, {"files": "sha256", "software": "likeness"}.get(key, name), place)
+            _check_texts(item, _OF_ALL.get(key, str(name)), place)
     elif isinstance(value, list):
         for item in value:
             _check_texts(item, key, place)
