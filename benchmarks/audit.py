@@ -1,6 +1,7 @@
 """White-box audit of the door: queries of every method, both adjacencies, the worst record there is.
 
-Run: ``python -m benchmarks.audit [--draws 200000] [--epsilon 10] [--only QUERY]``. Fills docs/AUDIT.md.
+Run: ``python -m benchmarks.audit [--draws 200000] [--epsilon 10] [--only QUERY]``. Prints the table of
+docs/evidence/AUDIT.md.
 
 For every query of every method as shipped, and of what is off as shipped (PEARL's modes, learned bins, named tables and
 weights, the network beside moments), two neighboring tables pass the real door, ledger and all, and what it computed on

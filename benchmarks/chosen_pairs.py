@@ -1,4 +1,4 @@
-"""Wide tables: all pairs of columns, or some with less noise each. Fills a table in docs/marginals.md.
+"""Wide tables: all pairs of columns, or some with less noise each. Fills a table in docs/evidence/CHOICES.md.
 
 Run: ``python -m benchmarks.chosen_pairs [--table census|covtype] [--epsilon 1] [--draws 1]``. Resumable.
 
@@ -10,7 +10,7 @@ import argparse
 import time
 from pathlib import Path
 
-from benchmarks.common import commit, keep, load, markdown, read_results, synthesize
+from benchmarks.common import commit, keep, load, on_choices, read_results, synthesize
 from benchmarks.look_alike import fidelity, with_marginals
 from benchmarks.mixture_fit import some
 
@@ -43,7 +43,7 @@ def main() -> None:
             seconds = time.monotonic() - started
             scores = fidelity(params, table.schema, train, test, synthetic)
             keep(RESULTS, {**names, "commit": commit(), "seconds": seconds, **scores}, KEYS)
-    print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))
+    on_choices("some of the pairs", read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,8 @@ REBALANCED = {"adult_rebalanced": ("adult", 22_561, 0.1), "census_rebalanced": (
 """Tables as the papers' code makes them: from which rows, how many of these, the share of their test rows."""
 NAMES = ("adult", "adult_rebalanced", "census", "census_rebalanced", "covtype", *EXAMPLES)
 ONLY_IMAGES = ("merf_ae", "moments")  # methods that refuse tables
-_WRITTEN = ("benchmarks/results", "docs/RESULTS.md", "docs/TABLES.md", "docs/img")  # by benchmarks
+CHOICES = Path("docs/evidence/CHOICES.md")
+_WRITTEN = ("benchmarks/results", "docs/evidence", "docs/img")  # by benchmarks
 _MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
 _MOST_IMAGES = 60_000
 
@@ -231,15 +232,22 @@ def cell(values: pd.Series, digits: int) -> str:
     return f"{values.mean():.{digits}f}{spread}"
 
 
-def markdown(results: pd.DataFrame, keys: list[str], columns: list[str]) -> str:
-    """Mean ± standard deviation over draws, one line for each combination of keys."""
+def on_choices(name: str, results: pd.DataFrame, keys: list[str], columns: list[str]) -> None:
+    """Print the table of a choice of settings, and put it on the page of choices."""
+    table = markdown(results, keys, columns, digits=4)
+    on_page(CHOICES, {name: table})
+    print(table)
+
+
+def markdown(results: pd.DataFrame, keys: list[str], columns: list[str], digits: int = 3) -> str:
+    """Mean ± standard deviation over draws, one line for each combination of keys; seconds with one digit."""
     header = [*keys, "draws", *columns]
     lines = [
         "| " + " | ".join(header) + " |",
         "| " + " | ".join(["---"] * len(keys) + ["---:"] * (1 + len(columns))) + " |",
     ]
     for names, rows in results.groupby(keys, sort=False, dropna=False):
-        cells = [f"{rows[c].mean():.3f}" + (f" ± {rows[c].std():.3f}" if len(rows) > 1 else "") for c in columns]
+        cells = [cell(rows[column], 1 if column == "seconds" else digits) for column in columns]
         draws = str(len(rows)) if rows["draw"].max() > 0 else "-"
         lines.append("| " + " | ".join([*(str(name) for name in names), draws, *cells]) + " |")
     return "\n".join(lines)

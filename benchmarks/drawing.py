@@ -1,6 +1,6 @@
-"""What turning a mixture of ``marginals`` into rows costs, by rounds of exchanges. Fills a table in docs/marginals.md.
+"""What turning a mixture of ``marginals`` into rows costs, by rounds of exchanges.
 
-Run: ``python -m benchmarks.drawing [--epsilon 1] [--draws 3]``. Resumable.
+Run: ``python -m benchmarks.drawing [--epsilon 1] [--draws 3]``. Resumable. Fills a table in docs/evidence/CHOICES.md.
 
 Never Adult: the table like Adult of :mod:`benchmarks.look_alike`, made from Census-Income. One release is fitted once,
 and all variants draw from that fit. Total variation against the training rows, of all pairs and 200 sets of three
@@ -11,7 +11,7 @@ import argparse
 import time
 from pathlib import Path
 
-from benchmarks.common import commit, fitted, keep, markdown, read_results, releases
+from benchmarks.common import commit, fitted, keep, on_choices, read_results, releases
 from benchmarks.look_alike import look_alike, total_variation, with_marginals
 from likeness.data.schema import Schema
 from likeness.generators.mixture import ProductMixture
@@ -51,7 +51,7 @@ def main() -> None:
                 seconds = time.monotonic() - started
                 found = total_variation(params, schema, train, synthetic)
                 keep(RESULTS, {**names, "commit": commit(), "seconds": seconds, **found}, KEYS)
-    print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))
+    on_choices("drawing rows", read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import pandas as pd
-
-from benchmarks.common import SHARED, keep, load, markdown, read_results, synthesize
+from benchmarks.common import SHARED, keep, load, on_choices, read_results, synthesize
 from benchmarks.hp_sensitivity import score
 from likeness.params import Params
 
@@ -61,8 +59,7 @@ def main() -> None:
                 if params is not None and not (rows[KEYS] == [name, draw]).all(axis=1).any():
                     synthetic = synthesize(params, table.train, draw)
                     keep(RESULTS, {"encoder": name, "draw": draw, **score(synthetic, table)}, KEYS)
-    found: pd.DataFrame = read_results(RESULTS, KEYS)
-    print(markdown(found, ["encoder"], ["accuracy", "tv_2"]))
+    on_choices("encoders", read_results(RESULTS, KEYS), ["encoder"], ["accuracy", "tv_2"])
 
 
 if __name__ == "__main__":

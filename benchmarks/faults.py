@@ -1,7 +1,7 @@
 """Fault campaign: hurt the spending stages in every way we know, and see whether a promise breaks.
 
 Run: ``python -m benchmarks.faults [--kills 200] [--only KIND]``. Resumable: trials in the CSV are not run again.
-Results: benchmarks/results/faults.csv; the table of docs/FAULTS.md is printed at the end.
+Results: benchmarks/results/faults.csv; the table of docs/evidence/FAULTS.md is printed at the end.
 ``python -m benchmarks.faults lies`` shows lying bundles to the verifier instead: see :mod:`benchmarks.lies`.
 
 After each trial: no release without an entry, no entry twice, never over the cap; the next run succeeds or says clearly

@@ -1,4 +1,6 @@
-"""How long it takes from ``likeness init`` to a verified bundle, of which how much is a person's. Fills docs/walk.md.
+"""How long it takes from ``likeness init`` to a verified bundle, and how much of it is a person's time.
+
+Fills docs/evidence/WALK.md.
 
 Run: ``python -m benchmarks.first_run [--person typed pasted private known]``. Adult as a CSV outside of a fresh clone
 of this commit; a person is played at a pseudo-terminal, who answers ``likeness init --ask`` from the public codebook

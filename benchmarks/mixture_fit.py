@@ -1,4 +1,4 @@
-"""How much to fit the mixture of ``marginals``: components, price, steps. Fills a table in docs/marginals.md.
+"""How much to fit the mixture of ``marginals``: components, price, steps. Fills a table in docs/evidence/CHOICES.md.
 
 Run: ``python -m benchmarks.mixture_fit [--table adult_like|census|covtype] [--epsilon 1] [--draws 2]``. Resumable.
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from benchmarks.common import commit, keep, load, markdown, read_results, releases, rows_from
+from benchmarks.common import commit, keep, load, on_choices, read_results, releases, rows_from
 from benchmarks.look_alike import fidelity, like_adult, with_marginals
 from likeness.data.schema import Schema
 from likeness.rng import public
@@ -70,7 +70,7 @@ def main() -> None:
                 seconds = time.monotonic() - started
                 scores = fidelity(params, Schema.load(path), train, test, synthetic)
                 keep(RESULTS, {**names, "commit": commit(), "seconds": seconds, **scores}, KEYS)
-    print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))
+    on_choices("the fit", read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS)
 
 
 def some(rows: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -3,10 +3,10 @@
 Run: ``python -m benchmarks.mutants [--only PATTERN] [--list] [--jobs 2] [--out FILE]``. The faults stand in
 benchmarks/mutants.yaml, by group and name: the file, the text that is there, the text instead, and pytest's words.
 
-First the tests are run on the code as it is: they must pass, or a failure says nothing. Then a fault is *found* where a
-test fails or does not end, and it *survived* where all pass. It is *broken*, an error of the list, where its text does
-not occur exactly once, the file is no Python or YAML any more, or no test runs. Exit code 1: a group is below 95 %, or
-something is broken.
+First the tests are run on the code as it is: where they do not pass, a failure would say nothing. Then a fault is
+*found* where a test fails or does not end, and it *survived* where all pass. It is *broken*, an error of the list,
+where its text does not occur exactly once, the file is no Python or YAML any more, no test runs, or its tests fail
+without it. Exit code 1: a group is below 95 %, or something is broken.
 """
 
 import argparse
@@ -116,7 +116,7 @@ def run_tests(tree: Path, words: str) -> tuple[int, str]:
     """Pytest in a copy of the project.
 
     Returns:
-        its exit code, 1 where it did not end; and the last line that it wrote.
+        its exit code, 1 where it did not end; and the first failure that it tells, or else its last line.
     """
     # No compiled modules: two faults of one length, planted within a second, would look the same to Python.
     ours = {"PYTHONPATH": os.pathsep.join([str(tree / "src"), str(tree)]), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -127,7 +127,9 @@ def run_tests(tree: Path, words: str) -> tuple[int, str]:
         )
     except subprocess.TimeoutExpired:
         return _FAILED, "did not end"
-    return done.returncode, next((line for line in reversed(done.stdout.splitlines()) if line), "")
+    lines = [line for line in done.stdout.splitlines() if line]
+    told = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    return done.returncode, (told or lines[-1:] or [""])[0]
 
 
 def judge(tree: Path, mutant: Mutant) -> Result:
@@ -215,12 +217,9 @@ def main() -> int:
         return 0
     selections = list(dict.fromkeys(mutant.tests for mutant in chosen))
     sound = in_copies(lambda tree, words: (words, run_tests(tree, words)), selections, options.jobs)
-    unsound = {words: line for words, (code, line) in sound if code != _PASSED}
-    for words, line in unsound.items():
-        print(f"without any fault: pytest {words}: {line}")
-    if unsound:
-        return 1
-    results = list(in_copies(judge, chosen, options.jobs))
+    unsound = {words: f"its tests do not pass without it: {line}" for words, (code, line) in sound if code != _PASSED}
+    results = [Result(mutant, "broken", 0.0, unsound[mutant.tests]) for mutant in chosen if mutant.tests in unsound]
+    results += in_copies(judge, [mutant for mutant in chosen if mutant.tests not in unsound], options.jobs)
     results.sort(key=lambda result: chosen.index(result.mutant))
     for one in results:
         if one.outcome != "found":

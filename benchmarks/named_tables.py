@@ -1,4 +1,4 @@
-"""What named tables of ``marginals`` are worth. Fills the table in docs/marginals.md.
+"""What named tables of ``marginals`` are worth. Fills a table in docs/evidence/CHOICES.md.
 
 Run: ``python -m benchmarks.named_tables [--epsilon 1] [--draws 2] [--only "three tables, 10 %"]``. Resumable.
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.common import commit, keep, markdown, read_results, synthesize
+from benchmarks.common import commit, keep, on_choices, read_results, synthesize
 from benchmarks.look_alike import fidelity, look_alike, with_marginals
 from likeness.artifacts import context
 from likeness.data.encoding import Encoder
@@ -57,7 +57,7 @@ def main() -> None:
                     params = settings(census, path, arguments.epsilon, variant)
                     found = score(params, Schema.load(path), train, test, draw)
                     keep(RESULTS, {**names, "commit": commit(), **found}, KEYS)
-    print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))
+    on_choices("named tables", read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS)
 
 
 def settings(params: Params, schema: Path, epsilon: float, variant: str) -> Params:

@@ -1,4 +1,4 @@
-"""Every method of the papers on the papers' data, beside their own numbers. Fills docs/RESULTS.md.
+"""Every method of the papers on the papers' data, beside their own numbers. Fills docs/evidence/RESULTS.md.
 
 Run: ``python -m benchmarks.papers [--data adult] [--method pearl] [--epsilon 1] [--adjacency add_remove_one]
 [--draws 3]``. Resumable: a row that is in the CSV is not run again. Without ``--data`` or ``--method``: all of them.
@@ -48,7 +48,7 @@ from likeness.methods import METHODS
 from likeness.params import Params
 
 RESULTS = Path("benchmarks/results/papers.csv")
-PAGE = Path("docs/RESULTS.md")
+PAGE = Path("docs/evidence/RESULTS.md")
 PICTURES = Path("docs/img")
 KEYS = ["data", "method", "epsilon", "adjacency", "draw"]
 CONTROLS = ("real", "shuffled")
@@ -260,7 +260,7 @@ def section(name: str, rows: pd.DataFrame) -> str:
     drawn = [method for method in ("real", *RUN) if _picture(name, method).exists()]
     if "mlp" in has and drawn:
         lines += ["", "| " + " | ".join(drawn) + " |", "| " + " | ".join(":---:" for _ in drawn) + " |"]
-        pictures = [f"![{name}, {method}](img/{_picture(name, method).name})" for method in drawn]
+        pictures = [f"![{name}, {method}](../img/{_picture(name, method).name})" for method in drawn]
         lines.append("| " + " | ".join(pictures) + " |")
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""Bins between private quantiles against bins of equal width. Fills the table in docs/marginals.md.
+"""Bins between private quantiles against bins of equal width. Fills a table in docs/evidence/CHOICES.md.
 
 Run: ``python -m benchmarks.quantiles [--table census] [--draws 2] [--only "16 bins"]``. Resumable.
 
@@ -19,7 +19,7 @@ import pandas as pd
 import yaml
 from scipy.stats import wasserstein_distance
 
-from benchmarks.common import commit, keep, load, markdown, read_results, synthesize
+from benchmarks.common import commit, keep, load, on_choices, read_results, synthesize
 from benchmarks.look_alike import fidelity, like_adult, with_marginals
 from likeness.data.schema import Schema
 from likeness.evaluation.marginals import marginal_table
@@ -70,7 +70,7 @@ def main() -> None:
                             {**names, "commit": commit(), **_run(params, Schema.load(path), train, test, draw)},
                             KEYS,
                         )
-    print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))
+    on_choices("histograms", read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS)
 
 
 def _forgetting(content: dict[str, Any]) -> dict[str, Any]:

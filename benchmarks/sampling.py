@@ -1,4 +1,4 @@
-"""How categories are chosen from a softmax: drawn, or the most probable one. Fills a table in docs/fourier.md.
+"""How categories are chosen from a softmax: drawn, or the most probable one. Fills a table in docs/evidence/CHOICES.md.
 
 Run: ``python -m benchmarks.sampling [--method hp] [--epsilon 1] [--draws 2]``. Resumable.
 
@@ -11,7 +11,7 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from benchmarks.common import commit, fitted, keep, markdown, read_results, releases
+from benchmarks.common import commit, fitted, keep, on_choices, read_results, releases
 from benchmarks.look_alike import fidelity, look_alike, with_marginals
 from likeness.data.schema import Schema
 from likeness.generators.tabular import TabularGenerator
@@ -47,7 +47,7 @@ def main() -> None:
                     synthetic = draw_rows(saved, schema, params.sample.rows, params.sample.seed, {})
                     found = fidelity(params, schema, train, test, synthetic)
                     keep(RESULTS, {**dict(zip(KEYS, own, strict=True)), "commit": commit(), **found}, KEYS)
-    print(markdown(read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS))
+    on_choices("categories", read_results(RESULTS, KEYS), KEYS[:-1], COLUMNS)
 
 
 if __name__ == "__main__":

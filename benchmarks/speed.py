@@ -1,8 +1,8 @@
-"""How fast: network gradients, mean embeddings, pairs of columns, noise, training in bfloat16. Fills docs/SPEED.md.
+"""How fast: network gradients, mean embeddings, pairs of columns, noise, training in bfloat16.
 
 Run: ``python -m benchmarks.speed [--repetitions 5] [--quick] [--only precisions]``. What is compared runs in turns, in
 one process and on one machine: the ratios are what matters, not the seconds. Peak memory is that of a process of its
-own. Appends to benchmarks/results/speed.csv.
+own. Appends to benchmarks/results/speed.csv; docs/evidence/SPEED.md shows it.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Ours against MST and AIM on tables: quality, seconds and peak memory side by side. Fills docs/TABLES.md.
+"""Ours against MST and AIM on tables: quality, seconds and peak memory side by side. Fills docs/evidence/TABLES.md.
 
 Run: ``python -m benchmarks.tables [--table adult] [--epsilon 1] [--draws 5] [--only ours|mst|aim]``. Without options:
 Adult with all three at ε = 0.2, 1 and 10, once more with 32 bins a number, Census-Income and Covertype with ours at 1.
@@ -39,7 +39,7 @@ from likeness.methods.quantiles import Quantiles
 from likeness.params import Params
 
 RESULTS = Path("benchmarks/results/tables.csv")
-PAGE = Path("docs/TABLES.md")
+PAGE = Path("docs/evidence/TABLES.md")
 KEYS = ["table", "method", "epsilon", "draw"]
 COLUMNS = {  # title and digits
     "roc_auc_hard": ("AUC hard", 3),

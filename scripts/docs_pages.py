@@ -16,7 +16,7 @@ FROM_ROOT |= {"CHANGELOG.md": "CHANGELOG.md"}
 """Page of the site, and the file in the root that it is."""
 NOTEBOOKS = {"tutorial.md": "docs/tutorial.ipynb"}
 BACKGROUND = "Background"
-_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 
 def on_config(config: Any) -> Any:
@@ -40,7 +40,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Point links at pages of the site."""
+    """Point links and images at files of the site."""
     here = page.file.src_uri
     source = FROM_ROOT.get(here, f"docs/{here}")
     known = {file.src_uri for file in files}

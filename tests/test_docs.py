@@ -4,6 +4,7 @@ import importlib.util
 import json
 import re
 import tempfile
+import unicodedata
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from likeness import Schema
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 NOTEBOOK = DOCS / "tutorial.ipynb"
+FAULTS = DOCS / "evidence/FAULTS.md"
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +65,8 @@ def test_objects_of_the_reference_exist() -> None:
 
 
 def test_links_of_the_root_and_of_docs_become_links_of_the_site(hooks: ModuleType) -> None:
-    files = [SimpleNamespace(src_uri=name) for name in ("index.md", "PRIVACY.md", "marginals.md", "howto/python.md")]
+    uris = ("index.md", "PRIVACY.md", "marginals.md", "howto/python.md", "img/adult.png")
+    files = [SimpleNamespace(src_uri=name) for name in uris]
 
     def page(uri: str, text: str) -> str:
         own = SimpleNamespace(file=SimpleNamespace(src_uri=uri))
@@ -74,6 +77,8 @@ def test_links_of_the_root_and_of_docs_become_links_of_the_site(hooks: ModuleTyp
         page("howto/python.md", "[a](../../PRIVACY.md) [b](../../README.md)") == "[a](../PRIVACY.md) [b](../index.md)"
     )
     assert page("marginals.md", "[x](howto/python.md) [y](../data/schema/adult.yaml)") == "[x](howto/python.md) y"
+    assert page("index.md", "![x](docs/img/adult.png)") == "![x](img/adult.png)"
+    assert page("howto/python.md", "![x](../img/adult.png)") == "![x](../img/adult.png)"
     assert page("index.md", "[x](https://example.org/a.md) [y](#here)") == "[x](https://example.org/a.md) [y](#here)"
 
 
@@ -83,8 +88,33 @@ def test_links_between_pages_lead_somewhere(hooks: ModuleType) -> None:
     }
     texts[NOTEBOOK] = hooks.notebook_page(NOTEBOOK)
     for path, text in texts.items():
-        for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text):
+        for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", without_code(text)):
             assert re.match(r"[a-z]+:", target) or (path.parent / target).exists(), f"{path.name} points to {target}"
+
+
+def test_anchors_of_links_are_headings_and_no_formula_is_a_link(hooks: ModuleType) -> None:
+    """A formula such as f[0,1](x) is read as a link. In a code span it is none."""
+    root = {ROOT / name for name in hooks.FROM_ROOT.values()} - {ROOT / "CHANGELOG.md"}
+    for path in [*DOCS.rglob("*.md"), *root]:
+        for target in re.findall(r"\]\(([^)]*)\)", without_code(path.read_text())):
+            assert not re.search(r"\s", target), f"{path.name} has a formula that is read as a link: ]({target})"
+            name, _, anchor = target.partition("#")
+            page = (path.parent / name).resolve() if name else path
+            if anchor and page.suffix == ".md" and ":" not in name:
+                assert anchor in anchors(page.read_text()), f"{path.name} points to {target}"
+
+
+def without_code(text: str) -> str:
+    """Text without code blocks and code spans."""
+    return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that the site gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    ascii_only = (unicodedata.normalize("NFKD", heading).encode("ascii", "ignore").decode() for heading in headings)
+    words = (re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in ascii_only)
+    return {re.sub(r"[-\s]+", "-", heading) for heading in words}
 
 
 def test_the_schema_that_is_shown_is_one() -> None:
@@ -112,3 +142,12 @@ def test_the_tutorial_runs_and_keeps_no_output(monkeypatch: pytest.MonkeyPatch) 
         nbclient.NotebookClient(notebook, km=manager, timeout=300, resources=own).execute()
     told = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", []))
     assert "epsilon 1 at delta 1e-05 under add_remove_one" in told and "over budget for 'tutorial people'" in told
+
+
+def test_the_tests_that_evidence_names_exist() -> None:
+    rows = re.findall(r"^\| .* \| (`test_.*`) \| `python -m pytest (.*)` \|$", FAULTS.read_text(), re.MULTILINE)
+    assert len(rows) > 20
+    for names, files in rows:
+        text = "".join((ROOT / file).read_text() for file in files.split())
+        missing = [name for name in re.findall(r"`(\w+)`", names) if f"def {name}(" not in text]
+        assert not missing, f"{FAULTS.name} names tests that {files} does not have: {missing}"

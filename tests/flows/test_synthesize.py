@@ -38,6 +38,20 @@ def test_order_of_the_real_graph() -> None:
     assert order.index("account") < order.index("report") and order[-1] == "track"
 
 
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "b: {deps: [out/x.csv]}, a: {outs: [out]}",
+        "b: {deps: [out]}, a: {outs: [out/x.csv: {cache: false}]}",
+        "b: {deps: [x.json]}, a: {metrics: [x.json]}",
+        "b: {deps: [x.csv]}, a: {plots: [x.csv: {x: step}]}",
+    ],
+)
+def test_a_stage_waits_for_every_kind_of_output_and_for_what_lies_in_it(tmp_path: Path, graph: str) -> None:
+    (tmp_path / "dvc.yaml").write_text(f"stages: {{{graph}}}")
+    assert stage_order(tmp_path / "dvc.yaml") == ["a", "b"]
+
+
 def test_a_graph_that_cannot_be_ordered_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "dvc.yaml"
     with pytest.raises(ArtifactError, match="missing"):
@@ -263,6 +277,7 @@ def test_sigterm_kills_the_running_stage(toy: Path, outside: dict[str, str]) -> 
             "a: too small.\nRaise it.",
         ),
         (["a: step 1", "ERROR: failed to run: x, exited with -9"], "a: failed to run: x, exited with -9"),
+        (["a: row 7 holds 42", "ERROR: failed to run: x, exited with 1"], "a: failed to run: x, exited with 1"),
         (["ValueError: 42", "ERROR: failed to run: x, exited with 1"], "a: failed to run: x, exited with 1"),
         (["ERROR: failed to run: x, exited with 2"], "a: failed to run: x, exited with 2"),
         ([], "a: dvc ended without a message"),

@@ -1,4 +1,4 @@
-"""A short fault campaign (docs/FAULTS.md has the long one), and proof that its rules notice a broken promise."""
+"""A short fault campaign, and proof that its rules notice broken promises. docs/evidence/FAULTS.md has the long one."""
 
 import subprocess
 import sys
