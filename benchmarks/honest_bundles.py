@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -85,7 +86,7 @@ def _run(folder: Path, identity: str, method: str, stages: Sequence[str]) -> Non
     for section, values in _SETTINGS[method].items():
         content[method][section] |= values
     content["sample"]["rows"] = 50
-    with contextlib.chdir(folder):
+    with contextlib.chdir(folder), contextlib.redirect_stdout(sys.stderr):
         staff(identity).to_csv("staff.csv", index=False)
         Path("schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
         Path("params.yaml").write_text(yaml.safe_dump(content))
