@@ -1,4 +1,5 @@
-# make install: what your own table needs. make demo: the whole pipeline on the bundled Adult table. make test: lint, types, floors, tests. make docs: the site.
+# make install: what your own table needs. make demo: the whole pipeline on the bundled Adult table. make docs: the site.
+# make quick: lint, types, floors, tests that start and train nothing. make test: all but the slow ones. make test-slow: those.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,7 +12,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # DVC runs `python`: it must be this one.
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: demo install test fuzz lint docs clean
+.PHONY: demo install quick test test-slow fuzz lint docs clean
+PYTEST = $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -31,8 +33,14 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+quick: lint
+	$(PYTEST) -m "not slow and not process and not long"
+
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(PYTEST) -m "not slow"
+
+test-slow: $(VENV)/.installed
+	$(PYTEST) -m slow
 
 # The property tests again, with other examples every time and more of them.
 fuzz: $(VENV)/.installed

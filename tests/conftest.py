@@ -1,14 +1,70 @@
-"""Every test gets a ledger of its own: the user's is never touched. Property tests repeat unless told to search."""
+"""Every test gets a ledger of its own: the user's is never touched. Property tests repeat unless told to search.
+
+`make quick` leaves out what starts a program or trains a network. Markers say which tests do, and each run checks it.
+"""
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+# Two workers share two cores: more threads would only wait for each other. Read when numpy and torch are imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # The same examples on every machine, so that a change is judged by what it changed; `make fuzz` looks for new ones.
 settings.register_profile("repeat", derandomize=True)
 settings.load_profile("default" if "LIKENESS_FUZZ" in os.environ else "repeat")
+
+# Whoever uses one of these fixtures works with programs that the fixture starts.
+STARTING = {"finished", "another", "toy", "outside", "prefect_server", "cluster", "socket"}
+CHEAP = {"git", "uname"}
+MOST_STEPS = 100  # of an optimizer, in a test that is about one step or two
+started: list[str] = []
+steps = [0]
+
+
+def watch(event: str, arguments: tuple[Any, ...]) -> None:
+    """Note every program that this process starts, but for those that cost nothing."""
+    if event == "subprocess.Popen" and Path(os.fsdecode(arguments[0])).name not in CHEAP:
+        started.append(os.fsdecode(arguments[0]))
+    elif event in ("os.fork", "os.posix_spawn"):
+        started.append(event)
+
+
+sys.addaudithook(watch)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if STARTING & set(getattr(item, "fixturenames", ())):
+            item.add_marker("process")
+
+
+@pytest.fixture(autouse=True)
+def as_marked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that starts a program or trains a network says so by a marker."""
+    watch_optimizers()
+    programs, before = len(started), steps[0]
+    yield
+    marks = {mark.name for mark in request.node.iter_markers()}
+    if "slow" not in marks:
+        assert "process" in marks or not started[programs:], f"mark it `process`: it starts {started[programs:]}"
+        assert "long" in marks or steps[0] - before <= MOST_STEPS, f"mark it `long`: {steps[0] - before} steps"
+
+
+def watch_optimizers() -> None:
+    """Count the steps of every optimizer, as soon as there is one: torch takes seconds to import."""
+    if "torch.optim" in sys.modules and not hasattr(watch_optimizers, "hook"):
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        def count(*_: Any) -> None:
+            steps[0] += 1
+
+        watch_optimizers.hook = register_optimizer_step_post_hook(count)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True)

@@ -131,6 +131,7 @@ def test_a_run_may_end_with_a_verified_bundle(
     assert done[4:] == ["run"]
 
 
+@pytest.mark.process
 def test_a_tracked_run_by_its_id(
     runs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

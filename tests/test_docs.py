@@ -124,6 +124,7 @@ def test_the_schema_that_is_shown_is_one() -> None:
     assert Schema.from_dict(yaml.safe_load(shown[1]), "own-data.md").column("ward").other == "other"
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs_and_keeps_no_output(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = json.loads(NOTEBOOK.read_text())["cells"]
     assert not [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")]

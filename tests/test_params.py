@@ -167,6 +167,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=60)
 @given(key=KEYS, value=VALUES)
 def test_any_value_gives_settings_or_a_plain_error(

@@ -291,6 +291,7 @@ def test_defaults_are_those_of_the_shipped_settings() -> None:
     assert {key: float(value) for key, value in shipped["ledger"]["cap"].items()} == CAP
 
 
+@pytest.mark.process
 def test_importing_likeness_is_quick_and_names_are_there() -> None:
     code = (
         "import sys, likeness\n"

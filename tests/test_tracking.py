@@ -21,6 +21,7 @@ from likeness.privacy.witness import Witness
 from likeness.tracking import run_witnesses, stage_endings, track, tracking_store
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.process
 MARKER = 0.123456789
 PRIVACY: dict[str, Any] = {
     "private": True,

@@ -69,6 +69,7 @@ def declared(name: str, *keys: str) -> list[str]:
     return [path for item in items for path in ([item] if isinstance(item, str) else item)]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", STAGES)
 def test_deps_name_all_of_the_library_that_a_stage_loads(name: str) -> None:
     """Modules that its import loads, and those that it may import later, inside functions."""
@@ -86,6 +87,7 @@ def test_deps_name_all_of_the_library_that_a_stage_loads(name: str) -> None:
             assert (ROOT / dependency).exists(), f"{name} names {dependency}, which does not exist"
 
 
+@pytest.mark.process
 def test_imports_inside_functions_are_seen() -> None:
     """The plan loads what checks later stages where it needs it, and no other stage does."""
     assert "likeness.ahead" in reached("plan")[0] and "likeness.ahead" not in loaded_modules("plan")
@@ -124,6 +126,7 @@ def test_what_question_and_generator_hang_on_makes_their_stages_run_again(name: 
     assert {"method", "${method}.auxiliary", "${method}.privatize"} <= set(STAGES[name]["params"])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", STAGES)
 def test_a_stage_loads_only_what_it_needs(name: str) -> None:
     modules = loaded_modules(name)

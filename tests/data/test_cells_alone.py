@@ -97,6 +97,7 @@ def test_no_cell_changes_the_text_of_the_one_behind_it(read: "Callable[[list[Any
             assert values(read, [other, cell]) == expected, f"{other!r} in front of {cell!r}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_cell_changes_the_value_of_another(kind: str) -> None:
     """Each cell is typed among all others, in both orders and behind some that libraries like to follow, as alone."""

@@ -219,6 +219,7 @@ def test_init_drafts_a_schema_from_a_database(
         CliRunner().invoke(app, ["init", database.url, "--name", "other"], catch_exceptions=False)
 
 
+@pytest.mark.process
 def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path) -> None:
     import sys
 

@@ -104,6 +104,7 @@ def test_only_numeric_columns_have_decimals(kind: str) -> None:
         Column("x", kind, decimals=2, **own)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_a_run_writes_cents_and_a_second_one_with_other_decimals_spends_nothing() -> None:
     ledger = Ledger.create(locate())
     generator = np.random.default_rng(0)

@@ -132,6 +132,7 @@ def test_the_shipped_digits_fit_their_schema() -> None:
     assert table["digit"].nunique() == 10 and table["pixel_28"].max() == 255
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "first"), [("mnist", "5"), ("fashion_mnist", "Ankle boot")])
 def test_the_public_image_sets_fit_their_schemas(name: str, first: str) -> None:
     path = SHARED / f"{name}.npz"

@@ -105,6 +105,7 @@ def census() -> tuple[pd.DataFrame, pd.Series]:
     return table, parts
 
 
+@pytest.mark.long
 def test_every_row_of_census_is_known_to_its_schema(census: tuple[pd.DataFrame, pd.Series]) -> None:
     table, parts = census
     assert table.shape == (299_285, 41)
@@ -129,6 +130,7 @@ def test_children_are_the_people_under_15(census: tuple[pd.DataFrame, pd.Series]
     assert ((table["education"] == "Children") == (table["age"] < 15)).all()
 
 
+@pytest.mark.long
 def test_every_row_of_covtype_is_known_to_its_schema() -> None:
     schema = load("covtype")
     table, _ = read_source(source("covtype"), schema)

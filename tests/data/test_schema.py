@@ -154,6 +154,7 @@ def test_a_broken_file_is_refused(tmp_path: Path, text: bytes, words: str) -> No
         Schema.load(tmp_path / "absent.yaml")
 
 
+@pytest.mark.process
 def test_schema_and_layout_need_no_table_library() -> None:
     heavy = "('pandas', 'pyarrow', 'torch')"
     code = f"import sys, likeness.data.layout; print([name for name in {heavy} if name in sys.modules])"

@@ -78,6 +78,7 @@ def test_a_parquet_file_gives_the_same_table_as_a_csv(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(table, expected)
 
 
+@pytest.mark.long
 @given(schemas_and_tables())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_typed_table_written_as_a_source_reads_back(tmp_path: Path, drawn: tuple[Schema, pd.DataFrame]) -> None:
@@ -177,6 +178,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
 # Private files
 
 
+@pytest.mark.long
 @given(schemas_and_tables())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_private_file_keeps_kinds_categories_and_order(tmp_path: Path, drawn: tuple[Schema, pd.DataFrame]) -> None:

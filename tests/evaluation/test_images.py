@@ -73,6 +73,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, schema: Schema, parts: tup
     return out
 
 
+@pytest.mark.long
 def test_every_file_is_written_padded_and_the_same_for_tables(written: Path) -> None:
     assert sorted(path.name for path in written.iterdir()) == sorted(FILES)
     for path in written.iterdir():
@@ -82,6 +83,7 @@ def test_every_file_is_written_padded_and_the_same_for_tables(written: Path) -> 
             assert len(Image.open(path).info["Salt"]) >= 64
 
 
+@pytest.mark.long
 def test_numbers_of_images_tell_good_from_bad(written: Path) -> None:
     metrics = json.loads((written / "metrics.json").read_text())
     assert metrics["image"] == [8, 8] and metrics["not_private"] is True
@@ -109,6 +111,7 @@ def test_images_have_three_judges_by_default_and_all_by_name(schema: Schema) -> 
     assert schema.image is None
 
 
+@pytest.mark.long
 def test_the_network_learns_the_digits_in_seconds(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
     (x, y), (x_test, y_test) = (pixels(part, schema) for part in parts[:2])
     assert x.shape == (600, 64) and x.dtype == np.float32 and x.min() == 0 and x.max() == 1
@@ -226,6 +229,7 @@ def test_scores_by_rows(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None
     assert none.empty and "accuracy" in none
 
 
+@pytest.mark.long
 def test_pictures_show_both_sides(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
     a, b = (pixels(part[:300], schema) for part in (parts[1], parts[2]))
     for figure in (image_figures.sample_grids, image_figures.means_and_values, image_figures.class_association):

@@ -32,6 +32,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text().splitlines()))
 
 
+@pytest.mark.long
 def test_all_files_are_there_and_marked(written: Path) -> None:
     assert sorted(path.name for path in written.iterdir()) == sorted(FILES)
     assert written.stat().st_mode & 0o777 == 0o700  # also where it was there before
@@ -123,6 +124,7 @@ def test_equal_results_have_different_bytes_and_progress_tells_no_number(
     assert told == ["synthetic: lda", "real: lda", "shuffled: lda"] * 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", ["regression", "none"])
 def test_other_tasks(tmp_path: Path, schema_of: Callable[[str], Schema], table_of: Tables, task: str) -> None:
     train, test, synthetic = (table_of(80, seed, task) for seed in (1, 2, 3))

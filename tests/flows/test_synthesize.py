@@ -198,6 +198,7 @@ Path("a.txt").write_bytes(data)
 BREAKING = "test -f {0}.broke || {{ touch {0}.broke; exit 3; }}; cp {1} {2}"
 
 
+@pytest.mark.slow
 def test_a_run_that_breaks_at_every_stage_releases_once(
     toy: Path, prefect_server: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +254,7 @@ def test_a_failed_run_exits_1_with_one_line_and_its_output_stays_out_of_the_data
     assert not list(home.glob("storage/*"))
 
 
+@pytest.mark.slow
 def test_sigterm_kills_the_running_stage(toy: Path, outside: dict[str, str]) -> None:
     """A flow that is told to end leaves no stage that would finish later, and no server."""
     (toy / "step.py").write_text(SLEEPER)

@@ -234,6 +234,7 @@ def test_the_price_goes_with_the_noise_of_all_that_is_asked() -> None:
     assert prices[1] / prices[0] == pytest.approx(((3 + 5) / 3) ** 0.35, rel=1e-4)
 
 
+@pytest.mark.long
 def test_a_named_table_teaches_what_no_pair_shows() -> None:
     """The third column says whether the first two are alike: every pair is uniform."""
     generator = np.random.default_rng(0)
@@ -266,6 +267,7 @@ def dependent() -> tuple[np.ndarray, np.ndarray]:
     return x, labels
 
 
+@pytest.mark.long
 def test_it_learns_a_dependence_that_no_product_has() -> None:
     x, labels = dependent()
     model = mixture(components=20)
@@ -277,6 +279,7 @@ def test_it_learns_a_dependence_that_no_product_has() -> None:
     assert ((drawn[:, 3] > 0.5) == (labels == 1)).mean() > 0.97
 
 
+@pytest.mark.long
 def test_as_shipped_it_forgets_the_first_gradients_and_fits_nearer() -> None:
     """With six starts the loss was 44 to 53 times as small as with Adam's usual memory."""
     x, labels = dependent()
@@ -310,6 +313,7 @@ def test_one_way_marginals_are_the_nearest_distribution(values: list[float]) -> 
         assert np.linalg.norm(nearer - scaled) >= np.linalg.norm(found - scaled) - 1e-9
 
 
+@pytest.mark.long
 def test_a_price_on_information_makes_components_alike() -> None:
     generator = np.random.default_rng(1)
     noise = [(i, j, 50 + 5 * generator.standard_normal((2, a, b))) for (i, j), (a, b) in PAIRS]

@@ -38,6 +38,7 @@ def test_loss_is_zero_at_the_data_and_positive_elsewhere(weighting: str) -> None
     assert float(objective(weighting=weighting).loss(rows(100, 0.3), [60, 40])) > 0.1
 
 
+@pytest.mark.long
 def test_the_critic_ascends_and_stays_within_its_limits() -> None:
     critic = FrequencyCritic(FEATURE, 0.05, 1.5, 0.01, CPU)
     assert torch.allclose(critic.weights(), torch.ones(80))  # ω = ω₀ at the start
@@ -51,6 +52,7 @@ def test_the_critic_ascends_and_stays_within_its_limits() -> None:
     assert float(scales.detach().max()) <= 1.5 + 1e-6 and float(scales.detach().min()) >= 1 / 1.5 - 1e-6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("least", [0.2, 0.5])
 def test_in_many_dimensions_no_few_frequencies_decide_everything(least: float) -> None:
     """784 dimensions: factors of 1.05 each add up, and one frequency, the one that is off, would take all weight."""

@@ -86,6 +86,7 @@ if is_first():
 """
 
 
+@pytest.mark.process
 def test_two_processes_take_the_steps_of_one(tmp_path: Path) -> None:
     script, out = tmp_path / "script.py", tmp_path / "told.json"
     script.write_text(SCRIPT)

@@ -53,6 +53,7 @@ def fitted(precision: str, network: Callable[[], LatentGenerator] = images) -> t
     return own, objective, losses[-1][1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("own", [images, Dense])
 def test_it_learns_as_well_and_hands_on_single_precision(own: Callable[[], LatentGenerator]) -> None:
     (_, _, exact), (network, objective, loss) = fitted("float32", own), fitted("bfloat16", own)
@@ -61,6 +62,7 @@ def test_it_learns_as_well_and_hands_on_single_precision(own: Callable[[], Laten
     assert objective.rows[0].dtype == torch.float32
 
 
+@pytest.mark.long
 def test_it_is_not_the_same_arithmetic() -> None:
     (_, exact, _), (_, half, _) = fitted("float32"), fitted("bfloat16")
     difference = (exact.rows[0] - half.rows[0]).abs().max()

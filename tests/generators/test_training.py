@@ -47,6 +47,7 @@ def test_a_constant_schedule_keeps_the_learning_rate_and_momenta_are_those_of_th
     assert steps == [{"lr": 0.4, "betas": (0.9, 0.7)}] * 20
 
 
+@pytest.mark.long
 def test_progress_is_told_every_hundredth_and_at_the_end() -> None:
     told: list[tuple[int, int, float]] = []
     settings = TrainingSettings(250, 1, 0.1, "constant")

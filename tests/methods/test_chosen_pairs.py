@@ -152,6 +152,7 @@ def test_the_forecast_knows_how_often_a_column_is_measured() -> None:
     assert noise == pytest.approx(3**0.5)
 
 
+@pytest.mark.long
 def test_a_pair_that_is_asked_is_kept_and_one_that_is_not_is_lost() -> None:
     """b copies a, d copies c: of the two one is asked. Rows without noise would agree in all of 4,000."""
     columns = {name: {"kind": "categorical", "categories": ["0", "1"]} for name in "abcd"}

@@ -82,6 +82,7 @@ def test_counts_by_table_are_those_of_the_rows() -> None:
     assert [block.shape for _, _, block in feature.blocks(values)][-1] == (1, 4, 2)
 
 
+@pytest.mark.long
 def test_from_rows_to_rows_a_named_table_is_kept_that_no_pair_shows() -> None:
     """Two thousand rows a class, whose third bit says whether the first two are alike; ε = 5."""
     generator = np.random.default_rng(0)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from small_project import ROOT
 
 KINDS = [
@@ -27,6 +28,7 @@ def python(*words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_few_faults_of_each_kind_break_no_promise(tmp_path: Path) -> None:
     results = tmp_path / "faults.csv"
     chosen = [word for kind in KINDS for word in ("--only", kind)]
@@ -82,6 +84,7 @@ print("LOST", field.broken_rules(1.0))
 """
 
 
+@pytest.mark.slow
 def test_the_rules_notice_broken_promises(tmp_path: Path) -> None:
     output = python("-c", PLANTED, str(tmp_path / "field"))
     told = dict(line.split(" ", 1) for line in output.splitlines() if line.split(" ")[0].isupper())

@@ -35,6 +35,7 @@ def public_encoder(folder: Path, seed: int) -> tuple[Path, str]:
     return path, run.stdout.split()[-1]
 
 
+@pytest.mark.slow
 def test_the_bundled_digits_become_synthetic_digits(another: Project) -> None:
     for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
         another.environment[name] = str(another.root.parent / name.lower())

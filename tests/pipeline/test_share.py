@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 from small_project import ROOT, Project
 
 PRIVATE = ("data/private", "reports/internal", "table.csv")
@@ -33,6 +34,7 @@ def digests(paths: list[Path], kind: str) -> set[str]:
     return {hashlib.new(kind, path.read_bytes()).hexdigest() for path in paths}
 
 
+@pytest.mark.slow
 def test_released_files_are_pushed_private_ones_are_not_and_a_clone_can_draw(finished: Project, tmp_path: Path) -> None:
     origin = Project(tmp_path / "origin", finished.environment)
     shutil.copytree(finished.root, origin.root, symlinks=True)
@@ -70,6 +72,7 @@ def test_released_files_are_pushed_private_ones_are_not_and_a_clone_can_draw(fin
     assert clone.bytes("reports/index.html") == page and not (clone.root / "reports/internal").exists()
 
 
+@pytest.mark.slow
 def test_an_experiment_in_a_copy_finds_source_and_ledger_and_leaves_no_row_behind(
     another: Project, tmp_path: Path
 ) -> None:

@@ -60,6 +60,7 @@ def test_force_gives_the_same_release_and_an_unchanged_ledger(finished: Project)
     assert finished.bytes("data/synthetic/synthetic.csv") == synthetic  # same seed, same release, same table
 
 
+@pytest.mark.slow
 def test_lost_outputs_cache_and_lock_come_back_from_the_store(finished: Project) -> None:
     before, rows = {path: finished.bytes(path) for path in RELEASED}, ledger_rows(finished)
     shutil.rmtree(finished.root / "data/released")

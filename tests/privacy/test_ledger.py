@@ -375,6 +375,7 @@ for step in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.process
 def test_processes_racing_for_the_last_of_the_budget(ledger: Ledger) -> None:
     """Four processes ask for a quarter twice each: four are accepted, whatever the order."""
     command = [sys.executable, "-c", WRITER]
@@ -388,6 +389,7 @@ def test_processes_racing_for_the_last_of_the_budget(ledger: Ledger) -> None:
     assert Ledger.open(locate()).budget("people").spent_rho == pytest.approx(CAP)
 
 
+@pytest.mark.process
 def test_kill_at_any_moment_leaves_a_ledger_that_opens(ledger: Ledger) -> None:
     """Whatever a killed writer had been told was accepted is on record."""
     for attempt in range(8):

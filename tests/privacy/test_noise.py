@@ -59,6 +59,7 @@ print(*np.concatenate([*drawn, draw(zeros)]))
 """
 
 
+@pytest.mark.process
 def test_forked_and_spawned_processes_never_repeat_noise() -> None:
     """Every process draws 16 coordinates: no value comes twice, neither in one of them nor in two.
 

@@ -19,6 +19,7 @@ PROCESSES, EACH = 3, 3_000
 SCALE = 3.7 * 2**20
 ALARM = 1e-8  # of each of the 10 comparisons below: a right sampler fails a test with probability below 1e-7
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture(autouse=True)

@@ -63,12 +63,14 @@ def test_options_that_are_off_as_shipped_are_audited(every_case: list[Case]) -> 
         assert edges - {(0.25, 0.5, 0.75)}, "no learned bins"
 
 
+@pytest.mark.long
 def test_every_query_holds_with_its_own_map(every_case: list[Case]) -> None:
     found = [audit(case, epsilon=EPSILON) for case in every_case]
     assert [(one.case.name, one.failures) for one in found if one.failures] == []
     assert all(one.reached > 0.6 for one in found), "the tables tried are not the worst ones"
 
 
+@pytest.mark.slow
 def test_every_query_holds_at_its_bound_and_the_audit_comes_near(every_case: list[Case]) -> None:
     for case in every_case:
         found = audit(case.canary, DRAWS, EPSILON)

@@ -164,6 +164,7 @@ def test_records_are_counted_exactly(classes: int) -> None:
     assert np.array_equal(lattice_sum(query, [records]), counts * 2**query.lattice_bits)
 
 
+@pytest.mark.process
 def test_counting_loads_no_torch() -> None:
     """It would take as much memory as all the rest of a release."""
     code = """

@@ -407,6 +407,7 @@ def door_process(tmp_path: Path) -> Callable[[str], "subprocess.Popen[bytes]"]:
     return lambda where: subprocess.Popen([sys.executable, "-c", code, where], stdout=subprocess.PIPE, env=environment)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("where", ["after reserve", "after staging", "after commit"])
 def test_kill_at_every_step_charges_once_and_publishes_once(
     ledger: Ledger, door_process: Callable[[str], "subprocess.Popen[bytes]"], where: str
@@ -426,6 +427,7 @@ def test_kill_at_every_step_charges_once_and_publishes_once(
     assert len(reopened.commits()) == 1
 
 
+@pytest.mark.process
 def test_processes_racing_for_one_release_draw_once(
     ledger: Ledger, door_process: Callable[[str], "subprocess.Popen[bytes]"]
 ) -> None:

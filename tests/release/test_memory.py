@@ -88,6 +88,7 @@ def test_counting_keys_keeps_no_chunk() -> None:
     assert len(most) == CHUNKS and max(most) <= 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("terms", [BucketPairs(64), PositionPairs(64, 0)], ids=["buckets", "positions"])
 def test_rows_that_wait_for_a_partner_are_two_a_bucket_or_one_a_room(terms: BucketPairs | PositionPairs) -> None:
     """Eight times the table takes the same memory, to less than a chunk: all buckets and rooms are full after one."""
