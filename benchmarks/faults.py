@@ -2,6 +2,7 @@
 
 Run: ``python -m benchmarks.faults [--kills 200] [--only KIND]``. Resumable: trials in the CSV are not run again.
 Results: benchmarks/results/faults.csv; the table of docs/evidence/FAULTS.md is printed at the end.
+``python -m benchmarks.faults lies`` shows lying bundles to the verifier instead: see :mod:`benchmarks.lies`.
 
 After each trial: no release without an entry, no entry twice, never over the cap; the next run succeeds or says clearly
 why not (no traceback); and the run after it returns the same bytes and is charged nothing.
@@ -24,6 +25,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks import lies
 from benchmarks.common import keep, read_results
 from benchmarks.fault_field import CAP_RHO, EPSILON, ROOT, Ended, Grounds, check, preload, saved, spend
 from benchmarks.fault_runs import KilledRuns, terminate_flow
@@ -373,13 +375,16 @@ def summary(results: pd.DataFrame) -> str:
 
 
 def main() -> int:
-    """Run what is missing, print the table; 1 if a promise was broken."""
+    """Run what is missing, print the table; 1 if a promise was broken, or a lie was believed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("mode", nargs="?", choices=["campaign", "lies"], default="campaign")
     parser.add_argument("--kills", type=int, default=KINDS["kill -9, stages"][1])
     parser.add_argument("--most", type=int, help="trials of any other kind")
     parser.add_argument("--only", action="append", choices=list(KINDS))
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
+    if arguments.mode == "lies":
+        return lies.main()
     most = {kind: count if arguments.most is None else min(count, arguments.most) for kind, (_, count) in KINDS.items()}
     most["kill -9, stages"] = arguments.kills
     results = campaign(arguments.results, {kind: most[kind] for kind in arguments.only or KINDS})

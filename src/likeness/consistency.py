@@ -66,6 +66,7 @@ def check_plan(params: Params, plan: Plan, schema: Schema) -> None:
     same = [
         (own.query, own.stage, own.share) == (other.query, other.stage, other.share)
         and _close(own.noise_multiplier, other.noise_multiplier)
+        and _close(own.rho, other.rho)
         and _close(own.delta_keys, other.delta_keys)
         for own, other in zip(plan.queries, expected.queries, strict=False)
     ]

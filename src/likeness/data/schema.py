@@ -244,9 +244,16 @@ def entries(columns: Any, image: tuple[int, int] | None = None) -> Iterable[tupl
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """Safe YAML with the scalars of YAML 1.2 (``No``, ``007`` and ``1994-03-01`` stay text); no key twice."""
+    """Safe YAML with the scalars of YAML 1.2 (``No``, ``007`` and ``1994-03-01`` stay text); no key twice, no alias."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (yaml's own class attribute, emptied here)
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):  # a few hundred bytes of them stand for more values than fit a memory
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            rule = f"*{event.anchor} repeats another value. A schema has no aliases: write the value out"
+            raise yaml.composer.ComposerError(None, None, rule, event.start_mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()

@@ -1,19 +1,21 @@
 """The files of a bundle: unpacked, read, none missing, none too many, none changed, nothing beside what we write.
 
-Whoever made a bundle may be hostile. No file is opened that is no regular file, no text is read that is longer than any
-that we write, and no more is unpacked than a zip file of this size can honestly hold.
+Whoever made a bundle may be hostile. No file is opened that is no regular file or longer than any that we write, and no
+more is unpacked than a zip file of this size can honestly hold.
 """
 
 import json
 import stat
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from likeness import bundle as names
 from likeness.artifacts import context, json_text
@@ -21,7 +23,7 @@ from likeness.canonical import sha256_bytes
 from likeness.consistency import auxiliary_of
 from likeness.data.schema import Schema, schema_text
 from likeness.errors import ArtifactError
-from likeness.methods import Context
+from likeness.methods import Context, method_from
 from likeness.params import Params
 from likeness.privacy.plan import Plan
 from likeness.privacy.records import Record
@@ -30,10 +32,12 @@ from likeness.release.keys import completed
 from likeness.release.released import Released, load_released, to_bytes
 from likeness.verifier.verdict import require
 
-_MOST_TEXT = 1 << 26  # bytes of a text file
+_MOST_BYTES = {".yaml": 1 << 21, ".json": 1 << 26, ".jsonl": 1 << 26, ".md": 1 << 26, "": 1 << 26}  # by suffix
+_MOST_OTHER = 1 << 32  # of a table, a release or weights
 _MOST_RATIO = 200  # unpacked bytes to packed ones: noise does not shrink, and tables of texts do by a tenth of this
 _SMALL = 1 << 20  # what may be unpacked at any ratio
 _PIECE = 1 << 20
+_FOLDERS = {str(Path(names.SPEC).parent), names.RELEASED}
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,8 @@ class Bundle:
     retrain: bool = False
 
     def text(self, name: str) -> str:
-        """Content of a text file."""
-        path = self.folder / name
-        require(path.stat().st_size <= _MOST_TEXT, f"{name} is longer than any that we write")
-        return path.read_text(encoding="utf-8")
+        """Content of a text file, line ends as they are."""
+        return (self.folder / name).read_bytes().decode()
 
     def json(self, name: str) -> dict[str, Any]:
         """A JSON file that holds a mapping."""
@@ -74,7 +76,6 @@ class Bundle:
     @cached_property
     def written_schema(self) -> Schema:
         """The public schema as it was written."""
-        self.text(names.SCHEMA)
         return Schema.load(self.folder / names.SCHEMA)
 
     @cached_property
@@ -120,7 +121,7 @@ def opened(path: Path) -> Iterator[Path]:
     """A bundle as a folder; a zip file is unpacked for as long, names that do not belong refused.
 
     Raises:
-        ArtifactError: there is nothing at the path, it is no bundle, or a file of it is no regular file.
+        ArtifactError: there is nothing at the path, it is no bundle, or a file of it is no regular file or too long.
     """
     if path.is_dir():
         _check_regular(path)
@@ -132,10 +133,11 @@ def opened(path: Path) -> Iterator[Path]:
         raise ArtifactError(f"{path} is neither a folder nor a file")
     with tempfile.TemporaryDirectory() as temporary:
         try:
-            with zipfile.ZipFile(path) as archive:
-                _unpack(archive, path, Path(temporary))
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zipfile.zlib.error):  # type: ignore[attr-defined]
+            with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+                _unpack(archive, file, path, Path(temporary))
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, zlib.error):
             raise ArtifactError(f"{path} is neither a folder nor a zip file that can be read") from None
+        _check_regular(Path(temporary))
         yield Path(temporary)
 
 
@@ -149,70 +151,95 @@ def _check_regular(folder: Path) -> None:
     listed = [folder / name for name in (*names.ALWAYS, names.ENCODER)]
     for file in [*listed, *(folder / names.RELEASED).glob("*")]:
         try:
-            kind = file.lstat().st_mode
+            found = file.lstat()
         except FileNotFoundError:
             continue
-        if not stat.S_ISREG(kind):
+        if not stat.S_ISREG(found.st_mode):
             raise ArtifactError(f"{folder}: '{file.relative_to(folder)}' is no regular file")
+        if found.st_size > _MOST_BYTES.get(file.suffix, _MOST_OTHER):
+            raise ArtifactError(f"{folder}: '{file.relative_to(folder)}' is longer than any that we write")
 
 
-def _unpack(archive: zipfile.ZipFile, path: Path, target: Path) -> None:
-    """Unpack in pieces. Every byte of the zip file belongs to one of its files, and no name occurs twice."""
+def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) -> None:
+    """Unpack in pieces. The zip file has no byte that we would not write, and no name occurs twice."""
     place, seen = 0, set()
     for item in sorted(archive.infolist(), key=lambda item: item.header_offset):
         name = item.filename
         if not names.allowed_name(name) or name in seen:
             raise ArtifactError(f"{path}: '{name}' does not belong in a bundle, or occurs twice")
-        most = max(_SMALL, _MOST_RATIO * item.compress_size)
-        if item.file_size > most:
+        if item.file_size > max(_SMALL, _MOST_RATIO * item.compress_size):
             raise ArtifactError(f"{path}: '{name}' is packed more densely than any file that we write")
-        if item.header_offset != place or item.extra or item.comment or item.flag_bits & 0x09:
+        header = _headers(item)[0]
+        file.seek(place)
+        if item.header_offset != place or file.read(len(header)) != header:
             raise ArtifactError(f"{path}: holds bytes beside the files of a bundle")
-        place += 30 + len(name.encode()) + item.compress_size
-        seen.add(name)
         (target / name).parent.mkdir(exist_ok=True)
-        with archive.open(item) as packed, (target / name).open("wb") as file:
-            written = 0
-            while piece := packed.read(_PIECE):
-                written += len(piece)
-                if written > item.file_size:
-                    raise ArtifactError(f"{path}: '{name}' is longer than the zip file says")
-                file.write(piece)
-    directory = sum(46 + len(item.filename.encode()) for item in archive.infolist())
-    if place != archive.start_dir or path.stat().st_size != place + directory + 22:
+        _inflate(file, item, target / name)
+        place += len(header) + item.compress_size
+        seen.add(name)
+    directory = b"".join(_headers(item)[1] for item in archive.infolist())
+    count = len(archive.infolist())
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, len(directory), place, 0)
+    file.seek(place)
+    if file.read(len(directory) + len(end) + 1) != directory + end:
         raise ArtifactError(f"{path}: holds bytes beside the files of a bundle")
 
 
+def _headers(item: zipfile.ZipInfo) -> tuple[bytes, bytes]:
+    """What stands before a file in our zip files, and its entry in the list at the end."""
+    name = item.filename.encode()
+    common = struct.pack("<5H3L2H", 20, 0, zipfile.ZIP_DEFLATED, 0, 33, item.CRC, item.compress_size, item.file_size,
+                         len(name), 0)  # fmt: skip
+    rest = struct.pack("<3H2L", 0, 0, 0, 0o600 << 16, item.header_offset)
+    return b"PK\3\4" + common + name, b"PK\1\2" + struct.pack("<H", 20 | 3 << 8) + common + rest + name
+
+
+def _inflate(file: BinaryIO, item: zipfile.ZipInfo, target: Path) -> None:
+    """Unpack one file.
+
+    Raises:
+        ValueError: it has other bytes, or another number of bytes, than the zip file says.
+    """
+    stream, checksum, length, left = zlib.decompressobj(-zlib.MAX_WBITS), 0, 0, item.compress_size
+    with target.open("wb") as unpacked:
+        while left and not stream.eof:
+            packed = file.read(min(left, _PIECE))
+            left -= len(packed)
+            while packed and not stream.eof:
+                piece = stream.decompress(packed, _PIECE)
+                packed, length = stream.unconsumed_tail, length + len(piece)
+                checksum = zlib.crc32(piece, checksum)
+                unpacked.write(piece)
+                if length > item.file_size:
+                    raise ValueError
+    if left or not stream.eof or stream.unused_data or (length, checksum) != (item.file_size, item.CRC):
+        raise ValueError
+
+
 def files(bundle: Bundle) -> str:
-    """Exactly the files that a bundle has."""
-    paths = [path for path in bundle.folder.rglob("*") if path.is_symlink() or not path.is_dir()]
-    present = {str(path.relative_to(bundle.folder)) for path in paths}
-    stray = sorted(name for name in present if not names.allowed_name(name))
+    """Exactly the files and folders that a bundle has."""
+    paths = list(bundle.folder.rglob("*"))
+    folders = {str(path.relative_to(bundle.folder)) for path in paths if path.is_dir() and not path.is_symlink()}
+    present = {str(path.relative_to(bundle.folder)) for path in paths} - folders
+    stray = sorted({name for name in present if not names.allowed_name(name)} | folders - _FOLDERS)
     require(not stray, f"{stray[0] if stray else ''} does not belong in a bundle")
     lost = sorted(set(names.ALWAYS) - present)
     require(not lost, f"{lost[0] if lost else ''} is missing")
-    has_encoder = names.ENCODER in present
-    require(has_encoder is bool(_public_files(bundle)), f"{names.ENCODER} is missing, or belongs to no setting")
+    public = {names.ENCODER: bundle.folder / names.ENCODER} if names.ENCODER in present else {}
+    named = method_from(bundle.params).public_files()
+    require(named == public, f"{names.ENCODER} is missing, or the settings name another file")
     return f"{len(present)} files, none that does not belong"
-
-
-def _public_files(bundle: Bundle) -> bool:
-    """Whether the settings name a public file."""
-    from likeness.methods import method_from
-
-    return bool(method_from(bundle.params).public_files())
 
 
 def checksums(bundle: Bundle) -> str:
     """SHA256SUMS against the bytes."""
     present = sorted(str(path.relative_to(bundle.folder)) for path in bundle.folder.rglob("*") if path.is_file())
-    lines = bundle.text(names.CHECKSUMS).splitlines()
-    listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-    require(len(listed) == len(lines) and list(listed) == [name for name in present if name != names.CHECKSUMS],
-            "the list of files is not that of the bundle")  # fmt: skip
-    for name, digest in listed.items():
-        require(sha256_bytes((bundle.folder / name).read_bytes()) == digest, f"{name} was changed")
-    return f"{len(listed)} files unchanged"
+    present.remove(names.CHECKSUMS)
+    lines = bundle.text(names.CHECKSUMS).splitlines(keepends=True)
+    require([line[64:] for line in lines] == [f"  {name}\n" for name in present], "the list of files is another one")
+    for name, line in zip(present, lines, strict=True):
+        require(sha256_bytes((bundle.folder / name).read_bytes()) == line[:64], f"{name} was changed")
+    return f"{len(present)} files unchanged"
 
 
 def form(bundle: Bundle) -> str:

@@ -1,6 +1,8 @@
 """The ledger's extract: its links, the entries of these people, and whether others may hide entries of theirs."""
 
 import math
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from likeness import bundle as names
@@ -11,12 +13,13 @@ from likeness.privacy.fineness import ALLOWANCE
 from likeness.privacy.records import SALT, Record, digest_of
 from likeness.release.request import REQUEST_KEYS, SOMETIMES, request_in
 from likeness.verifier.files import Bundle
-from likeness.verifier.verdict import Untestable, require
+from likeness.verifier.verdict import MOST_WORDS, VERSION, Untestable, require
 
 _EXACT = 1e-9
 _SALTS = {SALT, "content_salt"}
 _WHOLE = {"seq", "previous", "digest", "time", "kind", "body"}
 _LINK = {"seq", "previous", "digest"}
+_HIDDEN = {*_LINK, "population", "content"}
 _ASKED = {"asked_by", "git_changed", "git_commit", "likeness", "params_sha256", "project", "software"}
 _BODIES: dict[str, tuple[set[str], set[str]]] = {
     "genesis": ({"format", "key_sha256", "ledger_id"}, set()),
@@ -31,41 +34,73 @@ _BODIES: dict[str, tuple[set[str], set[str]]] = {
     "published": ({"identity", "files", "releases"}, set()),
 }
 """Keys of the body of each kind of record: those that it always has, and those that it may have."""
-_MOST_WORDS = 200  # characters of a text that a person or a machine chose
+_SHA = "[0-9a-f]{64}"
+_FORMS = {
+    **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "sha256"), _SHA),
+    **dict.fromkeys(("content_salt", "nonce", SALT), "[0-9a-f]{32}"),
+    "git_commit": "none|[0-9a-f]{40,64}",
+    "ledger_id": "[0-9a-f]{16}",
+    "likeness": VERSION,
+    "releases": _SHA,
+    "rows_digest": f"([0-9a-f]{{32}}:)?{_SHA}",
+}
+"""How the texts are written that no person chose, by their key. Others are one line, and not long."""
+_OF_ALL = {"files": "sha256", "software": "likeness"}
+"""The form of all values of a mapping."""
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?\+00:00)?")
+_MOST_NUMBER = 1 << 64
 
 
 def chain(bundle: Bundle) -> str:
-    """Links and digests of the ledger's extract; no record has a key that we do not write."""
-    previous, whole = "0" * 64, 0
+    """Links and digests of the ledger's extract; no record has a key or a text that we do not write."""
+    previous, whole, time = "0" * 64, 0, ""
     for place, record in enumerate(bundle.chain, start=1):
         linked = record["seq"] == place and record["previous"] == previous
         require(linked, f"the chain is broken at record {place}")
+        digests = [record[name] for name in ("digest", "population", "content") if name in record]
+        require(all(re.fullmatch(_SHA, digest) for digest in digests), f"record {place} has a digest that is none")
         if "body" in record:
             require(set(record) == _WHOLE, f"record {place} has unknown keys")
             require(digest_of(Record(**record)) == record["digest"], f"record {place} was edited")
+            later = bool(_TIME.fullmatch(record["time"])) and record["time"] >= time
+            require(later, f"record {place} has no time, or one before that of an earlier record")
+            require((record["kind"] == "genesis") is (place == 1), "the first record is not the ledger's first")
             _check_body(record["kind"], record["body"], place)
-            whole += 1
+            whole, time = whole + 1, record["time"]
         elif "content" in record:
-            opened = {"identity", SALT} & set(record)
-            require(set(record) == {*_LINK, "population", "content", *opened}, f"record {place} has unknown keys")
+            require(set(record) in (_HIDDEN, _HIDDEN | {"identity", SALT}), f"record {place} has unknown keys")
+            _check_texts({key: record[key] for key in ("identity", SALT) if key in record}, "", place)
             parts = [record[name] for name in ("seq", "previous", "population", "content")]
             require(sha256_json(parts) == record["digest"], f"record {place} was edited")
         else:
             require(set(record) == _LINK, f"record {place} has unknown keys")
         previous = record["digest"]
-    require(bundle.records[0].kind == "genesis", "the first record is not the ledger's first")
+    require(whole > 0 and "body" in bundle.chain[0], "the first record is not the ledger's first")
     return f"{len(bundle.chain)} records linked, {whole} of them whole; head {previous[:16]}"
 
 
 def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
-    """Refuse keys that we do not write, and long texts."""
+    """Refuse keys that we do not write, and values of another form."""
     require(kind in _BODIES, f"record {place} is of an unknown kind")
     always, sometimes = _BODIES[kind]
     require(always <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some")
-    words = [value for key, value in body.items() if key in _ASKED and key != "software"]
-    words += list(body.get("software", {}).values())
-    short = all(isinstance(word, bool) or (isinstance(word, str) and len(word) <= _MOST_WORDS) for word in words)
-    require(short, f"record {place} has a text that is longer than any that we write")
+    _check_texts(body, "", place)
+
+
+def _check_texts(value: Any, key: str, place: int) -> None:
+    """Refuse a text of another form than ours under its key, a long text, and a number that is none of ours."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            _check_texts(name, "", place)
+            _check_texts(item, _OF_ALL.get(key, str(name)), place)
+    elif isinstance(value, list):
+        for item in value:
+            _check_texts(item, key, place)
+    elif isinstance(value, str):
+        ours = len(value) <= MOST_WORDS and value.isprintable() and re.fullmatch(_FORMS.get(key, ".*"), value)
+        require(bool(ours), f"record {place} has a text that is none of ours")
+    elif isinstance(value, int):
+        require(abs(value) < _MOST_NUMBER, f"record {place} has a number that is larger than any that we write")
 
 
 def entries(bundle: Bundle) -> str:
@@ -107,6 +142,8 @@ def entries(bundle: Bundle) -> str:
         }
         for field, (recorded, stated) in same.items():
             require(recorded == stated, f"{name}: reserved with another {field}")
+        noise = math.isclose(entry.body["noise_multiplier"], receipt.noise_multiplier, rel_tol=_EXACT)
+        require(noise, f"{name}: reserved with another noise")
     _check_caps(bundle)
     _check_published(bundle)
     return f"{len(bundle.released)} releases reserved, committed and published as they are here"

@@ -1,6 +1,8 @@
 """What was made from the releases: texts for people, generator, table."""
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +10,12 @@ from likeness import bundle as names
 from likeness.data.schema import Schema
 from likeness.statement import statement
 from likeness.verifier.files import Bundle
-from likeness.verifier.verdict import Untestable, Wrong, require
+from likeness.verifier.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
+    from pyarrow.parquet import ParquetFile
 
     from likeness.data.column import Column
     from likeness.generators.saved import SavedGenerator
@@ -20,16 +23,42 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-3  # share of the cells of a column of categories that another processor may draw otherwise
 _DIGITS = 1e-5  # of a column's range, by which another processor may draw a number otherwise
 _ROWS = 4_000  # that two generators are compared by
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_MOST_CURATOR = 5 * MOST_WORDS
+_ORIGIN = {
+    "torch": VERSION,
+    "device": "cpu|cuda|mps",
+    "processor": r"[0-9A-Za-z_]{1,20} [0-9A-Z_ ]{1,20}",
+    "processes": "[1-9][0-9]{0,5}",
+}
 _CHANCE = 0.9  # share of cells that differ, to that of rows with nothing in common; .7 was seen on other processors
 
 
 def texts(bundle: Bundle) -> str:
-    """The texts for people say what the account for machines says, to the letter."""
-    privacy = bundle.json(names.PRIVACY)
+    """The texts for people say what the account for machines says, to the letter.
+
+    What the curator says in words stands in them, on one line each, and nobody can compute it: the check repeats it.
+    """
+    privacy, schema = bundle.json(names.PRIVACY), bundle.written_schema
+    one_line = not any(_CONTROL.search(text) for text in [schema.name, schema.source, *_texts_in(privacy)])
+    require(one_line, f"a text of {names.SETTINGS} or {names.SCHEMA} has more than one line")
     require(bundle.text(names.STATEMENT) == statement(privacy), f"{names.STATEMENT} is not that of {names.PRIVACY}")
-    expected = names.data_card(privacy, bundle.written_schema)
-    require(bundle.text(names.CARD) == expected, f"{names.CARD} is not that of {names.PRIVACY}")
-    return "statement and data card as written from the account"
+    require(bundle.text(names.CARD) == names.data_card(privacy, schema), f"{names.CARD} is not that of {names.PRIVACY}")
+    words = bundle.params.privacy.identity, bundle.params.privacy.unit, schema.name, schema.source
+    require(all(len(text) <= _MOST_CURATOR for text in words), "the curator has more words than a line")
+    told = ", ".join(repr(text) for text in words)
+    return f"statement and data card as written from the account; in words that only their writer answers for: {told}"
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Every text in a JSON value, keys too."""
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list):
+        for item in value:
+            yield from _texts_in(item)
+    elif isinstance(value, str):
+        yield value
 
 
 def generator(bundle: Bundle) -> str:
@@ -40,9 +69,8 @@ def generator(bundle: Bundle) -> str:
     spec = _untrained(bundle, saved).spec()
     require(saved.spec() == spec, "the generator is not one that these settings and releases give")
     where = saved.provenance["environment"]
-    known = {"torch": str, "device": str, "processor": str, "processes": int}
-    require({key: type(value) for key, value in where.items()} == known, "the generator names another origin")
-    require(all(len(str(value)) <= 60 for value in where.values()), "the generator names a long origin")
+    ours = set(where) == set(_ORIGIN) and all(re.fullmatch(form, str(where[key])) for key, form in _ORIGIN.items())
+    require(ours, "the generator names another origin than a machine")
     return f"specification of {bundle.params.method}, computed again; weights: see training"
 
 
@@ -128,14 +156,30 @@ def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "Data
 
     from likeness.synthetic import parquet_bytes, sample_request
 
-    expected = pq.read_schema(pa.BufferReader(parquet_bytes(again, files, sample_request(bundle.params.sample))))
+    expected = pq.ParquetFile(pa.BufferReader(parquet_bytes(again, files, sample_request(bundle.params.sample))))
     with pq.ParquetFile(bundle.folder / names.TABLE) as file:
-        same = file.schema_arrow.equals(expected) and file.metadata.num_rows == len(again)
+        stated = file.metadata
+        groups = [stated.row_group(place) for place in range(stated.num_row_groups)]
+        rows = stated.num_rows == sum(group.num_rows for group in groups) == len(again)
+        same = rows and file.schema_arrow.equals(expected.schema_arrow)
         require(same, f"{names.TABLE} has other columns or rows than the table drawn again")
-        stated, keys = file.schema_arrow.metadata, expected.metadata
-    lineage = set(stated) == set(keys) and all(stated[key] == keys[key] for key in keys if key != b"pandas")
-    require(lineage, f"{names.TABLE} carries more than the table")
+        columns = [group.column(place) for group in groups for place in range(group.num_columns)]
+        packed = sum(column.total_compressed_size for column in columns)
+        whole = packed + stated.serialized_size + 12 == (bundle.folder / names.TABLE).stat().st_size
+        bare = all(not field.metadata for field in file.schema_arrow)
+        same = whole and bare and _lineage(file) == _lineage(expected)
+        require(same, f"{names.TABLE} carries more than the table")
     return pd.read_parquet(bundle.folder / names.TABLE)
+
+
+def _lineage(file: "ParquetFile") -> dict[bytes, Any]:
+    """What the header says beside the columns, but for versions of the software that wrote it."""
+    found = dict(file.schema_arrow.metadata)
+    pandas = json.loads(found[b"pandas"])
+    versions = [str(pandas.pop("pandas_version")), str(pandas["creator"].pop("version"))]
+    versions.append(str(file.metadata.created_by).removeprefix("parquet-cpp-arrow version "))
+    require(all(re.fullmatch(VERSION, text) for text in versions), f"{names.TABLE} names software without a version")
+    return {**found, b"pandas": pandas}
 
 
 def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") -> int:
@@ -147,6 +191,8 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") 
     import numpy as np
 
     if column.is_categorical:
+        if list(stated.cat.categories) != list(again.cat.categories):
+            raise Wrong(f"column '{column.name}' has other categories than the schema")
         codes, others = stated.cat.codes.to_numpy(int), again.cat.codes.to_numpy(int)
         distance, most = np.abs(codes - others).astype(float), 1.0
         rare = int((distance > 0).sum()) <= max(1, _ROUNDING * len(codes))

@@ -19,7 +19,7 @@ from likeness.privacy.budget import budget_of
 from likeness.privacy.calibration import MOST_GAUSSIAN
 from likeness.privacy.fineness import ALLOWANCE, COARSEST, coarseness
 from likeness.privacy.receipt import MECHANISM, Receipt
-from likeness.privacy.reservation import base_slot
+from likeness.privacy.reservation import AGAIN
 from likeness.release.keys import STAGE as KEY_STAGE
 from likeness.release.query import Query
 from likeness.release.terms import AllRecords, BucketPairs, EachRecord, PositionPairs, Terms
@@ -27,7 +27,7 @@ from likeness.statement import Standing, privacy_json
 from likeness.synthetic import sample_request
 from likeness.verifier import keys
 from likeness.verifier.files import Bundle
-from likeness.verifier.verdict import Untestable, Wrong, require
+from likeness.verifier.verdict import VERSION, Untestable, Wrong, require
 
 _EXACT = 1e-9
 _SOLVED, _GRID = 1e-6, 1e-3  # how well dp-accounting solves for an exact Gaussian; searches a grid of orders
@@ -81,7 +81,8 @@ def _sizes_in(spec: Mapping[str, Any]) -> Iterator[int]:
 _SIZES = ("cells", "channels", "code", "dimension", "levels", "num_categorical", "num_coefficients", "num_frequencies",
           "order", "product_order", "shape", "widths")  # fmt: skip
 _MOST_DRAWN = 1 << 31  # numbers
-_VERSION = re.compile(r"[0-9A-Za-z.+!_ -]{1,60}")
+_SLOT = re.compile(f"{AGAIN}[1-9][0-9]{{0,3}}$")  # which draw, where one was lost
+_SAMPLER = re.compile(f"opendp {VERSION} discrete gaussian")
 
 
 def _with_encoder(bundle: Bundle, name: str, feature: EncodedFourier) -> None:
@@ -163,7 +164,7 @@ def account(bundle: Bundle) -> str:
     )
     software = privacy["software"]
     require(
-        set(software) == set(again["software"]) and all(_VERSION.fullmatch(str(text)) for text in software.values()),
+        set(software) == set(again["software"]) and all(re.fullmatch(VERSION, str(text)) for text in software.values()),
         "the account names other software than we use",
     )
     different = _first_difference({**again, "software": software}, privacy, names.PRIVACY)
@@ -211,9 +212,10 @@ def _digest(bundle: Bundle, name: str) -> str:
 
 
 def plan(bundle: Bundle) -> str:
-    """The plan is that of the settings; its queries are exactly the releases, at its noise, under its digest.
+    """The plan is that of the settings; its queries are exactly the releases, at its noise.
 
-    Every query is made again from settings, schema and the released values before it. So bins, scales and clipping
+    A release that an earlier plan asked for, by whatever method, answers the same query at no further cost. Every query
+    is made again from settings, schema and the released values before it. So bins, scales and clipping
     bounds come from public settings or from released statistics, and from nowhere else.
     """
     params, plan, released = bundle.params, bundle.plan, bundle.released
@@ -225,28 +227,29 @@ def plan(bundle: Bundle) -> str:
     require(answered == sorted(query.query for query in plan.queries), "the plan has other queries than the releases")
     require(len({one.receipt.digest for one in released.values()}) == 1, "releases of different rows")
     queries = queries_of(params, plan, bundle.written_schema, bundle.facts, bundle.auxiliary)
+    earlier = sum(one.receipt.plan != plan.digest for one in released.values())
     for name, one in released.items():
         receipt, planned = one.receipt, plan.query(one.receipt.query)
         same = {
             "adjacency": (receipt.adjacency, str(plan.adjacency)),
             "identity": (receipt.identity, plan.identity),
             "unit of privacy": (receipt.unit, plan.unit),
-            "method": (receipt.method, plan.method),
+            "method": (receipt.method if receipt.plan == plan.digest else plan.method, plan.method),
             "stage": (receipt.stage, planned.stage),
             "delta": (receipt.delta_keys, planned.delta_keys),
-            "slot": (base_slot(receipt.slot), params.ledger.slot),
-            "plan": (receipt.plan, plan.digest),
+            "slot": (_SLOT.sub("", receipt.slot), params.ledger.slot),
         }
         for field, (stated, expected) in same.items():
             require(stated == expected, f"{name}: another {field} than the plan's")
         noise = math.isclose(receipt.noise_multiplier, planned.noise_multiplier, rel_tol=_EXACT)
         require(noise, f"{name}: another noise than the plan's")
-        require(bool(_VERSION.fullmatch(receipt.sampler)), f"{name}: the sampler has no name")
+        require(bool(_SAMPLER.fullmatch(receipt.sampler)), f"{name}: the sampler has no name")
         try:
             check_answer(*queries[receipt.query], one, name)
         except ReleaseError:
             raise Wrong(f"{name}: answers another question than {names.SETTINGS} and {names.SCHEMA} ask") from None
-    return f"the plan of the settings; its {len(released)} queries, made again, are the releases"
+    reused = f"; {earlier} of them were released for an earlier plan" if earlier else ""
+    return f"the plan of the settings; its {len(released)} queries, made again, are the releases{reused}"
 
 
 def query_again(receipt: Receipt) -> Query:

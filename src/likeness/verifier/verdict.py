@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass
 
+MOST_WORDS = 200
+"""Characters of a text that a person chose."""
+VERSION = "[0-9][0-9A-Za-z.+!_-]{0,40}"
+"""How a library's version is written."""
+
 
 @dataclass(frozen=True)
 class Check:

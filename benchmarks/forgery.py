@@ -1,0 +1,298 @@
+"""A forger's tools: change one thing in a bundle, and make all else agree with it that can be made to agree."""
+
+import json
+from collections.abc import Callable
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likeness import bundle as names
+from likeness.canonical import canonical_json, sha256_bytes, sha256_json
+from likeness.data.schema import Schema
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.budget import budget_of
+from likeness.privacy.records import SALT, START, Record, content_of, digest_of, population_of
+from likeness.release.query import Query
+from likeness.release.released import Released, load_released, to_bytes
+from likeness.release.request import request_in
+from likeness.statement import statement
+from likeness.synthetic import csv_bytes, parquet_bytes, sample_request
+from likeness.verifier import draw
+from likeness.verifier.files import Bundle
+
+_FIELDS = ("seq", "time", "kind", "body", "previous", "digest")
+Json = dict[str, Any]
+Plant = Callable[[Path], Path | None]
+"""Plants a lie in a folder. Returns what is to be verified, where that is another place."""
+
+
+class Seal(IntEnum):
+    """How far a forger goes; each level has those before it."""
+
+    NONE = 0
+    SUMS = 1  # SHA256SUMS
+    TEXTS = 2  # digests in privacy.json; statement and data card
+    CHAIN = 3  # digests of files in the ledger's records, and all digests of its chain
+
+
+def seal(folder: Path, level: Seal) -> None:
+    """Make a bundle agree with itself."""
+    if level >= Seal.CHAIN:
+        edit_chain(folder, lambda records: _seal_records(folder, records))
+    if level >= Seal.TEXTS:
+        _seal_texts(folder)
+    if level >= Seal.SUMS:
+        files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+        files.remove(names.CHECKSUMS)
+        lines = (f"{sha256_bytes((folder / name).read_bytes())}  {name}\n" for name in files)
+        (folder / names.CHECKSUMS).write_text("".join(lines))
+
+
+def _seal_records(folder: Path, records: list[Json]) -> None:
+    """Digests of releases and files as they are now."""
+    digests = {one.receipt.key: _digest(folder, name) for name, one in Bundle(folder).released.items()}
+    for record in records:
+        body = record.get("body", {})
+        if record.get("kind") == "commit":
+            body["sha256"] = digests.get(body["key"], body["sha256"])
+    shown = [record["body"] for record in records if record.get("kind") == "published"]
+    shown[-1]["files"] = {name: _digest(folder, name) for name in names.PUBLISHED}
+
+
+def _seal_texts(folder: Path) -> None:
+    """Digests in the account, and the texts that are written from it."""
+    digests = {one.receipt.query: _digest(folder, name) for name, one in Bundle(folder).released.items()}
+
+    def change(privacy: Json) -> None:
+        for query in privacy["queries"]:
+            query["sha256"] = digests.get(query["query"], query["sha256"])
+        for path in privacy["outputs"]:
+            name = Path(path).name
+            privacy["outputs"][path] = _digest(folder, name if name in names.ALWAYS else f"generator/{name}")
+
+    edit_json(folder / names.PRIVACY, change)
+    privacy = json.loads((folder / names.PRIVACY).read_text())
+    (folder / names.STATEMENT).write_text(statement(privacy))
+    (folder / names.CARD).write_text(names.data_card(privacy, Schema.load(folder / names.SCHEMA)))
+
+
+def edit_json(path: Path, change: Callable[[Json], object]) -> None:
+    """Change a JSON file, written as we write it."""
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
+
+
+def edit_chain(folder: Path, change: Callable[[list[Json]], object]) -> None:
+    """Change records of the ledger, number them, and compute every link and digest again."""
+    path = folder / names.LEDGER
+    records: list[Json] = [json.loads(line) for line in path.read_text().splitlines()]
+    change(records)
+    previous = START
+    for place, record in enumerate(records, start=1):
+        record |= {"seq": place, "previous": previous}
+        if "body" in record:
+            record["digest"] = digest_of(Record(**{field: record[field] for field in _FIELDS}))
+        elif "content" in record:
+            record["digest"] = sha256_json([place, previous, record["population"], record["content"]])
+        previous = record["digest"]
+    path.write_text(names.chain_text(records))
+
+
+def edit_body(kind: str, query: str | None = None, **changes: Any) -> Plant:
+    """Change the body of a record: that of a release, or the last of its kind."""
+
+    def plant(folder: Path) -> None:
+        def change(records: list[Json]) -> None:
+            keys = {one.receipt.key for one in Bundle(folder).answers if query in (None, one.receipt.query)}
+            chosen = [r["body"] for r in records if r.get("kind") == kind and r["body"].get("key") in {None, *keys}]
+            chosen[-1].update(changes)
+
+        edit_chain(folder, change)
+
+    return plant
+
+
+def edit_receipt(query: str, **changes: Any) -> Plant:
+    """Change the receipt of a release."""
+
+    def plant(folder: Path) -> None:
+        path = folder / names.RELEASED / f"{query}.safetensors"
+        one = load_released(path)
+        _write(path, one, {**one.receipt.to_dict(), **changes})
+
+    return plant
+
+
+def edit_values(query: str, change: Callable[[np.ndarray], np.ndarray]) -> Plant:
+    """Change the values of a release."""
+
+    def plant(folder: Path) -> None:
+        path = folder / names.RELEASED / f"{query}.safetensors"
+        one = load_released(path)
+        path.write_bytes(to_bytes(Released(change(one.lattice), one.receipt, one.keys)))
+
+    return plant
+
+
+def edit_request(query: str, **changes: Any) -> Plant:
+    """Change what the ledger says was asked, under the key that belongs to it, in every place that names the key."""
+
+    def plant(folder: Path) -> None:
+        edit_body("reserve", query, **changes)(folder)
+        one = next(one for one in Bundle(folder).answers if one.receipt.query == query)
+        bodies = [record.body for record in Bundle(folder).records if record.kind == "reserve"]
+        old = one.receipt.key
+        new = sha256_json(request_in(next(body for body in bodies if body["key"] == old)))
+        edit_receipt(query, key=new)(folder)
+        ledger, spec = folder / names.LEDGER, folder / names.SPEC
+        ledger.write_text(ledger.read_text().replace(old, new))
+        edit_json(spec, lambda value: value["provenance"].update(releases=sorted(_keys(folder))))
+        edit_chain(folder, lambda records: records[-1]["body"].update(releases=sorted(_keys(folder))))
+
+    return plant
+
+
+def replace_query(name: str, query: Query, values: np.ndarray | None = None) -> Plant:
+    """Another map in a release, and a receipt that is right for it.
+
+    Args:
+        name: of the release.
+        query: with the map.
+        values: in lattice steps; None: zeros.
+    """
+
+    def plant(folder: Path) -> None:
+        path = folder / names.RELEASED / f"{name}.safetensors"
+        one = load_released(path)
+        squared = query.sensitivity_squared(Adjacency(one.receipt.adjacency), one.receipt.unit)
+        scale = one.receipt.noise_multiplier * squared**0.5
+        changes = {
+            "feature": query.spec(),
+            "num_groups": query.num_groups,
+            "dimension": query.dimension,
+            "lattice_bits": query.lattice_bits,
+            "sensitivity": squared**0.5 * 2.0**-query.lattice_bits,
+            "noise_scale": scale,
+            "rho": squared / (2 * scale**2),
+        }
+        lattice = np.zeros((query.num_groups, query.width), dtype=np.int64) if values is None else values
+        _write(path, Released(lattice, one.receipt), {**one.receipt.to_dict(), **changes})
+
+    return plant
+
+
+def edit_file(name: str, old: str, new: str) -> Plant:
+    """Replace a text that a file has."""
+
+    def plant(folder: Path) -> None:
+        text = (folder / name).read_bytes().decode()
+        assert old in text, (name, old)
+        (folder / name).write_bytes(text.replace(old, new).encode())
+
+    return plant
+
+
+def set_value(name: str, keys: str, value: Any) -> Plant:
+    """Set a value of a JSON file.
+
+    Args:
+        name: of the file.
+        keys: from the outside in, with dots between them.
+        value: None: take the key away.
+    """
+
+    def change(content: Any) -> None:
+        *outer, last = keys.split(".")
+        for key in outer:
+            content = content[int(key)] if isinstance(content, list) else content[key]
+        if value is None:
+            del content[last]
+        else:
+            content[last] = value
+
+    def plant(folder: Path) -> None:
+        edit_json(folder / name, change)
+
+    return plant
+
+
+def all_of(*plants: Plant) -> Plant:
+    """One after the other."""
+
+    def plant(folder: Path) -> None:
+        for one in plants:
+            one(folder)
+
+    return plant
+
+
+def hide(opened_as: str | None = None) -> Plant:
+    """Show the records of an earlier run of these people as links, and state the lifetime without them.
+
+    Args:
+        opened_as: the people that the links are said to be about.
+    """
+
+    def plant(folder: Path) -> None:
+        ours = _keys(folder)
+
+        def change(records: list[Json]) -> None:
+            for record in records:
+                body = record.get("body", {})
+                if record.get("kind") in ("reserve", "commit") and body["key"] not in ours:
+                    parts = {"population": population_of(body), "content": content_of(Record(**record))}
+                    opened = {} if opened_as is None else {"identity": opened_as, SALT: body[SALT]}
+                    for key in ("time", "kind", "body"):
+                        del record[key]
+                    record |= parts | opened
+
+        edit_chain(folder, change)
+        found = Bundle(folder)
+        budget = budget_of(found.records, found.params.privacy.identity)
+        assert budget is not None
+        spent = {name: getattr(budget, name) for name in ("spent_rho", "spent_epsilon", "uncommitted")}
+        spent["spent_delta_keys"] = budget.spent_delta
+        edit_json(folder / names.PRIVACY, lambda value: value["ledger"]["lifetime"].update(spent))
+
+    return plant
+
+
+def redraw(folder: Path, change: Callable[[Any], Any] = lambda table: table, only_csv: bool = False) -> None:
+    """Both files of the table as the generator of the bundle draws them, changed or not, with their lineage.
+
+    Args:
+        folder: of the bundle.
+        change: of the table.
+        only_csv: the Parquet file has the table without the change.
+    """
+    sample = Bundle(folder).params.sample
+    table = draw(folder, sample.rows, sample.seed, sample.where)
+    changed = change(table)
+    (folder / names.TABLE_CSV).write_bytes(csv_bytes(changed))
+    outputs = json.loads((folder / names.PRIVACY).read_text())["outputs"]
+    places = {path: f"generator/{Path(path).name}" for path in outputs if "generator" in path}
+    places |= {path: names.TABLE_CSV for path in outputs if path.endswith(".csv")}
+    files = {path: _digest(folder, name) for path, name in places.items()}
+    shown = table if only_csv else changed
+    (folder / names.TABLE).write_bytes(parquet_bytes(shown, files, sample_request(sample)))
+
+
+def _write(path: Path, one: Released, receipt: Json) -> None:
+    """A released file with any receipt."""
+    from safetensors.numpy import save
+
+    tensors = {"lattice": one.lattice}
+    if one.keys:
+        tensors["keys"] = np.frombuffer(canonical_json(list(one.keys)).encode(), dtype=np.uint8)
+    path.write_bytes(save(tensors, metadata={"receipt": canonical_json(receipt)}))
+
+
+def _keys(folder: Path) -> list[str]:
+    return [one.receipt.key for one in Bundle(folder).answers]
+
+
+def _digest(folder: Path, name: str) -> str:
+    return sha256_bytes((folder / name).read_bytes())

@@ -1,0 +1,108 @@
+"""Two small honest bundles, made by the real stages in this process: what lies are planted in."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from likeness.bundle import write_bundle
+from likeness.params import load_params
+from likeness.privacy.home import locate
+from likeness.privacy.ledger import Ledger
+
+ROOT = Path(__file__).parents[1]
+IDENTITY = "staff"
+"""The people of both bundles."""
+SCHEMA: dict[str, Any] = {
+    "name": "staff",
+    "source": "made up",
+    "task": "classification",
+    "label": "paid",
+    "columns": {
+        "pid": {"kind": "drop", "reason": "names the person"},
+        "x": {"kind": "numeric", "lower": 0, "upper": 1},
+        "years": {"kind": "integer", "lower": 0, "upper": 40, "nullable": True},
+        "job": {"kind": "categorical", "categories": "private", "other": "rest", "nullable": True},
+        "paid": {"kind": "categorical", "categories": ["less", "more"]},
+    },
+}
+_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
+    "marginals": {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}},
+    "pearl": {
+        "plan": {"shares": {"class_counts": 0.05, "mixture": 0.1, "mean_pairwise_distance": 0.05, "embedding": 0.8}},
+        "auxiliary": {"num_pairs": 256, "mixture": {"components": 2, "iterations": 1, "columns": ["x", "years"]}},
+        "privatize": {"num_frequencies": 100},
+        "train": {"iterations": 5, "batch_size": 50, "hidden": [8]},
+    },
+}
+_RELEASE = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize")
+_PUBLISH = ("train", "sample", "account")
+
+
+def bundles(folder: Path) -> dict[str, Path]:
+    """Make a bundle by ``marginals`` and one by ``pearl``; from the name of the method to the bundle.
+
+    They share a ledger and their people. It has releases about other people too, whose names the bundles tell.
+
+    Args:
+        folder: empty; ledger, runs and bundles are made in it.
+    """
+    places = {"LIKENESS_HOME": str(folder / "ledger"), "LIKENESS_ANCHOR": str(folder / "anchor")}
+    before = dict(os.environ)
+    os.environ.update(places)
+    try:
+        Ledger.create(locate())
+        _run(folder / "others", "visitors", "marginals", ("ingest", "plan", "categories"))
+        return {method: _bundle(folder, method) for method in ("marginals", "pearl")}
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _bundle(folder: Path, method: str) -> Path:
+    """Run all stages, and write the bundle."""
+    target = folder / f"{method}_bundle"
+    _run(folder / method, IDENTITY, method, (*_RELEASE, *_PUBLISH))
+    with contextlib.chdir(folder / method):
+        write_bundle(load_params(), target, open_others=True)
+    return target
+
+
+def _run(folder: Path, identity: str, method: str, stages: Sequence[str]) -> None:
+    """Stages of a run in a new folder."""
+    folder.mkdir()
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["method"] = method
+    content["privacy"] |= {"identity": identity, "unit": "one employee"}
+    content["ingest"] |= {"source": "staff.csv", "schema": "schema.yaml", "split": {"test_fraction": 0.2, "seed": 0}}
+    content["ingest"]["unit"] = {"column": "pid", "max_rows": 2}
+    for section, values in _SETTINGS[method].items():
+        content[method][section] |= values
+    content["sample"]["rows"] = 50
+    with contextlib.chdir(folder), contextlib.redirect_stdout(sys.stderr):
+        staff(identity).to_csv("staff.csv", index=False)
+        Path("schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
+        Path("params.yaml").write_text(yaml.safe_dump(content))
+        for stage in stages:
+            import_module(f"stages.{stage}").main(load_params())
+
+
+def staff(seed: str) -> pd.DataFrame:
+    """700 people of two rows each."""
+    generator = np.random.default_rng(len(seed))
+    people = np.repeat([f"p{place}" for place in range(700)], 2)
+    columns = {
+        "pid": people,
+        "x": generator.random(len(people)).round(6),
+        "years": generator.integers(0, 41, len(people)),
+        "job": generator.choice(["clerk", "nurse", ""], len(people), p=[0.5, 0.45, 0.05]),
+        "paid": generator.choice(["less", "more"], len(people)),
+    }
+    return pd.DataFrame(columns)

@@ -1,0 +1,511 @@
+"""Planted lies: what a bundle may claim that is not so, and the check of ``likeness verify`` that must not believe it.
+
+``python -m benchmarks.faults lies`` plants each in a copy of an honest bundle, seals it as a forger would
+(:mod:`benchmarks.forgery`), and prints what the verifier says. tests/pipeline/test_lies.py runs the check of each.
+
+Not in the table, because nothing in a bundle could show it: values that are sums of no rows, and a ledger that was made
+up whole.
+"""
+
+import math
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.forgery import (
+    Plant,
+    Seal,
+    all_of,
+    edit_body,
+    edit_file,
+    edit_json,
+    edit_receipt,
+    edit_request,
+    edit_values,
+    hide,
+    redraw,
+    seal,
+    set_value,
+)
+from benchmarks.honest_bundles import IDENTITY, bundles
+from benchmarks.hostile_files import (
+    ALIASES,
+    before,
+    between,
+    bomb,
+    comment,
+    dated,
+    deflated,
+    folder_link,
+    in_between,
+    instead,
+    one_packed,
+    other_zip,
+    sparse,
+    twice,
+    zipped,
+)
+from benchmarks.lie_plants import (
+    COUNTS,
+    EMBEDDING,
+    KEYS,
+    NOTE,
+    QUANTILES,
+    SHA,
+    another_query,
+    cheaper_plan,
+    coarse,
+    coarse_entry,
+    coarse_keys,
+    double_keys,
+    encoder,
+    feature,
+    field,
+    file,
+    first_hidden,
+    forget,
+    half_of_it,
+    inner,
+    keys_twice,
+    last,
+    link,
+    lower,
+    memorized,
+    metadata,
+    moved,
+    nudged,
+    off,
+    old_link,
+    order,
+    other_content,
+    outside,
+    padded,
+    pandas,
+    parquet,
+    real,
+    records,
+    renumber,
+    stripes,
+    swap_releases,
+    swapped,
+    symmetric,
+    table,
+    unsealed,
+    weights_of,
+    wider,
+    without,
+)
+from likeness import bundle as names
+from likeness.errors import ArtifactError
+from likeness.privacy.receipt import MECHANISM
+from likeness.verifier import Check, verify
+
+OPENED = "opened"
+"""In place of a check: the bundle is refused before any check is made."""
+
+
+@dataclass(frozen=True)
+class Lie:
+    """One planted lie.
+
+    Attributes:
+        says: what is wrong, in a sentence.
+        check: the check that must not believe it, or :data:`OPENED`.
+        because: words of the reason.
+        plant: plants it.
+        method: of the bundle.
+        seal: how far the forger makes all else agree.
+        retrain: whether the verifier trains again.
+        verdict: None: the check cannot be made, and says so.
+    """
+
+    says: str
+    check: str
+    because: str
+    plant: Plant
+    method: str = "marginals"
+    seal: Seal = Seal.CHAIN
+    retrain: bool = False
+    verdict: bool | None = False
+
+    def told(self, honest: dict[str, Path], folder: Path) -> Path:
+        """Plant and seal it in a copy of an honest bundle; what is to be verified."""
+        copy = Path(shutil.copytree(honest[self.method], folder / "bundle"))
+        elsewhere = self.plant(copy)
+        if elsewhere is None:
+            seal(copy, self.seal)
+        return elsewhere or copy
+
+
+S, T, N = Seal.SUMS, Seal.TEXTS, Seal.NONE
+LIES: tuple[Lie, ...] = (
+    # --- what was made from the releases
+    Lie("the CSV holds other rows", "table", "is not the table of",
+        lambda folder: redraw(folder, real, only_csv=True)),
+    Lie("both files of the table hold other rows", "table", "not by rounding", table(real)),
+    Lie("one cell in two hundred is another", "table", "not by rounding", table(moved)),
+    Lie("last digits of all numbers differ", "table", "drawn again;", table(nudged), verdict=None),
+    Lie("the table has other categories", "table", "other categories", table(swapped)),
+    Lie("the table lacks rows", "table", "other columns or rows", table(lambda table: table[:-1])),
+    Lie("the table lacks a column", "table", "other columns or rows", table(lambda table: table.drop(columns="x"))),
+    Lie("the table is another, and the account names another torch", "table", "not by rounding",
+        all_of(table(real), field("software.torch", "2.0.1"))),
+    Lie("the Parquet file has a note", "table", "carries more",
+        parquet(lambda header: {**header, b"note": NOTE.encode()})),
+    Lie("the Parquet file has a note in what pandas writes", "table", "carries more",
+        parquet(lambda header: pandas(header, attributes={"note": NOTE}))),
+    Lie("the Parquet file has a note in a version", "table", "without a version",
+        parquet(lambda header: pandas(header, pandas_version=NOTE))),
+    Lie("the Parquet file has a note beside a column", "table", "carries more", parquet(dict, field=True)),
+    Lie("the Parquet file has bytes between its parts", "table", "carries more", padded),
+    Lie("the Parquet file has another lineage", "table", "carries more",
+        parquet(lambda header: {**header, b"likeness.lineage": b"{}"})),
+    Lie("a table of 10^12 rows is asked for", "table", "fewer rows", set_value(names.SETTINGS, "sample.rows", 10**12)),
+    Lie("the weights hold rows", "training", "not done", memorized, verdict=None),
+    Lie("the weights hold rows, trained again", "training", "other rows than the one", memorized, retrain=True),
+    Lie("the weights have a note", "form", "more than a generator", metadata(names.WEIGHTS)),
+    Lie("the generator has other class weights", "generator", "not one that these settings",
+        weights_of(lambda spec: spec.update(class_weights=[0.5, 0.5]))),
+    Lie("the generator names other releases", "generator", "not one that these settings",
+        weights_of(lambda spec: spec["provenance"].update(releases=[SHA]))),
+    Lie("the generator says that its releases are not private", "generator", "not one that these settings",
+        weights_of(lambda spec: spec["provenance"].update(private=False))),
+    Lie("the generator says where it was trained, and more", "generator", "another origin",
+        weights_of(lambda spec: spec["provenance"]["environment"].update(processor=NOTE))),
+    Lie("the generator has an unknown key", "form", "more than a generator",
+        weights_of(lambda spec: spec.update(note=NOTE))),
+    Lie("the generator has 10^9 components", "generator", "not a generator of format 1",
+        weights_of(lambda spec: spec.update(num_components=10**9))),
+    Lie("the statement has a note", "statement", "STATEMENT.md is not that of",
+        edit_file(names.STATEMENT, "# Privacy statement\n", f"# Privacy statement\n\n{NOTE}\n"), seal=S),
+    Lie("the data card has a note", "statement", "README.md is not that of",
+        edit_file(names.CARD, "synthetic rows;", f"synthetic rows; {NOTE};"), seal=S),
+    Lie("the statement has a note that the settings call a unit", "statement", "more than one line",
+        all_of(set_value(names.SETTINGS, "privacy.unit", f"one\n\n{NOTE}"), field("unit", f"one\n\n{NOTE}"))),
+    Lie("the schema's source is a page", "statement", "more words than a line",
+        edit_file(names.SCHEMA, "source: made up", f"source: made up {'and up ' * 200}")),
+    Lie("the notes of the account have one more", "account", "notes", field("notes", [NOTE]), seal=T),
+    # --- files
+    Lie("a private file lies beside the table", "files", "does not belong", file("table.parquet")),
+    Lie("a folder has a name that says something", "files", "does not belong",
+        lambda folder: (folder / NOTE).mkdir()),
+    Lie("the plan is missing", "files", "is missing", without(names.PLAN_FILE), seal=S),
+    Lie("an encoder belongs to no setting", "files", "name another file", file(names.ENCODER)),
+    Lie("the settings name a file outside of the bundle", "files", "name another file",
+        outside, seal=S),
+    Lie("a text was changed", "checksums", "was changed",
+        edit_file(names.CARD, "none of them", "some of them"), seal=N),
+    Lie("a file is not among the checksums", "checksums", "another one",
+        unsealed(names.CHECKSUMS, lambda lines: lines[1:]), seal=N),
+    Lie("a file is among the checksums twice", "checksums", "another one",
+        unsealed(names.CHECKSUMS, lambda lines: [*lines, lines[-1]]), seal=N),
+    Lie("the checksums have a note", "checksums", "another one",
+        unsealed(names.CHECKSUMS, lambda lines: [*lines, NOTE]), seal=N),
+    Lie("the account is a list", "epsilon", "is no mapping", file(names.PRIVACY, b"[]\n"), seal=S),
+    Lie("nothing is released", "plan", "nothing is released",
+        without(*(f"{names.RELEASED}/{query}.safetensors" for query in (KEYS, COUNTS, QUANTILES, EMBEDDING))), seal=S),
+    Lie("the settings have an unknown key", "form", "settings.json is not written",
+        set_value(names.SETTINGS, "note", NOTE)),
+    Lie("the settings have a key twice", "form", "settings.json is not written",
+        edit_file(names.SETTINGS, '"slot": "1"', f'"slot": "{NOTE}", "slot": "1"')),
+    Lie("the plan has an unknown key", "form", "plan.json is not written", set_value(names.PLAN_FILE, "note", NOTE)),
+    Lie("the schema has a comment", "form", "schema.yaml is not written",
+        edit_file(names.SCHEMA, "name: staff", f"name: staff # {NOTE}")),
+    Lie("the account has a key twice", "form", "privacy.json is not written",
+        edit_file(names.PRIVACY, '"private": true', f'"private": "{NOTE}", "private": true'), seal=S),
+    Lie("the account has other line ends", "form", "privacy.json is not written",
+        edit_file(names.PRIVACY, "{\n", "{\r\n"), seal=S),
+    Lie("the account is no JSON", "account", "cannot be read", file(names.PRIVACY, b"{"), seal=S),
+    Lie("the account is no number", "form", "cannot be read", field("total.rho", math.nan), seal=S),
+    Lie("the account has a number of 5,000 digits", "form", "cannot be read",
+        edit_file(names.PRIVACY, '"format": 1', f'"format": 1{"0" * 5000}'), seal=S),
+    Lie("the account is nested 100,000 times", "form", "cannot be read",
+        file(names.PRIVACY, b'{"a":' * 100_000 + b"1" + b"}" * 100_000), seal=S),
+    Lie("the ledger has blanks between its words", "form", "ledger.jsonl is not written",
+        edit_file(names.LEDGER, '"kind": "genesis"', '"kind":  "genesis"'), seal=S),
+    Lie("a release has a note", "form", "more than values", metadata(f"{names.RELEASED}/{COUNTS}.safetensors")),
+    Lie("a receipt has an unknown key", "form", "fields of format", edit_receipt(COUNTS, note=NOTE), seal=S),
+    Lie("two releases have each other's name", "form", "has the answer to", swap_releases),
+    Lie("values have another shape than the receipt says", "form", "do not have the shape",
+        edit_receipt(COUNTS, num_groups=1), seal=S),
+    Lie("keys are not in order", "form", "not different texts in order", keys_twice, seal=S),
+    Lie("YAML aliases stand for 10^28 values", "plan", "has no aliases", file(names.SCHEMA, ALIASES.encode()), seal=S),
+    # --- the plan
+    Lie("the plan says epsilon = 0.1", "plan", "is not the plan of", set_value(names.PLAN_FILE, "epsilon", 0.1)),
+    Lie("plan and settings say epsilon = 0.1", "plan", "another noise than the plan's", cheaper_plan),
+    Lie("the plan has a query that was never released", "plan", "is not the plan of",
+        another_query),
+    Lie("the plan tells a smaller rho", "plan", "is not the plan of",
+        set_value(names.PLAN_FILE, "queries.0.rho", 1e-9)),
+    Lie("class counts and quantiles are shown as bare links", "plan", "other queries than the releases",
+        half_of_it, seal=T),
+    Lie("releases are of different rows", "plan", "different rows", edit_receipt(COUNTS, digest="1" * 64)),
+    *(Lie(f"a release is of another {word}", "plan", f"another {word} than", edit_receipt(COUNTS, **{field: value}))
+      for word, field, value in (
+          ("adjacency", "adjacency", "replace_one"),
+          ("identity", "identity", "visitors"),
+          ("unit of privacy", "unit", {"column": "pid", "max_rows": 3}),
+          ("method", "method", "merf"),
+          ("stage", "stage", "privatize"),
+          ("slot", "slot", "2"),
+          ("noise", "noise_multiplier", 99.0),
+      )),
+    Lie("a slot has a note", "plan", "another slot than", edit_receipt(COUNTS, slot=f"1~{NOTE}")),
+    Lie("a threshold cost less of delta than planned", "plan", "another delta than",
+        edit_receipt(KEYS, delta_keys=1e-9)),
+    Lie("a sampler has a note", "plan", "the sampler has no name", edit_receipt(COUNTS, sampler=NOTE)),
+    Lie("the embedding answers another question", "plan", "answers another question",
+        set_value(names.SETTINGS, "marginals.privatize.bins", 5)),
+    # --- receipts
+    *(Lie(f"a receipt has another {field}", "sensitivity", field, plant)
+      for field, plant in zip(("sensitivity", "noise_scale", "rho"),
+                              off(EMBEDDING, "sensitivity", "noise_multiplier", "rho"), strict=True)),
+    Lie("a receipt has other lattice steps", "sensitivity", "lattice_bits", edit_receipt(EMBEDDING, lattice_bits=30)),
+    Lie("a receipt has another dimension", "sensitivity", "dimension",
+        all_of(edit_receipt(COUNTS, dimension=4), wider)),
+    Lie("a receipt counts another change", "sensitivity", "change is wrong",
+        edit_receipt(COUNTS, change="all_replaced")),
+    Lie("the noise is a few steps wide", "sensitivity", "too coarse", coarse),
+    Lie("a receipt has another mechanism", "sensitivity", "is not known", edit_receipt(COUNTS, mechanism="laplace")),
+    Lie("a map has 10^12 frequencies", "sensitivity", "none of ours", method="pearl",
+        plant=lambda folder: inner(folder, num_frequencies=10**12)),
+    Lie("a map has half a frequency", "sensitivity", "no whole number", method="pearl",
+        plant=lambda folder: inner(folder, num_frequencies=100.5)),
+    Lie("a map's encoder is missing", "sensitivity", "encoder.safetensors is missing", encoder),
+    Lie("a map's encoder is another", "sensitivity", "is another encoder", all_of(encoder, file(names.ENCODER))),
+    Lie("records together are two groups", "sensitivity", "are one group", feature(COUNTS, terms="all_records")),
+    Lie("the terms are unknown", "sensitivity", "are not known", feature(COUNTS, terms="no_records")),
+    Lie("a map lacks a word", "sensitivity", "does not build itself", feature(EMBEDDING, drop="squared_weights")),
+    Lie("a map has an unknown word", "sensitivity", "cannot be read", feature(COUNTS, note=NOTE)),
+    # --- releases of keys
+    Lie("keys: another map", "sensitivity", "another map", feature(KEYS, map="names")),
+    Lie("keys: another mechanism", "sensitivity", "is not known", edit_receipt(KEYS, mechanism=MECHANISM)),
+    Lie("keys: several groups", "sensitivity", "not of a release of keys", double_keys),
+    Lie("keys: an unknown adjacency", "sensitivity", "adjacency is not known", edit_receipt(KEYS, adjacency="both")),
+    Lie("keys: people are replaced", "sensitivity", "cannot be replaced", edit_receipt(KEYS, adjacency="replace_one")),
+    Lie("keys: no noise", "sensitivity", "no noise", edit_receipt(KEYS, noise_scale=0.0)),
+    *(Lie(f"keys: another {field}", "sensitivity", field, plant)
+      for field, plant in zip(("dimension", "sensitivity", "noise_scale", "rho"),
+                              off(KEYS, "dimension", "sensitivity", "noise_multiplier", "rho"), strict=True)),
+    Lie("keys: another change", "sensitivity", "change is wrong", edit_receipt(KEYS, change="one_replaced")),
+    Lie("keys: noise of a few rows", "sensitivity", "too coarse", coarse_keys),
+    Lie("keys: no delta", "sensitivity", "no delta for it", edit_receipt(KEYS, delta_keys=0.0)),
+    Lie("keys: a low threshold", "sensitivity", "own value pass", lower),
+    Lie("keys: a category below the threshold", "sensitivity", "below the threshold",
+        edit_values(KEYS, lambda lattice: np.array([[lattice[0, 0], 1]]))),
+    Lie("keys: more than were asked for", "sensitivity", "more keys", feature(KEYS, most=1)),
+    Lie("keys: the word for all others", "sensitivity", "is no key", feature(KEYS, other="nurse")),
+    # --- epsilon and the account
+    Lie("the account is of an earlier version", "epsilon", "earlier version", field("total.epsilon", None), seal=N),
+    Lie("the account is at another delta", "epsilon", "another delta", field("total.delta", 1e-4), seal=T),
+    Lie("the claim exceeds the target", "epsilon", "exceeds", field("total.epsilon", 1.1), seal=T),
+    Lie("the claim is smaller than the noise allows", "epsilon", "below what the noise", field("total.epsilon", 0.5)),
+    Lie("the claim forgets the lattice", "epsilon", "below what the noise", field("total.epsilon", 1 - 1e-4)),
+    Lie("the claim is larger than the noise allows", "epsilon", "not what receipts give",
+        all_of(field("total.epsilon", 1.01), field("target.epsilon", 2.0))),
+    Lie("another epsilon by Rényi orders", "epsilon", "epsilon_rdp", field("total.epsilon_rdp", 0.5)),
+    Lie("another epsilon by Gaussians", "epsilon", "epsilon_gaussian", field("total.epsilon_gaussian", 0.5)),
+    Lie("a release has no noise", "epsilon", "has no noise", edit_receipt(COUNTS, noise_multiplier=0.0)),
+    Lie("a receipt claims twice the noise", "epsilon", "not what receipts give",
+        edit_receipt(EMBEDDING, noise_multiplier=8.0)),
+    Lie("thresholds cost all of delta", "epsilon", "cost all of delta", edit_receipt(KEYS, delta_keys=1e-5)),
+    Lie("the account forgets what thresholds cost", "epsilon", "forgets", field("total.delta_keys", None)),
+    Lie("the run is not private", "account", "not private", set_value(names.PLAN_FILE, "epsilon", "inf")),
+    Lie("the account names unknown software", "account", "other software", field("software.note", NOTE)),
+    Lie("the account names a version that is a note", "account", "other software", field("software.torch", NOTE)),
+    Lie("the ledger has no cap, says the account", "account", "no cap", edit_body("cap", identity="visitors")),
+    *(Lie(f"the account has another {path}", "account", "is not what receipts", field(path, value), seal=S)
+      for path, value in (
+          ("total.rho", 1e-3),
+          ("total.epsilon", "1.0"),
+          ("ledger.lifetime.spent_rho", 1e-3),
+          ("ledger.lifetime.spent_epsilon", 0.1),
+          ("ledger.lifetime.cap_epsilon", 0.5),
+          ("ledger.lifetime.uncommitted", 1),
+          ("ledger.id", "0" * 16),
+          ("note", NOTE),
+          ("queries.0.note", NOTE),
+          ("queries.0.sha256", SHA),
+          ("queries.0.keys", 3),
+          ("queries.1.noise_scale", 1e3),
+          ("rdp_curve.total", []),
+          ("target.epsilon", 0.9),
+          ("identity", "visitors"),
+          ("unit", "one department"),
+          ("rows_of_a_person.max_rows", 1),
+          ("method", "merf"),
+          ("sample.rows", 51),
+          ("outputs", {}),
+          ("private", False),
+      )),
+    Lie("a query is forgotten", "account", "queries", lambda folder: edit_json(folder / names.PRIVACY, forget), seal=T),
+    Lie("a file of the account is another", "account", "outputs",
+        field("outputs", {"data/synthetic/synthetic.csv": SHA}), seal=S),
+    # --- the chain
+    Lie("a record is cut out", "ledger chain", "is broken", unsealed(names.LEDGER, lambda lines: lines[:1] + lines[2:]),
+        seal=S),
+    Lie("a record was edited", "ledger chain", "was edited", edit_file(names.LEDGER, "staff", "stuff"), seal=S),
+    Lie("a link was edited", "ledger chain", "was edited", unsealed(names.LEDGER, other_content), seal=S),
+    Lie("a record has an unknown key", "ledger chain", "unknown keys", last("commit", note=NOTE)),
+    Lie("a link has an unknown key", "ledger chain", "unknown keys", link(note=NOTE)),
+    Lie("a link names people without a salt", "ledger chain", "unknown keys",
+        records(lambda records: next(r for r in records if "content" in r).pop("population_salt"))),
+    Lie("a link names people in more than a line", "ledger chain", "none of ours", link(identity="people " * 40)),
+    Lie("a link of an earlier version has an unknown key", "ledger chain", "unknown keys", old_link(note=NOTE)),
+    Lie("the body of a release has an unknown key", "ledger chain", "unknown keys", edit_body("reserve", note=NOTE)),
+    Lie("the body of a commit lacks a key", "ledger chain", "lacks some",
+        records(lambda records: [r for r in records if r.get("kind") == "commit"][-1]["body"].pop("reserve_seq"))),
+    Lie("a record is of an unknown kind", "ledger chain", "unknown kind", last("cap", kind="note")),
+    Lie("a record has no time", "ledger chain", "has no time", last("commit", time=NOTE)),
+    Lie("a record is earlier than the one before", "ledger chain", "has no time", last("commit", time="2001-01-01")),
+    Lie("a ledger begins twice", "ledger chain", "not the ledger's first",
+        records(lambda records: records.append(dict(records[0])))),
+    Lie("the first record is hidden", "ledger chain", "not the ledger's first", first_hidden,
+        seal=N),
+    Lie("a population is a note", "ledger chain", "digest that is none", link(population=NOTE)),
+    Lie("a content is a note", "ledger chain", "digest that is none", link(content=NOTE)),
+    Lie("a link of an earlier version is a note", "ledger chain", "digest that is none", old_link(digest=NOTE)),
+    Lie("a record names software without a version", "ledger chain", "none of ours",
+        edit_body("reserve", software={"auditor": NOTE})),
+    Lie("whoever asked has a long name", "ledger chain", "none of ours", edit_body("reserve", asked_by="me " * 100)),
+    Lie("whoever asked has a name of two lines", "ledger chain", "none of ours",
+        edit_body("reserve", asked_by="me\nI")),
+    Lie("a digest in a record is a note", "ledger chain", "none of ours", edit_body("commit", sha256=NOTE), seal=T),
+    Lie("a published file has a note for its digest", "ledger chain", "none of ours",
+        edit_body("published", files={"schema.yaml": NOTE}), seal=T),
+    Lie("a number in a record holds a text", "ledger chain", "larger than any",
+        edit_body("reserve", dimension=1 << 99)),
+    # --- entries
+    Lie("a release has no entry", "ledger entries", "no entry", edit_receipt(COUNTS, key=SHA)),
+    Lie("a release was committed before it was reserved", "ledger entries", "another order",
+        all_of(records(order), renumber)),
+    Lie("a release names another entry", "ledger entries", "another order", edit_receipt(COUNTS, ledger_seq=1)),
+    Lie("a commit is for another reservation", "ledger entries", "another reservation",
+        edit_body("commit", EMBEDDING, reserve_seq=1)),
+    Lie("a commit is for other people", "ledger entries", "for other people",
+        edit_body("commit", EMBEDDING, identity="visitors")),
+    Lie("a release is of another ledger", "ledger entries", "of another ledger",
+        edit_receipt(COUNTS, ledger_id="0" * 16)),
+    Lie("a release has other values than were committed", "ledger entries", "other bytes",
+        edit_values(COUNTS, lambda lattice: lattice + 1), seal=T),
+    Lie("an entry asks something else", "ledger entries", "another request",
+        edit_body("reserve", COUNTS, num_groups=3)),
+    *(Lie(f"an entry has another {word}", "ledger entries", f"another {word}", edit_body("reserve", COUNTS, **changes))
+      for word, changes in (
+          ("cost", {"rho": 1e-9}),
+          ("plan", {"plan": SHA}),
+          ("stage", {"stage": "privatize"}),
+          ("method", {"method": "merf"}),
+          ("dimension", {"dimension": 1}),
+          ("noise", {"noise_multiplier": 99.0}),
+      )),
+    *(Lie(f"an entry was asked with another {word}", "ledger entries", f"another {word}",
+        edit_request(query, **changes))
+      for word, query, changes in (
+          ("identity", COUNTS, {"identity": "visitors"}),
+          ("digest of the rows", COUNTS, {"digest": SHA}),
+          ("slot", COUNTS, {"slot": "2"}),
+          ("adjacency", COUNTS, {"adjacency": "replace_one"}),
+          ("map", COUNTS, {"feature": {"map": "constant"}}),
+          ("number of rows a person", COUNTS, {"unit": {"column": "pid", "max_rows": 1}}),
+          ("schema", COUNTS, {"encoding": SHA}),
+          ("schema", KEYS, {"encoding": SHA}),
+          ("threshold", KEYS, {"threshold": 1}),
+          ("cost of delta", KEYS, {"delta_keys": 1e-9}),
+      )),
+    Lie("the schema has its categories in another order", "ledger entries", "another schema",
+        edit_file(names.SCHEMA, "[less, more]", "[more, less]")),
+    Lie("these people have no cap", "ledger entries", "no cap", edit_body("cap", identity="visitors")),
+    Lie("all lattices together are too coarse", "ledger entries", "too coarse", coarse_entry),
+    Lie("the cap is under another adjacency", "ledger entries", "another adjacency",
+        edit_body("cap", adjacency="replace_one")),
+    Lie("the cap is for another unit", "ledger entries", "unit of privacy is another", edit_body("cap", person="name")),
+    Lie("thresholds may take all of the cap's delta", "ledger entries", "all of the lifetime cap",
+        edit_body("cap", delta_keys=1.0)),
+    Lie("thresholds took more than the cap keeps", "ledger entries", "took more", edit_body("cap", delta_keys=1e-9)),
+    Lie("the ledger recorded other files", "ledger entries", "were published",
+        edit_body("published", files={"schema.yaml": SHA}), seal=T),
+    Lie("the ledger recorded files of other releases", "ledger entries", "were published",
+        edit_body("published", releases=[SHA])),
+    # --- the lifetime
+    Lie("an earlier run of these people is hidden", "lifetime", "as the bundler tells it",
+        hide(), "pearl", verdict=None),
+    Lie("an earlier run of these people is hidden, and opened", "lifetime", "about these people, and is hidden",
+        hide(IDENTITY), "pearl"),
+    Lie("an earlier run of these people is said to be about others", "lifetime", "another population",
+        hide("visitors"), "pearl"),
+    Lie("a link of an earlier version hides whom it is about", "lifetime", "cannot be opened",
+        old_link(), verdict=None),
+    # --- noise
+    Lie("the low bits are no noise", "noise", "low bits", method="pearl",
+        plant=edit_values(EMBEDDING, lambda lattice: lattice & ~np.int64(2**20 - 1))),
+    Lie("the noise of the default method is too small", "noise", "not of the scale",
+        edit_values(EMBEDDING, lambda lattice: (lattice * 1e-5).astype(np.int64))),
+    Lie("the noise of the default method is too large", "noise", "not of the scale",
+        edit_values(EMBEDDING, lambda lattice: lattice + stripes(lattice))),
+    Lie("second moments are symmetric", "noise", "smaller than the receipt", symmetric),
+    # --- hostile files
+    Lie("bytes before the first file of the zip", OPENED, "", zipped(before)),
+    Lie("bytes after the last file of the zip", OPENED, "", zipped(lambda data: data + NOTE.encode())),
+    Lie("bytes between files of the zip", OPENED, "beside the files", zipped(in_between)),
+    Lie("bytes between the files of the zip and their list", OPENED, "beside the files", zipped(between)),
+    Lie("a comment of the zip", OPENED, "beside the files", zipped(comment)),
+    Lie("dates in the zip", OPENED, "beside the files", zipped(dated)),
+    Lie("bytes after the end of a packed file", OPENED, "can be read",
+        one_packed(lambda text: deflated(text) + NOTE.encode())),
+    Lie("a packed file that is longer than it says", OPENED, "can be read",
+        one_packed(lambda text: deflated(bytes(1 << 26)))),
+    Lie("a packed file that is shorter than it says", OPENED, "can be read",
+        one_packed(lambda text: deflated(text[:-1]))),
+    Lie("a packed file that has other bytes than its checksum", OPENED, "can be read",
+        one_packed(lambda text: deflated(text[::-1]))),
+    Lie("a packed file that does not end", OPENED, "can be read", one_packed(lambda text: deflated(text)[:-5])),
+    Lie("a name twice in the zip", OPENED, "occurs twice", other_zip(twice)),
+    Lie("a name in the zip that leads elsewhere", OPENED, "does not belong",
+        other_zip(lambda archive: archive.writestr("../escape.txt", NOTE))),
+    Lie("a thousand times the bytes of the zip", OPENED, "more densely", other_zip(bomb)),
+    Lie("a pipe instead of a file", OPENED, "no regular file", instead(names.PRIVACY, os.mkfifo)),
+    Lie("a pipe instead of a release", OPENED, "no regular file",
+        instead(f"{names.RELEASED}/{COUNTS}.safetensors", os.mkfifo)),
+    Lie("a link instead of a file", OPENED, "no regular file",
+        instead(names.CARD, lambda path: path.symlink_to("/etc/passwd"))),
+    Lie("a link to a device instead of a file", OPENED, "no regular file",
+        instead(names.WEIGHTS, lambda path: path.symlink_to("/dev/zero"))),
+    Lie("a link instead of a folder", OPENED, "is no folder", folder_link),
+    Lie("a text of a terabyte", OPENED, "longer than any", instead(names.PRIVACY, sparse)),
+    Lie("weights of a terabyte", OPENED, "longer than any", instead(names.WEIGHTS, sparse)),
+)  # fmt: skip
+
+
+def judged(lie: Lie, honest: dict[str, Path]) -> list[Check]:
+    """What the whole verifier says of a lie; a bundle that is refused is one wrong check."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return verify(lie.told(honest, Path(folder)), lie.retrain)
+        except ArtifactError as refusal:
+            return [Check(OPENED, False, str(refusal))]
+
+
+def main() -> int:
+    """Tell all lies, and print what the verifier says of each; 1 if one is believed."""
+    believed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        honest = bundles(Path(folder))
+        print("| lie | verdict | check | what it says |\n| --- | --- | --- | --- |")
+        for lie in LIES:
+            checks = judged(lie, honest)
+            passed = {check.passed for check in checks}
+            code = 1 if False in passed else 3 if None in passed else 0
+            believed += code not in ((1,) if lie.verdict is False else (1, 3))
+            # A bundle with files that do not belong is looked at no further.
+            check = next((one for one in checks if one.name == lie.check and one.passed is lie.verdict), checks[0])
+            print(f"| {lie.says} | {_WORDS[code]} | {check.name} | {check.text[:120]} |", flush=True)
+    print(f"\n{len(LIES)} lies, {believed} believed")
+    return int(believed > 0)
+
+
+_WORDS = {0: "BELIEVED", 1: "wrong", 3: "not everything tested"}

@@ -1,0 +1,165 @@
+"""Lying bundles: each planted lie is found by its check, and each requirement of the verifier is false for one of them.
+
+The lies and the forger's tools are those of ``python -m benchmarks.faults lies``.
+"""
+
+import ast
+import traceback
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.honest_bundles import bundles
+from benchmarks.lies import LIES, OPENED, Lie, judged
+from likeness import verifier
+from likeness.bundle import write_bundle
+from likeness.cli import app
+from likeness.errors import ArtifactError, ReleaseError
+from likeness.params import load_params
+from likeness.verifier import CHECKS, opened, verify
+from likeness.verifier.files import Bundle
+from likeness.verifier.verdict import Check, Wrong
+
+BY_NAME = {f"{lie.says} ({lie.check})": lie for lie in LIES}
+
+
+class Told:
+    """What the check of each lie says, asked once; and where in the verifier it was refused, as (file, line)."""
+
+    def __init__(self, honest: dict[str, Path], folder: Path) -> None:
+        self.places: set[tuple[str, int]] = set()
+        self._honest, self._folder, self._heard = honest, folder, dict[str, Check]()
+
+    def check(self, name: str) -> Check:
+        """What the check says of a lie."""
+        if name not in self._heard:
+            folder = self._folder / str(len(self._heard))
+            folder.mkdir()
+            self._heard[name] = _asked(BY_NAME[name], BY_NAME[name].told(self._honest, folder), self.places)
+        return self._heard[name]
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two honest bundles."""
+    return bundles(tmp_path_factory.mktemp("honest"))
+
+
+@pytest.fixture(scope="module")
+def told(honest: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Every lie, told to the check that must not believe it."""
+    return Told(honest, tmp_path_factory.mktemp("lies"))
+
+
+def _asked(lie: Lie, place: Path, places: set[tuple[str, int]]) -> Check:
+    """What the check of a lie says."""
+    if lie.check == OPENED:
+        try:
+            with opened(place):
+                return Check(OPENED, True, "opened")
+        except ArtifactError as refusal:
+            return Check(OPENED, False, str(refusal))
+
+    def check(bundle: Bundle) -> str:
+        try:
+            return CHECKS[lie.check](bundle)
+        except Wrong as wrong:
+            frames = traceback.extract_tb(wrong.__traceback__)
+            frame = frames[-2] if frames[-1].name == "require" else frames[-1]
+            places.add((Path(frame.filename).name, frame.lineno or 0))
+            raise
+
+    return verifier._one(lie.check, check, Bundle(place, lie.retrain))
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_lie_is_not_believed(told: Told, name: str) -> None:
+    lie, check = BY_NAME[name], told.check(name)
+    assert (check.passed, lie.because in check.text) == (lie.verdict, True), check
+
+
+def test_every_requirement_is_false_for_some_lie(told: Told) -> None:
+    for name in BY_NAME:
+        told.check(name)
+    never = []
+    for path in sorted(Path(verifier.__file__).parent.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            lines = {(path.name, line) for line in range(node.lineno, node.end_lineno + 1)} if _refuses(node) else set()
+            if lines and path.name != "verdict.py" and not lines & told.places:
+                never.append(f"{path.name}:{min(lines)[1]}")
+    assert never == [], "requirements that no lie breaks: plant one in benchmarks/lies.py"
+
+
+def _refuses(node: ast.AST) -> bool:
+    """Whether it is a requirement, or raises :class:`Wrong`."""
+    call = node.exc if isinstance(node, ast.Raise) else node
+    name = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
+    return name == ("Wrong" if isinstance(node, ast.Raise) else "require")
+
+
+def test_honest_bundles_are_right_to_the_last_check(honest: dict[str, Path]) -> None:
+    for path in honest.values():
+        assert {check.passed for check in verify(path, retrain=True)} == {True}
+        assert {check.name for check in verify(path) if not check.passed} == {"training"}
+    plan = next(check.text for check in verify(honest["pearl"]) if check.name == "plan")
+    assert "1 of them were released for an earlier plan" in plan  # the categories, which the other method paid
+
+
+def test_a_run_without_privacy_is_not_bundled(
+    honest: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = honest["marginals"].parent
+    monkeypatch.setenv("LIKENESS_HOME", str(place / "ledger"))
+    monkeypatch.setenv("LIKENESS_ANCHOR", str(place / "anchor"))
+    monkeypatch.chdir(place / "marginals")
+    monkeypatch.setattr("likeness.bundle.account", lambda *_: {"private": False})
+    with pytest.raises(ReleaseError, match="NOT PRIVATE"):
+        write_bundle(load_params(), tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
+
+
+WHOLE = {
+    "both files of the table hold other rows": 1,
+    "the weights hold rows": 3,
+    "class counts and quantiles are shown as bare links": 1,
+    "plan and settings say epsilon = 0.1": 1,
+    "an earlier run of these people is hidden": 3,
+    "an earlier run of these people is hidden, and opened": 1,
+    "a folder has a name that says something": 1,
+    "a pipe instead of a file": 1,
+}
+"""Exit codes of ``likeness verify``; what is refused is no bundle, and counts as wrong."""
+
+
+@pytest.mark.parametrize("says", WHOLE)
+def test_the_whole_verdict_on_a_lie(honest: dict[str, Path], says: str) -> None:
+    passed = [check.passed for check in judged(next(lie for lie in LIES if lie.says == says), honest)]
+    assert (1 if False in passed else 3 if None in passed else 0) == WHOLE[says]
+
+
+def test_the_command_line_says_what_it_did_not_test(honest: dict[str, Path], tmp_path: Path) -> None:
+    for says, code in (("the weights hold rows", 3), ("the statement has a note", 1), ("a text of a terabyte", None)):
+        lie = next(lie for lie in LIES if lie.says == says)
+        (tmp_path / says).mkdir()
+        done = CliRunner().invoke(app, ["verify", str(lie.told(honest, tmp_path / says))])
+        if code is None:
+            assert isinstance(done.exception, ArtifactError)  # which `likeness` tells with exit code 2
+        else:
+            assert done.exit_code == code
+            assert (
+                lie.check in done.stderr + done.stdout
+            ) and "everything was recomputed and is right" not in done.stdout
+
+
+@pytest.mark.parametrize("says", ["a thousand times the bytes of the zip", "a packed file that is longer than it says"])
+def test_a_zip_bomb_takes_little_memory(honest: dict[str, Path], tmp_path: Path, says: str) -> None:
+    place = next(lie for lie in LIES if lie.says == says).told(honest, tmp_path)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ArtifactError), opened(place):
+            pass
+        assert tracemalloc.get_traced_memory()[1] < 1 << 25
+    finally:
+        tracemalloc.stop()
