@@ -3,11 +3,11 @@
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from dvc.repo import Repo
 
 import flows  # noqa: F401  (quiet, before Prefect)
 
@@ -38,8 +38,8 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "step.py").write_text("open('a.txt', 'w').write('a')\n")
     for name in ("params.yaml", "prefect.toml"):
         shutil.copy(ROOT / name, root)
-    for command in (["git", "init", "-q"], [sys.executable, "-m", "dvc", "init", "-q"]):
-        subprocess.run(command, cwd=root, check=True, capture_output=True)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    Repo.init(str(root))
     monkeypatch.chdir(root)
     return root
 

@@ -31,30 +31,31 @@ ROOT = Path(__file__).parents[2]
 DEAD = "http://127.0.0.1:9/api"
 
 
-def schedule(folder: Path, environment: dict[str, str]) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "flows.schedule"], cwd=folder, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 2 and "Traceback" not in done.stderr
-    return done.stderr
+def refusal(url: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the command says where Prefect has this address, or none."""
+    with temporary_settings({PREFECT_API_URL: url} if url else {}, restore_defaults={PREFECT_API_URL}):
+        assert flows.schedule.main() == 2
+    return capsys.readouterr().err
 
 
-def test_without_a_server_it_says_what_to_do(toy: Path, outside: dict[str, str]) -> None:
+def test_without_a_server_it_says_what_to_do(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for url, reason in (
         ("", "PREFECT_API_URL names no Prefect server"),
         (DEAD, f"no Prefect server answers at {DEAD}"),
     ):
-        message = schedule(toy, outside | ({"PREFECT_API_URL": url} if url else {}))
+        message = refusal(url, capsys)
         assert reason in message
         assert "prefect server start --no-ui" in message and f"0 3 * * 1  cd {toy} && {sys.executable}" in message
 
 
 @pytest.mark.parametrize(("key", "value"), [("cron", "every monday"), ("timezone", "Mars/Olympus")])
-def test_a_schedule_that_cannot_be_is_refused_by_name(toy: Path, outside: dict[str, str], key: str, value: str) -> None:
+def test_a_schedule_that_cannot_be_is_refused_by_name(
+    toy: Path, key: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     content = yaml.safe_load((toy / "params.yaml").read_text())
     content["schedule"][key] = value
     (toy / "params.yaml").write_text(yaml.safe_dump(content))
-    message = schedule(toy, outside)
+    message = refusal("", capsys)
     assert "params.yaml: schedule" in message and value in message
 
 
