@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from likeness.bundle import write_bundle
-from likeness.params import load_params
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.bundle.write import write_bundle
+from likeness.config.load import load_params
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 
 ROOT = Path(__file__).parents[1]
 IDENTITY = "staff"

@@ -99,10 +99,11 @@ from benchmarks.lie_plants import (
     wider,
     without,
 )
-from likeness import bundle as names
-from likeness.errors import ArtifactError
+from likeness.bundle import contents as names
+from likeness.core.errors import ArtifactError
 from likeness.privacy.receipt import MECHANISM
-from likeness.verifier import Check, verify
+from likeness.verify import verify
+from likeness.verify.verdict import Check
 
 OPENED = "opened"
 """In place of a check: the bundle is refused before any check is made."""

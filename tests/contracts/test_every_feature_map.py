@@ -11,35 +11,26 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.features import (
-    MAPS,
-    CellMap,
-    CharacteristicFunction,
-    ColumnMarginals,
-    Constant,
-    CosineLevels,
-    CosineMoments,
-    CosineNorms,
-    EncodedFourier,
-    FeatureMap,
-    HermiteFeatures,
-    LevelCounts,
-    MeanMap,
-    MixedFourierFeatures,
-    Modal,
-    ModeStatistics,
-    NetworkTangent,
-    OuterMap,
-    PairDistance,
-    PairMarginals,
-    from_spec,
-    width,
-)
+from likeness.features.base import CellMap, FeatureMap, MeanMap, OuterMap, width
 from likeness.features.cells import Cells
-from likeness.features.modes import Modes
-from likeness.release.lattice_sum import _evaluate, block_rows
-from likeness.release.products import _factors
+from likeness.features.column_marginals import ColumnMarginals
+from likeness.features.constant import Constant
+from likeness.methods.hp.hermite_map import HermiteFeatures
+from likeness.methods.maps import MAPS, from_spec
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.merf.fourier_map import MixedFourierFeatures
+from likeness.methods.merf_ae.encoded_map import EncodedFourier
+from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
+from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
+from likeness.methods.ntk.tangent_map import NetworkTangent
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness.methods.pearl.modal_map import Modal
+from likeness.methods.pearl.mode import Modes
+from likeness.methods.pearl.mode_statistics_map import ModeStatistics
+from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.release.query import Query
+from likeness.release.sums.lattice_sum import _evaluate, block_rows
+from likeness.release.sums.products import _factors
 
 MODES = (
     Modes(0, False, (0.3, 0.5, 0.2), (0.1, 0.47, 0.83), (0.05, 0.1, 0.02)),

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from table_strategies import schemas_and_tables
 
-from likeness.data.column import Column
-from likeness.data.encoding import Encoder
-from likeness.data.layout import ENCODER_VERSION
-from likeness.data.schema import Schema
-from likeness.errors import DataError
+from likeness.core.errors import DataError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import ENCODER_VERSION
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
 
 TINY = Schema(
     "tiny",
@@ -101,8 +101,8 @@ VERSION_1_DENSE = [
 ]
 CHANGED = (
     "The same schema and rows are encoded otherwise than in earlier releases. If that is meant, raise ENCODER_VERSION "
-    "in src/likeness/data/encoding.py and put the new numbers here: else a stored release would be returned for rows "
-    "that now mean something else."
+    "in src/likeness/data/encoding/encoder.py and put the new numbers here: else a stored release would be returned "
+    "for rows that now mean something else."
 )
 
 

@@ -22,16 +22,16 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from likeness.artifacts import plan_of
-from likeness.data.encoding import Encoder
-from likeness.data.grid import grid_of
-from likeness.data.layout import Layout, encoding_digest
-from likeness.data.schema import Schema
-from likeness.data.sources import read_source
-from likeness.data.split import split_by_column
-from likeness.errors import LikenessError, ParamsError, SchemaError
+from likeness.config.load import load_params
+from likeness.core.errors import LikenessError, ParamsError, SchemaError
+from likeness.data.encoding.bins import grid_of
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import Layout, encoding_digest
+from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_source
+from likeness.data.source.split import split_by_column
 from likeness.methods import METHODS
-from likeness.params import load_params
+from likeness.pipeline.project import plan_of
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = 60 * int(os.environ.get("LIKENESS_FUZZ", "1"))

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.data.column import Column
-from likeness.data.column_spec import column_from
-from likeness.data.encoding import Encoder
-from likeness.data.grid import Grid, grid_of
-from likeness.data.schema import Schema
-from likeness.errors import SchemaError
+from likeness.core.errors import SchemaError
+from likeness.data.encoding.bins import Grid, grid_of
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.column import Column
+from likeness.data.schema.column_keys import column_from
+from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 
 

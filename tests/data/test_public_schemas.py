@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Schema
-from likeness.data.sources import read_source
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"

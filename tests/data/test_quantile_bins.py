@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.data.column import Column
-from likeness.data.grid import Grid, grid_of, spike_bins
-from likeness.data.quantile_bins import _nonnegative, quantile_bins
+from likeness.data.encoding.bins import Grid, grid_of, spike_bins
+from likeness.data.encoding.quantile_bins import _nonnegative, quantile_bins
+from likeness.data.schema.column import Column
 
 
 def cost(content: np.ndarray, firsts: tuple[int, ...]) -> int:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from table_strategies import schemas, schemas_and_tables, tables
 
-from likeness.data.column import Column
-from likeness.data.schema import Schema
-from likeness.data.split import split_by_column, split_by_content, split_by_position
-from likeness.errors import DataError
+from likeness.core.errors import DataError
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
+from likeness.data.source.split import split_by_column, split_by_content, split_by_position
 
 NUMBERS = Schema("n", "made up", "none", None, (Column("v", "integer", 0.0, 10.0**9),))
 

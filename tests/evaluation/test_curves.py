@@ -3,7 +3,7 @@ from typing import Any
 
 from PIL import Image
 
-from likeness.evaluation.curves import loss_curve, rdp_curve
+from likeness.report.curves import loss_curve, rdp_curve
 
 
 def test_public_figures_have_the_same_bytes_every_time(losses: dict[str, list[float]], privacy: dict[str, Any]) -> None:

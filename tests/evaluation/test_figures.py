@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from likeness.data.schema import Schema
-from likeness.evaluation.figures import correlations, query_chart, score_chart
+from likeness.data.schema.schema import Schema
+from likeness.report.score_figures import correlations, query_chart, score_chart
 
 Tables = Callable[..., pd.DataFrame]
 

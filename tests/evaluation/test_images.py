@@ -12,18 +12,18 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from likeness import evaluation
-from likeness.data.schema import Schema
-from likeness.errors import DataError, ParamsError
-from likeness.evaluation import image_figures
+from likeness.config.params import Evaluate
+from likeness.core.errors import DataError, ParamsError
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import CLASSIFIERS, IMAGE_DEFAULT, select
 from likeness.evaluation.convnet import ConvNet, eye
 from likeness.evaluation.distances import image_distances
 from likeness.evaluation.images import check_shape, halves, mean_images, pixel_marginals, pixels
-from likeness.evaluation.internal import FILES
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.row_counts import scores_by_rows
 from likeness.evaluation.utility import CLASSIFICATION_METRICS
-from likeness.params import Evaluate
+from likeness.report import image_figures
+from likeness.report.internal import FILES
 
 SHAPE = (8, 8)
 CLASSES = [str(digit) for digit in range(10)]

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from likeness import evaluation
-from likeness.data.schema import Schema
+from likeness.config.params import Evaluate
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.distances import at_most
-from likeness.evaluation.internal import FILES
 from likeness.evaluation.utility import CLASSIFICATION_METRICS
-from likeness.params import Evaluate
+from likeness.report.internal import FILES
 
 Tables = Callable[..., pd.DataFrame]
 QUICK = ("logistic_regression", "decision_tree")

@@ -15,8 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image, PngImagePlugin
 
-from likeness.evaluation.inputs import read_rows
-from likeness.evaluation.padding import SMALLEST, filler, pad_png, padded_csv, padded_html, padded_json
+from likeness.report.files import read_rows
+from likeness.report.padding import SMALLEST, filler, pad_png, padded_csv, padded_html, padded_json
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40)
 VALUES = TEXTS | st.none() | st.floats(allow_nan=False)

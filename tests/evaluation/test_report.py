@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from likeness.errors import ArtifactError
-from likeness.evaluation import curves, render, write_report
-from likeness.evaluation.inputs import Internal
-from likeness.evaluation.public import headline, write_public
+from likeness.core.errors import ArtifactError
+from likeness.report import curves
+from likeness.report.files import Internal
+from likeness.report.headline import headline, write_public
+from likeness.report.pages import render, write_report
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 SECRET_SCORE, SECRET_TEXT, SECRET_PNG = 0.7131313, "planted-marker", b"\x89PNG planted picture"

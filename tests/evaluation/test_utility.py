@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from likeness.data.schema import Schema
-from likeness.errors import DataError, ParamsError
+from likeness.core.errors import DataError, ParamsError
+from likeness.data.schema.schema import Schema
 from likeness.evaluation import utility
 from likeness.evaluation.classifiers import CLASSIFIERS, REGRESSORS
 from likeness.evaluation.utility import (

@@ -15,14 +15,14 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import Settings
 
-from flows.graph import stage_order
-from flows.reproduce import failure_message, reproduce
-from likeness.canonical import sha256_bytes
-from likeness.errors import ArtifactError
+from flows.dvc_stage import failure_message, reproduce
+from flows.stage_order import stage_order
+from likeness.core.errors import ArtifactError
+from likeness.core.hashing import sha256_bytes
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.witness import trailer
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
-from likeness.privacy.witness import trailer
 
 ROOT = Path(__file__).parents[2]
 SLEEPER = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)\n"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.turns import limit_name, own_turn, server_limit
-from likeness.errors import LikenessError
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from flows.one_at_a_time import limit_name, own_turn, server_limit
+from likeness.core.errors import LikenessError
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
 HOLD = """

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from likeness.features.cells import Cells
-from likeness.generators import exchange as exchanges
-from likeness.generators.exchange import exchange
-from likeness.generators.mixture import MixtureColumn, ProductMixture
 from likeness.generators.sampling import systematic
+from likeness.methods.marginals import exchange as exchanges
+from likeness.methods.marginals.exchange import exchange
+from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
 
 SIZES = (3, 5, 2, 4)
 

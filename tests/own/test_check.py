@@ -10,16 +10,17 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from likeness.artifacts import context, method, plan_of
-from likeness.cli import app
-from likeness.errors import ParamsError
+from likeness.cli.app import app
+from likeness.config.load import load_params
+from likeness.config.params import Params
+from likeness.core.errors import ParamsError
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
-from likeness.own.faults import examine, schema_faults
-from likeness.own.forecast import MOST_NOISE, RULE, forecast
-from likeness.params import Params, load_params
+from likeness.pipeline.project import context, method, plan_of
+from likeness.preflight.faults import examine, schema_faults
+from likeness.preflight.forecast import MOST_NOISE, RULE, forecast
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKER = "Xq7Secret"

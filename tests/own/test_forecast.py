@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from likeness.config.load import load_params
+from likeness.config.params import Params
 from likeness.methods import METHODS
-from likeness.own.forecast import forecast
-from likeness.params import Params, load_params
+from likeness.preflight.forecast import forecast
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = {"adult": 32_561, "census": 199_523, "covtype": 464_810, "mixture": 90_000, "digits": 1_437, "mnist": 60_000}

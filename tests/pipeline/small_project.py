@@ -16,9 +16,9 @@ from unittest.mock import patch
 
 import yaml
 
-from likeness import cli
-from likeness.params import load_params
-from likeness.stage import run_stage
+from likeness.cli import app as cli
+from likeness.config.load import load_params
+from likeness.pipeline.run_stage import run_stage
 
 ROOT = Path(__file__).parents[2]
 ROWS = 1_500
@@ -59,7 +59,7 @@ class Project:
 
         Stages and the command line run in this process, which has loaded everything already.
         """
-        name, *words = command
+        name = command[0]
         if name != "likeness" and not name.startswith("stages."):
             return self.start(*command, ok=ok)
         code: object = 0

@@ -8,8 +8,8 @@ import yaml
 from small_project import Project
 
 from likeness import Synthesizer
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 
 
 def test_what_the_stages_released_costs_the_api_nothing_and_gives_the_same_rows(

@@ -10,11 +10,11 @@ import pytest
 from small_project import Project
 from typer.testing import CliRunner
 
-from likeness import bundle
-from likeness.cli import app
-from likeness.errors import ArtifactError
-from likeness.privacy.records import Record, digest_of
-from likeness.verifier import CHECKS, verify
+from likeness.bundle import contents as bundle
+from likeness.cli.app import app
+from likeness.core.errors import ArtifactError
+from likeness.ledger.records import Record, digest_of
+from likeness.verify import CHECKS, verify
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from small_project import Project
 
-from likeness.data.tables import read_card, read_private, write_private
-from likeness.verifier import verify
+from likeness.data.private_tables import read_card, read_private, write_private
+from likeness.verify import verify
 
 RELEASED = ["data/released/auxiliary/class_counts.safetensors", "data/released/embedding.safetensors"]
 

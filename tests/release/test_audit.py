@@ -17,12 +17,16 @@ import torch
 from benchmarks.audit import DELTA, POWER, Case, audit, cases
 from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
 from benchmarks.audit_options import OPTIONS
-from likeness.features import MAPS, CharacteristicFunction, MixedFourierFeatures, PairMarginals
+from likeness.core.rng import public
 from likeness.methods import METHODS
+from likeness.methods.maps import MAPS
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.merf.fourier_map import MixedFourierFeatures
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.privacy.calibration import delta_of_mu
-from likeness.release import clipping, door, query
-from likeness.rng import public
+from likeness.release import door, query
+from likeness.release.sums import clipping
 
 DRAWS, EPSILON = 12_000, 15.0
 FEW = 2_000  # for planted faults: a fault of 10 % of the noise lies nine standard deviations of the test away

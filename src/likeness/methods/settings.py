@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from likeness.errors import PlanError
+from likeness.config.typed import allowed, require
+from likeness.core.errors import PlanError
 from likeness.generators.settings import SAMPLING, TrainingSettings
-from likeness.typed import allowed, require
 
 MOST_FEATURES = 10_000_000
 """Of one map that draws a frequency or a weight for each of them."""

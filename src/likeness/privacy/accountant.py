@@ -5,11 +5,11 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from likeness.bounds import rows_per_unit
-from likeness.errors import ReleaseError
+from likeness.core.bounds import rows_per_unit
+from likeness.core.errors import ReleaseError
 from likeness.privacy.calibration import epsilon_gaussian as epsilon_gaussian_of_rho
 from likeness.privacy.calibration import epsilon_renyi
-from likeness.privacy.fineness import ALLOWANCE, check_fine
+from likeness.privacy.lattice_error import ALLOWANCE, check_fine
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
 from likeness.privacy.thresholds import delta_left, log_delta_keys
 

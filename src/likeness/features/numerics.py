@@ -1,0 +1,51 @@
+"""Arithmetic on grids: in float64, sums that no order of additions can change by a bit.
+
+Why this matters to privacy: :func:`likeness.methods.maps.frequencies.draw_frequencies`.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_FLOAT_BITS = 52  # of 53: one is kept for what rounding adds to a sum
+
+
+def fitting_bits(largest: float, most: int) -> int:
+    """Largest q of at most ``most`` such that sums of multiples of ``2**-q``, whose terms' sizes sum to ``largest``
+    at most, are exact in float64 in every order."""
+    return min(most, _FLOAT_BITS - math.ceil(math.log2(max(1.0, largest))))
+
+
+class _Round(torch.autograd.Function):
+    """Round to multiples of ``2**-bits``; for gradients the identity, which it is up to half a step."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, bits: int) -> Tensor:
+        return (values * 2.0**bits).round_().mul_(2.0**-bits)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0], None
+
+
+def on_grid(values: Tensor, bits: int) -> Tensor:
+    """Values rounded to multiples of ``2**-bits`` in float64, in which the door works; as they are in other types."""
+    if values.dtype != torch.float64:
+        return values
+    rounded: Tensor = _Round.apply(values, bits)  # type: ignore[no-untyped-call]
+    return rounded
+
+
+def sum_of_squares(values: Tensor, bounds: Tensor) -> Tensor:
+    """Squared norms along the last axis, which stays as an axis of 1.
+
+    Args:
+        values: shape (n, k). bounds: public, at least ``|values|`` of each coordinate, shape (k,).
+    """
+    if values.dtype != torch.float64:
+        dots: Tensor = torch.linalg.vecdot(values, values)
+        return dots[..., None]
+    bits = fitting_bits(float(bounds.square().sum()), _FLOAT_BITS)
+    return on_grid(values.square(), bits).sum(dim=-1, keepdim=True)
