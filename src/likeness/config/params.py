@@ -192,7 +192,7 @@ class Train:
     def __post_init__(self) -> None:
         """Check ranges."""
         allowed("train.device", self.device, ("auto", "cpu", "cuda", "mps"))
-        require(self.threads >= 1, "train.threads", self.threads, "at least 1")
+        require(1 <= self.threads <= 1024, "train.threads", self.threads, "from 1 to 1,024")
         allowed("train.precision", self.precision, ("float32", "bfloat16"))
 
 

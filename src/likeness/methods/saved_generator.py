@@ -38,7 +38,7 @@ GENERATORS: dict[
 }
 
 
-_MOST_PIXELS = 2**18
+_MOST_PIXELS = 2**14
 _DAMAGE = (
     ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, RuntimeError, TypeError, ValueError
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """Released bytes: staged, published, restored."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from likeness.core.errors import LedgerError, ReleaseError
@@ -31,13 +32,15 @@ def _drawn_once(ledger: Ledger, receipt: Receipt, draw: Callable[[Receipt], Rele
 
 
 def _is_draw_of(receipt: Receipt, data: bytes) -> bool:
-    """Whether bytes are a whole release that this reservation paid for, at this noise."""
+    """Whether bytes are a whole release that this reservation paid for: their receipt is the one that is due.
+
+    Who asks may have changed since: another plan or method, and another version of the sampler.
+    """
     try:
         drawn = from_bytes(data, "staged").receipt
     except ReleaseError:
         return False
-    names = ("key", "ledger_id", "ledger_seq", "noise_scale")
-    return all(getattr(drawn, name) == getattr(receipt, name) for name in names)
+    return replace(drawn, plan=receipt.plan, method=receipt.method, sampler=receipt.sampler) == receipt
 
 
 def _publish(ledger: Ledger, key: str) -> None:

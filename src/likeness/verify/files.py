@@ -39,6 +39,7 @@ from likeness.verify.verdict import require
 _MOST_BYTES = {".yaml": 1 << 21, ".json": 1 << 26, ".jsonl": 1 << 26, ".md": 1 << 26, "": 1 << 26}  # by suffix
 _MOST_OTHER = 1 << 32  # of a table, a release or weights
 _MOST_RATIO = 200  # unpacked bytes to packed ones: noise does not shrink, and tables of texts do by a tenth of this
+_MOST_TOTAL = 20  # the same of a whole bundle
 _SMALL = 1 << 20  # what may be unpacked at any ratio
 _PIECE = 1 << 20
 _FOLDERS = {str(Path(names.SPEC).parent), names.RELEASED}
@@ -167,6 +168,8 @@ def _check_regular(folder: Path) -> None:
 def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) -> None:
     """Unpack in pieces. The zip file has no byte that we would not write, and no name occurs twice."""
     place, seen = 0, set()
+    if sum(item.file_size for item in archive.infolist()) > 64 * _SMALL + _MOST_TOTAL * path.stat().st_size:
+        raise ArtifactError(f"{path}: is packed more densely than any bundle that we write")
     for item in sorted(archive.infolist(), key=lambda item: item.header_offset):
         name = item.filename
         if not names.allowed_name(name) or name in seen:

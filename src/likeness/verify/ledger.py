@@ -9,6 +9,7 @@ from likeness.bundle import contents as names
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import budget_of, coarseness_of
+from likeness.ledger.caps import SCOPES
 from likeness.ledger.records import SALT, Record, digest_of
 from likeness.privacy.lattice_error import ALLOWANCE
 from likeness.release.request import REQUEST_KEYS, SOMETIMES, request_in
@@ -84,6 +85,8 @@ def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
     require(kind in _BODIES, f"record {place} is of an unknown kind")
     always, sometimes = _BODIES[kind]
     require(always <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some")
+    listed = set(body.get("files", {})) <= set(names.PUBLISHED) and body.get("scope", SCOPES[0]) in SCOPES
+    require(listed, f"record {place} names a file or a scope that is none of ours")
     _check_texts(body, "", place)
 
 
@@ -199,4 +202,5 @@ def lifetime(bundle: Bundle) -> str:
             "Ask for a bundle that names them: likeness bundle --open-others"
             + (f"; {old} of them are of an earlier version and cannot be opened" if old else "")
         )
-    return "all that the ledger holds about these people is here"
+    head = bundle.chain[-1]["digest"][:16]
+    return f"all that this ledger holds about these people is here; a witness of head {head} shows that it is whole"

@@ -1,5 +1,6 @@
 """What receipts claim, from their maps, and what the account makes of them."""
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +9,7 @@ from typing import Any
 from likeness.bundle import contents as names
 from likeness.core.errors import ReleaseError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import GENERATOR, SYNTHETIC
+from likeness.core.paths import GENERATOR, SYNTHETIC, json_text
 from likeness.ledger.budget import budget_of
 from likeness.ledger.reservation import AGAIN
 from likeness.methods import method_from
@@ -18,7 +19,7 @@ from likeness.methods.merf_ae.method import ENCODER
 from likeness.pipeline.account import Standing, privacy_json
 from likeness.pipeline.consistency import check_answer, check_plan, queries_of
 from likeness.pipeline.synthetic_table import sample_request
-from likeness.privacy.accountant import ORDERS, Account
+from likeness.privacy.accountant import ORDERS, Account, curves_of
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import MOST_GAUSSIAN
 from likeness.privacy.lattice_error import ALLOWANCE, COARSEST, coarseness
@@ -168,7 +169,8 @@ def account(bundle: Bundle) -> str:
         set(software) == set(again["software"]) and all(re.fullmatch(VERSION, str(text)) for text in software.values()),
         "the account names other software than we use",
     )
-    different = _first_difference({**again, "software": software}, privacy, names.PRIVACY)
+    expected = json.loads(json_text({**again, "software": software}))
+    different = _first_difference(expected, privacy, names.PRIVACY)
     require(different is None, f"{different} is not what receipts, settings and ledger give")
     return (
         f"{len(receipts)} queries, total rho {math.fsum(receipt.rho for receipt in receipts):.6g}; every key recomputed"
@@ -177,33 +179,32 @@ def account(bundle: Bundle) -> str:
 
 def _account(receipts: Sequence[Receipt], total: Mapping[str, Any], delta: float) -> Account:
     """The composition: ρ and its curves computed here; the values of ε are those that :func:`epsilon` checks."""
-    rho = {stage: math.fsum(one.rho for one in receipts if one.stage == stage) for stage in {r.stage for r in receipts}}
-    curves = {stage: tuple(part * order for order in ORDERS) for stage, part in rho.items()}
-    whole = math.fsum(receipt.rho for receipt in receipts)
+    curve, stages = curves_of(receipts)
     return Account(
         delta=delta,
-        rho=whole,
+        rho=math.fsum(receipt.rho for receipt in receipts),
         epsilon=float(total["epsilon"]),
         epsilon_rdp=float(total["epsilon_rdp"]),
         epsilon_gaussian=float(total["epsilon_gaussian"]),
         orders=ORDERS,
-        curve=tuple(whole * order for order in ORDERS),
-        stages=curves,
+        curve=curve,
+        stages=stages,
         delta_keys=math.fsum(receipt.delta_keys for receipt in receipts),
     )
 
 
 def _first_difference(here: Any, there: Any, where: str) -> str | None:
-    """Where two JSON values differ first, but for the last digits of a number; None if nowhere."""
+    """Where two JSON values differ first, but for the last digits of what a solver found; None if nowhere."""
     if isinstance(here, Mapping) and isinstance(there, Mapping):
         if set(here) != set(there):
             return f"{where}: {sorted(set(here) ^ set(there))[0]}"
         parts = [(here[key], there[key], f"{where}: {key}") for key in sorted(here)]
-    elif isinstance(here, list | tuple) and isinstance(there, list) and len(here) == len(there):
+    elif isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
         parts = [(one, other, where) for one, other in zip(here, there, strict=True)]
     else:
-        numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (here, there))
-        same = math.isclose(here, there, rel_tol=_EXACT) if numbers else type(here) is type(there) and here == there
+        same = type(here) is type(there) and here == there
+        if isinstance(here, float) and isinstance(there, float) and where.endswith(": spent_epsilon"):
+            same = math.isclose(here, there, rel_tol=_EXACT)
         return None if same else where
     return next((place for place in (_first_difference(*part) for part in parts) if place is not None), None)
 

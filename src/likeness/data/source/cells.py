@@ -73,7 +73,7 @@ def _typed_numbers(
         raise DataError(
             f"{file}: column '{column.name}' has a value that is not whole, but its kind is integer. Or use numeric."
         )
-    numbers = numbers.clip(*column.bounds)
+    numbers = numbers.clip(*column.bounds) + 0.0  # one zero, whatever its sign
     if column.kind == "numeric":
         return numbers
     whole = numbers.astype("Float64").astype("Int64")
