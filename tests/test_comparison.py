@@ -117,9 +117,7 @@ def test_a_run_may_end_with_a_verified_bundle(
     monkeypatch.setattr("likeness.verify.verify", lambda path: checks)
     code, text, _ = run("run", "--bundle", "out.zip", monkeypatch=monkeypatch, capsys=capsys)
     assert code == 0 and done == ["run", "out.zip"]
-    assert text.splitlines()[0] == "the summary" and text.endswith(
-        "verdict: everything that could be tested is right\n"
-    )
+    assert text.splitlines()[0] == "the summary" and text.endswith("verdict: everything was recomputed and is right\n")
     checks[1] = Check("noise", False, "too small")
     code, text, error = run("run", "--bundle", "out.zip", "--json", monkeypatch=monkeypatch, capsys=capsys)
     assert code == 1 and "WRONG (noise)" in error

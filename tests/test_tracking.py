@@ -260,9 +260,7 @@ def test_a_store_that_cannot_be_used_is_named_without_its_password(
 @pytest.mark.slow
 def test_processes_that_start_a_database_together_all_log(project: Path) -> None:
     """Without a lock all but one fail in the database's migrations."""
-    code = (
-        "from likeness.config.params import load_params; from likeness.tracking.run import track; track(load_params())"
-    )
+    code = "from likeness.config.load import load_params; from likeness.tracking.run import track; track(load_params())"
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     processes = [
         subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True)

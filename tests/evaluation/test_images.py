@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from likeness import evaluation
 from likeness.config.params import Evaluate
 from likeness.core.errors import DataError, ParamsError
 from likeness.data.schema.schema import Schema
@@ -23,7 +22,7 @@ from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.row_counts import scores_by_rows
 from likeness.evaluation.utility import CLASSIFICATION_METRICS
 from likeness.report import image_figures
-from likeness.report.internal import FILES
+from likeness.report.internal import FILES, evaluate
 
 SHAPE = (8, 8)
 CLASSES = [str(digit) for digit in range(10)]
@@ -69,7 +68,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, schema: Schema, parts: tup
     settings = Evaluate(row_counts=(50, 400, 99_999), mmd_rows=300)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("likeness.evaluation.convnet.STEPS", 150)
-        evaluation.evaluate(train, test, synthetic, schema, settings, out, classifiers=("cnn",), shape=SHAPE)
+        evaluate(train, test, synthetic, schema, settings, out, classifiers=("cnn",), shape=SHAPE)
     return out
 
 
@@ -205,7 +204,7 @@ def test_images_without_classes(tmp_path: Path, schema: Schema, parts: tuple[pd.
     mapping = {**schema.to_dict(), "task": "none", "label": None}
     mapping["columns"] = [column for column in mapping["columns"] if column["name"] != "digit"]
     train, test, synthetic = (part[:150].drop(columns="digit") for part in parts)
-    evaluation.evaluate(train, test, synthetic, Schema.from_dict(mapping, "d.yaml"), Evaluate(), tmp_path, shape=SHAPE)
+    evaluate(train, test, synthetic, Schema.from_dict(mapping, "d.yaml"), Evaluate(), tmp_path, shape=SHAPE)
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert metrics["scores"] == {} and set(metrics["marginals"]["real"]) == {"1"}
     assert metrics["distances"]["real"]["fid"] < metrics["distances"]["shuffled"]["fid"]

@@ -7,12 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from likeness import evaluation
 from likeness.config.params import Evaluate
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.distances import at_most
 from likeness.evaluation.utility import CLASSIFICATION_METRICS
-from likeness.report.internal import FILES
+from likeness.report.internal import FILES, evaluate
 
 Tables = Callable[..., pd.DataFrame]
 QUICK = ("logistic_regression", "decision_tree")
@@ -24,7 +23,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, schema_of: Callable[[str],
     out = tmp_path_factory.mktemp("evaluation") / "internal"
     out.mkdir(mode=0o755)
     train, test, synthetic = table_of(2000, 1), table_of(2000, 2), table_of(2000, 3)
-    evaluation.evaluate(train, test, synthetic, schema_of("classification"), Evaluate(), out, classifiers=QUICK)
+    evaluate(train, test, synthetic, schema_of("classification"), Evaluate(), out, classifiers=QUICK)
     return out
 
 
@@ -69,7 +68,7 @@ def test_scores_are_of_the_held_out_rows(
     train, test, synthetic = (table_of(600, seed) for seed in (1, 2, 3))
     test["sick"] = test["sick"].cat.rename_categories(["yes", "no"]).cat.reorder_categories(["no", "yes"])
     settings = Evaluate(row_counts=(300,), mmd_rows=100, range_queries=20)
-    evaluation.evaluate(train, test, synthetic, schema, settings, tmp_path, classifiers=("decision_tree",))
+    evaluate(train, test, synthetic, schema, settings, tmp_path, classifiers=("decision_tree",))
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert max(metrics["scores"][table]["roc_auc_score"] for table in ("synthetic", "real")) < 0.3
     (by_rows,) = rows_of(tmp_path / "row_counts.csv")
@@ -110,7 +109,7 @@ def test_equal_results_have_different_bytes_and_progress_tells_no_number(
     for name in ("a", "b"):
         tables = [table_of(60, seed) for seed in (1, 2, 3)]
         out = tmp_path / name
-        evaluation.evaluate(*tables, schema, Evaluate(), out, classifiers=("lda",), max_rows=40, progress=told.append)
+        evaluate(*tables, schema, Evaluate(), out, classifiers=("lda",), max_rows=40, progress=told.append)
         digests.append({path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.iterdir()})
     assert all(digests[0][name] != digests[1][name] for name in FILES if not name.endswith(".png"))
     first, second = (
@@ -128,7 +127,7 @@ def test_equal_results_have_different_bytes_and_progress_tells_no_number(
 @pytest.mark.parametrize("task", ["regression", "none"])
 def test_other_tasks(tmp_path: Path, schema_of: Callable[[str], Schema], table_of: Tables, task: str) -> None:
     train, test, synthetic = (table_of(80, seed, task) for seed in (1, 2, 3))
-    evaluation.evaluate(
+    evaluate(
         train,
         test,
         synthetic,

@@ -325,5 +325,5 @@ def test_missing_files_and_fields_are_named(project: Path, privacy: dict[str, An
 
 @pytest.mark.process
 def test_the_report_needs_no_table_library() -> None:
-    code = "import sys; from likeness.evaluation import write_report; print({'sklearn', 'pandas'} & set(sys.modules))"
+    code = "import sys; from likeness.report.pages import write_report; print({'sklearn', 'pandas'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

@@ -177,12 +177,13 @@ RELEASING = """
 import sys
 from pathlib import Path
 import numpy as np
-from likeness.artifacts import context, method, open_ledger_to_spend, plan_of
-from likeness.data.layout import encoding_digest
-from likeness.params import load_params
+from likeness.pipeline.project import context, method, plan_of
+from likeness.pipeline.open_ledger import open_ledger_to_spend
+from likeness.data.encoding.layout import encoding_digest
+from likeness.config.load import load_params
 from likeness.release.door import release
 from likeness.release.request import Dataset
-from likeness.release.terms import Records
+from likeness.release.records import Records
 
 params = load_params()
 facts, ledger = context(params), open_ledger_to_spend(params)

@@ -359,10 +359,11 @@ def test_an_anchor_inside_the_ledger_is_refused(monkeypatch: pytest.MonkeyPatch,
 
 WRITER = """
 import sys
-from likeness.errors import BudgetError
+from likeness.core.errors import BudgetError
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger, Reservation
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Reservation
 ledger = Ledger.open(locate())
 for step in range(int(sys.argv[2])):
     key = f"{sys.argv[1]}-{step}"

@@ -173,12 +173,13 @@ def test_counting_loads_no_torch() -> None:
     code = """
 import sys
 import numpy as np
-from likeness.features import Constant, PairMarginals
+from likeness.features.constant import Constant
+from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.features.cells import Cells
 from likeness.release.door import release
-from likeness.release.lattice_sum import lattice_sum
+from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.terms import Records
+from likeness.release.records import Records
 rows = Records(np.eye(4), np.zeros(4, dtype=np.int64))
 for feature in (Constant(), PairMarginals((Cells(0, 2), Cells(2, 2)))):
     assert lattice_sum(Query("q", "auxiliary", feature, num_groups=1), [rows]).sum() > 0

@@ -218,7 +218,7 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         ("os.fsync", 2),  # the first is not whole, and nothing of it stays
         ("likeness.ledger.ledger.Ledger.commit", 1),
         ("likeness.release.store._publish", 1),
-        ("likeness.release.door.sync_folder", 1),
+        ("likeness.release.store.sync_folder", 1),
     ],
 )
 def test_a_draw_that_dies_at_any_step_is_drawn_once(
@@ -387,9 +387,10 @@ CRASH = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
 import likeness.release.door as door
+import likeness.release.store as store
 from test_door import DATASET, plan, query, rows
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 
 def die(*arguments, **keywords):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -397,7 +398,7 @@ def die(*arguments, **keywords):
 where = sys.argv[1]
 if where == "after reserve": door.exact_sum = die
 if where == "after staging": Ledger.commit = die
-if where == "after commit": door._publish = die
+if where == "after commit": store._publish = die
 data = door.release(query(), plan(), DATASET, Ledger.open(locate()), rows)
 sys.stdout.buffer.write(data)
 """

@@ -1,6 +1,6 @@
 """Arithmetic on grids: in float64, sums that no order of additions can change by a bit.
 
-Why this matters to privacy: :func:`likeness.methods.maps.frequencies.draw_frequencies`.
+Why this matters to privacy: :func:`likeness.features.frequencies.draw_frequencies`.
 """
 
 import math

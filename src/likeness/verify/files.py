@@ -81,7 +81,7 @@ class Bundle:
     @cached_property
     def written_schema(self) -> Schema:
         """The public schema as it was written."""
-        return Schema.load(self.folder / names.SCHEMA)
+        return Schema.load(self.folder / names.SCHEMA, aliases=False)
 
     @cached_property
     def schema(self) -> Schema:

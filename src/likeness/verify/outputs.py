@@ -234,8 +234,9 @@ def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> "DataF
     from likeness.release.keys import STAGE
 
     generator, schema, released = folder / "generator", folder / names.SCHEMA, folder / names.RELEASED
-    if not generator.exists() and (folder / "params.yaml").exists():
+    project = not generator.exists() and (folder / "params.yaml").exists()
+    if project:
         generator, schema = folder / GENERATOR, folder / load_params(folder / "params.yaml").ingest.schema
         released = folder / CATEGORIES
-    completed = completed_by(Schema.load(schema), sorted(released.glob(f"{STAGE}_*.safetensors")))
+    completed = completed_by(Schema.load(schema, aliases=project), sorted(released.glob(f"{STAGE}_*.safetensors")))
     return synthetic.draw(SavedGenerator.load(generator), completed, rows, seed, where)

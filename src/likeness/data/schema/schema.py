@@ -115,13 +115,17 @@ class Schema:
             raise SchemaError(f"label '{self.label}' is nullable, but a label is never missing. Drop nullable.")
 
     @classmethod
-    def load(cls, path: str | Path) -> "Schema":
+    def load(cls, path: str | Path, aliases: bool = True) -> "Schema":
         """Read ``data/schema/NAME.yaml``.
+
+        Args:
+            path: of the file.
+            aliases: whether YAML's aliases are allowed; not in the file of a stranger.
 
         Raises:
             SchemaError: naming file, column and rule.
         """
-        return cls.from_dict(read_mapping(path), Path(path).name)
+        return cls.from_dict(read_mapping(path, aliases), Path(path).name)
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any], where: str) -> "Schema":
@@ -199,15 +203,19 @@ class Schema:
         return self.column(self.label).categories
 
 
-def read_mapping(path: str | Path) -> Any:
+def read_mapping(path: str | Path, aliases: bool = True) -> Any:
     """The content of a schema file, unchecked.
+
+    Args:
+        path: of the file.
+        aliases: whether a value may repeat another by its name.
 
     Raises:
         SchemaError: it cannot be read, or is no YAML.
     """
     path = Path(path)
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader)
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader if aliases else _PlainLoader)
     except OSError as error:
         raise SchemaError(f"{path}: cannot be read ({error.strerror}). Give the path of a schema file.") from None
     except UnicodeDecodeError:
@@ -244,16 +252,9 @@ def entries(columns: Any, image: tuple[int, int] | None = None) -> Iterable[tupl
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """Safe YAML with the scalars of YAML 1.2 (``No``, ``007`` and ``1994-03-01`` stay text); no key twice, no alias."""
+    """Safe YAML with the scalars of YAML 1.2 (``No``, ``007`` and ``1994-03-01`` stay text); no key twice."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (yaml's own class attribute, emptied here)
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):  # a few hundred bytes of them stand for more values than fit a memory
-            event = self.peek_event()  # type: ignore[no-untyped-call]
-            rule = f"*{event.anchor} repeats another value. A schema has no aliases: write the value out"
-            raise yaml.composer.ComposerError(None, None, rule, event.start_mark)
-        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -271,3 +272,14 @@ for _tag, _pattern, _first in (
     ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
 ):
     _CoreLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
+
+
+class _PlainLoader(_CoreLoader):
+    """The same without aliases: a few hundred bytes of them stand for more values than fit a memory."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            rule = f"*{event.anchor} repeats another value. A schema in a bundle has no aliases: write the value out"
+            raise yaml.composer.ComposerError(None, None, rule, event.start_mark)
+        return super().compose_node(parent, index)

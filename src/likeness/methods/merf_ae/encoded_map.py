@@ -30,7 +30,7 @@ class EncodedFourier:
     Sources: Harder, Adamczewski and Park (2020), section 3.3; Rahimi and Recht (2007).
 
     Codes are bounded by a public power of two, divided by it, and rounded to the grid of the door's inputs, so that
-    angles are exact in float64 (:func:`likeness.methods.maps.frequencies.draw_frequencies`).
+    angles are exact in float64 (:func:`likeness.features.frequencies.draw_frequencies`).
 
     Attributes:
         num_frequencies: m. lengthscale: ℓ, a distance between codes. seed: public, of the frequencies.

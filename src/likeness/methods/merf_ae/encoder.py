@@ -35,7 +35,7 @@ class Encoder:
     """``W_k [relu(... relu(W_1 [x, 1]) ...), 1]``: pixels to a code; with a 3 × 3 convolution for W₁ if wanted.
 
     No layer looks at other rows (nothing is normalized by a batch), and all sums are exact in float64 for pixels that
-    the door has rounded, whatever their order: see :mod:`likeness.methods.maps.random_network`.
+    the door has rounded, whatever their order: see :mod:`likeness.features.random_network`.
 
     Attributes:
         convolution: first layer, or None. dense: the others; the last one gives the code, without a ReLU.

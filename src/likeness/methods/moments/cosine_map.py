@@ -27,7 +27,7 @@ def cosine_basis(shape: tuple[int, int], count: int) -> "Tensor":
 
     Lowest first, by ``(u / height)² + (v / width)²``. Entries are rounded to multiples of ``2**-20``, so that products
     with inputs on the door's grid are exact in float64 in whatever order they are added, as in
-    :func:`likeness.methods.maps.frequencies.draw_frequencies`; the rows are orthonormal to about 1e-5.
+    :func:`likeness.features.frequencies.draw_frequencies`; the rows are orthonormal to about 1e-5.
 
     Source: Ahmed, Natarajan and Rao (1974).
 

@@ -52,7 +52,7 @@ class NetworkTangent:
     the rows of the output layer are copies of each other. Sources: Yang, Adamczewski, Sutherland, Li and Park (2024),
     DP-NTK; Jacot, Gabriel and Hongler (2018).
 
-    All sums are exact in float64 for inputs that the door has rounded (:mod:`likeness.methods.maps.random_network`), so
+    All sums are exact in float64 for inputs that the door has rounded (:mod:`likeness.features.random_network`), so
     that a row's features do not depend on its place. What a layer hands on is rounded for that, by less than 1e-8.
 
     Attributes:

@@ -19,7 +19,7 @@ BLOCK = 1024  # most rows evaluated at once: a fixed shape, so that chunking can
 def padded(x: np.ndarray, rows: int) -> "torch.Tensor":
     """Inputs in the unit cube, rounded to its grid, and rows of zeros.
 
-    See :func:`likeness.methods.maps.frequencies.draw_frequencies` for what the rounding is for.
+    See :func:`likeness.features.frequencies.draw_frequencies` for what the rounding is for.
     """
     import torch
 
