@@ -22,6 +22,8 @@ from likeness.verifier import CHECKS, opened, verify
 from likeness.verifier.files import Bundle
 from likeness.verifier.verdict import Check, Wrong
 
+pytestmark = pytest.mark.long
+
 BY_NAME = {f"{lie.says} ({lie.check})": lie for lie in LIES}
 
 
