@@ -22,6 +22,8 @@ from likeness.verify import CHECKS, verify
 from likeness.verify.files import Bundle, opened
 from likeness.verify.verdict import Check, Wrong
 
+pytestmark = pytest.mark.long
+
 BY_NAME = {f"{lie.says} ({lie.check})": lie for lie in LIES}
 
 
