@@ -63,8 +63,13 @@ def test_scores_are_of_the_held_out_rows(
     tmp_path: Path, schema: Schema, table_of: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The held-out rows have the label turned around: who learned it from other rows is wrong about them."""
-    for name in ("views.histograms", "figures.correlations", "figures.query_chart", "figures.score_chart"):
-        monkeypatch.setattr(f"likeness.evaluation.{name}", lambda *_: b"")
+    for name in (
+        "views.histograms",
+        "score_figures.correlations",
+        "score_figures.query_chart",
+        "score_figures.score_chart",
+    ):
+        monkeypatch.setattr(f"likeness.report.{name}", lambda *_: b"")
     train, test, synthetic = (table_of(600, seed) for seed in (1, 2, 3))
     test["sick"] = test["sick"].cat.rename_categories(["yes", "no"]).cat.reorder_categories(["no", "yes"])
     settings = Evaluate(row_counts=(300,), mmd_rows=100, range_queries=20)
@@ -102,8 +107,13 @@ def test_means_are_those_of_the_rows(written: Path) -> None:
 def test_equal_results_have_different_bytes_and_progress_tells_no_number(
     tmp_path: Path, schema: Schema, table_of: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("views.histograms", "figures.correlations", "figures.query_chart", "figures.score_chart"):
-        monkeypatch.setattr(f"likeness.evaluation.{name}", lambda *_: b"")  # test_figures sees to those
+    for name in (
+        "views.histograms",
+        "score_figures.correlations",
+        "score_figures.query_chart",
+        "score_figures.score_chart",
+    ):
+        monkeypatch.setattr(f"likeness.report.{name}", lambda *_: b"")  # test_figures sees to those
     told: list[str] = []
     digests = []
     for name in ("a", "b"):

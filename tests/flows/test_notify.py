@@ -80,6 +80,7 @@ def test_a_block_of_prefect_is_told(prefect_server: None, received: tuple[str, l
     assert posted == [{"subject": "likeness: OverBudget", "body": "it ended"}]
 
 
+@pytest.mark.process
 def test_a_command_gets_the_text_and_no_other_word_is_understood(tmp_path: Path) -> None:
     script = f"import sys; open({str(tmp_path / 'told')!r}, 'w').write(sys.stdin.read())"
     send(f'command:{sys.executable} -c "{script}"', {"text": "it ended", "state": "Failed"})

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys, time
 from pathlib import Path
-from flows.turns import own_turn
+from flows.one_at_a_time import own_turn
 with own_turn(Path(), 5, None):
     print("in", flush=True)
     time.sleep(60)
