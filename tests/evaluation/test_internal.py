@@ -16,6 +16,8 @@ from likeness.report.internal import FILES, evaluate
 Tables = Callable[..., pd.DataFrame]
 QUICK = ("logistic_regression", "decision_tree")
 
+CHARTS = ("views.histograms", *(f"score_figures.{name}" for name in ("correlations", "query_chart", "score_chart")))
+
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory, schema_of: Callable[[str], Schema], table_of: Tables) -> Path:
