@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 import yaml
 from small_project import Project
 
@@ -46,6 +47,7 @@ def write_source(project: Project) -> None:
     pq.write_table(pa.table(table), project.root / "own.parquet")
 
 
+@pytest.mark.long
 def test_own_table_from_parquet_without_a_split_column(another: Project) -> None:
     for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
         another.environment[name] = str(another.root.parent / name.lower())
