@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from benchmarks.common import keep, load, markdown, read_results, score, synthesize
-from likeness.evaluation.controls import shuffle_columns
-from likeness.params import Params
+from likeness.config.params import Params
+from likeness.evaluation.shuffled import shuffle_columns
 
 RESULTS = Path("benchmarks/results/adult.csv")
 KEYS = ["table", "draw"]

@@ -37,25 +37,26 @@ from numpy.typing import NDArray
 from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
 from benchmarks.audit_options import OPTIONS
 from benchmarks.common import ONLY_IMAGES
-from likeness.bounds import Part
-from likeness.data.layout import Layout
-from likeness.data.schema import Schema
-from likeness.features import CellMap, FeatureMap
-from likeness.methods import METHODS, Context
-from likeness.params import load_params
+from likeness.config.load import load_params
+from likeness.config.typed import build
+from likeness.core.bounds import Part
+from likeness.data.encoding.layout import Layout
+from likeness.data.schema.schema import Schema
+from likeness.features.base import CellMap, FeatureMap
+from likeness.ledger.home import Home
+from likeness.ledger.ledger import Ledger
+from likeness.methods import METHODS
+from likeness.methods.base import Context
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import Home
-from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 from likeness.release import door
-from likeness.release.exact import Partial
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
+from likeness.release.records import BucketPairs, PositionPairs, Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
-from likeness.release.terms import BucketPairs, PositionPairs, Records
-from likeness.typed import build
+from likeness.release.sums.lattice_sum import lattice_sum
+from likeness.release.sums.over_parts import Partial
 
 SCHEMA = Schema.from_dict(
     {

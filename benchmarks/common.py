@@ -10,25 +10,28 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import mixture
-from likeness.artifacts import context, load_schema, plan_of
-from likeness.data.schema import Schema
-from likeness.data.sources import read_source
+from likeness.config.load import load_params
+from likeness.config.params import Params
+from likeness.core.rng import public
+from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_source
 from likeness.evaluation.distances import image_distances
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
-from likeness.generators.saved import SavedGenerator
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.methods import method_from
 from likeness.methods.fit import fit
-from likeness.params import Params, load_params
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.private_rows import split_parts
+from likeness.pipeline.project import context, plan_of
+from likeness.pipeline.released import load_schema
+from likeness.pipeline.rows_in_memory import rows_in_memory
+from likeness.pipeline.synthetic_table import draw as draw_rows
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.release.door import release
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
-from likeness.rng import public
-from likeness.rows import rows_in_memory, split_parts
-from likeness.synthetic import draw as draw_rows
 
 SHARED = Path("../shared/data")
 METRICS = ["roc_auc_hard", "roc_auc_score", "average_precision_hard", "average_precision_score", "f1", "accuracy"]

@@ -26,8 +26,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from benchmarks.common import keep, read_results
-from likeness.evaluation.style import BLUE, GREEN, GREY, ORANGE, PURPLE, draw
-from likeness.rng import public
+from likeness.core.rng import public
+from likeness.report.style import BLUE, GREEN, GREY, ORANGE, PURPLE, draw
 
 RESULTS, PICTURE = Path("benchmarks/results/critic_power.csv"), Path("docs/img/critic_power.png")
 KEYS = ["dimension", "repeat"]
@@ -82,7 +82,7 @@ def _differ(p: np.ndarray, q: np.ndarray, frequencies: np.ndarray, weights: np.n
 
 
 def ascend(p: np.ndarray, q: np.ndarray, frequencies: np.ndarray, factor: float) -> np.ndarray:
-    """Weights ω/ω₀ of mean 1, as of :class:`likeness.generators.critic.FrequencyCritic`, for many trials at once.
+    """Weights ω/ω₀ of mean 1, as of :class:`likeness.methods.pearl.critic.FrequencyCritic`, for many trials at once.
 
     Args:
         p, q: shape (trials, n, d). frequencies: from N(0, I), (trials, k, d). factor: largest ratio of deviations.

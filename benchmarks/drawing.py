@@ -13,9 +13,9 @@ from pathlib import Path
 
 from benchmarks.common import commit, fitted, keep, on_choices, read_results, releases
 from benchmarks.look_alike import look_alike, total_variation, with_marginals
-from likeness.data.schema import Schema
-from likeness.generators.mixture import ProductMixture
-from likeness.synthetic import draw as draw_rows
+from likeness.data.schema.schema import Schema
+from likeness.methods.marginals.mixture import ProductMixture
+from likeness.pipeline.synthetic_table import draw as draw_rows
 
 RESULTS = Path("benchmarks/results/drawing.csv")
 KEYS = ["epsilon", "rounds", "rows", "draw"]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.common import SHARED, keep, load, on_choices, read_results, synthesize
 from benchmarks.hp_sensitivity import score
-from likeness.params import Params
+from likeness.config.params import Params
 
 RESULTS = Path("benchmarks/results/encoders.csv")
 KEYS = ["encoder", "draw"]

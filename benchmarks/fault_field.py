@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from likeness.canonical import sha256_bytes
+from likeness.core.hashing import sha256_bytes
 from likeness.privacy.calibration import rho_for
 
 ROOT = Path(__file__).parents[1]
@@ -239,7 +239,7 @@ class Grounds:
 
 def spend() -> None:
     """The stages that ask the door, as ``python -m stages.NAME`` runs them."""
-    from likeness.stage import run_stage
+    from likeness.pipeline.run_stage import run_stage
     from stages import auxiliary, privatize
 
     run_stage("auxiliary", auxiliary.main)
@@ -248,9 +248,9 @@ def spend() -> None:
 
 def check() -> None:
     """What a later stage does first: refuse released files that the ledger does not know."""
-    from likeness.artifacts import AUXILIARY, EMBEDDING
+    from likeness.core.paths import AUXILIARY, EMBEDDING
+    from likeness.pipeline.run_stage import run_stage
     from likeness.release.released import check_known
-    from likeness.stage import run_stage
 
     run_stage("train", lambda params: check_known([*AUXILIARY.glob("*.safetensors"), EMBEDDING], params.ledger.home))
 
@@ -263,8 +263,8 @@ def preload() -> None:
     import scipy.optimize
     import torch
 
-    import likeness.data.tables
-    import likeness.stage
+    import likeness.data.private_tables
+    import likeness.pipeline.run_stage
     from stages import auxiliary, fingerprint, ingest, plan, preprocess, privatize
 
     used = (
@@ -285,9 +285,9 @@ def preload() -> None:
 
 
 def _init_and_prepare() -> None:
-    from likeness.privacy.home import locate
-    from likeness.privacy.ledger import Ledger
-    from likeness.stage import run_stage
+    from likeness.ledger.home import locate
+    from likeness.ledger.ledger import Ledger
+    from likeness.pipeline.run_stage import run_stage
     from stages import fingerprint, ingest, plan, preprocess
 
     Ledger.create(locate())
@@ -296,9 +296,9 @@ def _init_and_prepare() -> None:
 
 
 def _print_records() -> None:
-    from likeness.errors import LikenessError
-    from likeness.privacy.home import locate
-    from likeness.privacy.ledger import Ledger
+    from likeness.core.errors import LikenessError
+    from likeness.ledger.home import locate
+    from likeness.ledger.ledger import Ledger
 
     try:
         records = Ledger.open(locate()).records()
@@ -309,7 +309,7 @@ def _print_records() -> None:
 
 
 def _whole(data: bytes) -> bool:
-    from likeness.errors import ReleaseError
+    from likeness.core.errors import ReleaseError
     from likeness.release.released import from_bytes
 
     try:

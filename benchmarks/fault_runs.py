@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.fault_field import CAP_RHO, QUERIES, ROOT, Field, Grounds
-from likeness.cut_files import set_aside
+from likeness.pipeline.dvc_repair import set_aside
 
 LATEST = 25.0  # seconds after its start at which a run is killed at the latest; a whole one takes twice as long
 KILLS_OF_ONE = 10  # kills after which a workspace must be let through to its end

@@ -179,7 +179,7 @@ def restored_both(grounds: Grounds, trial: int, dice: random.Random) -> list[str
 
 def ledger_clock() -> str:
     """What the ledger takes for now."""
-    from likeness.privacy import records
+    from likeness.ledger import records
 
     return records._now()
 

@@ -36,8 +36,8 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.common import keep
-from likeness.data.column import Column
-from likeness.data.schema import Schema
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
 
 RESULTS = Path("benchmarks/results/first_run.csv")
 PERSONS = ("typed", "pasted", "private", "known")

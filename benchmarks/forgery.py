@@ -8,19 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from likeness import bundle as names
-from likeness.canonical import canonical_json, sha256_bytes, sha256_json
-from likeness.data.schema import Schema
+from likeness.bundle import contents as names
+from likeness.bundle.data_card import data_card
+from likeness.bundle.extract import chain_text
+from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
+from likeness.data.schema.schema import Schema
+from likeness.ledger.budget import budget_of
+from likeness.ledger.records import SALT, START, Record, content_of, digest_of, population_of
+from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.budget import budget_of
-from likeness.privacy.records import SALT, START, Record, content_of, digest_of, population_of
 from likeness.release.query import Query
 from likeness.release.released import Released, load_released, to_bytes
 from likeness.release.request import request_in
-from likeness.statement import statement
-from likeness.synthetic import csv_bytes, parquet_bytes, sample_request
-from likeness.verifier import draw
-from likeness.verifier.files import Bundle
+from likeness.report.statement import statement
+from likeness.verify.files import Bundle
+from likeness.verify.outputs import draw
 
 _FIELDS = ("seq", "time", "kind", "body", "previous", "digest")
 Json = dict[str, Any]
@@ -75,7 +77,7 @@ def _seal_texts(folder: Path) -> None:
     edit_json(folder / names.PRIVACY, change)
     privacy = json.loads((folder / names.PRIVACY).read_text())
     (folder / names.STATEMENT).write_text(statement(privacy))
-    (folder / names.CARD).write_text(names.data_card(privacy, Schema.load(folder / names.SCHEMA)))
+    (folder / names.CARD).write_text(data_card(privacy, Schema.load(folder / names.SCHEMA)))
 
 
 def edit_json(path: Path, change: Callable[[Json], object]) -> None:
@@ -98,7 +100,7 @@ def edit_chain(folder: Path, change: Callable[[list[Json]], object]) -> None:
         elif "content" in record:
             record["digest"] = sha256_json([place, previous, record["population"], record["content"]])
         previous = record["digest"]
-    path.write_text(names.chain_text(records))
+    path.write_text(chain_text(records))
 
 
 def edit_body(kind: str, query: str | None = None, **changes: Any) -> Plant:

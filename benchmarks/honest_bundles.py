@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from likeness.bundle import write_bundle
-from likeness.params import load_params
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.bundle.write import write_bundle
+from likeness.config.load import load_params
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 
 ROOT = Path(__file__).parents[1]
 IDENTITY = "staff"
@@ -94,9 +94,9 @@ def _run(folder: Path, identity: str, method: str, stages: Sequence[str]) -> Non
             import_module(f"stages.{stage}").main(load_params())
 
 
-def staff(seed: str) -> pd.DataFrame:
+def staff(people_of: str) -> pd.DataFrame:
     """700 people of two rows each."""
-    generator = np.random.default_rng(len(seed))
+    generator = np.random.default_rng(list(people_of.encode()))
     people = np.repeat([f"p{place}" for place in range(700)], 2)
     columns = {
         "pid": people,

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from benchmarks.forgery import Plant
 from benchmarks.lie_plants import NOTE
-from likeness import bundle as names
+from likeness.bundle import contents as names
+from likeness.bundle.write import _zip
 
 
 def instead(name: str, put: Callable[[Path], object]) -> Plant:
@@ -30,7 +31,7 @@ def zipped(change: Callable[[bytes], bytes] = lambda data: data, **items: bytes)
     def plant(folder: Path) -> Path:
         target = folder.with_suffix(".zip")
         files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-        names._zip(folder, files, target)
+        _zip(folder, files, target)
         target.write_bytes(change(target.read_bytes()))
         return target
 

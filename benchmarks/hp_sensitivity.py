@@ -20,10 +20,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.common import Table, keep, load, read_results, synthesize
+from likeness.config.params import Params
 from likeness.evaluation.marginals import marginal_table
-from likeness.evaluation.style import BLUE, ORANGE, draw
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
-from likeness.params import Params
+from likeness.report.style import BLUE, ORANGE, draw
 
 RESULTS, PICTURE = Path("benchmarks/results/hp_sensitivity.csv"), Path("docs/img/hp_sensitivity.png")
 KEYS = ["varied", "value", "draw"]

@@ -14,8 +14,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from likeness.evaluation.style import BLUE, ORANGE, draw
-from likeness.rng import public
+from likeness.core.rng import public
+from likeness.report.style import BLUE, ORANGE, draw
 
 RESULTS, PICTURE = Path("benchmarks/results/kernel_error.csv"), Path("docs/img/kernel_error.png")
 COUNTS = (2, 4, 6, 8, 10, 14, 20, 30, 50, 100, 200, 500, 1000)

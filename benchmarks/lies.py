@@ -99,10 +99,11 @@ from benchmarks.lie_plants import (
     wider,
     without,
 )
-from likeness import bundle as names
-from likeness.errors import ArtifactError
+from likeness.bundle import contents as names
+from likeness.core.errors import ArtifactError
 from likeness.privacy.receipt import MECHANISM
-from likeness.verifier import Check, verify
+from likeness.verify import verify
+from likeness.verify.verdict import Check
 
 OPENED = "opened"
 """In place of a check: the bundle is refused before any check is made."""
@@ -197,6 +198,8 @@ LIES: tuple[Lie, ...] = (
     Lie("an encoder belongs to no setting", "files", "name another file", file(names.ENCODER)),
     Lie("the settings name a file outside of the bundle", "files", "name another file",
         outside, seal=S),
+    Lie("the settings name another encoder than that of the bundle", "files", "name another file",
+        all_of(outside, file(names.ENCODER)), seal=S),
     Lie("a text was changed", "checksums", "was changed",
         edit_file(names.CARD, "none of them", "some of them"), seal=N),
     Lie("a file is not among the checksums", "checksums", "another one",
@@ -360,7 +363,7 @@ LIES: tuple[Lie, ...] = (
     Lie("the body of a commit lacks a key", "ledger chain", "lacks some",
         records(lambda records: [r for r in records if r.get("kind") == "commit"][-1]["body"].pop("reserve_seq"))),
     Lie("a record is of an unknown kind", "ledger chain", "unknown kind", last("cap", kind="note")),
-    Lie("a record has no time", "ledger chain", "has no time", last("commit", time=NOTE)),
+    Lie("a record has no time", "ledger chain", "has no time", last("published", time=NOTE)),
     Lie("a record is earlier than the one before", "ledger chain", "has no time", last("commit", time="2001-01-01")),
     Lie("a ledger begins twice", "ledger chain", "not the ledger's first",
         records(lambda records: records.append(dict(records[0])))),
@@ -377,6 +380,8 @@ LIES: tuple[Lie, ...] = (
     Lie("a digest in a record is a note", "ledger chain", "none of ours", edit_body("commit", sha256=NOTE), seal=T),
     Lie("a published file has a note for its digest", "ledger chain", "none of ours",
         edit_body("published", files={"schema.yaml": NOTE}), seal=T),
+    Lie("the ledger published a file whose name is a note", "ledger chain", "none of ours",
+        edit_body("published", files={NOTE[:60]: SHA}), seal=T),
     Lie("a number in a record holds a text", "ledger chain", "larger than any",
         edit_body("reserve", dimension=1 << 99)),
     # --- entries

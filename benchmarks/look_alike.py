@@ -12,11 +12,11 @@ import pandas as pd
 import yaml
 
 from benchmarks.common import Table, load
-from likeness.data.schema import Schema
+from likeness.config.params import Params
+from likeness.core.rng import public
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
-from likeness.params import Params
-from likeness.rng import public
 
 CLASSIFIERS = ("logistic_regression", "decision_tree", "random_forest", "xgboost")
 CENSUS = [

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from likeness.evaluation.gaussian_grid import GaussianGrid
+from benchmarks.gaussian_grid import GaussianGrid
 
 ROWS_EACH, SEED, TRAINING = 4000, 0, 90_000
 _FAR = 3.0  # standard deviations: beyond it lie exp(-4.5) = 1.1 % of true rows, and what fell between the Gaussians

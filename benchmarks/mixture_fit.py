@@ -17,8 +17,8 @@ import yaml
 
 from benchmarks.common import commit, keep, load, on_choices, read_results, releases, rows_from
 from benchmarks.look_alike import fidelity, like_adult, with_marginals
-from likeness.data.schema import Schema
-from likeness.rng import public
+from likeness.core.rng import public
+from likeness.data.schema.schema import Schema
 
 RESULTS = Path("benchmarks/results/mixture_fit.csv")
 SETTINGS = {  # as columns of the CSV file, and as keys

@@ -16,12 +16,12 @@ import pandas as pd
 
 from benchmarks.common import commit, keep, on_choices, read_results, synthesize
 from benchmarks.look_alike import fidelity, look_alike, with_marginals
-from likeness.artifacts import context
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Schema
-from likeness.features import PairMarginals
+from likeness.config.params import Params
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
 from likeness.methods import method_from
-from likeness.params import Params
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.pipeline.project import context
 
 RESULTS = Path("benchmarks/results/named_tables.csv")
 KEYS = ["epsilon", "variant", "draw"]

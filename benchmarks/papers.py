@@ -41,11 +41,11 @@ from benchmarks.common import (
     synthesize,
 )
 from benchmarks.memory import peak_mb
-from likeness.data.encoding import Encoder
-from likeness.evaluation.controls import shuffle_columns
-from likeness.evaluation.image_figures import MOST_CLASSES, grid
+from likeness.config.params import Params
+from likeness.data.encoding.encoder import Encoder
+from likeness.evaluation.shuffled import shuffle_columns
 from likeness.methods import METHODS
-from likeness.params import Params
+from likeness.report.image_figures import MOST_CLASSES, grid
 
 RESULTS = Path("benchmarks/results/papers.csv")
 PAGE = Path("docs/evidence/RESULTS.md")

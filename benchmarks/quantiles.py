@@ -21,9 +21,9 @@ from scipy.stats import wasserstein_distance
 
 from benchmarks.common import commit, keep, load, on_choices, read_results, synthesize
 from benchmarks.look_alike import fidelity, like_adult, with_marginals
-from likeness.data.schema import Schema
+from likeness.config.params import Params
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.marginals import marginal_table
-from likeness.params import Params
 
 RESULTS = Path("benchmarks/results/quantiles.csv")
 KEYS = ["table", "known", "variant", "draw"]

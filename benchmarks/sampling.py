@@ -13,9 +13,9 @@ from pathlib import Path
 
 from benchmarks.common import commit, fitted, keep, on_choices, read_results, releases
 from benchmarks.look_alike import fidelity, look_alike, with_marginals
-from likeness.data.schema import Schema
+from likeness.data.schema.schema import Schema
 from likeness.generators.tabular import TabularGenerator
-from likeness.synthetic import draw as draw_rows
+from likeness.pipeline.synthetic_table import draw as draw_rows
 
 RESULTS = Path("benchmarks/results/sampling.csv")
 KEYS = ["method", "epsilon", "sampling", "draw"]

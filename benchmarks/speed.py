@@ -22,15 +22,17 @@ from torch import Tensor, nn
 
 from benchmarks.common import keep
 from benchmarks.memory import peak_mb
-from likeness.features import CharacteristicFunction, HermiteFeatures, NetworkTangent
 from likeness.generators.images import ImageGenerator
 from likeness.generators.objective import EmbeddingObjective
 from likeness.generators.settings import TrainingSettings
 from likeness.generators.training import train
+from likeness.methods.hp.hermite_map import HermiteFeatures
+from likeness.methods.ntk.tangent_map import NetworkTangent
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.noise import add_discrete_gaussian
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.terms import Records
+from likeness.release.records import Records
+from likeness.release.sums.lattice_sum import lattice_sum
 
 RESULTS = Path("benchmarks/results/speed.csv")
 KEYS = ["what", "size", "seconds", "ratio", "per_second", "peak_mb", "repetitions", "threads", "commit", "cores", "cpu"]

@@ -29,14 +29,14 @@ from numpy.typing import NDArray
 from benchmarks.common import Table, cell, commit, keep, load, on_page, read_results, score, synthesize
 from benchmarks.look_alike import with_marginals
 from benchmarks.memory import peak_mb
-from likeness.artifacts import context
-from likeness.data.encoding import Encoder
-from likeness.evaluation.controls import shuffle_columns
-from likeness.generators.mixture import MixtureColumn, rows_from_cells
+from likeness.config.params import Params
+from likeness.data.encoding.encoder import Encoder
+from likeness.evaluation.shuffled import shuffle_columns
 from likeness.methods import method_from
-from likeness.methods.marginals import Auxiliary, Marginals, PlanSettings, Shares
-from likeness.methods.quantiles import Quantiles
-from likeness.params import Params
+from likeness.methods.marginals.method import Auxiliary, Marginals, PlanSettings, Shares
+from likeness.methods.marginals.mixture import MixtureColumn, rows_from_cells
+from likeness.methods.marginals.quantiles import Quantiles
+from likeness.pipeline.project import context
 
 RESULTS = Path("benchmarks/results/tables.csv")
 PAGE = Path("docs/evidence/TABLES.md")

@@ -15,10 +15,10 @@ from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLi
 from prefect.exceptions import ObjectNotFound
 from prefect.flows import Flow
 
+from flows.one_at_a_time import server_limit
 from flows.schedule import check_server, cron
-from flows.turns import server_limit
-from likeness.errors import LikenessError
-from likeness.params import load_params
+from likeness.config.load import load_params
+from likeness.core.errors import LikenessError
 
 ENTRYPOINT = "flows/synthesize.py:synthesize"
 

@@ -12,8 +12,9 @@ from prefect.settings import PREFECT_API_URL
 from prefect.types.entrypoint import EntrypointType
 
 from flows.synthesize import synthesize
-from likeness.errors import LikenessError, ParamsError
-from likeness.params import Schedule, load_params
+from likeness.config.load import load_params
+from likeness.config.params import Schedule
+from likeness.core.errors import LikenessError, ParamsError
 
 NAME = "synthesize"
 

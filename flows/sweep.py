@@ -18,15 +18,17 @@ from prefect.client.schemas.objects import State
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Completed, Failed
 
-from flows.cells import SWEEPS, cell_name, prepare, settings_of
+from flows.sweep_folders import SWEEPS, cell_name, prepare, settings_of
 from flows.synthesize import stop_cleanly, synthesize
-from likeness.artifacts import open_ledger
-from likeness.errors import BudgetError, LikenessError, ParamsError
+from likeness.config.load import load_params
+from likeness.config.params import Params
+from likeness.core.errors import BudgetError, LikenessError, ParamsError
+from likeness.ledger.budget import Cost
+from likeness.ledger.caps import check_rooms
+from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
-from likeness.params import Params, load_params
-from likeness.pricing import grid_costs, known_rows, room_lines, rooms_for, with_target
-from likeness.privacy.budget import Cost, check_rooms
-from likeness.privacy.ledger import Ledger
+from likeness.pipeline.open_ledger import open_ledger
+from likeness.preflight.cost import grid_costs, known_rows, room_lines, rooms_for, with_target
 
 if TYPE_CHECKING:
     from likeness.release.request import Dataset
@@ -74,8 +76,8 @@ def sweep(cells: list[str]) -> State[None]:
 
 def fix_places(params: Params) -> None:
     """Cells run in other folders: what is relative to this one is passed on as absolute."""
-    from likeness.privacy.home import locate
-    from likeness.tracking import tracking_store
+    from likeness.ledger.home import locate
+    from likeness.tracking.run import tracking_store
 
     home = locate(params.ledger.home, params.ledger.url)
     os.environ["LIKENESS_HOME"], os.environ["LIKENESS_ANCHOR"] = str(home.path), str(home.anchor)

@@ -21,12 +21,12 @@ from prefect.client.schemas.objects import State
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Completed, Failed
 
-from flows.cells import cell_of
-from flows.graph import stage_order
+from flows.dvc_stage import likeness, reproduce
 from flows.notify import notify
-from flows.reproduce import likeness, reproduce
-from flows.turns import own_turn, server_limit
-from likeness.errors import LikenessError
+from flows.one_at_a_time import own_turn, server_limit
+from flows.stage_order import stage_order
+from flows.sweep_folders import cell_of
+from likeness.core.errors import LikenessError
 
 PRIVACY, STATEMENT = Path("reports/privacy.json"), Path("reports/PRIVACY_STATEMENT.md")
 FIGURES = {"loss": "Training loss", "rdp": "Rényi differential privacy of the run"}

@@ -15,9 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from likeness import Schema, Synthesizer
-from likeness.evaluation.style import REAL, SYNTHETIC, draw
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.report.style import REAL, SYNTHETIC, draw
 
 SOURCE, SCHEMA, TARGET = Path("data/raw/adult.csv.gz"), Path("data/schema/adult.yaml"), Path("docs/img/adult.png")
 AGES = np.arange(15, 96, 5)

@@ -18,13 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from likeness.features.encoder import Encoder, distance, on_weight_grid, save_encoder
+from likeness.core.rng import public_seed
 from likeness.features.random_network import windows_of, with_one
-from likeness.rng import public_seed
+from likeness.methods.merf_ae.encoder import Encoder, distance, on_weight_grid, save_encoder
 
 
 class AutoEncoder(nn.Module):
-    """The networks of :class:`likeness.features.encoder.Encoder`, and a dense decoder."""
+    """The networks of :class:`likeness.methods.merf_ae.encoder.Encoder`, and a dense decoder."""
 
     def __init__(self, shape: tuple[int, int], channels: int, hidden: int, code: int) -> None:
         """Draw the weights; ``channels`` of a 3 × 3 convolution, 0 for none."""

@@ -5,12 +5,14 @@ Writes: reports/privacy.json, reports/PRIVACY_STATEMENT.md. Spends: nothing.
 Runs every time, because the ledger is not a file that DVC may know.
 """
 
-from likeness.artifacts import PLAN, PRIVACY, REPORT, STATEMENT, open_ledger, read_json, write_json
-from likeness.errors import LikenessError
-from likeness.params import Params
+from likeness.config.params import Params
+from likeness.core.errors import LikenessError
+from likeness.core.paths import PLAN, PRIVACY, REPORT, STATEMENT, read_json, write_json
+from likeness.pipeline.account import account
+from likeness.pipeline.open_ledger import open_ledger
+from likeness.pipeline.run_stage import run_stage
 from likeness.privacy.plan import Plan
-from likeness.stage import run_stage
-from likeness.statement import account, statement
+from likeness.report.statement import statement
 
 
 def main(params: Params) -> None:

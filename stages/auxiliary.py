@@ -4,14 +4,18 @@ Reads: data/plan, data/released/categories, data/private. Writes: data/released/
 Spends: the plan's auxiliary shares.
 """
 
-from likeness.artifacts import AUXILIARY, check_categories, context, engine, load_plan, method, open_ledger_to_spend
-from likeness.artifacts import provenance as who
-from likeness.params import Params
+from likeness.config.params import Params
+from likeness.core.paths import AUXILIARY
+from likeness.pipeline.open_ledger import open_ledger_to_spend
+from likeness.pipeline.private_rows import private_rows
+from likeness.pipeline.project import context, load_plan, method
+from likeness.pipeline.provenance import provenance as who
+from likeness.pipeline.released import check_categories
+from likeness.pipeline.run_stage import run_stage
+from likeness.pipeline.source import engine
 from likeness.release.door import release
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
-from likeness.rows import private_rows
-from likeness.stage import run_stage
 
 
 def main(params: Params) -> None:

@@ -4,12 +4,16 @@ Reads: data/plan, data/private/table.parquet. Writes: data/released/categories. 
 categories.delta_share of delta; nothing where the schema lists all categories.
 """
 
-from likeness.artifacts import CATEGORIES, load_plan, open_ledger_to_spend, open_schema, provenance, write_json
-from likeness.params import Params
+from likeness.config.params import Params
+from likeness.core.paths import CATEGORIES, write_json
+from likeness.pipeline.open_ledger import open_ledger_to_spend
+from likeness.pipeline.private_rows import private_keys
+from likeness.pipeline.project import load_plan
+from likeness.pipeline.provenance import provenance
+from likeness.pipeline.run_stage import run_stage
+from likeness.pipeline.schema import open_schema
 from likeness.release.door import release_keys
 from likeness.release.keys import key_queries
-from likeness.rows import private_keys
-from likeness.stage import run_stage
 
 
 def main(params: Params) -> None:

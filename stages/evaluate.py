@@ -5,13 +5,15 @@ Reads: data/private/table.parquet, data/synthetic. Writes: reports/internal. Spe
 
 import pandas as pd
 
-from likeness.artifacts import INTERNAL, SYNTHETIC, TABLE, load_schema, open_schema
-from likeness.data.open_columns import closed
-from likeness.data.tables import sample_private
-from likeness.evaluation.internal import evaluate
-from likeness.params import Params
-from likeness.rows import BESIDE, SPLIT
-from likeness.stage import run_stage, say
+from likeness.config.params import Params
+from likeness.core.paths import INTERNAL, SYNTHETIC, TABLE
+from likeness.data.private_tables import sample_private
+from likeness.data.schema.private_categories import closed
+from likeness.pipeline.private_rows import BESIDE, SPLIT
+from likeness.pipeline.released import load_schema
+from likeness.pipeline.run_stage import run_stage, say
+from likeness.pipeline.schema import open_schema
+from likeness.report.internal import evaluate
 
 
 def main(params: Params) -> None:

@@ -3,10 +3,12 @@
 Reads: the private source, the ledger's key. Writes: data/private/source.json (a keyed hash). Spends: nothing.
 """
 
-from likeness.artifacts import SOURCE, open_ledger, source_digest, write_json
-from likeness.data.tables import make_private_folder
-from likeness.params import Params
-from likeness.stage import run_stage
+from likeness.config.params import Params
+from likeness.core.paths import SOURCE, write_json
+from likeness.data.private_tables import make_private_folder
+from likeness.pipeline.open_ledger import open_ledger
+from likeness.pipeline.run_stage import run_stage
+from likeness.pipeline.source import source_digest
 
 
 def main(params: Params) -> None:

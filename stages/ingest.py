@@ -6,13 +6,16 @@ Reads: the private source, data/schema. Writes: data/private/table.parquet. Spen
 from pathlib import Path
 from typing import Any
 
-from likeness.artifacts import TABLE, engine, open_ledger, open_schema
-from likeness.data.digests import SourceDigest
-from likeness.data.tables import write_private_chunks
-from likeness.ingestion import training_digest, typed_rows
-from likeness.params import Params
-from likeness.rows import card
-from likeness.stage import run_stage
+from likeness.config.params import Params
+from likeness.core.paths import TABLE
+from likeness.data.private_tables import write_private_chunks
+from likeness.data.source.row_digests import SourceDigest
+from likeness.pipeline.card import card
+from likeness.pipeline.ingest import training_digest, typed_rows
+from likeness.pipeline.open_ledger import open_ledger
+from likeness.pipeline.run_stage import run_stage
+from likeness.pipeline.schema import open_schema
+from likeness.pipeline.source import engine
 
 
 def main(params: Params) -> None:

@@ -4,14 +4,15 @@ Reads: params.yaml. Writes: data/plan/plan.json. Spends: nothing; it knows no da
 evaluate that these would stop at, when the budget is spent.
 """
 
-from likeness.artifacts import PLAN, plan_of, write_json
-from likeness.params import Params
-from likeness.stage import run_stage
+from likeness.config.params import Params
+from likeness.core.paths import PLAN, write_json
+from likeness.pipeline.project import plan_of
+from likeness.pipeline.run_stage import run_stage
 
 
 def main(params: Params) -> None:
     """Write every noise multiplier, or refuse."""
-    from likeness.ahead import check_ahead  # here: it is heavy to load where classifiers are named
+    from likeness.preflight.later_stages import check_ahead  # here: it is heavy to load where classifiers are named
 
     plan = plan_of(params)
     check_ahead(params)

@@ -4,12 +4,14 @@ Reads: data/private/table.parquet, data/released/categories, data/schema. Writes
 Spends: nothing.
 """
 
-from likeness.artifacts import ENCODED, TABLE, load_schema, open_schema
-from likeness.data.tables import read_card, write_private_chunks
-from likeness.ingestion import encoded_rows
-from likeness.params import Params
-from likeness.rows import encoded_card
-from likeness.stage import run_stage
+from likeness.config.params import Params
+from likeness.core.paths import ENCODED, TABLE
+from likeness.data.private_tables import read_card, write_private_chunks
+from likeness.pipeline.card import encoded_card
+from likeness.pipeline.ingest import encoded_rows
+from likeness.pipeline.released import load_schema
+from likeness.pipeline.run_stage import run_stage
+from likeness.pipeline.schema import open_schema
 
 
 def main(params: Params) -> None:

@@ -4,24 +4,18 @@ Reads: data/plan, data/released/categories, data/released/auxiliary, data/privat
 Writes: data/released/embedding.safetensors. Spends: the plan's embedding share.
 """
 
-from likeness.artifacts import (
-    AUXILIARY,
-    EMBEDDING,
-    PLAN,
-    category_files,
-    context,
-    engine,
-    method,
-    open_ledger_to_spend,
-    provenance,
-    read_json,
-)
-from likeness.params import Params
+from likeness.config.params import Params
+from likeness.core.paths import AUXILIARY, EMBEDDING, PLAN, read_json
+from likeness.pipeline.open_ledger import open_ledger_to_spend
+from likeness.pipeline.private_rows import private_rows
+from likeness.pipeline.project import context, method
+from likeness.pipeline.provenance import provenance
+from likeness.pipeline.released import category_files
+from likeness.pipeline.run_stage import run_stage
+from likeness.pipeline.source import engine
 from likeness.privacy.plan import Plan
 from likeness.release.door import release
 from likeness.release.released import check_known, load_folder
-from likeness.rows import private_rows
-from likeness.stage import run_stage
 
 
 def main(params: Params) -> None:

@@ -6,9 +6,9 @@ reports/internal/index.html (NOT private). Spends: nothing.
 
 from pathlib import Path
 
-from likeness.evaluation.report import write_report
-from likeness.params import Params
-from likeness.stage import run_stage
+from likeness.config.params import Params
+from likeness.pipeline.run_stage import run_stage
+from likeness.report.pages import write_report
 
 
 def main(params: Params) -> None:

@@ -4,11 +4,12 @@ Reads: data/models, data/released/categories, data/schema. Writes: data/syntheti
 Spends: nothing, however many rows.
 """
 
-from likeness.artifacts import GENERATOR, load_schema
-from likeness.generators.saved import SavedGenerator
-from likeness.params import Params
-from likeness.stage import run_stage
-from likeness.synthetic import draw, write_synthetic
+from likeness.config.params import Params
+from likeness.core.paths import GENERATOR
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.released import load_schema
+from likeness.pipeline.run_stage import run_stage
+from likeness.pipeline.synthetic_table import draw, write_synthetic
 
 
 def main(params: Params) -> None:

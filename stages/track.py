@@ -6,10 +6,10 @@ Spends: nothing; scores on real rows are left out unless tracking.internal_metri
 
 from pathlib import Path
 
-from likeness.artifacts import write_json
-from likeness.params import Params
-from likeness.stage import run_stage
-from likeness.tracking import track
+from likeness.config.params import Params
+from likeness.core.paths import write_json
+from likeness.pipeline.run_stage import run_stage
+from likeness.tracking.run import track
 
 
 def main(params: Params) -> None:

@@ -5,12 +5,14 @@ Several processes: torchrun --nproc-per-node 2 -m stages.train (docs/scale.md).
 Needs torch, numpy, safetensors and pyyaml only; where there is no ledger, set LIKENESS_LEDGER=absent.
 """
 
-from likeness.artifacts import AUXILIARY, EMBEDDING, GENERATOR, LOSS, category_files, context, method, released_files
+from likeness.config.params import Params
+from likeness.core.paths import AUXILIARY, EMBEDDING, GENERATOR, LOSS
 from likeness.generators.parallel import is_first
 from likeness.methods.fit import fit
-from likeness.params import Params
+from likeness.pipeline.project import context, method
+from likeness.pipeline.released import category_files, released_files
+from likeness.pipeline.run_stage import run_stage
 from likeness.release.released import check_known, load_folder, load_released
-from likeness.stage import run_stage
 
 
 def main(params: Params) -> None:

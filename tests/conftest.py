@@ -19,8 +19,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("repeat", derandomize=True)
 settings.load_profile("default" if "LIKENESS_FUZZ" in os.environ else "repeat")
 
-# Whoever uses one of these fixtures works with programs that the fixture starts.
-STARTING = {"finished", "another", "toy", "outside", "prefect_server", "cluster", "socket"}
+# Whoever uses one of these fixtures works with programs that the fixture starts; these folders run whole pipelines.
+STARTING = {"toy", "outside", "prefect_server", "cluster", "socket"}
+WHOLE = {"benchmarks", "pipeline"}
 CHEAP = {"git", "uname"}
 MOST_STEPS = 100  # of an optimizer, in a test that is about one step or two
 started: list[str] = []
@@ -40,7 +41,7 @@ sys.addaudithook(watch)
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if STARTING & set(getattr(item, "fixturenames", ())):
+        if item.path.parent.name in WHOLE or STARTING & set(getattr(item, "fixturenames", ())):
             item.add_marker("process")
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from likeness.bundle import chain_extract
-from likeness.privacy.records import START, Record, append, digest_of, first
+from likeness.bundle.extract import chain_extract
+from likeness.ledger.records import START, Record, append, digest_of, first
 
 OURS, THEIRS = "villagers", "hush-patients"
 SECRET = "Xq7Secret"

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from likeness import cli
+from likeness.cli import app as cli
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger, Reservation
 
 
 @pytest.fixture

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from likeness import cli
-from likeness.features import Constant
+from likeness.cli import app as cli
+from likeness.features.constant import Constant
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.witness import Witness
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import QueryShare, make_plan
-from likeness.privacy.witness import Witness
 from likeness.release.door import release
 from likeness.release.query import Query
+from likeness.release.records import Records
 from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
-from likeness.release.terms import Records
 
 ROOT = Path(__file__).parents[1]
 ADD = Adjacency.ADD_REMOVE_ONE
@@ -107,11 +107,11 @@ def test_tracking_runs_are_witnesses(
     released: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """How they are read from a real store is tested in test_tracking."""
-    monkeypatch.setattr("likeness.params.load_params", lambda: None)
+    monkeypatch.setattr("likeness.config.load.load_params", lambda: None)
     head = Ledger.open(locate()).head()
     for seq, code in ((head.count, 0), (1000, 2)):
         seen = [Witness("tracking run 0123", head.ledger_id, seq, head.head)]
-        monkeypatch.setattr("likeness.tracking.run_witnesses", lambda params, seen=seen: seen)
+        monkeypatch.setattr("likeness.tracking.run.run_witnesses", lambda params, seen=seen: seen)
         found, text = run("verify", "--mlflow", monkeypatch=monkeypatch, capsys=capsys)
         assert (found, "tracking run 0123 saw record 1000" in text) == (code, code == 2)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from likeness import cli, cli_run
-from likeness.verifier import Check
+from likeness.cli import app as cli
+from likeness.cli import run as cli_run
+from likeness.verify.verdict import Check
 
 
 def account(epsilon: float, rows: int | None) -> dict[str, Any]:
@@ -107,13 +108,13 @@ def test_a_run_may_end_with_a_verified_bundle(
     root, done = Path(__file__).parents[1], list[str]()
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
-    monkeypatch.setattr("likeness.artifacts.open_ledger", lambda params: None)
+    monkeypatch.setattr("likeness.pipeline.open_ledger.open_ledger", lambda params: None)
     monkeypatch.setattr(cli_run, "_repro", lambda stages, more: done.append("run") or 0)
-    monkeypatch.setattr("likeness.bundle.write_bundle", lambda params, target: done.append(target.name) or [])
-    monkeypatch.setattr("likeness.summary.summary_text", lambda folder: "the summary")
-    monkeypatch.setattr("likeness.summary.summary_json", lambda folder: {"method": "m"})
+    monkeypatch.setattr("likeness.bundle.write.write_bundle", lambda params, target: done.append(target.name) or [])
+    monkeypatch.setattr("likeness.cli.summary.summary_text", lambda folder: "the summary")
+    monkeypatch.setattr("likeness.cli.summary.summary_json", lambda folder: {"method": "m"})
     checks = [Check("files", True, "13 files"), Check("noise", True, "as claimed")]
-    monkeypatch.setattr("likeness.verifier.verify", lambda path: checks)
+    monkeypatch.setattr("likeness.verify.verify", lambda path: checks)
     code, text, _ = run("run", "--bundle", "out.zip", monkeypatch=monkeypatch, capsys=capsys)
     assert code == 0 and done == ["run", "out.zip"]
     assert text.splitlines()[0] == "the summary" and text.endswith("verdict: everything was recomputed and is right\n")
@@ -138,7 +139,7 @@ def test_a_tracked_run_by_its_id(
     code, _, error = run("compare", "a" * 32, str(runs[0]), monkeypatch=monkeypatch, capsys=capsys)
     assert code == 2 and "was tracked there" in error and not list(tmp_path.glob("*.db"))
     metrics = {"epsilon": 3.0, "internal.scores.synthetic.roc_auc": 0.75, "internal.scores.real.roc_auc": 0.9}
-    monkeypatch.setattr("likeness.tracking.tracked_run", lambda params, run: (account(3.0, 10), metrics))
+    monkeypatch.setattr("likeness.tracking.run.tracked_run", lambda params, run: (account(3.0, 10), metrics))
     code, text, _ = run("compare", "a" * 32, str(runs[0]), "--json", monkeypatch=monkeypatch, capsys=capsys)
     found = json.loads(text)
     assert code == 0 and found["account"]["epsilon"] == [3.0, 1.0]

@@ -9,10 +9,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.artifacts import context, plan_of
-from likeness.errors import LikenessError, ParamsError
+from likeness.config.load import load_params, source_at
+from likeness.core.errors import LikenessError, ParamsError
 from likeness.methods import METHODS, method_from
-from likeness.params import load_params, source_at
+from likeness.pipeline.project import context, plan_of
 
 ROOT = Path(__file__).parents[1]
 

@@ -15,12 +15,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from likeness import Schema, Synthesizer
-from likeness.data.sources import read_frame, read_source
-from likeness.errors import BudgetError, DataError, LikenessError, ParamsError, PlanError, ReleaseError
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.core.errors import BudgetError, DataError, LikenessError, ParamsError, PlanError, ReleaseError
+from likeness.data.source.files import read_frame, read_source
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.synthesizer import CAP
-from likeness.verifier import draw
+from likeness.verify.outputs import draw
+
+pytestmark = pytest.mark.long
 
 MARKER = "8675309"  # stands for a private value: it must never be in a message
 SCHEMA = {
@@ -137,8 +139,10 @@ def test_the_same_people_under_another_name_are_known_by_another_question_too(le
 def test_what_an_older_version_released_stays_the_answer(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """It knew the rows in their order only, and did not record those of the source."""
     with monkeypatch.context() as older:
-        older.setattr("likeness.rows.digest_of_release", lambda params, ledger, ordered, unordered: ordered())
-        older.setattr("likeness.data.digests.SourceDigest.digest", lambda source: "")
+        older.setattr(
+            "likeness.pipeline.private_rows.digest_of_release", lambda params, ledger, ordered, unordered: ordered()
+        )
+        older.setattr("likeness.data.source.row_digests.SourceDigest.digest", lambda source: "")
         first = small().fit(rows())
     assert not any("rows_digest" in record.body for record in Ledger.open(locate()).records())
     spent = count()
@@ -299,7 +303,7 @@ def test_importing_likeness_is_quick_and_names_are_there() -> None:
         "assert not heavy, heavy\n"
         "assert {'Schema', 'Synthesizer'} <= set(dir(likeness))\n"
         "from likeness import Schema\n"
-        "assert Schema.__module__ == 'likeness.data.schema' and 'sklearn' not in sys.modules\n"
+        "assert Schema.__module__ == 'likeness.data.schema.schema' and 'sklearn' not in sys.modules\n"
         "assert not hasattr(likeness, 'Nothing')\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from likeness.data.schema import Schema
-from likeness.errors import ArtifactError, LikenessError, ParamsError
-from likeness.params import load_params
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
-from likeness.privacy.witness import Witness
-from likeness.tracking import run_witnesses, stage_endings, track, tracking_store
+from likeness.config.load import load_params
+from likeness.core.errors import ArtifactError, LikenessError, ParamsError
+from likeness.data.schema.schema import Schema
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.witness import Witness
+from likeness.tracking.run import run_witnesses, stage_endings, track, tracking_store
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.process
@@ -35,9 +35,9 @@ PRIVACY: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An untrained generator of Adult's columns."""
-    from likeness.data.layout import Layout
-    from likeness.generators.saved import SavedGenerator
+    from likeness.data.encoding.layout import Layout
     from likeness.generators.tabular import TabularGenerator
+    from likeness.methods.saved_generator import SavedGenerator
 
     folder = tmp_path_factory.mktemp("generator")
     layout = Layout.from_schema(Schema.load(ROOT / "data/schema/adult.yaml"))
@@ -260,7 +260,7 @@ def test_a_store_that_cannot_be_used_is_named_without_its_password(
 @pytest.mark.slow
 def test_processes_that_start_a_database_together_all_log(project: Path) -> None:
     """Without a lock all but one fail in the database's migrations."""
-    code = "from likeness.params import load_params; from likeness.tracking import track; track(load_params())"
+    code = "from likeness.config.load import load_params; from likeness.tracking.run import track; track(load_params())"
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     processes = [
         subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True)

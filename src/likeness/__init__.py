@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 __all__ = ["Schema", "Synthesizer", "__version__"]
 
-_HOMES = {"Schema": "likeness.data.schema", "Synthesizer": "likeness.synthesizer"}
+_HOMES = {"Schema": "likeness.data.schema.schema", "Synthesizer": "likeness.synthesizer"}
 
 
 def __getattr__(name: str) -> object:

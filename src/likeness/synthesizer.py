@@ -15,20 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from likeness.artifacts import (
-    context,
-    open_ledger,
-    open_ledger_to_spend,
-    plan_of,
-    provenance,
-    read_json,
-    write_json,
-)
-from likeness.canonical import sha256_bytes
-from likeness.data.schema import Schema, schema_text
-from likeness.errors import ArtifactError, ParamsError, ReleaseError
-from likeness.methods import METHODS, method_from
-from likeness.params import (
+from likeness.config.params import (
     ONE_PERSON,
     ONE_ROW,
     Categories,
@@ -42,14 +29,23 @@ from likeness.params import (
     Tracking,
     Train,
 )
+from likeness.config.typed import allowed, build, require
+from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
+from likeness.core.hashing import sha256_bytes
+from likeness.core.paths import read_json, write_json
+from likeness.data.schema.schema import Schema, schema_text
+from likeness.methods import METHODS, method_from
+from likeness.pipeline.account import Standing, composed, privacy_json
+from likeness.pipeline.open_ledger import open_ledger, open_ledger_to_spend
+from likeness.pipeline.project import context, plan_of
+from likeness.pipeline.provenance import provenance
+from likeness.pipeline.rows_in_memory import in_memory
+from likeness.pipeline.synthetic_table import draw
 from likeness.release.keys import STAGE as KEY_STAGE
 from likeness.release.keys import completed, key_queries
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes, load_folder
-from likeness.rows import in_memory
-from likeness.statement import Standing, composed, privacy_json, statement
-from likeness.synthetic import draw
-from likeness.typed import allowed, build, require
+from likeness.report.statement import statement
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -70,7 +66,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         method: a name in :data:`likeness.methods.METHODS`: ``marginals``, ``pearl``, ``merf``, ``hp``, ``ntk``...
         epsilon: ε of the whole fit; ``inf`` turns noise off and states NOT PRIVATE.
         delta: δ, well below 1 / number of records.
-        schema: public knowledge of the columns: a :class:`~likeness.data.schema.Schema`, the path of a schema file, or
+        schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, the path of a schema
+            file, or
             what such a file holds as a mapping.
         adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
         num_records: number of rows; with ``replace_one`` only, and then always.
@@ -169,8 +166,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             BudgetError: over the lifetime cap; nothing was summed.
             LedgerError: there is no ledger, or it is damaged.
         """
-        from likeness.data.digests import SourceDigest
-        from likeness.data.sources import read_frame, read_frame_people
+        from likeness.data.source.files import read_frame, read_frame_people
+        from likeness.data.source.row_digests import SourceDigest
         from likeness.generators.training import choose_device
         from likeness.methods.fit import fit
         from likeness.release.door import release, release_keys
@@ -287,7 +284,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             ArtifactError: the folder is none of ours, or a file is missing.
             ReleaseError: generator, released statistics and account do not belong together.
         """
-        from likeness.generators.saved import SavedGenerator
+        from likeness.methods.saved_generator import SavedGenerator
         from likeness.privacy.plan import Plan
 
         folder = Path(path)

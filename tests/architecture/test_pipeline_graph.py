@@ -11,7 +11,7 @@ import pytest
 import yaml
 from reachability import ROOT, file_of, reached
 
-from likeness import artifacts
+from likeness.core import paths
 
 STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 HEAVY = ("torch", "mlflow", "prefect", "sklearn", "xgboost", "matplotlib", "autodp", "opendp", "pandas", "sqlalchemy")
@@ -31,7 +31,7 @@ MAY_LOAD = {
     "report": {"matplotlib", "pandas", "sklearn"},
     "track": set(),
 }
-# Constants of likeness.artifacts that a stage reaches, although DVC need not know the path.
+# Constants of likeness.core.paths that a stage reaches, although DVC need not know the path.
 NO_DEPENDENCY = {
     "ingest": {"WORKERS"},  # scratch space of the engine
     "auxiliary": {"WORKERS"},
@@ -90,22 +90,27 @@ def test_deps_name_all_of_the_library_that_a_stage_loads(name: str) -> None:
 @pytest.mark.process
 def test_imports_inside_functions_are_seen() -> None:
     """The plan loads what checks later stages where it needs it, and no other stage does."""
-    assert "likeness.ahead" in reached("plan")[0] and "likeness.ahead" not in loaded_modules("plan")
-    assert {name for name in STAGES if "likeness.ahead" in reached(name)[0]} == {"plan"}
+    assert "likeness.preflight.later_stages" in reached("plan")[
+        0
+    ] and "likeness.preflight.later_stages" not in loaded_modules("plan")
+    assert {name for name in STAGES if "likeness.preflight.later_stages" in reached(name)[0]} == {"plan"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STAGES)
 def test_deps_and_outs_name_every_file_that_a_stage_touches(name: str) -> None:
-    """Every path of :mod:`likeness.artifacts` that its code reaches; and the schema where one is opened."""
-    paths = declared(name, "deps", "outs", "metrics", "plots")
-    names = {constant for module, constant in reached(name)[1] if module == "likeness.artifacts"}
-    touched = {constant for constant in names if isinstance(getattr(artifacts, constant, None), Path)}
+    """Every path of :mod:`likeness.core.paths` that its code reaches; and the schema where one is opened."""
+    listed = declared(name, "deps", "outs", "metrics", "plots")
+    names = {constant for module, constant in reached(name)[1] if module == "likeness.core.paths"}
+    touched = {constant for constant in names if isinstance(getattr(paths, constant, None), Path)}
     assert touched or name == "report", "no path is seen at all"
     for constant in sorted(touched - NO_DEPENDENCY.get(name, set())):
-        wanted = str(getattr(artifacts, constant))
+        wanted = str(getattr(paths, constant))
         missing = f"{name} uses {wanted}, which dvc.yaml does not name"
-        assert any(path.startswith(wanted) or wanted.startswith(f"{path}/") for path in paths), missing
-    assert ("open_schema" in names) == ("${ingest.schema}" in declared(name, "deps"))
+        assert any(path.startswith(wanted) or wanted.startswith(f"{path}/") for path in listed), missing
+    assert (("likeness.pipeline.schema", "open_schema") in reached(name)[1]) == (
+        "${ingest.schema}" in declared(name, "deps")
+    )
 
 
 def test_the_page_with_real_rows_depends_on_all_that_evaluate_writes() -> None:
@@ -117,7 +122,7 @@ def test_what_dvc_may_not_know_is_looked_at_every_time() -> None:
     """The source and the ledger are no files of DVC; what follows the source waits for its keyed hash."""
     always = {name for name, stage in STAGES.items() if stage.get("always_changed")}
     assert always == {"fingerprint", "account"}
-    assert str(artifacts.SOURCE) in declared("ingest", "deps")
+    assert str(paths.SOURCE) in declared("ingest", "deps")
 
 
 @pytest.mark.parametrize("name", ["auxiliary", "privatize", "train"])

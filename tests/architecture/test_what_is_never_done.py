@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from likeness import stage
-from likeness.data.tables import make_private_folder
-from likeness.params import Params
-from likeness.privacy.home import Home
-from likeness.privacy.ledger import Ledger
+from likeness.config.params import Params
+from likeness.data.private_tables import make_private_folder
+from likeness.ledger.home import Home
+from likeness.ledger.ledger import Ledger
+from likeness.pipeline import run_stage as stage
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("src", "stages", "flows", "benchmarks", "scripts")

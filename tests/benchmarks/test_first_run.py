@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.first_run import INIT, Person, Reply, answer_questions, replies
-from likeness.data.schema import Schema
+from likeness.data.schema.schema import Schema
 
 ROOT = Path(__file__).resolve().parents[2]
 

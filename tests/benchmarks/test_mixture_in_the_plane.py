@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from benchmarks import mixture
-from likeness.evaluation.gaussian_grid import GaussianGrid
+from benchmarks.gaussian_grid import GaussianGrid
 
 
 def points(shift: float) -> pd.DataFrame:

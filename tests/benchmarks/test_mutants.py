@@ -27,6 +27,7 @@ def test_there_are_sixty_faults_in_four_groups_and_none_twice() -> None:
     assert max(Counter((mutant.file, mutant.old, mutant.new) for mutant in ALL).values()) == 1
 
 
+@pytest.mark.process
 def test_a_fault_is_found_survives_or_is_broken(tmp_path: Path) -> None:
     """On a project of one file and one test."""
     (tmp_path / "tests").mkdir()

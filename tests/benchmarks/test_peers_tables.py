@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks.common import load
 from benchmarks.tables import asked_for, peer_columns, through_cells, with_bins
-from likeness.artifacts import context
+from likeness.config.load import load_params
 from likeness.methods import method_from
-from likeness.params import load_params
+from likeness.pipeline.project import context
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from likeness.artifacts import context, foreseen, plan_of
-from likeness.data.schema import Schema
+from likeness.config.load import load_params
+from likeness.data.schema.schema import Schema
 from likeness.methods import METHODS, method_from
-from likeness.methods.marginals import Auxiliary, PlanSettings, Shares
-from likeness.methods.quantiles import Quantiles
-from likeness.params import load_params
+from likeness.methods.marginals.method import Auxiliary, PlanSettings, Shares
+from likeness.methods.marginals.quantiles import Quantiles
+from likeness.pipeline.project import context, plan_of
+from likeness.pipeline.schema import foreseen
 from likeness.privacy.calibration import epsilon_of_rho
 
 ROOT = Path(__file__).parents[2]

@@ -11,35 +11,26 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.features import (
-    MAPS,
-    CellMap,
-    CharacteristicFunction,
-    ColumnMarginals,
-    Constant,
-    CosineLevels,
-    CosineMoments,
-    CosineNorms,
-    EncodedFourier,
-    FeatureMap,
-    HermiteFeatures,
-    LevelCounts,
-    MeanMap,
-    MixedFourierFeatures,
-    Modal,
-    ModeStatistics,
-    NetworkTangent,
-    OuterMap,
-    PairDistance,
-    PairMarginals,
-    from_spec,
-    width,
-)
+from likeness.features.base import CellMap, FeatureMap, MeanMap, OuterMap, width
 from likeness.features.cells import Cells
-from likeness.features.modes import Modes
-from likeness.release.lattice_sum import _evaluate, block_rows
-from likeness.release.products import _factors
+from likeness.features.column_marginals import ColumnMarginals
+from likeness.features.constant import Constant
+from likeness.methods.hp.hermite_map import HermiteFeatures
+from likeness.methods.maps import MAPS, from_spec
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.merf.fourier_map import MixedFourierFeatures
+from likeness.methods.merf_ae.encoded_map import EncodedFourier
+from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
+from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
+from likeness.methods.ntk.tangent_map import NetworkTangent
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness.methods.pearl.modal_map import Modal
+from likeness.methods.pearl.mode import Modes
+from likeness.methods.pearl.mode_statistics_map import ModeStatistics
+from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.release.query import Query
+from likeness.release.sums.lattice_sum import _evaluate, block_rows
+from likeness.release.sums.products import _factors
 
 MODES = (
     Modes(0, False, (0.3, 0.5, 0.2), (0.1, 0.47, 0.83), (0.05, 0.1, 0.02)),
@@ -140,6 +131,7 @@ def test_every_registered_map_has_an_example() -> None:
     assert set(EXAMPLES) == set(LARGE) == set(MAPS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(MAPS))
 @settings(deadline=None, max_examples=25)
 @given(seed=st.integers(0, 10_000))
@@ -199,6 +191,7 @@ def test_shape_and_type_are_kept_and_every_feature_is_a_number(
         assert bool(torch.isfinite(features).all())
 
 
+@pytest.mark.long
 @BOTH
 def test_a_row_does_not_depend_on_the_others(feature: FeatureMap, inputs: int) -> None:
     """Batches of any shape: equal up to rounding, which matrix products leave to the shape."""
@@ -220,6 +213,7 @@ BIT = (
 )
 
 
+@pytest.mark.long
 @BOTH
 def test_in_the_block_of_the_door_a_row_does_not_depend_on_the_others_by_a_bit(
     feature: FeatureMap, inputs: int

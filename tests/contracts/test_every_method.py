@@ -9,24 +9,24 @@ import numpy as np
 import pytest
 import yaml
 
-from likeness.data.layout import Layout
-from likeness.data.schema import Schema
-from likeness.errors import PlanError, ReleaseError
-from likeness.generators.saved import SavedGenerator
-from likeness.methods import METHODS, Context, Method
-from likeness.methods.base import class_weights
+from likeness.config.typed import build
+from likeness.core.errors import PlanError, ReleaseError
+from likeness.data.encoding.layout import Layout
+from likeness.data.schema.schema import Schema
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.methods import METHODS
+from likeness.methods.base import Context, Method, class_weights
 from likeness.methods.fit import fit
+from likeness.methods.saved_generator import SavedGenerator
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import make_plan
 from likeness.release.door import release
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
+from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
-from likeness.release.terms import Records
-from likeness.typed import build
+from likeness.release.sums.lattice_sum import lattice_sum
 
 ROWS = 3_000
 SCHEMA = Schema.from_dict(
@@ -178,6 +178,7 @@ def test_every_registered_method_is_here() -> None:
     assert {name.split()[0] for name in SMALL} == set(METHODS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 def test_queries_are_the_planned_ones_and_spend_the_whole_plan(
     method: Method, released: Callable[[Adjacency], tuple[dict[str, Released], Released]], adjacency: Adjacency

@@ -13,16 +13,17 @@ import pandas as pd
 import pytest
 from test_every_method import IMAGES, ONLY_IMAGES, SCHEMA, SMALL, context, small
 
-from likeness.bounds import Unit
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Schema
-from likeness.errors import PlanError
-from likeness.params import Params, Split, load_params
+from likeness.config.load import load_params
+from likeness.config.params import Params, Split
+from likeness.core.bounds import Unit
+from likeness.core.errors import PlanError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
+from likeness.pipeline.private_rows import PERSON, SPLIT, used_rows
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.terms import BucketPairs, Records
-from likeness.rows import PERSON, SPLIT, used_rows
+from likeness.release.records import BucketPairs, Records
+from likeness.release.sums.lattice_sum import lattice_sum
 
 ADD = Adjacency.ADD_REMOVE_ONE
 UNIT = Unit("pid", 3)

@@ -7,10 +7,10 @@ import pandas as pd
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from likeness.data.column import KINDS, Column
-from likeness.data.date_values import typed_dates
-from likeness.data.dates import date_range
-from likeness.data.schema import Schema
+from likeness.data.schema.column import KINDS, Column
+from likeness.data.schema.dates import date_range
+from likeness.data.schema.schema import Schema
+from likeness.data.source.date_cells import typed_dates
 
 # A busy machine is no failure.
 settings.register_profile("no_deadline", deadline=None)

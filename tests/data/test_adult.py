@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likeness.data.digests import typed_digest
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Schema
-from likeness.data.sources import read_source
-from likeness.data.split import split_by_content
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_source
+from likeness.data.source.row_digests import typed_digest
+from likeness.data.source.split import split_by_content
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "data" / "raw" / "adult.csv.gz"

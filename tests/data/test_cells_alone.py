@@ -14,17 +14,17 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from likeness.data import sources
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Schema
-from likeness.data.sources import read_frame
-from likeness.errors import DataError
-from likeness.methods import Context
-from likeness.methods.marginals import Marginals
+from likeness.config.typed import build
+from likeness.core.errors import DataError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
+from likeness.data.source import files as sources
+from likeness.data.source.files import read_frame
+from likeness.methods.base import Context
+from likeness.methods.marginals.method import Marginals
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.lattice_sum import lattice_sum
-from likeness.release.terms import Records
-from likeness.typed import build
+from likeness.release.records import Records
+from likeness.release.sums.lattice_sum import lattice_sum
 
 EAST = timezone(timedelta(hours=2))
 CELLS: list[Any] = [
@@ -86,6 +86,7 @@ def values(read: "Callable[[list[Any]], pd.Series[Any]]", cells: list[Any]) -> T
     return column.where(column.notna(), None).tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("read", [in_frame, in_database])
 def test_no_cell_changes_the_text_of_the_one_behind_it(read: "Callable[[list[Any]], pd.Series[Any]]") -> None:
     """All ordered pairs; a cell that has no text has none among others either."""

@@ -14,16 +14,17 @@ import yaml
 from sqlalchemy import create_engine
 from typer.testing import CliRunner
 
-from likeness.artifacts import source_digest
-from likeness.cli import app
-from likeness.data.databases import Database
-from likeness.data.digests import SourceDigest, typed_digest
-from likeness.data.schema import Schema
-from likeness.data.sources import read_people
-from likeness.errors import DataError, LikenessError, ParamsError
-from likeness.own.faults import examine
-from likeness.params import Ingest, Params, load_params
-from likeness.rows import source_rows
+from likeness.cli.app import app
+from likeness.config.load import load_params
+from likeness.config.params import Ingest, Params
+from likeness.core.errors import DataError, LikenessError, ParamsError
+from likeness.data.schema.schema import Schema
+from likeness.data.source.databases import Database
+from likeness.data.source.files import read_people
+from likeness.data.source.row_digests import SourceDigest, typed_digest
+from likeness.pipeline.private_rows import source_rows
+from likeness.pipeline.source import source_digest
+from likeness.preflight.faults import examine
 
 ROOT = Path(__file__).parents[2]
 SECRET = "8675309"  # stands for a private value: it must never be in a message
@@ -67,7 +68,7 @@ def sqlite(path: Path, table: pd.DataFrame, order: "np.ndarray | None" = None) -
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
     """Chunks of a few rows, so that there are many."""
-    monkeypatch.setattr("likeness.data.databases._ROWS", 64)
+    monkeypatch.setattr("likeness.data.source.databases._ROWS", 64)
     return sqlite(tmp_path / "people.db", visits())
 
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likeness import Synthesizer
-from likeness.data.column import Column
-from likeness.data.column_spec import column_from
-from likeness.data.encoding import Encoder
-from likeness.data.layout import encoding_digest
-from likeness.data.schema import Schema
-from likeness.errors import SchemaError
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.core.errors import SchemaError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import encoding_digest
+from likeness.data.schema.column import Column
+from likeness.data.schema.column_keys import column_from
+from likeness.data.schema.schema import Schema
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 
 COST = {"kind": "numeric", "lower": 0, "upper": 2000.5, "transform": "log1p", "spikes": [0], "decimals": 2}
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from table_strategies import schemas_and_tables
 
-from likeness.data.column import Column
-from likeness.data.encoding import Encoder
-from likeness.data.layout import ENCODER_VERSION
-from likeness.data.schema import Schema
-from likeness.errors import DataError
+from likeness.core.errors import DataError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import ENCODER_VERSION
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
 
 TINY = Schema(
     "tiny",
@@ -101,8 +101,8 @@ VERSION_1_DENSE = [
 ]
 CHANGED = (
     "The same schema and rows are encoded otherwise than in earlier releases. If that is meant, raise ENCODER_VERSION "
-    "in src/likeness/data/encoding.py and put the new numbers here: else a stored release would be returned for rows "
-    "that now mean something else."
+    "in src/likeness/data/encoding/encoder.py and put the new numbers here: else a stored release would be returned "
+    "for rows that now mean something else."
 )
 
 
@@ -156,6 +156,7 @@ def test_other_tasks_of_version_1() -> None:
         assert encoder.labels(codes).tolist() == [0, 0, 0, 0], CHANGED
 
 
+@pytest.mark.long
 @given(schemas_and_tables())
 def test_decoding_an_encoded_table_gives_it_back(drawn: tuple[Schema, pd.DataFrame]) -> None:
     schema, table = drawn
@@ -173,6 +174,7 @@ def test_decoding_an_encoded_table_gives_it_back(drawn: tuple[Schema, pd.DataFra
             pd.testing.assert_series_equal(back[column.name], table[column.name])
 
 
+@pytest.mark.long
 @given(schemas_and_tables(min_rows=1))
 def test_a_row_is_encoded_the_same_whatever_the_other_rows(drawn: tuple[Schema, pd.DataFrame]) -> None:
     schema, table = drawn
@@ -184,6 +186,7 @@ def test_a_row_is_encoded_the_same_whatever_the_other_rows(drawn: tuple[Schema, 
     assert together.min() >= 0 and together.max() <= 1
 
 
+@pytest.mark.long
 @given(schemas_and_tables(min_rows=1), st.integers(0, 2**32 - 1))
 def test_any_finite_vector_decodes_to_a_table_that_encodes_again(drawn: tuple[Schema, pd.DataFrame], seed: int) -> None:
     schema, _ = drawn

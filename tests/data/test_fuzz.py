@@ -22,16 +22,16 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from likeness.artifacts import plan_of
-from likeness.data.encoding import Encoder
-from likeness.data.grid import grid_of
-from likeness.data.layout import Layout, encoding_digest
-from likeness.data.schema import Schema
-from likeness.data.sources import read_source
-from likeness.data.split import split_by_column
-from likeness.errors import LikenessError, ParamsError, SchemaError
+from likeness.config.load import load_params
+from likeness.core.errors import LikenessError, ParamsError, SchemaError
+from likeness.data.encoding.bins import grid_of
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import Layout, encoding_digest
+from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_source
+from likeness.data.source.split import split_by_column
 from likeness.methods import METHODS
-from likeness.params import load_params
+from likeness.pipeline.project import plan_of
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = 60 * int(os.environ.get("LIKENESS_FUZZ", "1"))
@@ -163,6 +163,7 @@ def test_any_bytes_are_a_schema_or_a_plain_error(tmp_path: Path, content: bytes)
 SHIPPED: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text())
 
 
+@pytest.mark.long
 @FUZZ
 @given(method=st.sampled_from(sorted(METHODS)), content=mutated(SHIPPED))
 def test_bad_settings_are_named_or_give_a_plan(
@@ -192,6 +193,7 @@ def numbers(value: Any) -> list[tuple[Any, ...]]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [10**13, 10**40], ids=["10^13", "10^40"])
 @pytest.mark.parametrize("path", numbers(SHIPPED), ids=lambda path: ".".join(map(str, path)))
 def test_no_number_is_too_large_for_a_plain_answer(
@@ -291,6 +293,7 @@ def read(path: Path, split: str | None = "split") -> None:
     assert list(table.columns) == list(schema.names) and table["n"].dropna().between(0, 1e9).all()
 
 
+@pytest.mark.long
 @settings(FUZZ, max_examples=2 * EXAMPLES)
 @given(data=csv_files(), packed=st.sampled_from([".csv", ".csv", ".csv.gz"]))
 def test_a_bad_csv_file_is_named_without_a_value_or_read_right(
@@ -332,6 +335,7 @@ ARRAYS = st.sampled_from(
 )
 
 
+@pytest.mark.long
 @FUZZ
 @given(chosen=st.lists(ARRAYS, min_size=7, max_size=7), data=st.data())
 def test_a_bad_parquet_file_is_named_without_a_value_or_read_right(

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.data.column import Column
-from likeness.data.column_spec import column_from
-from likeness.data.encoding import Encoder
-from likeness.data.grid import Grid, grid_of
-from likeness.data.schema import Schema
-from likeness.errors import SchemaError
+from likeness.core.errors import SchemaError
+from likeness.data.encoding.bins import Grid, grid_of
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.column import Column
+from likeness.data.schema.column_keys import column_from
+from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 
 
@@ -70,6 +70,7 @@ def test_bins_that_cut_across_cells_are_told() -> None:
     assert grid_of(column, 10).firsts_of(grid_of(column, 4).inner) is None
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=200)
 @given(column=columns(), bins=st.integers(2, 70), share=st.floats(0, 1))
 def test_what_is_drawn_from_a_bin_is_encoded_into_that_bin(column: Column, bins: int, share: float) -> None:

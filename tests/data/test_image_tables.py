@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likeness.data.encoding import Encoder
-from likeness.data.layout import Layout
-from likeness.data.schema import Schema
-from likeness.data.sources import read_source
-from likeness.errors import DataError, SchemaError
+from likeness.core.errors import DataError, SchemaError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import Layout
+from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"

@@ -11,20 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.data.column import MOST_CATEGORIES, Column
-from likeness.data.column_spec import column_from
-from likeness.data.date_values import numbers_of_dates, typed_dates
-from likeness.data.dates import date_range, number_of, text_of
-from likeness.data.digests import typed_digest
-from likeness.data.encoding import Encoder
-from likeness.data.grid import grid_of
-from likeness.data.layout import encoding_digest
-from likeness.data.schema import Schema
-from likeness.data.sources import read_source
-from likeness.errors import DataError, ParamsError, SchemaError
-from likeness.evaluation.histograms import histograms
+from likeness.core.bounds import MOST_CATEGORIES
+from likeness.core.errors import DataError, ParamsError, SchemaError
+from likeness.data.encoding.bins import grid_of
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import encoding_digest
+from likeness.data.schema.column import Column
+from likeness.data.schema.column_keys import column_from
+from likeness.data.schema.dates import date_range, number_of, text_of
+from likeness.data.schema.schema import Schema
+from likeness.data.source.date_cells import numbers_of_dates, typed_dates
+from likeness.data.source.files import read_source
+from likeness.data.source.row_digests import typed_digest
 from likeness.features.cells import Cells
-from likeness.synthetic import conditions
+from likeness.pipeline.synthetic_table import conditions
+from likeness.report.histograms import histograms
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKER = "8675309"

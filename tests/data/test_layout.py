@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from table_strategies import column_values, schemas, tables
 
-from likeness.data.column import Column
-from likeness.data.encoding import Encoder
-from likeness.data.layout import Block, Layout
-from likeness.data.schema import Schema
-from likeness.errors import SchemaError
+from likeness.core.errors import SchemaError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import Block, Layout
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
 
 TINY = Schema(
     "tiny",

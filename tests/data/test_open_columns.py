@@ -9,17 +9,17 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from likeness.data.column import Column
-from likeness.data.digests import row_hashes, typed_digest
-from likeness.data.encoding import Encoder
-from likeness.data.layout import Layout
-from likeness.data.open_columns import LONGEST, closed
-from likeness.data.schema import Schema, schema_text
-from likeness.data.sources import cells_of, iter_part, read_frame, read_source, source_parts
-from likeness.data.tables import iter_private, text_columns, write_private
-from likeness.data.typed_cells import typed
-from likeness.errors import DataError, SchemaError
-from likeness.own.faults import schema_faults
+from likeness.core.errors import DataError, SchemaError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import Layout
+from likeness.data.private_tables import iter_private, text_columns, write_private
+from likeness.data.schema.column import Column
+from likeness.data.schema.private_categories import LONGEST, closed
+from likeness.data.schema.schema import Schema, schema_text
+from likeness.data.source.cells import typed
+from likeness.data.source.files import cells_of, iter_part, read_frame, read_source, source_parts
+from likeness.data.source.row_digests import row_hashes, typed_digest
+from likeness.preflight.faults import schema_faults
 
 KEY = b"k" * 32
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from likeness.data.schema import Schema
-from likeness.data.sources import read_source
+from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_source
 
 SCHEMA = Schema.from_dict(
     {

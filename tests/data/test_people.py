@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from likeness.data import people as people_module
-from likeness.data.people import bounded, numbered, people_of, split_by_person
-from likeness.data.schema import Schema
-from likeness.data.sources import read_frame_people, read_people
-from likeness.errors import DataError
+from likeness.core.errors import DataError
+from likeness.data.schema.schema import Schema
+from likeness.data.source import people as people_module
+from likeness.data.source.files import read_frame_people, read_people
+from likeness.data.source.people import bounded, numbered, people_of, split_by_person
 
 SECRET = "8675309"  # stands for a private value: it must never be in a message
 SCHEMA = Schema.from_dict(
@@ -54,6 +54,7 @@ def kept(table: list[Row], most: int) -> list[Row]:
     return [row for row, used in zip(table, mask, strict=True) if used]
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(rows, st.integers(1, 4), st.sampled_from(["p1", "p2"]), st.randoms(use_true_random=False))
 def test_a_whole_person_more_or_less_moves_no_other_row_and_so_many_at_most(table, most, person, random) -> None:

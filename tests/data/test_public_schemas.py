@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Schema
-from likeness.data.sources import read_source
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_source
+
+pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -105,7 +107,6 @@ def census() -> tuple[pd.DataFrame, pd.Series]:
     return table, parts
 
 
-@pytest.mark.long
 def test_every_row_of_census_is_known_to_its_schema(census: tuple[pd.DataFrame, pd.Series]) -> None:
     table, parts = census
     assert table.shape == (299_285, 41)
@@ -130,7 +131,6 @@ def test_children_are_the_people_under_15(census: tuple[pd.DataFrame, pd.Series]
     assert ((table["education"] == "Children") == (table["age"] < 15)).all()
 
 
-@pytest.mark.long
 def test_every_row_of_covtype_is_known_to_its_schema() -> None:
     schema = load("covtype")
     table, _ = read_source(source("covtype"), schema)

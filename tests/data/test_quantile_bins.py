@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.data.column import Column
-from likeness.data.grid import Grid, grid_of, spike_bins
-from likeness.data.quantile_bins import _nonnegative, quantile_bins
+from likeness.data.encoding.bins import Grid, grid_of, spike_bins
+from likeness.data.encoding.quantile_bins import _nonnegative, quantile_bins
+from likeness.data.schema.column import Column
 
 
 def cost(content: np.ndarray, firsts: tuple[int, ...]) -> int:
@@ -44,6 +44,7 @@ def test_equal_contents_and_a_heavy_cell_alone() -> None:
     assert quantile_bins(heavy, 0.0, set(), 6) == (0, 1, 11, 21, 31, 41)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=200)
 @given(
     counts=st.lists(st.integers(-(2**50), 2**55), min_size=12, max_size=40),
@@ -63,6 +64,7 @@ def test_whatever_noise_does_bins_are_bins_or_none(counts: list[int], noise: flo
             assert place in found and (place + 1 in found or place == len(counts) - 1)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=200)
 @given(counts=st.lists(st.integers(-1000, 1000), min_size=1, max_size=30))
 def test_nearest_counts_that_are_not_negative(counts: list[int]) -> None:

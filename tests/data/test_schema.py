@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given
 from table_strategies import schemas
 
-from likeness.canonical import canonical_json
-from likeness.data.schema import Schema
-from likeness.errors import SchemaError
+from likeness.core.errors import SchemaError
+from likeness.core.hashing import canonical_json
+from likeness.data.schema.schema import Schema
 
 AGE = {"kind": "integer", "lower": 0, "upper": 90}
 SICK = {"kind": "categorical", "categories": ["no", "yes"]}
@@ -157,7 +157,7 @@ def test_a_broken_file_is_refused(tmp_path: Path, text: bytes, words: str) -> No
 @pytest.mark.process
 def test_schema_and_layout_need_no_table_library() -> None:
     heavy = "('pandas', 'pyarrow', 'torch')"
-    code = f"import sys, likeness.data.layout; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, likeness.data.encoding.layout; print([name for name in {heavy} if name in sys.modules])"
     source = Path(__file__).resolve().parents[2] / "src"
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(source)}

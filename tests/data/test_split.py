@@ -9,14 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from table_strategies import schemas, schemas_and_tables, tables
 
-from likeness.data.column import Column
-from likeness.data.schema import Schema
-from likeness.data.split import split_by_column, split_by_content, split_by_position
-from likeness.errors import DataError
+from likeness.core.errors import DataError
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
+from likeness.data.source.split import split_by_column, split_by_content, split_by_position
 
 NUMBERS = Schema("n", "made up", "none", None, (Column("v", "integer", 0.0, 10.0**9),))
 
 
+@pytest.mark.long
 @given(schemas_and_tables(min_rows=1), st.data())
 def test_removing_one_row_moves_no_other(drawn: tuple[Schema, pd.DataFrame], data: st.DataObject) -> None:
     schema, table = drawn
@@ -26,6 +27,7 @@ def test_removing_one_row_moves_no_other(drawn: tuple[Schema, pd.DataFrame], dat
     assert split_by_content(rest, schema, 0.5, 0).tolist() == np.delete(parts, gone).tolist()
 
 
+@pytest.mark.long
 @given(st.data())
 def test_the_part_of_a_row_does_not_depend_on_its_place(data: st.DataObject) -> None:
     schema = data.draw(schemas())
@@ -35,6 +37,7 @@ def test_the_part_of_a_row_does_not_depend_on_its_place(data: st.DataObject) -> 
     assert split_by_content(table.iloc[order], schema, 0.5, 3).tolist() == parts[order].tolist()
 
 
+@pytest.mark.long
 @given(schemas_and_tables(min_rows=1))
 def test_equal_rows_go_together(drawn: tuple[Schema, pd.DataFrame]) -> None:
     schema, table = drawn

@@ -14,12 +14,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from table_strategies import column_values, schemas_and_tables
 
-from likeness.data.column import Column
-from likeness.data.digests import typed_digest
-from likeness.data.schema import Schema
-from likeness.data.sources import read_source
-from likeness.data.tables import iter_private, make_private_folder, read_private, write_private, write_private_chunks
-from likeness.errors import ArtifactError, DataError
+from likeness.core.errors import ArtifactError, DataError
+from likeness.data.private_tables import (
+    iter_private,
+    make_private_folder,
+    read_private,
+    write_private,
+    write_private_chunks,
+)
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_source
+from likeness.data.source.row_digests import typed_digest
 
 MARKER = "8675309"  # stands for a private value: it must never be in a message
 KEY = b"k" * 32
@@ -208,7 +214,7 @@ def test_size_is_a_power_of_two_and_the_hash_is_never_the_same(tmp_path: Path, r
 @pytest.mark.parametrize("excess", [0, 1, 31, 32, 33])
 def test_padding_holds_at_least_32_random_bytes(tmp_path: Path, excess: int) -> None:
     # Of a file that is almost a power of two: else its hash would be that of its rows.
-    from likeness.data import tables
+    from likeness.data import private_tables as tables
 
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [1]}).replace_schema_metadata({"fill": ""}), path)
@@ -244,13 +250,14 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 
     path = tmp_path / "private" / "t.parquet"
     write_private(pd.DataFrame({"x": [1.0]}), path)
-    monkeypatch.setattr("likeness.data.tables._pad", full)
+    monkeypatch.setattr("likeness.data.private_tables._pad", full)
     with pytest.raises(OSError, match="no space left"):
         write_private(pd.DataFrame({"x": [2.0]}), path)
     assert read_private(path)["x"].tolist() == [1.0]
     assert [file.name for file in path.parent.iterdir()] == ["t.parquet"]
 
 
+@pytest.mark.long
 def test_chunks_have_one_size_whatever_the_row_groups(tmp_path: Path) -> None:
     rows = 150_000
     table = pd.DataFrame({"x": np.arange(rows), "c": pd.Categorical(["a", None, "a"] * (rows // 3), ["a", "b"])})
@@ -275,6 +282,7 @@ def test_a_missing_or_damaged_private_file_is_named(tmp_path: Path) -> None:
 # Digest
 
 
+@pytest.mark.long
 @given(schemas_and_tables(min_rows=1), st.data())
 def test_the_digest_changes_with_any_cell(drawn: tuple[Schema, pd.DataFrame], data: st.DataObject) -> None:
     schema, table = drawn
@@ -294,6 +302,7 @@ def test_the_digest_changes_with_any_cell(drawn: tuple[Schema, pd.DataFrame], da
     assert typed_digest(changed, schema, KEY) != typed_digest(table, schema, KEY)
 
 
+@pytest.mark.long
 @given(schemas_and_tables(min_rows=2))
 def test_the_digest_knows_the_order_of_rows(drawn: tuple[Schema, pd.DataFrame]) -> None:
     schema, table = drawn

@@ -19,22 +19,27 @@ import pyarrow as pa
 import pytest
 from test_streaming import OPEN, SCHEMA, joined, settings_of, source
 
-from likeness.artifacts import public_settings
-from likeness.data.encoding import Encoder
-from likeness.data.sources import read_source
-from likeness.data.tables import iter_private, read_private, write_private_chunks
+from likeness.config.params import EngineSettings
+from likeness.core.errors import ArtifactError, DataError, EngineError, ParamsError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.private_tables import iter_private, read_private, write_private_chunks
+from likeness.data.source.files import read_source
 from likeness.engine import LOCAL, open_engine
 from likeness.engine.cluster import DaskEngine, WorkerFailure
-from likeness.errors import ArtifactError, DataError, EngineError, ParamsError
-from likeness.features import CharacteristicFunction, Constant, FeatureMap, NetworkTangent, PairDistance, PairMarginals
+from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
-from likeness.ingestion import typed_rows
-from likeness.params import EngineSettings
-from likeness.release import exact
-from likeness.release.exact import exact_sum
+from likeness.features.constant import Constant
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.ntk.tangent_map import NetworkTangent
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness.methods.pearl.pair_distance_map import PairDistance
+from likeness.pipeline.ingest import typed_rows
+from likeness.pipeline.private_rows import SPLIT, EncodedRows
+from likeness.pipeline.provenance import public_settings
 from likeness.release.query import Query
-from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Records
-from likeness.rows import SPLIT, EncodedRows
+from likeness.release.records import BucketPairs, EachRecord, PositionPairs, Records
+from likeness.release.sums import over_parts as exact
+from likeness.release.sums.over_parts import exact_sum
 
 ROWS, SECRET = 400, "Xq7Secret"
 WIDTH = Encoder(SCHEMA).layout.width
@@ -70,7 +75,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> EncodedRows:
 
 
 def tables_row_group(size: int) -> int:
-    from likeness.data import tables
+    from likeness.data import private_tables as tables
 
     before, tables._ROW_GROUP = tables._ROW_GROUP, size
     return before
@@ -84,6 +89,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskEngine]:
         yield engine
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FEATURES)
 def test_any_parts_add_up_to_the_sum(rows: EncodedRows, name: str) -> None:
     query = Query("q", "privatize", FEATURES[name], num_groups=1)
@@ -111,8 +117,8 @@ def test_encoded_rows_are_in_memory_two_chunks_at_a_time(
             yield chunk
             del chunk
 
-    monkeypatch.setattr("likeness.rows.iter_private", passed_on)
-    monkeypatch.setattr("likeness.rows._MOST_ROWS", 1_024)
+    monkeypatch.setattr("likeness.pipeline.private_rows.iter_private", passed_on)
+    monkeypatch.setattr("likeness.pipeline.private_rows._MOST_ROWS", 1_024)
 
     def peak(count: int) -> int:
         """Bytes that Arrow holds at most, while so many row groups are summed."""
@@ -191,7 +197,7 @@ def test_ingest_in_workers_gives_the_same_rows(
     cluster: DaskEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = source(tmp_path)
-    monkeypatch.setattr("likeness.ingestion._PART_ROWS", 18)  # six parts
+    monkeypatch.setattr("likeness.pipeline.ingest._PART_ROWS", 18)  # six parts
     for adjacency in ("add_remove_one", "replace_one"):
         params = settings_of(path, adjacency)
         for schema in (SCHEMA, OPEN):

@@ -10,23 +10,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from likeness.artifacts import TABLE, fingerprint
-from likeness.bounds import Unit
-from likeness.data import sources, tables
-from likeness.data.digests import SourceDigest, typed_digest, unordered_digest
-from likeness.data.schema import Schema, schema_text
-from likeness.data.sources import SourcePart, iter_source, parquet_rows, read_frame, read_source, source_parts
-from likeness.data.split import split_by_content, split_by_position
-from likeness.data.tables import iter_private, read_card, read_private, sample_private, write_private_chunks
-from likeness.data.typed_cells import typed_column
+from likeness.config.load import load_params
+from likeness.config.params import Ingest, Params, Split
+from likeness.core.bounds import Unit
+from likeness.core.errors import DataError
+from likeness.core.paths import TABLE
+from likeness.data import private_tables as tables
+from likeness.data.private_tables import iter_private, read_card, read_private, sample_private, write_private_chunks
+from likeness.data.schema.schema import Schema, schema_text
+from likeness.data.source import files as sources
+from likeness.data.source.cells import typed_column
+from likeness.data.source.files import SourcePart, iter_source, parquet_rows, read_frame, read_source, source_parts
+from likeness.data.source.header import header_of
+from likeness.data.source.row_digests import SourceDigest, typed_digest, unordered_digest
+from likeness.data.source.split import split_by_content, split_by_position
 from likeness.engine import LOCAL, Engine
-from likeness.errors import DataError
-from likeness.ingestion import training_digest, typed_rows
-from likeness.own.guess import header_of
-from likeness.params import Ingest, Params, Split, load_params
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
-from likeness.rows import SPLIT, card, private_rows
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.pipeline.card import card
+from likeness.pipeline.ingest import training_digest, typed_rows
+from likeness.pipeline.private_rows import SPLIT, private_rows
+from likeness.pipeline.source import fingerprint
 from stages import ingest, preprocess
 
 ROOT = Path(__file__).parents[2]
@@ -190,7 +194,7 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
     }[rule]()
     monkeypatch.setattr(sources, "_MOST_ROWS", 13)
     monkeypatch.setattr(tables, "_ROW_GROUP", 16)
-    monkeypatch.setattr("likeness.ingestion._COLUMN_ROWS", 25)
+    monkeypatch.setattr("likeness.pipeline.ingest._COLUMN_ROWS", 25)
     written = tmp_path / "private/table.parquet"
     found: list[Any] = []
 
@@ -229,6 +233,7 @@ class Divided:
             yield from list(work(item))
 
 
+@pytest.mark.long
 def test_the_rows_of_a_source_are_known_whatever_is_asked_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,10 +243,10 @@ def test_the_rows_of_a_source_are_known_whatever_is_asked_of_them(
     assert digest_of(settings_of(path, split=Split(test_fraction=0.5, seed=9)), fewer) == expected
     assert digest_of(settings_of(path, "replace_one", Split(column="part"))) == expected
     assert digest_of(settings_of(path), key=b"q" * 32) != expected
-    monkeypatch.setattr("likeness.ingestion._PART_ROWS", 9)
+    monkeypatch.setattr("likeness.pipeline.ingest._PART_ROWS", 9)
     assert digest_of(settings_of(path), engine=Divided()) == expected
     monkeypatch.setattr(sources, "_MOST_ROWS", 13)
-    monkeypatch.setattr("likeness.data.digests._CELLS", 20)
+    monkeypatch.setattr("likeness.data.source.row_digests._CELLS", 20)
     table = pa.concat_tables([pq.read_table(path / "b.parquet"), pq.read_table(path / "a.parquet")])
     other = table.select(table.column_names[::-1]).append_column("lists", [[[1]] * 60])  # lists are not read
     pq.write_table(other, tmp_path / "other.parquet")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likeness.data.schema import Schema
+from likeness.data.schema.schema import Schema
 
 
 def make_schema(task: str = "classification") -> Schema:

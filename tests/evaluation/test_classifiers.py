@@ -1,6 +1,6 @@
 import pytest
 
-from likeness.errors import ParamsError
+from likeness.core.errors import ParamsError
 from likeness.evaluation.classifiers import CLASSIFIERS, REGRESSORS, SLOWEST_FIRST, select
 
 

@@ -3,10 +3,10 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from likeness.data.schema import Schema
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.association import cramers_v
-from likeness.evaluation.controls import shuffle_columns
 from likeness.evaluation.marginals import cells, marginal_table
+from likeness.evaluation.shuffled import shuffle_columns
 
 Tables = Callable[..., pd.DataFrame]
 

@@ -1,11 +1,13 @@
 import io
 from typing import Any
 
+import pytest
 from PIL import Image
 
-from likeness.evaluation.curves import loss_curve, rdp_curve
+from likeness.report.curves import loss_curve, rdp_curve
 
 
+@pytest.mark.long
 def test_public_figures_have_the_same_bytes_every_time(losses: dict[str, list[float]], privacy: dict[str, Any]) -> None:
     assert loss_curve(losses) == loss_curve(losses)
     assert rdp_curve(privacy["rdp_curve"]) == rdp_curve(privacy["rdp_curve"])
@@ -14,6 +16,7 @@ def test_public_figures_have_the_same_bytes_every_time(losses: dict[str, list[fl
         assert not {"Salt", "Software", "Creation Time", "date"} & set(info)
 
 
+@pytest.mark.long
 def test_other_values_give_another_picture(losses: dict[str, list[float]], privacy: dict[str, Any]) -> None:
     other = {**losses, "loss": [1.5, 0.5, 0.4, 0.3]}
     assert loss_curve(other) != loss_curve(losses)

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from likeness.data.schema import Schema
-from likeness.evaluation.figures import correlations, query_chart, score_chart
+from likeness.data.schema.schema import Schema
+from likeness.report.score_figures import correlations, query_chart, score_chart
 
 Tables = Callable[..., pd.DataFrame]
 
@@ -36,6 +36,7 @@ def test_scores_are_drawn(scores: pd.DataFrame) -> None:
     assert open_png(score_chart(pd.DataFrame(), [])).height < 200  # no label: a sentence instead
 
 
+@pytest.mark.long
 def test_figures_from_real_rows_carry_fresh_random_text(scores: pd.DataFrame) -> None:
     first, second = (score_chart(scores, ["f1"]) for _ in range(2))
     salts = [open_png(data).info["Salt"] for data in (first, second)]
@@ -44,6 +45,7 @@ def test_figures_from_real_rows_carry_fresh_random_text(scores: pd.DataFrame) ->
     assert open_png(first).tobytes() == open_png(second).tobytes()  # only the text differs
 
 
+@pytest.mark.long
 def test_answers_to_queries_are_drawn() -> None:
     draw = np.random.default_rng(0)
     real = draw.uniform(size=50)

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from likeness.evaluation.formats import embed, loss_text, number, percent, spec, three
+from likeness.report.formats import embed, loss_text, number, percent, spec, three
 
 
 @pytest.mark.parametrize(

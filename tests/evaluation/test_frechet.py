@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from likeness.errors import DataError
-from likeness.evaluation.frechet import fid, fid_bootstrap, frechet_distance, kid, polynomial_mmd
+from likeness.core.errors import DataError
+from likeness.evaluation.fid_kid import fid, fid_bootstrap, frechet_distance, kid, polynomial_mmd
 
 
 def test_commuting_gaussians_in_closed_form() -> None:

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from likeness.errors import DataError
-from likeness.evaluation.gaussian_grid import GaussianGrid
+from benchmarks.gaussian_grid import GaussianGrid
+from likeness.core.errors import DataError
 
 
 def test_every_class_has_one_gaussian_in_each_row_and_column() -> None:

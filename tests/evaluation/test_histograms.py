@@ -6,10 +6,11 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Column, Schema
-from likeness.evaluation import style
-from likeness.evaluation.histograms import _landmarks, _shares, histograms
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
+from likeness.report import style
+from likeness.report.histograms import _landmarks, _shares, histograms
 
 Tables = Callable[..., pd.DataFrame]
 
@@ -41,8 +42,9 @@ def test_ticks_are_values_of_the_public_range(schema: Schema) -> None:
     assert landmarks["visits"].tolist() == [0, 9, 99]  # log(1 + x): the middle of 0..99 is 9
 
 
+@pytest.mark.long
 def test_wide_tables_are_cut(monkeypatch: pytest.MonkeyPatch, schema: Schema, table_of: Tables) -> None:
     whole = Image.open(io.BytesIO(histograms(table_of(20, 1), table_of(20, 2), schema)))
-    monkeypatch.setattr("likeness.evaluation.histograms.MOST_COLUMNS", 2)
+    monkeypatch.setattr("likeness.report.histograms.MOST_COLUMNS", 2)
     part = Image.open(io.BytesIO(histograms(table_of(20, 1), table_of(20, 2), schema)))
     assert part.height < whole.height

@@ -11,19 +11,20 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from likeness import evaluation
-from likeness.data.schema import Schema
-from likeness.errors import DataError, ParamsError
-from likeness.evaluation import image_figures
+from likeness.config.params import Evaluate
+from likeness.core.errors import DataError, ParamsError
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import CLASSIFIERS, IMAGE_DEFAULT, select
 from likeness.evaluation.convnet import ConvNet, eye
 from likeness.evaluation.distances import image_distances
 from likeness.evaluation.images import check_shape, halves, mean_images, pixel_marginals, pixels
-from likeness.evaluation.internal import FILES
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.row_counts import scores_by_rows
 from likeness.evaluation.utility import CLASSIFICATION_METRICS
-from likeness.params import Evaluate
+from likeness.report import image_figures
+from likeness.report.internal import FILES, evaluate
+
+pytestmark = pytest.mark.long
 
 SHAPE = (8, 8)
 CLASSES = [str(digit) for digit in range(10)]
@@ -69,11 +70,10 @@ def written(tmp_path_factory: pytest.TempPathFactory, schema: Schema, parts: tup
     settings = Evaluate(row_counts=(50, 400, 99_999), mmd_rows=300)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("likeness.evaluation.convnet.STEPS", 150)
-        evaluation.evaluate(train, test, synthetic, schema, settings, out, classifiers=("cnn",), shape=SHAPE)
+        evaluate(train, test, synthetic, schema, settings, out, classifiers=("cnn",), shape=SHAPE)
     return out
 
 
-@pytest.mark.long
 def test_every_file_is_written_padded_and_the_same_for_tables(written: Path) -> None:
     assert sorted(path.name for path in written.iterdir()) == sorted(FILES)
     for path in written.iterdir():
@@ -83,7 +83,6 @@ def test_every_file_is_written_padded_and_the_same_for_tables(written: Path) -> 
             assert len(Image.open(path).info["Salt"]) >= 64
 
 
-@pytest.mark.long
 def test_numbers_of_images_tell_good_from_bad(written: Path) -> None:
     metrics = json.loads((written / "metrics.json").read_text())
     assert metrics["image"] == [8, 8] and metrics["not_private"] is True
@@ -111,7 +110,6 @@ def test_images_have_three_judges_by_default_and_all_by_name(schema: Schema) -> 
     assert schema.image is None
 
 
-@pytest.mark.long
 def test_the_network_learns_the_digits_in_seconds(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
     (x, y), (x_test, y_test) = (pixels(part, schema) for part in parts[:2])
     assert x.shape == (600, 64) and x.dtype == np.float32 and x.min() == 0 and x.max() == 1
@@ -205,7 +203,7 @@ def test_images_without_classes(tmp_path: Path, schema: Schema, parts: tuple[pd.
     mapping = {**schema.to_dict(), "task": "none", "label": None}
     mapping["columns"] = [column for column in mapping["columns"] if column["name"] != "digit"]
     train, test, synthetic = (part[:150].drop(columns="digit") for part in parts)
-    evaluation.evaluate(train, test, synthetic, Schema.from_dict(mapping, "d.yaml"), Evaluate(), tmp_path, shape=SHAPE)
+    evaluate(train, test, synthetic, Schema.from_dict(mapping, "d.yaml"), Evaluate(), tmp_path, shape=SHAPE)
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert metrics["scores"] == {} and set(metrics["marginals"]["real"]) == {"1"}
     assert metrics["distances"]["real"]["fid"] < metrics["distances"]["shuffled"]["fid"]
@@ -229,7 +227,6 @@ def test_scores_by_rows(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None
     assert none.empty and "accuracy" in none
 
 
-@pytest.mark.long
 def test_pictures_show_both_sides(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
     a, b = (pixels(part[:300], schema) for part in (parts[1], parts[2]))
     for figure in (image_figures.sample_grids, image_figures.means_and_values, image_figures.class_association):

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from likeness.errors import ArtifactError
-from likeness.evaluation.inputs import read_internal, read_json, read_losses
+from likeness.core.errors import ArtifactError
+from likeness.report.files import read_internal, read_json, read_losses
 
 
 def test_losses_are_columns_of_numbers(tmp_path: Path) -> None:

@@ -7,15 +7,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from likeness import evaluation
-from likeness.data.schema import Schema
+from likeness.config.params import Evaluate
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.distances import at_most
-from likeness.evaluation.internal import FILES
 from likeness.evaluation.utility import CLASSIFICATION_METRICS
-from likeness.params import Evaluate
+from likeness.report.internal import FILES, evaluate
+
+pytestmark = pytest.mark.long
 
 Tables = Callable[..., pd.DataFrame]
 QUICK = ("logistic_regression", "decision_tree")
+
+CHARTS = ("views.histograms", *(f"score_figures.{name}" for name in ("correlations", "query_chart", "score_chart")))
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +27,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, schema_of: Callable[[str],
     out = tmp_path_factory.mktemp("evaluation") / "internal"
     out.mkdir(mode=0o755)
     train, test, synthetic = table_of(2000, 1), table_of(2000, 2), table_of(2000, 3)
-    evaluation.evaluate(train, test, synthetic, schema_of("classification"), Evaluate(), out, classifiers=QUICK)
+    evaluate(train, test, synthetic, schema_of("classification"), Evaluate(), out, classifiers=QUICK)
     return out
 
 
@@ -32,7 +35,6 @@ def rows_of(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text().splitlines()))
 
 
-@pytest.mark.long
 def test_all_files_are_there_and_marked(written: Path) -> None:
     assert sorted(path.name for path in written.iterdir()) == sorted(FILES)
     assert written.stat().st_mode & 0o777 == 0o700  # also where it was there before
@@ -64,12 +66,17 @@ def test_scores_are_of_the_held_out_rows(
     tmp_path: Path, schema: Schema, table_of: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The held-out rows have the label turned around: who learned it from other rows is wrong about them."""
-    for name in ("views.histograms", "figures.correlations", "figures.query_chart", "figures.score_chart"):
-        monkeypatch.setattr(f"likeness.evaluation.{name}", lambda *_: b"")
+    for name in (
+        "views.histograms",
+        "score_figures.correlations",
+        "score_figures.query_chart",
+        "score_figures.score_chart",
+    ):
+        monkeypatch.setattr(f"likeness.report.{name}", lambda *_: b"")
     train, test, synthetic = (table_of(600, seed) for seed in (1, 2, 3))
     test["sick"] = test["sick"].cat.rename_categories(["yes", "no"]).cat.reorder_categories(["no", "yes"])
     settings = Evaluate(row_counts=(300,), mmd_rows=100, range_queries=20)
-    evaluation.evaluate(train, test, synthetic, schema, settings, tmp_path, classifiers=("decision_tree",))
+    evaluate(train, test, synthetic, schema, settings, tmp_path, classifiers=("decision_tree",))
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert max(metrics["scores"][table]["roc_auc_score"] for table in ("synthetic", "real")) < 0.3
     (by_rows,) = rows_of(tmp_path / "row_counts.csv")
@@ -103,14 +110,19 @@ def test_means_are_those_of_the_rows(written: Path) -> None:
 def test_equal_results_have_different_bytes_and_progress_tells_no_number(
     tmp_path: Path, schema: Schema, table_of: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("views.histograms", "figures.correlations", "figures.query_chart", "figures.score_chart"):
-        monkeypatch.setattr(f"likeness.evaluation.{name}", lambda *_: b"")  # test_figures sees to those
+    for name in (
+        "views.histograms",
+        "score_figures.correlations",
+        "score_figures.query_chart",
+        "score_figures.score_chart",
+    ):
+        monkeypatch.setattr(f"likeness.report.{name}", lambda *_: b"")  # test_figures sees to those
     told: list[str] = []
     digests = []
     for name in ("a", "b"):
         tables = [table_of(60, seed) for seed in (1, 2, 3)]
         out = tmp_path / name
-        evaluation.evaluate(*tables, schema, Evaluate(), out, classifiers=("lda",), max_rows=40, progress=told.append)
+        evaluate(*tables, schema, Evaluate(), out, classifiers=("lda",), max_rows=40, progress=told.append)
         digests.append({path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.iterdir()})
     assert all(digests[0][name] != digests[1][name] for name in FILES if not name.endswith(".png"))
     first, second = (
@@ -124,11 +136,10 @@ def test_equal_results_have_different_bytes_and_progress_tells_no_number(
     assert told == ["synthetic: lda", "real: lda", "shuffled: lda"] * 2
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("task", ["regression", "none"])
 def test_other_tasks(tmp_path: Path, schema_of: Callable[[str], Schema], table_of: Tables, task: str) -> None:
     train, test, synthetic = (table_of(80, seed, task) for seed in (1, 2, 3))
-    evaluation.evaluate(
+    evaluate(
         train,
         test,
         synthetic,

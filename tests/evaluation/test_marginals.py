@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likeness.data.schema import Schema
-from likeness.errors import DataError
+from likeness.core.errors import DataError
+from likeness.data.schema.schema import Schema
 from likeness.evaluation import marginals
 from likeness.evaluation.marginals import cells, marginal_table, total_variation, tuples
 

@@ -1,4 +1,4 @@
-from likeness.evaluation.markup import to_html
+from likeness.report.markup import to_html
 
 
 def test_everything_is_escaped_and_links_stay_text() -> None:

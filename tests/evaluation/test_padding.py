@@ -15,8 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image, PngImagePlugin
 
-from likeness.evaluation.inputs import read_rows
-from likeness.evaluation.padding import SMALLEST, filler, pad_png, padded_csv, padded_html, padded_json
+from likeness.report.files import read_rows
+from likeness.report.padding import SMALLEST, filler, pad_png, padded_csv, padded_html, padded_json
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40)
 VALUES = TEXTS | st.none() | st.floats(allow_nan=False)
@@ -84,6 +84,7 @@ def test_metrics(value: dict[str, Any], repeats: int) -> None:
     assert read == value
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS), max_size=6), st.sampled_from([0, 1, 30]), st.integers(0, 200))
 @example([], 0, 0)

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likeness.data.schema import Schema
-from likeness.errors import DataError
+from likeness.core.errors import DataError
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.ranges import Condition, answers, draw_queries
 
 Tables = Callable[..., pd.DataFrame]
@@ -32,7 +32,7 @@ def test_known_answers(schema: Schema) -> None:
 
 
 def test_answers_agree_with_a_loop_over_rows(schema: Schema, table_of: Tables) -> None:
-    from likeness.data.encoding import Encoder
+    from likeness.data.encoding.encoder import Encoder
 
     table = table_of(60, 4)
     queries = draw_queries(schema, 40, seed=3)

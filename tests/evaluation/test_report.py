@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from likeness.errors import ArtifactError
-from likeness.evaluation import curves, render, write_report
-from likeness.evaluation.inputs import Internal
-from likeness.evaluation.public import headline, write_public
+from likeness.core.errors import ArtifactError
+from likeness.report import curves
+from likeness.report.files import Internal
+from likeness.report.headline import headline, write_public
+from likeness.report.pages import render, write_report
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 SECRET_SCORE, SECRET_TEXT, SECRET_PNG = 0.7131313, "planted-marker", b"\x89PNG planted picture"
@@ -324,5 +325,5 @@ def test_missing_files_and_fields_are_named(project: Path, privacy: dict[str, An
 
 @pytest.mark.process
 def test_the_report_needs_no_table_library() -> None:
-    code = "import sys; from likeness.evaluation import write_report; print({'sklearn', 'pandas'} & set(sys.modules))"
+    code = "import sys; from likeness.report.pages import write_report; print({'sklearn', 'pandas'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

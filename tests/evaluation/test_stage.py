@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from likeness.artifacts import INTERNAL, SYNTHETIC, TABLE
-from likeness.data.schema import Schema, schema_text
-from likeness.data.tables import write_private
-from likeness.params import load_params
+from likeness.config.load import load_params
+from likeness.core.paths import INTERNAL, SYNTHETIC, TABLE
+from likeness.data.private_tables import write_private
+from likeness.data.schema.schema import Schema, schema_text
 from stages import evaluate
 
 ROOT = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-from likeness.evaluation.style import cut, draw, label
+from likeness.report.style import cut, draw, label
 
 
 def test_only_secret_figures_are_padded() -> None:

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from likeness.data.schema import Schema
-from likeness.errors import DataError, ParamsError
+from likeness.core.errors import DataError, ParamsError
+from likeness.data.schema.schema import Schema
 from likeness.evaluation import utility
 from likeness.evaluation.classifiers import CLASSIFIERS, REGRESSORS
 from likeness.evaluation.utility import (
@@ -108,6 +108,7 @@ def test_naive_bayes_ranks_rows_that_no_training_row_is_like() -> None:
     assert roc_auc_score(y, scores[:, 1]) == pytest.approx(roc_auc_score(y, signal), abs=0.02)
 
 
+@pytest.mark.long
 def test_one_row_per_classifier_with_the_promised_columns(schema: Schema, table_of: Tables) -> None:
     ended: list[str] = []
     rows = train_on_synthetic_test_on_real(table_of(300, 1), table_of(200, 2), schema, 5, progress=ended.append)
@@ -117,6 +118,7 @@ def test_one_row_per_classifier_with_the_promised_columns(schema: Schema, table_
     assert rows["roc_auc_score"].median() > 0.9
 
 
+@pytest.mark.long
 def test_equal_seeds_give_equal_scores_whatever_the_number_of_workers(schema: Schema, table_of: Tables) -> None:
     names = ["random_forest", "mlp", "decision_tree"]
     one, two, other = (

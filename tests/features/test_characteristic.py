@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from likeness.errors import ReleaseError
-from likeness.features import CharacteristicFunction, from_spec
+from likeness.core.errors import ReleaseError
+from likeness.methods.maps import from_spec
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 
 
 def test_mean_of_gaussian_records_is_the_known_characteristic_function() -> None:

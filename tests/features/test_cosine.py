@@ -8,9 +8,9 @@ import pytest
 import torch
 from scipy.fft import dctn
 
-from likeness.errors import ReleaseError
-from likeness.features import CosineLevels, CosineMoments, CosineNorms, LevelCounts
-from likeness.features.cosine import cosine_basis
+from likeness.core.errors import ReleaseError
+from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms, cosine_basis
+from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 
 SHAPE = (6, 9)
 

@@ -9,15 +9,16 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.nn.functional import conv2d
 
-from likeness.canonical import sha256_bytes
-from likeness.errors import ArtifactError, ReleaseError
-from likeness.features import EncodedFourier, from_spec
-from likeness.features.encoder import FORMAT, Encoder, save_encoder
-from likeness.features.exact import on_grid
+from likeness.core.errors import ArtifactError, ReleaseError
+from likeness.core.hashing import sha256_bytes
 from likeness.features.frequencies import INPUT_BITS
+from likeness.features.numerics import on_grid
 from likeness.features.random_network import windows_of, with_one
-from likeness.release.lattice_sum import _evaluate, block_rows
+from likeness.methods.maps import from_spec
+from likeness.methods.merf_ae.encoded_map import EncodedFourier
+from likeness.methods.merf_ae.encoder import FORMAT, Encoder, save_encoder
 from likeness.release.query import Query
+from likeness.release.sums.lattice_sum import _evaluate, block_rows
 
 SHAPE = (4, 5)
 TOLD = {"format": FORMAT, "shape": "[4, 5]", "unit": "2", "trained_on": "shapes"}

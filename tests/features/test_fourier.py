@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from likeness.errors import ReleaseError
-from likeness.features import MixedFourierFeatures, from_spec
+from likeness.core.errors import ReleaseError
+from likeness.methods.maps import from_spec
+from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.terms import Records
+from likeness.release.records import Records
+from likeness.release.sums.lattice_sum import lattice_sum
 
 
 def test_inner_product_is_the_sum_of_two_kernels() -> None:

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from likeness.errors import ReleaseError
-from likeness.features import HermiteFeatures, from_spec
-from likeness.features.mehler import rho_of
+from likeness.core.errors import ReleaseError
+from likeness.methods.hp.hermite_map import HermiteFeatures
+from likeness.methods.hp.mehler import rho_of
+from likeness.methods.maps import from_spec
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.terms import Records
+from likeness.release.records import Records
+from likeness.release.sums.lattice_sum import lattice_sum
 
 SCALE, LENGTHSCALE = 6.0, 0.1
 RHO = rho_of(SCALE * LENGTHSCALE)
@@ -88,6 +89,7 @@ def test_low_orders_use_the_whole_bound(order: int) -> None:
     assert 0.97 < float(low(x).norm(dim=1).max()) <= 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 @pytest.mark.parametrize("share", [0.0, 0.75, 1.0])
 def test_neighboring_tables_stay_within_the_sensitivity(adjacency: Adjacency, share: float) -> None:

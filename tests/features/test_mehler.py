@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 import pytest
 import torch
 
-from likeness.features.mehler import (
+from likeness.methods.hp.mehler import (
     SCALES,
     good_scale,
     hermite_functions,

@@ -7,11 +7,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv1d, conv2d
 
-from likeness.errors import ReleaseError
-from likeness.features import Constant, NetworkTangent, from_spec
-from likeness.features.exact import fitting_bits, on_grid, sum_of_squares
+from likeness.core.errors import ReleaseError
+from likeness.features.constant import Constant
 from likeness.features.means import class_distances, class_means
+from likeness.features.numerics import fitting_bits, on_grid, sum_of_squares
 from likeness.features.random_network import KERNEL, WEIGHT_BITS, RandomNetwork
+from likeness.methods.maps import from_spec
+from likeness.methods.ntk.tangent_map import NetworkTangent
 
 NETWORKS = [
     NetworkTangent("fc_1l", (30,), (12,), seed=1),

@@ -8,8 +8,8 @@ from typing import get_args, get_type_hints
 import pytest
 import yaml
 
-from flows.cells import cell_of
-from likeness.errors import ParamsError
+from flows.sweep_folders import cell_of
+from likeness.core.errors import ParamsError
 from likeness.methods import METHODS
 
 ROOT = Path(__file__).parents[2]

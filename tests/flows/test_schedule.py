@@ -23,9 +23,9 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 
 import flows.schedule
 from flows.schedule import cron
-from likeness.params import Schedule
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.config.params import Schedule
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
 DEAD = "http://127.0.0.1:9/api"

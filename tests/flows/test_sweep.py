@@ -8,22 +8,24 @@ import numpy as np
 import pytest
 import yaml
 
-from flows import cells as cell_module
 from flows import sweep as module
-from likeness.artifacts import context, limits, method, plan_of
-from likeness.data.layout import encoding_digest
-from likeness.params import Params, load_params
-from likeness.pricing import afford, known_rows, with_target
-from likeness.pricing import grid_costs as priced
+from flows import sweep_folders as cell_module
+from likeness.config.load import load_params
+from likeness.config.params import Params
+from likeness.data.encoding.layout import encoding_digest
+from likeness.ledger.budget import Cost
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.pipeline.open_ledger import limits
+from likeness.pipeline.project import context, method, plan_of
+from likeness.preflight.cost import afford, known_rows, with_target
+from likeness.preflight.cost import grid_costs as priced
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.budget import Cost
 from likeness.privacy.calibration import rho_for
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.release.door import release
+from likeness.release.records import Records
 from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
-from likeness.release.terms import Records
 
 ROOT = Path(__file__).parents[2]
 ONE = rho_for(1.0, 1e-5)
@@ -59,6 +61,7 @@ def test_the_grid_is_composed_and_what_cells_share_is_counted_once(project: Path
     assert "lifetime cap of uci-adult-1994: epsilon 0 spent, 2.302 of 10 afterwards" in lines[3]
 
 
+@pytest.mark.long
 def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger.open(locate())
     ledger.declare_identity("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
@@ -89,7 +92,7 @@ def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pyte
     (project / "params.yaml").write_text(settings.replace("test: test", "test: other"))
     assert module.rows_of([params], project, ledger) is None
     (project / "params.yaml").write_text(settings)
-    monkeypatch.setattr("likeness.pricing.known_rows", lambda params, ledger: dataset)
+    monkeypatch.setattr("likeness.preflight.cost.known_rows", lambda params, ledger: dataset)
     ledger.change_cap("uci-adult-1994", 1.0, 1e-5)
     assert afford(params, ledger)[0] == Cost(0)  # nothing is left, and nothing is asked
 
@@ -100,6 +103,7 @@ def sweep(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     return module.main()
 
 
+@pytest.mark.long
 def test_over_a_cap_or_unasked_nothing_starts(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,14 +15,14 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import Settings
 
-from flows.graph import stage_order
-from flows.reproduce import failure_message, reproduce
-from likeness.canonical import sha256_bytes
-from likeness.errors import ArtifactError
+from flows.dvc_stage import failure_message, reproduce
+from flows.stage_order import stage_order
+from likeness.core.errors import ArtifactError
+from likeness.core.hashing import sha256_bytes
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.witness import trailer
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
-from likeness.privacy.witness import trailer
 
 ROOT = Path(__file__).parents[2]
 SLEEPER = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)\n"
@@ -177,12 +177,13 @@ RELEASING = """
 import sys
 from pathlib import Path
 import numpy as np
-from likeness.artifacts import context, method, open_ledger_to_spend, plan_of
-from likeness.data.layout import encoding_digest
-from likeness.params import load_params
+from likeness.pipeline.project import context, method, plan_of
+from likeness.pipeline.open_ledger import open_ledger_to_spend
+from likeness.data.encoding.layout import encoding_digest
+from likeness.config.load import load_params
 from likeness.release.door import release
 from likeness.release.request import Dataset
-from likeness.release.terms import Records
+from likeness.release.records import Records
 
 params = load_params()
 facts, ledger = context(params), open_ledger_to_spend(params)

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from flows.turns import limit_name, own_turn, server_limit
-from likeness.errors import LikenessError
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from flows.one_at_a_time import limit_name, own_turn, server_limit
+from likeness.core.errors import LikenessError
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys, time
 from pathlib import Path
-from flows.turns import own_turn
+from flows.one_at_a_time import own_turn
 with own_turn(Path(), 5, None):
     print("in", flush=True)
     time.sleep(60)

@@ -8,15 +8,15 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from likeness import verifier
-from likeness.canonical import sha256_bytes
-from likeness.errors import ArtifactError
-from likeness.generators.ensemble import ImageEnsemble
-from likeness.generators.gaussian_images import GaussianImages
+from likeness import verify as verifier
+from likeness.core.errors import ArtifactError
+from likeness.core.hashing import sha256_bytes
 from likeness.generators.images import ImageGenerator
-from likeness.generators.saved import SavedGenerator
 from likeness.generators.weights import SPEC_DIGEST
-from likeness.verifier.files import Bundle
+from likeness.methods.moments.ensemble import ImageEnsemble
+from likeness.methods.moments.gaussian_images import GaussianImages
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.verify.files import Bundle
 
 
 def saved(folder: Path, **changed: Any) -> Path:
@@ -38,6 +38,7 @@ def saved(folder: Path, **changed: Any) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_as_it_was_it_draws(tmp_path: Path) -> None:
     x, _ = SavedGenerator.load(saved(tmp_path)).draw(10, seed=0)
     assert x.shape == (10, 24) and bool(torch.from_numpy(x).isfinite().all())

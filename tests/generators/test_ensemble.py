@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from likeness.generators.ensemble import ImageEnsemble
-from likeness.generators.gaussian_images import GaussianImages
 from likeness.generators.images import ImageGenerator
-from likeness.generators.moments import Moments
+from likeness.methods.moments.ensemble import ImageEnsemble
+from likeness.methods.moments.estimates import Moments
+from likeness.methods.moments.gaussian_images import GaussianImages
 
 
 def made() -> ImageEnsemble:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from likeness.features.cells import Cells
-from likeness.generators import exchange as exchanges
-from likeness.generators.exchange import exchange
-from likeness.generators.mixture import MixtureColumn, ProductMixture
 from likeness.generators.sampling import systematic
+from likeness.methods.marginals import exchange as exchanges
+from likeness.methods.marginals.exchange import exchange
+from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
 
 SIZES = (3, 5, 2, 4)
 
@@ -64,6 +64,7 @@ def drawn(seed: int, n: int, classes: int = 2, components: int = 4) -> Drawn:
     return Drawn(chosen, labels, rows, parts, weights)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 400), rounds=st.integers(0, 3))
 def test_every_value_stays_in_its_column_and_component_and_pairs_are_never_farther(
@@ -81,6 +82,7 @@ def test_every_value_stays_in_its_column_and_component_and_pairs_are_never_farth
         assert torch.equal(after, before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [300, 5_000, 100_000])
 def test_pairs_come_much_nearer(n: int) -> None:
     one = drawn(1, n)
@@ -120,12 +122,14 @@ def test_a_round_that_is_of_no_use_is_taken_back_and_is_the_last(monkeypatch: py
     assert len(seen) <= 10 * len(SIZES), "it went on after a round of no use"
 
 
+@pytest.mark.long
 def test_a_processor_that_rounds_otherwise_makes_the_same_exchanges() -> None:
     one = drawn(4, 20_000)
     assert torch.equal(one.exchanged(3), one.exchanged(3, scale=1 + 1e-14))
     assert not torch.equal(one.exchanged(3), one.exchanged(3, seed=1))
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=200)
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 60), column=st.integers(0, 3))
 def test_a_pair_exchanges_if_and_only_if_that_alone_brings_the_counts_nearer(seed: int, n: int, column: int) -> None:

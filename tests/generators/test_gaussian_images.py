@@ -7,11 +7,11 @@ import pytest
 import torch
 from sklearn.isotonic import isotonic_regression
 
-from likeness.features import CosineLevels, CosineMoments
-from likeness.features.cosine import cosine_basis
-from likeness.generators.brightness import brightness, share_brighter, shares_above
-from likeness.generators.gaussian_images import GaussianImages
-from likeness.generators.moments import Moments, denoised
+from likeness.methods.moments.brightness import brightness, share_brighter, shares_above
+from likeness.methods.moments.cosine_map import CosineMoments, cosine_basis
+from likeness.methods.moments.estimates import Moments, denoised
+from likeness.methods.moments.gaussian_images import GaussianImages
+from likeness.methods.moments.levels_map import CosineLevels
 
 SHAPE = (6, 9)
 

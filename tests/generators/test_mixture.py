@@ -10,21 +10,21 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.data.column import Column
-from likeness.data.layout import Block, Layout
-from likeness.data.schema import Schema
-from likeness.errors import ParamsError
+from likeness.core.errors import ParamsError
+from likeness.data.encoding.layout import Block, Layout
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
-from likeness.features.pair_marginals import PairMarginals
-from likeness.generators.marginal_objective import MarginalObjective, one_way_marginals
-from likeness.generators.mixture import MixtureColumn, ProductMixture, rows_from_cells
 from likeness.generators.sampling import systematic
-from likeness.generators.saved import SavedGenerator
 from likeness.generators.settings import TrainingSettings
 from likeness.generators.tabular import TabularGenerator
 from likeness.generators.training import train
-from likeness.methods.marginals import Marginals
-from likeness.synthetic import conditions
+from likeness.methods.marginals.method import Marginals
+from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture, rows_from_cells
+from likeness.methods.marginals.objective import MarginalObjective, one_way_marginals
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.synthetic_table import conditions
 
 CPU = torch.device("cpu")
 COLUMNS = [

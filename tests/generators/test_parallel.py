@@ -16,10 +16,11 @@ SCRIPT = r"""
 import json, sys
 from pathlib import Path
 import torch
-from likeness.data.layout import Block, Layout
-from likeness.errors import ParamsError
-from likeness.features import CharacteristicFunction, NetworkTangent
-from likeness.generators.critic import FrequencyCritic
+from likeness.data.encoding.layout import Block, Layout
+from likeness.core.errors import ParamsError
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness.methods.ntk.tangent_map import NetworkTangent
+from likeness.methods.pearl.critic import FrequencyCritic
 from likeness.generators.objective import EmbeddingObjective, LatentBatches
 from likeness.generators.parallel import average_gradients, is_first, join, share_of_rows, size, together
 from likeness.generators.settings import TrainingSettings

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from likeness.data.layout import Block, Layout
-from likeness.errors import DataError
+from likeness.core.errors import DataError
+from likeness.data.encoding.layout import Block, Layout
 from likeness.generators.tabular import TabularGenerator
 
 LAYOUT = Layout(

@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from likeness.features.cosine import cosine_basis, lowest_frequencies
-from likeness.generators.gaussian_images import GaussianImages
-from likeness.generators.moments import Moments
-from likeness.generators.texture import Texture
+from likeness.methods.moments.cosine_map import cosine_basis, lowest_frequencies
+from likeness.methods.moments.estimates import Moments
+from likeness.methods.moments.gaussian_images import GaussianImages
+from likeness.methods.moments.texture import Texture
 
 SHAPE, KNOWN = (6, 9), 20
 

@@ -11,23 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likeness import Synthesizer
-from likeness.canonical import sha256_json
-from likeness.data.schema import Schema
-from likeness.errors import LikenessError, ParamsError, PlanError, ReleaseError
-from likeness.features import PairMarginals, from_spec
+from likeness.config.typed import build
+from likeness.core.errors import LikenessError, ParamsError, PlanError, ReleaseError
+from likeness.core.hashing import sha256_json
+from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
-from likeness.generators.marginal_objective import one_way_marginals
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
-from likeness.methods.marginals import Marginals
-from likeness.methods.workload import drawn_pairs
-from likeness.own.forecast import _cells
+from likeness.methods.maps import from_spec
+from likeness.methods.marginals.method import Marginals
+from likeness.methods.marginals.objective import one_way_marginals
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.marginals.workload import drawn_pairs
+from likeness.preflight.forecast import _cells
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.terms import Records
-from likeness.typed import build
+from likeness.release.records import Records
+from likeness.release.sums.lattice_sum import lattice_sum
 
 NUMBER = {"kind": "numeric", "lower": 0, "upper": 1}
 SCHEMA = Schema.from_dict(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from likeness.data.schema import Schema
+from likeness.data.schema.schema import Schema
 from likeness.methods.base import Context, class_counts_query, class_weights, number_of_records
 
 SCHEMA = Schema.from_dict(

@@ -6,23 +6,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from likeness.data.schema import Schema
-from likeness.errors import LikenessError, ParamsError, PlanError
-from likeness.features import PairMarginals, from_spec
+from likeness.config.typed import build
+from likeness.core.errors import LikenessError, ParamsError, PlanError
+from likeness.data.schema.schema import Schema
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
-from likeness.methods.marginals import Marginals
-from likeness.own.forecast import _cells
+from likeness.methods.maps import from_spec
+from likeness.methods.marginals.method import Marginals
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.preflight.forecast import _cells
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import make_plan
 from likeness.release.door import release
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
+from likeness.release.records import Records
 from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
-from likeness.release.terms import Records
-from likeness.typed import build
+from likeness.release.sums.lattice_sum import lattice_sum
 
 SCHEMA = Schema.from_dict(
     {

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Schema
-from likeness.errors import PlanError
-from likeness.features import HermiteFeatures
-from likeness.methods import METHODS, Context
-from likeness.methods.hp import Hp
-from likeness.release.lattice_sum import block_rows, lattice_sum
-from likeness.release.terms import Records
-from likeness.typed import build
+from likeness.config.typed import build
+from likeness.core.errors import PlanError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
+from likeness.methods import METHODS
+from likeness.methods.base import Context
+from likeness.methods.hp.hermite_map import HermiteFeatures
+from likeness.methods.hp.method import Hp
+from likeness.release.records import Records
+from likeness.release.sums.lattice_sum import block_rows, lattice_sum
 
 TRAIN = {"iterations": 10, "batch_size": 100, "learning_rate": 0.01, "latent_dim": 4, "hidden": [8]}
 NUMBER = {"kind": "numeric", "lower": 0, "upper": 1}

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from likeness.data.schema import Schema
-from likeness.errors import ArtifactError, PlanError
-from likeness.features import EncodedFourier
-from likeness.features.encoder import Encoder, save_encoder
-from likeness.methods import Context
-from likeness.methods.merf_ae import MerfAe, Privatize
+from likeness.core.errors import ArtifactError, PlanError
+from likeness.data.schema.schema import Schema
+from likeness.methods.base import Context
+from likeness.methods.merf_ae.encoded_map import EncodedFourier
+from likeness.methods.merf_ae.encoder import Encoder, save_encoder
+from likeness.methods.merf_ae.method import MerfAe, Privatize
 
 
 def context(name: str = "hidden digits", shape: tuple[int, int] = (3, 4)) -> Context:

@@ -14,34 +14,38 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness import consistency
-from likeness.artifacts import EMBEDDING as EMBEDDING_FILE
-from likeness.canonical import sha256_json
-from likeness.data.encoding import Encoder
-from likeness.data.layout import Layout, encoding_digest
-from likeness.data.schema import Schema
-from likeness.errors import PlanError, ReleaseError
-from likeness.features import Constant, Modal, ModeStatistics
-from likeness.features.modes import Modes
-from likeness.generators.modal import ModalGenerator
-from likeness.methods import METHODS, Context
-from likeness.methods.modes import Mixture, maximized
-from likeness.methods.pearl import Pearl
-from likeness.params import Params, load_params
+from likeness.config.load import load_params
+from likeness.config.params import Params
+from likeness.config.typed import build
+from likeness.core.errors import PlanError, ReleaseError
+from likeness.core.hashing import sha256_json
+from likeness.core.paths import EMBEDDING as EMBEDDING_FILE
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import Layout, encoding_digest
+from likeness.data.schema.schema import Schema
+from likeness.features.constant import Constant
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.methods import METHODS
+from likeness.methods.base import Context
+from likeness.methods.pearl.method import Pearl
+from likeness.methods.pearl.modal_generator import ModalGenerator
+from likeness.methods.pearl.modal_map import Modal
+from likeness.methods.pearl.mode import Modes
+from likeness.methods.pearl.mode_statistics_map import ModeStatistics
+from likeness.methods.pearl.modes import Mixture, maximized
+from likeness.pipeline import consistency
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import Plan, make_plan
 from likeness.privacy.receipt import MECHANISM, Receipt
 from likeness.release.door import _ROUND_UP, release
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
+from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset, request_of
-from likeness.release.terms import Records
-from likeness.typed import build
-from likeness.verifier.receipts import query_again
+from likeness.release.sums.lattice_sum import lattice_sum
+from likeness.verify.receipts import query_again
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = yaml.safe_load((ROOT / "params.yaml").read_text())["pearl"]

@@ -9,30 +9,31 @@ import numpy as np
 import pytest
 import torch
 
-from likeness.consistency import check_answer
-from likeness.data.schema import Schema
-from likeness.errors import ParamsError, PlanError, ReleaseError
-from likeness.features import CharacteristicFunction, CosineNorms
-from likeness.generators.gaussian_images import GaussianImages
-from likeness.methods import Context, Method, moments
-from likeness.methods.base import class_weights, number_of_records
+from likeness.config.typed import build
+from likeness.core.errors import ParamsError, PlanError, ReleaseError
+from likeness.data.schema.schema import Schema
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.methods.base import Context, Method, class_weights, number_of_records
 from likeness.methods.fit import fit
-from likeness.methods.moments import LEVEL_COUNTS, LEVELS, NORMS, median_norm
-from likeness.methods.moments_settings import Auxiliary, PlanSettings, Privatize, Shares, TrainMoments
-from likeness.methods.pearl import Pearl
+from likeness.methods.moments import method as moments
+from likeness.methods.moments.cosine_map import CosineNorms
+from likeness.methods.moments.gaussian_images import GaussianImages
+from likeness.methods.moments.method import LEVEL_COUNTS, LEVELS, NORMS, median_norm
+from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize, Shares, TrainMoments
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness.methods.pearl.method import Pearl
+from likeness.pipeline.consistency import check_answer
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import make_plan
 from likeness.release.door import release
 from likeness.release.query import Query
+from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes, to_bytes
 from likeness.release.request import Dataset
-from likeness.release.terms import Records
-from likeness.typed import build
-from likeness.verifier.files import Bundle
-from likeness.verifier.noise import noise
-from likeness.verifier.verdict import Wrong
+from likeness.verify.files import Bundle
+from likeness.verify.noise import noise
+from likeness.verify.verdict import Wrong
 
 SHAPE = (6, 9)
 SCHEMA = Schema.from_dict(

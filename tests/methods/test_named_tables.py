@@ -10,17 +10,18 @@ import pytest
 import torch
 
 from likeness import Synthesizer
-from likeness.data.schema import Schema
-from likeness.errors import LikenessError, ParamsError, PlanError, ReleaseError
-from likeness.features import PairMarginals, from_spec
+from likeness.config.typed import build
+from likeness.core.errors import LikenessError, ParamsError, PlanError, ReleaseError
+from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
-from likeness.methods.marginals import Marginals
+from likeness.methods.maps import from_spec
+from likeness.methods.marginals.method import Marginals
+from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.release.query import Query
-from likeness.typed import build
 
 SCHEMA = Schema.from_dict(
     {

@@ -11,30 +11,32 @@ import pytest
 import yaml
 from toy_numbers import BINS, CONTEXT, LEARNED, SCHEMA, encoded, marginals, plan_of, section, through_the_door
 
-from likeness import consistency
-from likeness.artifacts import EMBEDDING as EMBEDDING_FILE
-from likeness.canonical import sha256_json
-from likeness.data.layout import encoding_digest
-from likeness.data.schema import Schema
-from likeness.errors import ParamsError, PlanError, ReleaseError
-from likeness.features import ColumnMarginals, PairMarginals
+from likeness.config.load import load_params
+from likeness.config.params import Params
+from likeness.config.typed import build
+from likeness.core.errors import ParamsError, PlanError, ReleaseError
+from likeness.core.hashing import sha256_json
+from likeness.core.paths import EMBEDDING as EMBEDDING_FILE
+from likeness.data.encoding.layout import encoding_digest
+from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
-from likeness.methods import Context
-from likeness.methods.marginals import Marginals
-from likeness.methods.quantiles import QUANTILES, shares_within
-from likeness.own.forecast import MOST_NOISE, forecast
-from likeness.params import Params, load_params
-from likeness.pricing import new_releases
+from likeness.features.column_marginals import ColumnMarginals
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.methods.base import Context
+from likeness.methods.marginals.method import Marginals
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.marginals.quantiles import QUANTILES, shares_within
+from likeness.pipeline import consistency
+from likeness.preflight.cost import new_releases
+from likeness.preflight.forecast import MOST_NOISE, forecast
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.release.door import _ROUND_UP, release
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
+from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset, request_of
-from likeness.release.terms import Records
-from likeness.typed import build
+from likeness.release.sums.lattice_sum import lattice_sum
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = yaml.safe_load((ROOT / "params.yaml").read_text())["marginals"]
@@ -226,6 +228,7 @@ def adult(share: float = 0.1, **quantiles: Any) -> Params:
     return dataclasses.replace(shipped, method="marginals", sections={"marginals": section(share, **quantiles)})
 
 
+@pytest.mark.long
 def test_account_and_forecast_of_cost_follow_the_released_quantiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(consistency, "_check_generator", lambda *_: None)
@@ -273,6 +276,7 @@ def test_the_forecast_asks_for_enough_records_to_see_quantiles(monkeypatch: pyte
     assert measure.records == math.ceil(measure.noise * BINS / MOST_NOISE)
 
 
+@pytest.mark.long
 def test_with_bins_of_equal_width_another_histogram_asks_no_pairs_again_and_demands_no_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -9,14 +9,14 @@ import pytest
 from toy_numbers import CONTEXT, LEARNED, SCHEMA, section, table
 
 from likeness import Synthesizer
-from likeness.artifacts import plan_of
-from likeness.consistency import auxiliary_of, check_answer, queries_of
-from likeness.errors import ReleaseError
+from likeness.core.errors import ReleaseError
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.methods.base import EMBEDDING
-from likeness.methods.quantiles import QUANTILES
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
-from likeness.statement import statement
+from likeness.methods.marginals.quantiles import QUANTILES
+from likeness.pipeline.consistency import auxiliary_of, check_answer, queries_of
+from likeness.pipeline.project import plan_of
+from likeness.report.statement import statement
 
 
 @pytest.fixture(scope="module")

@@ -5,20 +5,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Schema
-from likeness.methods import Context
-from likeness.methods.marginals import Marginals
+from likeness.config.typed import build
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.methods.base import Context
+from likeness.methods.marginals.method import Marginals
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import Plan, make_plan
 from likeness.release.door import release
 from likeness.release.query import Query
+from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
-from likeness.release.terms import Records
-from likeness.typed import build
 
 SCHEMA = Schema.from_dict(
     {

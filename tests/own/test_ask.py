@@ -13,16 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from likeness import cli_own, cli_run
-from likeness.cli import app
-from likeness.data.column import KINDS
-from likeness.data.schema import Schema, read_mapping
-from likeness.errors import LikenessError, SchemaError
-from likeness.own.answers import chosen, read_answer
-from likeness.own.draft import completed_schema
-from likeness.own.interview import Completed, Interview
-from likeness.params import load_params
-from likeness.privacy.home import Home
+from likeness.cli import init_and_check as cli_own
+from likeness.cli import run as cli_run
+from likeness.cli.app import app
+from likeness.config.load import load_params
+from likeness.core.errors import LikenessError, SchemaError
+from likeness.data.schema.column import KINDS
+from likeness.data.schema.schema import Schema, read_mapping
+from likeness.ledger.home import Home
+from likeness.onboarding.answers import chosen, read_answer
+from likeness.onboarding.draft import completed_schema
+from likeness.onboarding.interview import Completed, Interview
 
 ROOT = Path(__file__).resolve().parents[2]
 GUESSED = {"age": "integer", "ward": "categorical", "pay": "numeric", "day": "date", "seen": "datetime"}
@@ -167,6 +168,7 @@ ALWAYS |= {"7 note": "ordinal: low, high", "Columns with": "", "Written": ""}
 TYPED = st.fixed_dictionaries({key: st.lists(LINES, max_size=2) for key in KNOWN})
 
 
+@pytest.mark.long
 @given(TYPED)
 @settings(max_examples=80, deadline=None)
 def test_whatever_is_typed_gives_a_valid_schema_or_the_question_again(

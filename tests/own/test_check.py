@@ -10,16 +10,17 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from likeness.artifacts import context, method, plan_of
-from likeness.cli import app
-from likeness.errors import ParamsError
+from likeness.cli.app import app
+from likeness.config.load import load_params
+from likeness.config.params import Params
+from likeness.core.errors import ParamsError
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
-from likeness.own.faults import examine, schema_faults
-from likeness.own.forecast import MOST_NOISE, RULE, forecast
-from likeness.params import Params, load_params
+from likeness.pipeline.project import context, method, plan_of
+from likeness.preflight.faults import examine, schema_faults
+from likeness.preflight.forecast import MOST_NOISE, RULE, forecast
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKER = "Xq7Secret"
@@ -234,6 +235,7 @@ def test_terms_that_the_ledger_will_refuse_are_told_before_the_run(
     assert len(ledger.records()) == 2  # nothing was put on record
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("started", [False, True], ids=["no ledger", "ledger"])
 def test_a_run_that_no_cap_has_room_for_is_told(clone: Path, monkeypatch: pytest.MonkeyPatch, started: bool) -> None:
     monkeypatch.setenv("LIKENESS_HOME", str(clone / "ledger"))
@@ -250,6 +252,7 @@ def test_a_run_that_no_cap_has_room_for_is_told(clone: Path, monkeypatch: pytest
     assert (clone / "ledger").exists() is started
 
 
+@pytest.mark.long
 def test_keys_that_dvc_looks_for_are_told_before_the_run(clone: Path) -> None:
     (clone / "dvc.yaml").write_text((ROOT / "dvc.yaml").read_text())
     write(clone, GOOD, ingest__query=None, ingest__unit=None)
@@ -324,6 +327,7 @@ def test_the_verdict_follows_the_rule_and_nothing_is_opened_or_written(clone: Pa
     assert sorted(path.name for path in clone.rglob("*")) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"merf_ae", "moments"}))  # which take images only
 def test_every_method_is_foreseen_with_the_noise_of_its_plan(clone: Path, name: str, adjacency: Adjacency) -> None:

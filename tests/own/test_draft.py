@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from likeness.cli import app
-from likeness.data.schema import Schema, read_mapping
-from likeness.errors import DataError, LikenessError, ParamsError
-from likeness.own.draft import draft_schema
-from likeness.own.guess import kinds_of
-from likeness.own.settings import with_values
-from likeness.params import load_params
+from likeness.cli.app import app
+from likeness.config.edit import with_values
+from likeness.config.load import load_params
+from likeness.core.errors import DataError, LikenessError, ParamsError
+from likeness.data.schema.schema import Schema, read_mapping
+from likeness.data.source.header import kinds_of
+from likeness.onboarding.draft import draft_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 # Values that stand for private ones: none may be in anything that is written or printed.

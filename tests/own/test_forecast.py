@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from likeness.config.load import load_params
+from likeness.config.params import Params
 from likeness.methods import METHODS
-from likeness.own.forecast import forecast
-from likeness.params import Params, load_params
+from likeness.preflight.forecast import forecast
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = {"adult": 32_561, "census": 199_523, "covtype": 464_810, "mixture": 90_000, "digits": 1_437, "mnist": 60_000}
@@ -35,6 +36,7 @@ def settings(data: str, method: str) -> Params:
     return dataclasses.replace(params, method=method, ingest=ingest)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("data", "method"), sorted(measured()))
 def test_time_and_memory_are_foreseen_within_a_factor_of_three(data: str, method: str) -> None:
     seconds, megabytes = measured()[data, method]

@@ -17,9 +17,9 @@ from unittest.mock import patch
 import yaml
 from dvc.repo import Repo
 
-from likeness import cli
-from likeness.params import load_params
-from likeness.stage import run_stage
+from likeness.cli import app as cli
+from likeness.config.load import load_params
+from likeness.pipeline.run_stage import run_stage
 
 ROOT = Path(__file__).parents[2]
 ROWS = 1_500

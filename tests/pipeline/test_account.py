@@ -11,22 +11,25 @@ import pyarrow.parquet as pq
 import pytest
 from small_project import Project
 
-from likeness import statement
-from likeness.artifacts import EMBEDDING, ENCODED, PLAN, TABLE, load_schema, open_ledger, read_json, write_json
-from likeness.consistency import check_run
-from likeness.data import layout
-from likeness.data.encoding import Encoder
-from likeness.data.layout import encoding_digest
-from likeness.data.schema import Schema
-from likeness.data.tables import iter_private, read_card, read_private, write_private
-from likeness.errors import ArtifactError, DataError, ReleaseError
-from likeness.generators.saved import SavedGenerator
-from likeness.params import load_params
+from likeness.config.load import load_params
+from likeness.core.errors import ArtifactError, DataError, ReleaseError
+from likeness.core.paths import EMBEDDING, ENCODED, PLAN, TABLE, read_json, write_json
+from likeness.data.encoding import layout
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import encoding_digest
+from likeness.data.private_tables import iter_private, read_card, read_private, write_private
+from likeness.data.schema.schema import Schema
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline import account as statement
+from likeness.pipeline.account import account
+from likeness.pipeline.card import card, encoded_card
+from likeness.pipeline.consistency import check_run
+from likeness.pipeline.open_ledger import open_ledger
+from likeness.pipeline.private_rows import private_rows
+from likeness.pipeline.released import load_schema
 from likeness.privacy.accountant import compose
 from likeness.privacy.plan import Plan
 from likeness.release.released import load_released
-from likeness.rows import card, encoded_card, private_rows
-from likeness.statement import account
 from stages import preprocess
 
 COUNTS = Path("data/released/auxiliary/class_counts.safetensors")

@@ -8,8 +8,8 @@ import yaml
 from small_project import Project
 
 from likeness import Synthesizer
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 
 
 @pytest.mark.long

@@ -10,11 +10,11 @@ import pytest
 from small_project import Project
 from typer.testing import CliRunner
 
-from likeness import bundle
-from likeness.cli import app
-from likeness.errors import ArtifactError
-from likeness.privacy.records import Record, digest_of
-from likeness.verifier import CHECKS, verify
+from likeness.bundle import contents as bundle
+from likeness.cli.app import app
+from likeness.core.errors import ArtifactError
+from likeness.ledger.records import Record, digest_of
+from likeness.verify import CHECKS, verify
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +29,7 @@ def verdicts(path: Path, retrain: bool = False) -> dict[str, bool | None]:
     return {check.name: check.passed for check in verify(path, retrain)}
 
 
+@pytest.mark.long
 def test_a_bundle_is_right_and_holds_nothing_private(finished: Project, whole: Path) -> None:
     verdict = verdicts(whole, retrain=True)
     assert set(verdict.values()) == {True}, [check for check in verify(whole, True) if not check.passed]
@@ -47,6 +48,7 @@ def test_a_bundle_is_right_and_holds_nothing_private(finished: Project, whole: P
     assert (whole / "README.md").read_text().startswith("---\npretty_name:")
 
 
+@pytest.mark.long
 def test_verify_and_sample_from_the_command_line(finished: Project, whole: Path, tmp_path: Path) -> None:
     output = finished.run("likeness", "verify", "--retrain", str(whole))
     assert "verdict: everything was recomputed and is right" in output

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from small_project import Project
 
-from likeness.cut_files import set_aside
+from likeness.pipeline.dvc_repair import set_aside
 
 LOCK = {"schema": "2.0", "stages": {"plan": {"cmd": "python -m stages.plan", "outs": [{"path": "a", "md5": "b"}]}}}
 
@@ -49,7 +49,9 @@ def test_cut_files_are_renamed_and_told(tmp_path: Path, lock: str, rwlock: str) 
 
 def test_a_file_that_is_being_written_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = folder(tmp_path, "", "{}")
-    monkeypatch.setattr("likeness.cut_files.time.sleep", lambda seconds: (root / "dvc.lock").write_text(WHOLE))
+    monkeypatch.setattr(
+        "likeness.pipeline.dvc_repair.time.sleep", lambda seconds: (root / "dvc.lock").write_text(WHOLE)
+    )
     assert set_aside(root) == []
 
 

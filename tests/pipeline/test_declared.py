@@ -14,10 +14,13 @@ import pytest
 import yaml
 from small_project import ROOT, write_settings
 
-from likeness import artifacts, params
-from likeness.methods.marginals import Marginals
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.config import params
+from likeness.config.load import load_params
+from likeness.core.paths import PRIVACY, read_json
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.methods.marginals.method import Marginals
+from likeness.pipeline import provenance
 
 STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 SCHEMA: dict[str, Any] = {
@@ -118,7 +121,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, seen: set[str]) -> None:
             return object.__getattribute__(self, name)
 
         monkeypatch.setattr(owner, "__getattribute__", read)
-    monkeypatch.setattr(artifacts, "public_settings", lambda _: {})  # the ledger notes all of them
+    monkeypatch.setattr(provenance, "public_settings", lambda _: {})  # the ledger notes all of them
 
 
 def covered(key: str, names: list[str]) -> bool:
@@ -142,7 +145,7 @@ def test_a_stage_needs_reads_and_writes_what_dvc_yaml_says(
             copy(whole / path, folder / path)
         before, outputs = written(folder), paths(stage, "outs", "metrics", "plots")
         with contextlib.chdir(folder):
-            settings = params.load_params()
+            settings = load_params()
             seen.clear()
             import_module(f"stages.{name}").main(settings)
             read = seen - sections - HARMLESS.get(name, set()) - {"ingest.schema"}  # a path among the deps
@@ -153,4 +156,4 @@ def test_a_stage_needs_reads_and_writes_what_dvc_yaml_says(
         for path in outputs:
             assert (folder / path).exists(), f"{name} does not write {path}"
             copy(folder / path, whole / path)
-    assert math.isfinite(artifacts.read_json(artifacts.PRIVACY)["total"]["epsilon"])
+    assert math.isfinite(read_json(PRIVACY)["total"]["epsilon"])

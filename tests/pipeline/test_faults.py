@@ -44,7 +44,7 @@ from pathlib import Path
 from benchmarks.fault_field import Field, preload, spend
 
 preload()
-from likeness.privacy.ledger import Ledger
+from likeness.ledger.ledger import Ledger
 from likeness.release import door
 
 field = Field.make(Path(sys.argv[1]), 1.0, 100.0)

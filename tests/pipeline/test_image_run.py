@@ -12,11 +12,12 @@ import pytest
 import yaml
 from small_project import ROOT, Project
 
-from likeness import bundle
-from likeness.canonical import sha256_bytes
-from likeness.errors import ReleaseError
-from likeness.rng import public
-from likeness.verifier import verify
+from likeness.bundle import contents as bundle
+from likeness.bundle.write import _check_encoder
+from likeness.core.errors import ReleaseError
+from likeness.core.hashing import sha256_bytes
+from likeness.core.rng import public
+from likeness.verify import verify
 
 
 def public_encoder(folder: Path, seed: int) -> tuple[Path, str]:
@@ -78,6 +79,6 @@ def test_the_bundled_digits_become_synthetic_digits(another: Project) -> None:
     assert failed["sensitivity"] == "released/embedding.safetensors: encoder.safetensors is another encoder"
     assert "merf_ae.privatize.encoder_sha256 says" in failed["plan"]
     with pytest.raises(ReleaseError, match="the encoder is not the file that was released with"):
-        bundle._check_encoder(json.loads(another.bytes("reports/privacy.json")), folder)
+        _check_encoder(json.loads(another.bytes("reports/privacy.json")), folder)
     (folder / bundle.ENCODER).unlink()
     assert any("encoder.safetensors is missing" in check.text for check in verify(folder))

@@ -13,14 +13,16 @@ from typer.testing import CliRunner
 
 from benchmarks.honest_bundles import bundles
 from benchmarks.lies import LIES, OPENED, Lie, judged
-from likeness import verifier
-from likeness.bundle import write_bundle
-from likeness.cli import app
-from likeness.errors import ArtifactError, ReleaseError
-from likeness.params import load_params
-from likeness.verifier import CHECKS, opened, verify
-from likeness.verifier.files import Bundle
-from likeness.verifier.verdict import Check, Wrong
+from likeness import verify as verifier
+from likeness.bundle.write import write_bundle
+from likeness.cli.app import app
+from likeness.config.load import load_params
+from likeness.core.errors import ArtifactError, ReleaseError
+from likeness.verify import CHECKS, verify
+from likeness.verify.files import Bundle, opened
+from likeness.verify.verdict import Check, Wrong
+
+pytestmark = pytest.mark.long
 
 BY_NAME = {f"{lie.says} ({lie.check})": lie for lie in LIES}
 
@@ -114,7 +116,7 @@ def test_a_run_without_privacy_is_not_bundled(
     monkeypatch.setenv("LIKENESS_HOME", str(place / "ledger"))
     monkeypatch.setenv("LIKENESS_ANCHOR", str(place / "anchor"))
     monkeypatch.chdir(place / "marginals")
-    monkeypatch.setattr("likeness.bundle.account", lambda *_: {"private": False})
+    monkeypatch.setattr("likeness.bundle.write.account", lambda *_: {"private": False})
     with pytest.raises(ReleaseError, match="NOT PRIVATE"):
         write_bundle(load_params(), tmp_path / "bundle")
     assert not (tmp_path / "bundle").exists()

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 import yaml
 from small_project import Project
 
@@ -46,6 +47,7 @@ def write_source(project: Project) -> None:
     pq.write_table(pa.table(table), project.root / "own.parquet")
 
 
+@pytest.mark.long
 def test_own_table_from_parquet_without_a_split_column(another: Project) -> None:
     for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
         another.environment[name] = str(another.root.parent / name.lower())
@@ -94,7 +96,7 @@ def test_own_table_from_parquet_without_a_split_column(another: Project) -> None
     assert json.loads(another.bytes("reports/privacy.json"))["total"]["epsilon"] <= 20
 
     another.run("likeness", "bundle", "own")
-    another.run("likeness", "verify", "--retrain", "own")  # a wrong check would end it
+    assert "WRONG" not in another.run("likeness", "verify", "--retrain", "own")
     another.run("likeness", "sample", "own", "--rows", "50", "--where", "smoker=True", "--out", "more.csv")
     assert set(pd.read_csv(another.root / "more.csv")["smoker"]) == {"yes"}
     public = [path for path in another.root.rglob("*") if path.is_file() and path.name != "own.parquet"]

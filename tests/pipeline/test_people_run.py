@@ -12,16 +12,16 @@ import yaml
 from small_project import ROOT, stage, write_settings
 
 from likeness import Synthesizer
-from likeness.artifacts import ENCODED, PRIVACY, STATEMENT, TABLE, read_json
-from likeness.bundle import write_bundle
-from likeness.data.people import split_by_person
-from likeness.data.tables import read_card, read_private, write_private
-from likeness.errors import ArtifactError, BudgetError, DataError, LikenessError, ReleaseError, SchemaError
-from likeness.params import load_params
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
-from likeness.rows import private_rows
-from likeness.verifier import verify
+from likeness.bundle.write import write_bundle
+from likeness.config.load import load_params
+from likeness.core.errors import ArtifactError, BudgetError, DataError, LikenessError, ReleaseError, SchemaError
+from likeness.core.paths import ENCODED, PRIVACY, STATEMENT, TABLE, read_json
+from likeness.data.private_tables import read_card, read_private, write_private
+from likeness.data.source.people import split_by_person
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.pipeline.private_rows import private_rows
+from likeness.verify import verify
 
 STAGES = ("ingest", "plan", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
 SECRET = "Xq7Secret"

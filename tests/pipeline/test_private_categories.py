@@ -16,23 +16,26 @@ from small_project import ROOT, stage, write_settings
 from typer.testing import CliRunner
 
 from likeness import Synthesizer
-from likeness.artifacts import CATEGORIES, PRIVACY, STATEMENT, load_schema, open_ledger, read_json
-from likeness.bundle import write_bundle
-from likeness.cli import app
-from likeness.data.people import split_by_person
-from likeness.errors import ArtifactError, BudgetError, LikenessError, ReleaseError
-from likeness.own.forecast import forecast
-from likeness.own.report import Report
-from likeness.params import load_params
-from likeness.pricing import afford, new_releases
-from likeness.privacy.budget import Cost
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.bundle.write import write_bundle
+from likeness.cli.app import app
+from likeness.config.load import load_params
+from likeness.core.errors import ArtifactError, BudgetError, LikenessError, ReleaseError
+from likeness.core.paths import CATEGORIES, PRIVACY, STATEMENT, read_json
+from likeness.data.source.people import split_by_person
+from likeness.ledger.budget import Cost
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.pipeline.open_ledger import open_ledger
+from likeness.pipeline.private_rows import private_rows
+from likeness.pipeline.released import load_schema
+from likeness.preflight.cost import afford, new_releases
+from likeness.preflight.forecast import forecast
+from likeness.preflight.report import Report
 from likeness.release.released import load_released, to_bytes
-from likeness.rows import private_rows
-from likeness.verifier import CHECKS, draw, verify
-from likeness.verifier.files import Bundle
-from likeness.verifier.verdict import Wrong
+from likeness.verify import CHECKS, verify
+from likeness.verify.files import Bundle
+from likeness.verify.outputs import draw
+from likeness.verify.verdict import Wrong
 
 STAGES = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
 SECRET = "Xq7Secret"

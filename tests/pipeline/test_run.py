@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from small_project import Project
 
-from likeness import cli
-from likeness.comparison import read_run
-from likeness.errors import LikenessError
+from likeness.cli import app as cli
+from likeness.cli.compare import read_run
+from likeness.core.errors import LikenessError
 
 
 def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(

@@ -5,10 +5,10 @@ import math
 
 import pytest
 
-from likeness.errors import PlanError, ReleaseError
+from likeness.core.errors import PlanError, ReleaseError
 from likeness.privacy.accountant import ORDERS, compose
 from likeness.privacy.calibration import delta_of_mu, epsilon_gaussian, epsilon_of_rho, epsilon_renyi, rho_for
-from likeness.privacy.fineness import ALLOWANCE
+from likeness.privacy.lattice_error import ALLOWANCE
 from likeness.privacy.receipt import MECHANISM, Receipt
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likeness.bounds import Part
+from likeness.core.bounds import Part
 from likeness.privacy.adjacency import TermChange, lattice_sensitivity_squared
 
 SIGNED, COUNT, ONEHOT = Part(4, Fraction(1)), Part(1, Fraction(1), True), Part(3, Fraction(2, 3), True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likeness.errors import PlanError
+from likeness.core.errors import PlanError
 from likeness.privacy.calibration import (
     delta_of_mu,
     epsilon_gaussian,
@@ -15,7 +15,7 @@ from likeness.privacy.calibration import (
     mu_of_rho,
     rho_for,
 )
-from likeness.privacy.fineness import ALLOWANCE
+from likeness.privacy.lattice_error import ALLOWANCE
 
 EPSILONS = st.floats(0.01, 100)
 DELTAS = st.floats(1e-12, 1e-3)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from likeness.errors import PlanError
+from likeness.core.errors import PlanError
 from likeness.privacy.calibration import delta_of_mu, epsilon_of_rho, rho_for
-from likeness.privacy.fineness import ALLOWANCE, COARSEST, check_fine, coarseness
+from likeness.privacy.lattice_error import ALLOWANCE, COARSEST, check_fine, coarseness
 
 mpmath = pytest.importorskip("mpmath")
 

@@ -15,16 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.canonical import sha256_json
-from likeness.errors import BudgetError, LedgerError, PlanError
+from likeness.core.errors import BudgetError, LedgerError, PlanError
+from likeness.core.hashing import sha256_json
+from likeness.ledger.anchor import anchor_path
+from likeness.ledger.budget import coarseness_of
+from likeness.ledger.home import Home, locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.records import content_of, digest_of, population_of
+from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.anchor import anchor_path
-from likeness.privacy.budget import coarseness_of
 from likeness.privacy.calibration import rho_for
-from likeness.privacy.fineness import COARSEST, coarseness
-from likeness.privacy.home import Home, locate
-from likeness.privacy.ledger import Ledger, Reservation
-from likeness.privacy.records import content_of, digest_of, population_of
+from likeness.privacy.lattice_error import COARSEST, coarseness
 
 CAP = rho_for(1.0, 1e-5)
 ADD = Adjacency.ADD_REMOVE_ONE
@@ -95,7 +96,7 @@ def test_over_the_cap_is_refused_with_spent_asked_and_cap(ledger: Ledger) -> Non
 
 def test_lattices_too_coarse_together_are_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries that tell dimension and scale count as they are, others, and queries to come, as the coarsest."""
-    monkeypatch.setattr("likeness.privacy.budget.ALLOWANCE", 2.5 * COARSEST)
+    monkeypatch.setattr("likeness.ledger.budget.ALLOWANCE", 2.5 * COARSEST)
     first = ledger.reserve(request("k1", 0.1 * CAP))
     with pytest.raises(BudgetError, match="'people' has 1 releases on record, whose lattices"):
         ledger.reserve(request("k2", 0.1 * CAP, others={"a": 0.1 * CAP}))
@@ -241,7 +242,7 @@ def test_records_tell_days_and_a_commit_that_of_the_record_before_it(
     ledger.reserve(request("k", CAP / 2))
     assert all(str(datetime.date.fromisoformat(record.time)) == record.time for record in ledger.records())
     reserved = ledger.records()[-1].time
-    monkeypatch.setattr("likeness.privacy.records._now", lambda: "2999-01-01")
+    monkeypatch.setattr("likeness.ledger.records._now", lambda: "2999-01-01")
     assert ledger.commit("k", "00").time == reserved
     ledger.change_cap("people", 2.0, 1e-5)
     assert ledger.records()[-1].time == "2999-01-01"
@@ -358,10 +359,11 @@ def test_an_anchor_inside_the_ledger_is_refused(monkeypatch: pytest.MonkeyPatch,
 
 WRITER = """
 import sys
-from likeness.errors import BudgetError
+from likeness.core.errors import BudgetError
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger, Reservation
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Reservation
 ledger = Ledger.open(locate())
 for step in range(int(sys.argv[2])):
     key = f"{sys.argv[1]}-{step}"

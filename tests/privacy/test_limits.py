@@ -2,13 +2,15 @@
 
 import pytest
 
-from likeness.errors import BudgetError, LedgerError, PlanError
-from likeness.privacy import records
+from likeness.core.errors import BudgetError, LedgerError, PlanError
+from likeness.ledger import records
+from likeness.ledger.budget import Budget, Cost
+from likeness.ledger.caps import Asker, next_month
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.budget import Asker, Budget, Cost, next_month
 from likeness.privacy.calibration import rho_for
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger, Reservation
 
 CAP = rho_for(10.0, 1e-5)
 SMALL = rho_for(1.0, 1e-5)

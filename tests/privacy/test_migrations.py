@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from likeness.canonical import canonical_json, sha256_bytes, sha256_json
-from likeness.errors import LedgerError
-from likeness.privacy import migrations, records
+from likeness.core.errors import LedgerError
+from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
+from likeness.ledger import migrations, records
+from likeness.ledger.anchor import Anchor, write_anchor
+from likeness.ledger.home import Home, locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.records import SALT
+from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.anchor import Anchor, write_anchor
-from likeness.privacy.home import Home, locate
-from likeness.privacy.ledger import Ledger, Reservation
-from likeness.privacy.records import SALT
 
 # As version 0.1.0 wrote it.
 FIRST = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from likeness.errors import LikenessError
+from likeness.core.errors import LikenessError
 from likeness.privacy.noise import add_discrete_gaussian
 
 DRAWS = 20_000

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likeness.errors import PlanError
+from likeness.core.errors import PlanError
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import delta_of_mu, rho_for
 from likeness.privacy.plan import Plan, QueryShare, make_plan

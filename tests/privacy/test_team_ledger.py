@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from postgres import server
 
-from likeness.errors import BudgetError, LedgerError
+from likeness.core.errors import BudgetError, LedgerError
+from likeness.ledger.anchor import anchor_path
+from likeness.ledger.home import Home, locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.anchor import anchor_path
 from likeness.privacy.calibration import rho_for
-from likeness.privacy.home import Home, locate
-from likeness.privacy.ledger import Ledger, Reservation
 
 CAP = rho_for(1.0, 1e-5)
 ADD = Adjacency.ADD_REMOVE_ONE
@@ -217,7 +218,7 @@ def test_machines_racing_for_the_last_of_the_budget(ledger: Ledger, machine: Cal
     fits = writers * steps - 2
     # Forked from a fresh process, not from this one: other tests leave threads and exit handlers in it.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["likeness.privacy.ledger", "psycopg", "sqlalchemy.dialects.postgresql"])
+    context.set_forkserver_preload(["likeness.ledger.ledger", "psycopg", "sqlalchemy.dialects.postgresql"])
     start, told, racers = context.Barrier(writers), context.Queue(), []
     head = ledger.head().head
     for place in range(writers):

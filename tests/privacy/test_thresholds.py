@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from likeness.bounds import Part, Unit
-from likeness.canonical import sha256_json
-from likeness.errors import BudgetError, LedgerError, PlanError, ReleaseError
-from likeness.features import Constant
-from likeness.privacy import migrations
+from likeness.core.bounds import Part, Unit
+from likeness.core.errors import BudgetError, LedgerError, PlanError, ReleaseError
+from likeness.core.hashing import sha256_json
+from likeness.features.constant import Constant
+from likeness.ledger import migrations
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Reservation
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency, TermChange, lattice_sensitivity_squared
 from likeness.privacy.calibration import delta_of_mu, epsilon_of_rho, rho_for
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger, Reservation
 from likeness.privacy.plan import KeyShares, Plan, QueryShare, make_plan
 from likeness.privacy.receipt import THRESHOLDED, Receipt
 from likeness.privacy.thresholds import log_delta_keys, threshold_for

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from likeness.errors import LedgerError
+from likeness.core.errors import LedgerError
+from likeness.ledger.home import Home, locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Reservation
+from likeness.ledger.witness import Witness, check_witnesses, git_witnesses, read_trailers, trailer, write_trailer
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import Home, locate
-from likeness.privacy.ledger import Ledger, Reservation
-from likeness.privacy.witness import Witness, check_witnesses, git_witnesses, read_trailers, trailer, write_trailer
 
 ADD = Adjacency.ADD_REMOVE_ONE
 
@@ -103,9 +104,9 @@ def test_a_released_file_names_the_entry_that_paid(ledger: Ledger) -> None:
 def test_a_stage_that_would_spend_asks_git_first(
     ledger: Ledger, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from likeness.artifacts import open_ledger_to_spend
-    from likeness.data.schema import Schema
-    from likeness.params import load_params
+    from likeness.config.load import load_params
+    from likeness.data.schema.schema import Schema
+    from likeness.pipeline.open_ledger import open_ledger_to_spend
 
     root = Path(__file__).parents[2]
     params = load_params(root / "params.yaml")

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.terms import Records
+from likeness.release.records import Records
+from likeness.release.sums.lattice_sum import lattice_sum
 
 
 def distance_squared(first: np.ndarray, second: np.ndarray) -> int:

@@ -17,12 +17,18 @@ import torch
 from benchmarks.audit import DELTA, POWER, Case, audit, cases
 from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
 from benchmarks.audit_options import OPTIONS
-from likeness.features import MAPS, CharacteristicFunction, MixedFourierFeatures, PairMarginals
+from likeness.core.rng import public
 from likeness.methods import METHODS
+from likeness.methods.maps import MAPS
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.merf.fourier_map import MixedFourierFeatures
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.privacy.calibration import delta_of_mu
-from likeness.release import clipping, door, query
-from likeness.rng import public
+from likeness.release import door, query
+from likeness.release.sums import clipping
+
+pytestmark = pytest.mark.long
 
 DRAWS, EPSILON = 12_000, 15.0
 FEW = 2_000  # for planted faults: a fault of 10 % of the noise lies nine standard deviations of the test away
@@ -63,7 +69,6 @@ def test_options_that_are_off_as_shipped_are_audited(every_case: list[Case]) -> 
         assert edges - {(0.25, 0.5, 0.75)}, "no learned bins"
 
 
-@pytest.mark.long
 def test_every_query_holds_with_its_own_map(every_case: list[Case]) -> None:
     found = [audit(case, epsilon=EPSILON) for case in every_case]
     assert [(one.case.name, one.failures) for one in found if one.failures] == []

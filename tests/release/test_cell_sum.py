@@ -11,15 +11,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.bounds import Part
-from likeness.errors import ReleaseError
-from likeness.features import CellMap, CharacteristicFunction, Constant, FeatureMap, PairMarginals
+from likeness.core.bounds import Part
+from likeness.core.errors import ReleaseError
+from likeness.features.base import CellMap, FeatureMap
 from likeness.features.cells import Cells
+from likeness.features.constant import Constant
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.clipping import to_lattice
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.terms import Records
+from likeness.release.records import Records
+from likeness.release.sums.clipping import to_lattice
+from likeness.release.sums.lattice_sum import lattice_sum
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 COLUMNS = (Cells(0, 3), Cells(3, 4, (0.25, 0.5, 0.75)), Cells(4, 3, (0.5,), missing=True))
@@ -170,12 +173,13 @@ def test_counting_loads_no_torch() -> None:
     code = """
 import sys
 import numpy as np
-from likeness.features import Constant, PairMarginals
+from likeness.features.constant import Constant
+from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.features.cells import Cells
 from likeness.release.door import release
-from likeness.release.lattice_sum import lattice_sum
+from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.terms import Records
+from likeness.release.records import Records
 rows = Records(np.eye(4), np.zeros(4, dtype=np.int64))
 for feature in (Constant(), PairMarginals((Cells(0, 2), Cells(2, 2)))):
     assert lattice_sum(Query("q", "auxiliary", feature, num_groups=1), [rows]).sum() > 0

@@ -14,23 +14,26 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from likeness.canonical import sha256_json
-from likeness.errors import BudgetError, DataError, LedgerError, PlanError, ReleaseError
-from likeness.features import CharacteristicFunction, Constant
+from likeness.core.errors import BudgetError, DataError, LedgerError, PlanError, ReleaseError
+from likeness.core.hashing import sha256_json
+from likeness.features.constant import Constant
+from likeness.ledger.anchor import write_durably
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.records import Record
+from likeness.ledger.reservation import Reservation
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.anchor import write_durably
-from likeness.privacy.chain import Record
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger, Reservation
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 from likeness.release import door
-from likeness.release.door import release, restore
-from likeness.release.lattice_sum import lattice_sum
+from likeness.release.door import release
 from likeness.release.query import Query
+from likeness.release.records import Records
 from likeness.release.released import check_known, from_bytes, to_bytes
 from likeness.release.request import MECHANISM_VERSION, REQUEST_KEYS, Dataset, request_of
-from likeness.release.terms import Records
+from likeness.release.store import restore
+from likeness.release.sums.lattice_sum import lattice_sum
 
 ADD = Adjacency.ADD_REMOVE_ONE
 DATASET = Dataset("people", "digest")
@@ -213,9 +216,9 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     [
         ("likeness.release.door.exact_sum", 1),
         ("os.fsync", 2),  # the first is not whole, and nothing of it stays
-        ("likeness.privacy.ledger.Ledger.commit", 1),
-        ("likeness.release.door._publish", 1),
-        ("likeness.release.door.sync_folder", 1),
+        ("likeness.ledger.ledger.Ledger.commit", 1),
+        ("likeness.release.store._publish", 1),
+        ("likeness.release.store.sync_folder", 1),
     ],
 )
 def test_a_draw_that_dies_at_any_step_is_drawn_once(
@@ -384,9 +387,10 @@ CRASH = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
 import likeness.release.door as door
+import likeness.release.store as store
 from test_door import DATASET, plan, query, rows
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 
 def die(*arguments, **keywords):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -394,7 +398,7 @@ def die(*arguments, **keywords):
 where = sys.argv[1]
 if where == "after reserve": door.exact_sum = die
 if where == "after staging": Ledger.commit = die
-if where == "after commit": door._publish = die
+if where == "after commit": store._publish = die
 data = door.release(query(), plan(), DATASET, Ledger.open(locate()), rows)
 sys.stdout.buffer.write(data)
 """

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from likeness.bounds import Unit
-from likeness.errors import ArtifactError, BudgetError, DataError, LedgerError, PlanError, ReleaseError
+from likeness.core.bounds import Unit
+from likeness.core.errors import ArtifactError, BudgetError, DataError, LedgerError, PlanError, ReleaseError
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import KeyShares, Plan, QueryShare, make_plan
 from likeness.release.door import release_keys
 from likeness.release.keys import KEY_BITS, KeyQuery, Keys, counted, kept

@@ -11,25 +11,23 @@ from hypothesis import strategies as st
 from neighbors import check_neighbors, distance_squared
 from torch import Tensor
 
-from likeness.bounds import Part
-from likeness.errors import ReleaseError
-from likeness.features import (
-    CharacteristicFunction,
-    Constant,
-    FeatureMap,
-    HermiteFeatures,
-    MixedFourierFeatures,
-    Modal,
-    ModeStatistics,
-    PairDistance,
-)
-from likeness.features.modes import Modes
+from likeness.core.bounds import Part
+from likeness.core.errors import ReleaseError
+from likeness.features.base import FeatureMap
+from likeness.features.constant import Constant
+from likeness.methods.hp.hermite_map import HermiteFeatures
+from likeness.methods.merf.fourier_map import MixedFourierFeatures
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness.methods.pearl.modal_map import Modal
+from likeness.methods.pearl.mode import Modes
+from likeness.methods.pearl.mode_statistics_map import ModeStatistics
+from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.blocks import BLOCK
-from likeness.release.clipping import to_lattice
-from likeness.release.lattice_sum import block_rows, lattice_sum
 from likeness.release.query import Query
-from likeness.release.terms import BucketPairs, PositionPairs, Records
+from likeness.release.records import BucketPairs, PositionPairs, Records
+from likeness.release.sums.blocks import BLOCK
+from likeness.release.sums.clipping import to_lattice
+from likeness.release.sums.lattice_sum import block_rows, lattice_sum
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 MODES = (Modes(0, False, (0.4, 0.6), (0.2, 0.8), (0.05, 0.1)), Modes(1, False, (0.5, 0.5), (0.3, 0.6), (0.02, 0.2)))
@@ -139,6 +137,7 @@ def test_a_map_that_lies_about_its_bound_does_not_pass(answer: Tensor, nonnegati
         assert total.min() >= 0
 
 
+@pytest.mark.long
 @given(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), st.integers(1, 5), st.integers(0, 30))
 def test_every_row_obeys_the_integer_bound(values: list[float], bound: int, bits: int) -> None:
     part = Part(3, Fraction(1, bound))

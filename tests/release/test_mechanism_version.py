@@ -10,28 +10,24 @@ from itertools import count
 import numpy as np
 import pytest
 
-from likeness.features import (
-    CharacteristicFunction,
-    ColumnMarginals,
-    Constant,
-    CosineLevels,
-    CosineMoments,
-    CosineNorms,
-    FeatureMap,
-    HermiteFeatures,
-    LevelCounts,
-    MixedFourierFeatures,
-    Modal,
-    ModeStatistics,
-    PairDistance,
-    PairMarginals,
-)
+from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
-from likeness.features.modes import Modes
-from likeness.release.lattice_sum import lattice_sum
+from likeness.features.column_marginals import ColumnMarginals
+from likeness.features.constant import Constant
+from likeness.methods.hp.hermite_map import HermiteFeatures
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.merf.fourier_map import MixedFourierFeatures
+from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
+from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness.methods.pearl.modal_map import Modal
+from likeness.methods.pearl.mode import Modes
+from likeness.methods.pearl.mode_statistics_map import ModeStatistics
+from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.release.query import Query
+from likeness.release.records import BucketPairs, EachRecord, PositionPairs, Records, Terms
 from likeness.release.request import MECHANISM_VERSION
-from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Records, Terms
+from likeness.release.sums.lattice_sum import lattice_sum
 
 CHANGED = (
     "The same query on the same rows gives another sum than in earlier releases. If that is meant, raise "

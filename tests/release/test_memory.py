@@ -8,22 +8,20 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from likeness.bounds import Unit
-from likeness.features import (
-    CharacteristicFunction,
-    Constant,
-    FeatureMap,
-    HermiteFeatures,
-    NetworkTangent,
-    PairDistance,
-    PairMarginals,
-)
+from likeness.core.bounds import Unit
+from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
+from likeness.features.constant import Constant
+from likeness.methods.hp.hermite_map import HermiteFeatures
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.ntk.tangent_map import NetworkTangent
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.release.door import _counted, _keys_counted
-from likeness.release.exact import exact_sum
 from likeness.release.keys import KeyQuery, Keys, counted
 from likeness.release.query import Query
-from likeness.release.terms import AllRecords, BucketPairs, EachRecord, PositionPairs, Records, Terms
+from likeness.release.records import AllRecords, BucketPairs, EachRecord, PositionPairs, Records, Terms
+from likeness.release.sums.over_parts import exact_sum
 
 WIDTH, ROWS, CHUNKS = 6, 3_000, 6
 PEOPLE = Unit("pid", ROWS * CHUNKS)

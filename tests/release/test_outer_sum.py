@@ -11,17 +11,18 @@ from hypothesis import strategies as st
 from neighbors import check_neighbors, distance_squared
 from torch import Tensor
 
-from likeness.bounds import Part
-from likeness.errors import ReleaseError
-from likeness.features import NetworkTangent, OuterMap
+from likeness.core.bounds import Part
+from likeness.core.errors import ReleaseError
+from likeness.features.base import OuterMap
 from likeness.features.means import outer_features
+from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.privacy.adjacency import Adjacency
-from likeness.release import lattice_sum as dense
-from likeness.release import products as module
-from likeness.release.clipping import outer_lattice, to_lattice
-from likeness.release.lattice_sum import lattice_sum
 from likeness.release.query import Query
-from likeness.release.terms import Records
+from likeness.release.records import Records
+from likeness.release.sums import lattice_sum as dense
+from likeness.release.sums import products as module
+from likeness.release.sums.clipping import outer_lattice, to_lattice
+from likeness.release.sums.lattice_sum import lattice_sum
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 FEATURES = [

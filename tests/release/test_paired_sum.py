@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 from neighbors import check_neighbors, distance_squared
 from torch import Tensor
 
-from likeness.bounds import Part
-from likeness.errors import ReleaseError
-from likeness.features import HermiteFeatures, PairedMap
+from likeness.core.bounds import Part
+from likeness.core.errors import ReleaseError
+from likeness.features.base import PairedMap
+from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.privacy.adjacency import Adjacency
-from likeness.release import products as module
-from likeness.release.clipping import paired_lattice
-from likeness.release.lattice_sum import lattice_sum
-from likeness.release.products import _ExactSum, _paired
 from likeness.release.query import Query
-from likeness.release.terms import Records
+from likeness.release.records import Records
+from likeness.release.sums import products as module
+from likeness.release.sums.clipping import paired_lattice
+from likeness.release.sums.lattice_sum import lattice_sum
+from likeness.release.sums.products import _ExactSum, _paired
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 ALL = tuple((i, j) for i in range(4) for j in range(i + 1, 4))
@@ -184,6 +185,7 @@ OTHER_PAIRS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pairs", OTHER_PAIRS)
 @pytest.mark.parametrize("bound", [Fraction(1, 3), Fraction(4, 5 * 820), Fraction(7, 2)], ids=str)
 @pytest.mark.parametrize("name", LIES)

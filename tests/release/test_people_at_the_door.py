@@ -6,20 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from likeness.bounds import Unit
-from likeness.canonical import sha256_json
-from likeness.errors import BudgetError, DataError, LikenessError, PlanError, ReleaseError
-from likeness.features import Constant
+from likeness.core.bounds import Unit
+from likeness.core.errors import BudgetError, DataError, LikenessError, PlanError, ReleaseError
+from likeness.core.hashing import sha256_json
+from likeness.features.constant import Constant
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency, TermChange, lattice_sensitivity_squared
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 from likeness.privacy.receipt import Receipt
 from likeness.release.door import release
 from likeness.release.query import Query
+from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import REQUEST_KEYS, Dataset, request_in, request_of
-from likeness.release.terms import Records
 
 ADD = Adjacency.ADD_REMOVE_ONE
 UNIT = Unit("pid", 3)

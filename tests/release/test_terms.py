@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likeness.errors import PlanError, ReleaseError
-from likeness.features import CharacteristicFunction
+from likeness.core.errors import PlanError, ReleaseError
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency, TermChange
 from likeness.release.query import Query
-from likeness.release.terms import BucketPairs, EachRecord, PositionPairs, Records
+from likeness.release.records import BucketPairs, EachRecord, PositionPairs, Records
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 

@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from likeness.bounds import Unit
-from likeness.params import MOST_ROWS
+from likeness.config.params import MOST_ROWS
+from likeness.core.bounds import Unit
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import KeyShares, QueryShare, make_plan
 from likeness.release.door import release_keys
 from likeness.release.keys import KeyQuery, Keys
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
-from likeness.verifier.keys import keys
-from likeness.verifier.verdict import Wrong
+from likeness.verify.keys import keys
+from likeness.verify.verdict import Wrong
 
 
 @pytest.fixture

@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from likeness.data.schema import Schema
+from likeness.config.typed import build
+from likeness.data.schema.schema import Schema
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
-from likeness.methods.marginals import Marginals
+from likeness.methods.marginals.method import Marginals
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.home import locate
-from likeness.privacy.ledger import Ledger
 from likeness.privacy.plan import make_plan
 from likeness.release.door import release
+from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
-from likeness.release.terms import Records
-from likeness.typed import build
-from likeness.verifier.noise import noise
-from likeness.verifier.verdict import Untestable, Wrong
+from likeness.verify.noise import noise
+from likeness.verify.verdict import Untestable, Wrong
 
 COLUMNS = 12
 SCHEMA = Schema.from_dict(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from likeness.errors import EngineError, LikenessError
+from likeness.core.errors import EngineError, LikenessError
 
 T = TypeVar("T")
 R = TypeVar("R")

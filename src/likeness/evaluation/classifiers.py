@@ -37,7 +37,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier, XGBRegressor
 
-from likeness.errors import ParamsError
+from likeness.core.errors import ParamsError
 from likeness.evaluation.convnet import ConvNet
 
 Factory = Callable[[int], Any]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness import rng
+from likeness.core import rng
 from likeness.evaluation.images import Shape
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from likeness import rng
-from likeness.data.schema import Schema
+from likeness.core import rng
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.convnet import eye
-from likeness.evaluation.frechet import fid, fid_bootstrap, kid
+from likeness.evaluation.fid_kid import fid, fid_bootstrap, kid
 from likeness.evaluation.images import Shape, halves, pixels
 from likeness.evaluation.mmd import length_scale, mmd_squared, points
 

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness import rng
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Schema
-from likeness.errors import DataError
+from likeness.core import rng
+from likeness.core.errors import DataError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.marginals import cells, total_variation
 
 Shape = tuple[int, int]

@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness import rng
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Schema
-from likeness.errors import DataError
+from likeness.core import rng
+from likeness.core.errors import DataError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
 
 MOST_DENSE_CELLS = 1 << 22
 """Above this many cells a marginal is counted over the cells that occur only (memory stays below 100 MB)."""
@@ -35,8 +35,8 @@ def cells(df: pd.DataFrame, schema: Schema, bins: int = 16) -> tuple[NDArray[np.
     """Cell numbers (n, columns) of every schema column, and the number of cells of each column.
 
     A numeric column has ``bins + 1`` cells, the last for missing values; the last bin includes its upper bound. A
-    categorical column has the cells of its codes (:class:`~likeness.data.encoding.Encoder`), where missing is already
-    the last one.
+    categorical column has the cells of its codes (:class:`~likeness.data.encoding.encoder.Encoder`), where missing is
+    already the last one.
     """
     codes = Encoder(schema).encode(df)
     columns, sizes = [], []

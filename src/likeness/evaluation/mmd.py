@@ -23,9 +23,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Schema
-from likeness.errors import DataError
+from likeness.core.errors import DataError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
 
 _BLOCK = 1024
 """Rows of one block of pairs: 8 MB."""

@@ -20,10 +20,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness import rng
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Column, Schema
-from likeness.errors import DataError
+from likeness.core import rng
+from likeness.core.errors import DataError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from likeness import rng
-from likeness.data.schema import Schema
+from likeness.core import rng
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.images import Shape
 from likeness.evaluation.utility import metrics_of, train_on_synthetic_test_on_real
 

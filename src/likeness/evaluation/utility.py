@@ -28,10 +28,10 @@ from scipy.special import logsumexp
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score, r2_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
-from likeness import rng
-from likeness.data.encoding import Encoder
-from likeness.data.schema import Schema
-from likeness.errors import DataError
+from likeness.core import rng
+from likeness.core.errors import DataError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import SLOWEST_FIRST, Factory, select
 from likeness.evaluation.images import Shape
 

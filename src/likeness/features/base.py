@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from likeness.bounds import Part
+from likeness.core.bounds import Part
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,7 @@ class FeatureMap(Protocol):
         ...
 
     def spec(self) -> dict[str, Any]:
-        """Public specification as JSON, enough for :func:`likeness.features.from_spec` to build the map again."""
+        """Public specification as JSON, enough for :func:`likeness.methods.maps.from_spec` to build the map again."""
         ...
 
 

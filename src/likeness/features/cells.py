@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.errors import ReleaseError
+from likeness.core.errors import ReleaseError
 
 
 @dataclass(frozen=True)

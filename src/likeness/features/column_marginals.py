@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.bounds import Part
-from likeness.errors import ReleaseError
+from likeness.core.bounds import Part
+from likeness.core.errors import ReleaseError
 from likeness.features.cells import Cells, cells_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.bounds import Part
+from likeness.core.bounds import Part
 
 if TYPE_CHECKING:
     from torch import Tensor

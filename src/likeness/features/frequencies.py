@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.errors import ReleaseError
-from likeness.rng import public
+from likeness.core.errors import ReleaseError
+from likeness.core.rng import public
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad, unfold
 
-from likeness.features.exact import fitting_bits, on_grid
+from likeness.core.rng import public
 from likeness.features.frequencies import INPUT_BITS
-from likeness.rng import public
+from likeness.features.numerics import fitting_bits, on_grid
 
 WEIGHT_BITS = 10
 """Weights are multiples of ``2**-WEIGHT_BITS``: coarse, and still as random as any."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from likeness.errors import DataError, ParamsError
+from likeness.core.errors import DataError, ParamsError
 
 _ROWS = 10_000  # rows made at once
 

@@ -7,9 +7,9 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from likeness.core.rng import public_seed
 from likeness.features.means import class_distances, class_means, target_squares
 from likeness.generators import parallel
-from likeness.rng import public_seed
 
 
 class Critic(Protocol):

@@ -18,7 +18,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from likeness.errors import ParamsError
+from likeness.core.errors import ParamsError
 
 
 def launched() -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from likeness.data.layout import Layout
+from likeness.data.encoding.layout import Layout
 from likeness.generators.latent import LatentGenerator
 from likeness.generators.settings import SAMPLING
 

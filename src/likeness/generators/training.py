@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from likeness.errors import ParamsError
+from likeness.core.errors import ParamsError
 from likeness.generators import parallel
 from likeness.generators.images import ImageGenerator
 from likeness.generators.settings import TrainingSettings

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from likeness.canonical import sha256_bytes
-from likeness.errors import ArtifactError
+from likeness.core.errors import ArtifactError
+from likeness.core.hashing import sha256_bytes
 
 SPEC_DIGEST = "spec_sha256"  # key in the metadata of weights.safetensors
 

@@ -1,16 +1,16 @@
 """Recipes: one file a method. A new one is a file here, a map in features, and two registry lines."""
 
-from likeness.errors import ParamsError
+from likeness.config.params import Params
+from likeness.config.typed import allowed, build
+from likeness.core.errors import ParamsError
 from likeness.methods.base import Context, Method
-from likeness.methods.hp import Hp
-from likeness.methods.marginals import Marginals
-from likeness.methods.merf import Merf
-from likeness.methods.merf_ae import MerfAe
-from likeness.methods.moments import Moments
-from likeness.methods.ntk import Ntk
-from likeness.methods.pearl import Pearl
-from likeness.params import Params
-from likeness.typed import allowed, build
+from likeness.methods.hp.method import Hp
+from likeness.methods.marginals.method import Marginals
+from likeness.methods.merf.method import Merf
+from likeness.methods.merf_ae.method import MerfAe
+from likeness.methods.moments.method import Moments
+from likeness.methods.ntk.method import Ntk
+from likeness.methods.pearl.method import Pearl
 
 METHODS: dict[str, type[Method]] = {
     "hp": Hp,

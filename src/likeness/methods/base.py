@@ -8,22 +8,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from likeness.data.layout import Layout
-from likeness.data.schema import Schema
-from likeness.features import Constant
+from likeness.data.encoding.layout import Layout
+from likeness.data.schema.schema import Schema
+from likeness.features.constant import Constant
 from likeness.generators.settings import TrainingSettings
 from likeness.methods.settings import TwoQueryShares
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
+from likeness.release.records import AllRecords, EachRecord
 from likeness.release.released import Released
-from likeness.release.terms import AllRecords, EachRecord
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from likeness.generators.saved import Generator
     from likeness.generators.training import Objective
+    from likeness.methods.saved_generator import Generator
 
 CLASS_COUNTS = "class_counts"
 EMBEDDING = "embedding"

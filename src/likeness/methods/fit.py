@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
-from likeness.errors import ReleaseError
+from likeness.core.errors import ReleaseError
+from likeness.core.rng import public_seed
 from likeness.generators.parallel import is_first, together
-from likeness.generators.saved import SavedGenerator
 from likeness.generators.training import choose_device, environment, train
 from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights
+from likeness.methods.saved_generator import SavedGenerator
 from likeness.privacy.receipt import Receipt
 from likeness.release.released import Released
-from likeness.rng import public_seed
 
 
 def fit(

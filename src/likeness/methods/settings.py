@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from likeness.errors import PlanError
+from likeness.config.typed import allowed, require
+from likeness.core.errors import PlanError
 from likeness.generators.settings import SAMPLING, TrainingSettings
-from likeness.typed import allowed, require
 
 MOST_FEATURES = 10_000_000
 """Of one map that draws a frequency or a weight for each of them."""
+_MOST_LAYERS = 64
 _MOST_COORDINATES = 10**9  # no limit may be above it: more takes more than a hundred gigabytes
 
 
@@ -60,6 +61,8 @@ class NetworkTraining:
         require(self.batch_size >= 2, "train.batch_size", self.batch_size, "at least 2")
         require(self.learning_rate > 0, "train.learning_rate", self.learning_rate, "greater than 0")
         require(self.latent_dim >= 1, "train.latent_dim", self.latent_dim, "at least 1")
+        most = len(self.hidden) <= _MOST_LAYERS
+        require(most, "train.hidden", f"{len(self.hidden)} layers", f"a list of at most {_MOST_LAYERS} widths")
         require(0 < self.class_weight_floor <= 1, "train.class_weight_floor", self.class_weight_floor, "in (0, 1]")
         allowed("train.schedule", self.schedule, ("constant", "cosine"))
         allowed("train.class_weighting", self.class_weighting, ("joint", "per_class"))

@@ -5,11 +5,11 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from likeness.bounds import rows_per_unit
-from likeness.errors import ReleaseError
+from likeness.core.bounds import rows_per_unit
+from likeness.core.errors import ReleaseError
 from likeness.privacy.calibration import epsilon_gaussian as epsilon_gaussian_of_rho
 from likeness.privacy.calibration import epsilon_renyi
-from likeness.privacy.fineness import ALLOWANCE, check_fine
+from likeness.privacy.lattice_error import ALLOWANCE, check_fine
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
 from likeness.privacy.thresholds import delta_left, log_delta_keys
 
@@ -81,22 +81,29 @@ def compose(receipts: Sequence[Receipt], delta: float) -> Account:
         exact = ComposeGaussian()([ExactGaussianMechanism(sigma=m) for m in multipliers], counts)
         epsilon_rdp, epsilon_gaussian = float(composed.get_approxDP(left)), float(exact.get_approxDP(left))
         lattice = float(exact.get_approxDP(left * math.exp(-ALLOWANCE))) + ALLOWANCE
-        curve = tuple(float(composed.get_RDP(order)) for order in ORDERS)
-        by_stage = {}
-        for stage in stages:
-            own = [GaussianMechanism(sigma=r.noise_multiplier) for r in receipts if r.stage == stage]
-            part = Composition()(own, [1] * len(own))
-            by_stage[stage] = tuple(float(part.get_RDP(order)) for order in ORDERS)
+        theirs_curve = [float(composed.get_RDP(order)) for order in ORDERS]
     rho = math.fsum(receipt.rho for receipt in receipts)
-    twins = [(epsilon_renyi(rho, left), epsilon_rdp), (epsilon_gaussian_of_rho(rho, left), lattice)]
+    curve, by_stage = curves_of(receipts)
+    twins = [*zip(curve, theirs_curve, strict=True)]
+    twins += [(epsilon_renyi(rho, left), epsilon_rdp), (epsilon_gaussian_of_rho(rho, left), lattice)]
     for ours, theirs in twins:
         if math.isfinite(ours) and not math.isclose(ours, theirs, rel_tol=_AGREE):
             raise ReleaseError(
                 f"two accountants do not agree: epsilon {ours:.9g} by our conversion of rho {rho:.9g}, {theirs:.9g} by "
                 f"autodp, at delta {left:g}. Do not publish; report it with versions of autodp and scipy."
             )
-    epsilon = min(ours for ours, _ in twins)
+    epsilon = min(ours for ours, _ in twins[len(curve) :])
     return Account(delta, rho, epsilon, epsilon_rdp, epsilon_gaussian, ORDERS, curve, by_stage, delta_keys)
+
+
+def curves_of(receipts: Sequence[Receipt]) -> tuple[tuple[float, ...], dict[str, tuple[float, ...]]]:
+    """Rényi divergences at :data:`ORDERS`, of all receipts and of each stage: ``ρ·α``, the same digits everywhere."""
+    stages = sorted({receipt.stage for receipt in receipts})
+    rho = {stage: math.fsum(receipt.rho for receipt in receipts if receipt.stage == stage) for stage in stages}
+    whole = math.fsum(receipt.rho for receipt in receipts)
+    return tuple(whole * order for order in ORDERS), {
+        stage: tuple(part * order for order in ORDERS) for stage, part in rho.items()
+    }
 
 
 def _check_known(receipt: Receipt) -> None:

@@ -8,8 +8,8 @@ that the door does not enforce, so a feature map that lies about itself cannot c
 from collections.abc import Sequence
 from enum import StrEnum
 
-from likeness.bounds import Part
-from likeness.errors import PlanError
+from likeness.core.bounds import Part
+from likeness.core.errors import PlanError
 
 
 class Adjacency(StrEnum):
@@ -18,8 +18,8 @@ class Adjacency(StrEnum):
     ``ADD_REMOVE_ONE``: one record is added or removed; the number of records is private (Dwork et al. 2006,
     "unbounded"). ``REPLACE_ONE``: one record is replaced; the number of records is public ("bounded").
 
-    Where a person may have several rows (:class:`likeness.bounds.Unit`), ``ADD_REMOVE_ONE`` adds or removes one person
-    with all rows. ``REPLACE_ONE`` is refused there: one person has more rows than another, so that the number of
+    Where a person may have several rows (:class:`likeness.core.bounds.Unit`), ``ADD_REMOVE_ONE`` adds or removes one
+    person with all rows. ``REPLACE_ONE`` is refused there: one person has more rows than another, so that the number of
     records would change with a replacement, and could not be public.
     """
 
@@ -59,9 +59,10 @@ def lattice_sensitivity_squared(
     other records are, so by the triangle inequality the ends are at most ``m Δ ≤ k Δ`` apart: ``Δ_k² = k² Δ²``, an
     integer again. It is reached where the k rows are equal and a term stands for a record. Nothing is assumed of the
     rows: they may be equal, of different classes, and anywhere in the table. For terms that are made with secret dice
-    (:class:`likeness.release.terms.BucketPairs`) the dice of *all* records are fixed first, those of the person's too;
-    the chain is then one of tables with the same dice. A chain of replacements would prove as much for a person who
-    is replaced by one of exactly as many rows, which is no neighbor that anybody means: persons are added or removed.
+    (:class:`likeness.release.records.BucketPairs`) the dice of *all* records are fixed first, those of the person's
+    too; the chain is then one of tables with the same dice. A chain of replacements would prove as much for a person
+    who is replaced by one of exactly as many rows, which is no neighbor that anybody means: persons are added or
+    removed.
 
     Args:
         rows: k, the most rows of one person.

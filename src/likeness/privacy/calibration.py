@@ -6,15 +6,15 @@ conversions of a total ρ hold for such releases, and the better one is claimed:
 
 - by Rényi divergence, which is at most ``ρ·α`` at every order α, whatever the mechanisms;
 - by exact Gaussian accounting, because every release is one Gaussian on a lattice so fine that it is continuous up to
-  :data:`likeness.privacy.fineness.ALLOWANCE`, which is taken off ε. Composed Gaussians are one of ``μ = sqrt(2ρ)``
+  :data:`likeness.privacy.lattice_error.ALLOWANCE`, which is taken off ε. Composed Gaussians are one of ``μ = sqrt(2ρ)``
   (Dong, Roth and Su 2022), whose δ(ε) is known exactly (Balle and Wang 2018). At ε = 1 the noise is 5 to
   11 % less, for δ from 1e-9 to 1e-3.
 """
 
 import math
 
-from likeness.errors import PlanError
-from likeness.privacy.fineness import ALLOWANCE
+from likeness.core.errors import PlanError
+from likeness.privacy.lattice_error import ALLOWANCE
 from likeness.privacy.thresholds import delta_left
 
 # Relative slack taken off every calibrated value, so that rounding in the solver cannot cross the target.

@@ -15,7 +15,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from likeness.errors import LikenessError
+from likeness.core.errors import LikenessError
 from likeness.privacy import noise_processes
 
 _AT_ONCE = 1 << 16  # coordinates handed to OpenDP at once: as Python's integers they take ten times the memory

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from likeness.bounds import Unit
-from likeness.canonical import sha256_json
-from likeness.errors import PlanError
+from likeness.core.bounds import Unit
+from likeness.core.errors import PlanError
+from likeness.core.hashing import sha256_json
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_left, rho_for
 from likeness.privacy.thresholds import delta_left

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from likeness.bounds import Unit
-from likeness.errors import ReleaseError
+from likeness.core.bounds import Unit
+from likeness.core.errors import ReleaseError
 
 MECHANISM = "discrete_gaussian"
 THRESHOLDED = "thresholded_discrete_gaussian"

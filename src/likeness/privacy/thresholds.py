@@ -10,7 +10,7 @@ made of that afterwards (an order, the largest of them) is post-processing.
 another. Write S and S' for the keys present in D and D'. A key in one of them only has at most c_j ≤ k rows there, all
 of them the person's.
 
-*Tail.* ``q(c) = P[cL + N ≥ T]``. By the lemma of :mod:`likeness.privacy.fineness`, for ``10^3 ≤ σ ≤ 10^40``, the
+*Tail.* ``q(c) = P[cL + N ≥ T]``. By the lemma of :mod:`likeness.privacy.lattice_error`, for ``10^3 ≤ σ ≤ 10^40``, the
 discrete Gaussian is at most ``exp(1/(12σ²))`` times the rounded continuous one, so that
 ``q(c) ≤ exp(1/(12σ²)) · Φ(−(T − cL − 1/2)/σ)``. (A sampler that stops at the ends of 64 bits changes nothing here: T is
 far within them.)
@@ -29,8 +29,8 @@ another at most. So both Rényi divergences of A(D) and A(D') are at most ρα a
 2020, Theorem 14). ∎
 
 *A is nearly a continuous Gaussian.* Coordinates in which D and D' agree have the same law, whatever their number, which
-is private: given them, the theorem of :mod:`likeness.privacy.fineness` is applied to those that differ, at most k, or 2
-under replace-one. That is the ``dimension`` that its η counts for such a release.
+is private: given them, the theorem of :mod:`likeness.privacy.lattice_error` is applied to those that differ, at most
+k, or 2 under replace-one. That is the ``dimension`` that its η counts for such a release.
 
 *Composition.* Let releases be made one after the other, each with any dependence on earlier answers: Gaussian sums, and
 thresholds. Let Σρ and the thresholds' ``δ_1 + δ_2 + ...`` stay below ρ_K and δ_K, *both fixed beforehand*, whatever the
@@ -56,7 +56,7 @@ the δ of a Gaussian of ρ at the cap's ε, somebody who looks at the privacy lo
 spend what is left on noise or on thresholds, gets more on average than ``δ(ρ) + δ_keys``, because δ grows faster than
 δ(ρ) says where the loss is near ε, and slower elsewhere: 1.9 times the cap's δ, by one decision at ε = 1 and δ = 1e-5.
 So a lifetime cap has a part of its δ that is kept for thresholds, recorded with the cap
-(:class:`likeness.privacy.budget.Budget`), and ρ_K is that of the rest.
+(:class:`likeness.ledger.budget.Budget`), and ρ_K is that of the rest.
 
 Sources: thresholds for unknown keys, Korolova, Kenthapadi, Mishra and Ntoulas (2009); Wilson, Zhang, Lam, Desfontaines,
 Simmons-Marengo and Gipson (2020); with Gaussian noise, Swanberg, Desfontaines and Haney (2023).
@@ -67,7 +67,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from likeness.errors import PlanError
+from likeness.core.errors import PlanError
 
 _FINENESS = 10  # thresholds are multiples of 2^-10 of a row: part of a key, the same by every machine's solver
 _SLACK = 1e-9  # of δ_keys, for rounding here

@@ -1,12 +1,12 @@
 r"""The door. Private rows pass it once, as a noisy sum.
 
-Guarantee. Let f be the integer sum of :func:`likeness.release.lattice_sum.lattice_sum`, and Δ its L2 sensitivity under
-the plan's adjacency, computed from nothing but the bounds that the sum enforces on integers and, where a person may
-have several rows, the most of them, which the door counts (:func:`_counted`); see
+Guarantee. Let f be the integer sum of :func:`likeness.release.sums.lattice_sum.lattice_sum`, and Δ its L2 sensitivity
+under the plan's adjacency, computed from nothing but the bounds that the sum enforces on integers and, where a person
+may have several rows, the most of them, which the door counts (:func:`_counted`); see
 :func:`likeness.privacy.adjacency.lattice_sensitivity_squared`. The released value f(table) + N_ℤ(0, σ²)^dimension
 satisfies :math:`\rho = \Delta^2 / (2 \sigma^2)` zero-concentrated differential privacy (Canonne, Kamath and Steinke
-2020, Theorem 14), and it is a Gaussian mechanism up to what :mod:`likeness.privacy.fineness` proves of its lattice. Its
-cost is in the ledger before a row is read.
+2020, Theorem 14), and it is a Gaussian mechanism up to what :mod:`likeness.privacy.lattice_error` proves of its
+lattice. Its cost is in the ledger before a row is read.
 
 Keys that are not publicly known (:func:`release_keys`) are counted, made noisy in the same way and released above a
 threshold, at a cost of δ as well; see :mod:`likeness.privacy.thresholds`.
@@ -17,29 +17,28 @@ A request that was answered before is answered with the same bytes and costs not
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from likeness.bounds import Unit
-from likeness.canonical import sha256_bytes, sha256_json
+from likeness.core.bounds import Unit
+from likeness.core.errors import DataError, PlanError, ReleaseError
+from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.engine import LOCAL, Engine
-from likeness.errors import DataError, LedgerError, PlanError, ReleaseError
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import AGAIN, Reservation
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.anchor import sync_folder, write_durably
-from likeness.privacy.fineness import check_fine
-from likeness.privacy.ledger import Ledger, Reservation
+from likeness.privacy.lattice_error import check_fine
 from likeness.privacy.noise import add_discrete_gaussian, sampler_name
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
-from likeness.privacy.reservation import AGAIN
-from likeness.release.exact import Read, exact_sum
 from likeness.release.keys import KeyQuery, Keys, ReadKeys, counted, kept
 from likeness.release.query import Query
-from likeness.release.released import Released, from_bytes, to_bytes
+from likeness.release.records import Records
+from likeness.release.released import Released
 from likeness.release.request import Dataset, request_of
-from likeness.release.terms import Records
+from likeness.release.store import _drawn_once, _stored
+from likeness.release.sums.over_parts import Read, exact_sum
 
 _ROUND_UP = 1 + 2.0**-48  # the scale is never rounded below what the plan asks
 
@@ -201,7 +200,7 @@ def current_draw(query: Query | KeyQuery, plan: Plan, dataset: Dataset, lost: Co
     """The data set with the slot of the newest draw: another one for every draw that was declared lost.
 
     Args:
-        lost: keys of releases that a person gave up, see :meth:`likeness.privacy.ledger.Ledger.spend_again`.
+        lost: keys of releases that a person gave up, see :meth:`likeness.ledger.ledger.Ledger.spend_again`.
     """
     slot, draw = dataset.slot, 1
     while sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), dataset)) in lost:
@@ -287,93 +286,3 @@ def _rows_of_each(rows: np.ndarray, people: np.ndarray | None, count: int, unit:
 
 def _who(unit: Unit | None) -> str:
     return "single rows" if unit is None else f"people by '{unit.column}' with at most {unit.max_rows} rows"
-
-
-def _drawn_once(ledger: Ledger, receipt: Receipt, draw: Callable[[Receipt], Released]) -> bytes:
-    """The one draw of a reservation: what a killed process staged, or else a new one, which is staged.
-
-    Two draws for the cost of one would halve the variance of the noise for whoever finds both: on the disk, or in a
-    backup. A file in staging has its name only after all its bytes are on the disk. A temporary file may have holes
-    after a power loss; so it is deleted. A team's database takes bytes and commit in one transaction, and stages none.
-    """
-    staged = ledger.home.staging / receipt.key
-    for leftover in ledger.home.staging.glob(f".{staged.name}.*"):
-        leftover.unlink(missing_ok=True)
-    if staged.exists() and _is_draw_of(receipt, data := staged.read_bytes()):
-        return data
-    staged.unlink(missing_ok=True)
-    data = to_bytes(draw(receipt))
-    if not ledger.keeps_bytes:
-        write_durably(staged, data)
-    return data
-
-
-def _is_draw_of(receipt: Receipt, data: bytes) -> bool:
-    """Whether bytes are a whole release that this reservation paid for, at this noise."""
-    try:
-        drawn = from_bytes(data, "staged").receipt
-    except ReleaseError:
-        return False
-    names = ("key", "ledger_id", "ledger_seq", "noise_scale")
-    return all(getattr(drawn, name) == getattr(receipt, name) for name in names)
-
-
-def _publish(ledger: Ledger, key: str) -> None:
-    """Move committed bytes from staging into the store."""
-    staged, stored = ledger.home.staging / key, ledger.home.releases / f"{key}.safetensors"
-    staged.chmod(0o444)
-    staged.replace(stored)
-    sync_folder(stored.parent)
-
-
-def _stored(ledger: Ledger, key: str, sha256: str) -> bytes:
-    """The bytes of a committed release, and no others; publishes what is still staged.
-
-    Raises:
-        LedgerError: they are lost or altered.
-    """
-    stored = ledger.home.releases / f"{key}.safetensors"
-    if not ledger.keeps_bytes and not stored.exists() and _has_digest(ledger.home.staging / key, sha256):
-        _publish(ledger, key)
-    data = stored_bytes(ledger, key)
-    if data is None or sha256_bytes(data) != sha256:
-        place = ledger.home.place if ledger.keeps_bytes else ledger.home.releases
-        raise LedgerError(
-            f"release {key[:12]} is in the ledger, but its bytes are lost or altered in {place}. Restore them from a "
-            "backup; or get the released file from the DVC remote (dvc pull) or a bundle, and then: likeness ledger "
-            "restore FILE. Drawing again would be a second release. A deliberate second one, at the full cost: a new "
-            f"ledger.slot in params.yaml; or, where the first is lost for ever: likeness ledger spend-again {key[:12]}"
-        )
-    return data
-
-
-def stored_bytes(ledger: Ledger, key: str) -> bytes | None:
-    """What the store holds under a key, whether or not it is what was committed; None if nothing."""
-    if ledger.keeps_bytes:
-        return ledger.released(key)
-    stored = ledger.home.releases / f"{key}.safetensors"
-    return stored.read_bytes() if stored.exists() else None
-
-
-def restore(ledger: Ledger, data: bytes, where: str) -> str:
-    """Put a released file back into the store. Spends nothing: the bytes are those that were committed.
-
-    Returns:
-        the key of the release.
-
-    Raises:
-        LedgerError: the ledger never committed these bytes.
-    """
-    key = next((key for key, (_, sha256) in ledger.commits().items() if sha256 == sha256_bytes(data)), None)
-    if key is None:
-        raise LedgerError(f"{where}: not a file that this ledger committed")
-    if stored_bytes(ledger, key) != data:
-        if ledger.keeps_bytes:
-            ledger.keep(key, data)
-        else:
-            write_durably(ledger.home.releases / f"{key}.safetensors", data, mode=0o444)
-    return key
-
-
-def _has_digest(path: Path, sha256: str) -> bool:
-    return path.exists() and sha256_bytes(path.read_bytes()) == sha256

@@ -12,15 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.bounds import Part, Unit, rows_per_unit
-from likeness.data.schema import Schema
-from likeness.errors import ArtifactError, DataError, PlanError, SchemaError
+from likeness.core.bounds import Part, Unit, rows_per_unit
+from likeness.core.errors import ArtifactError, DataError, PlanError, SchemaError
+from likeness.data.schema.schema import Schema
 from likeness.privacy.adjacency import Adjacency, TermChange, lattice_sensitivity_squared
 from likeness.privacy.plan import Plan
 from likeness.privacy.thresholds import threshold_for
 from likeness.release.query import MAX_TERMS
+from likeness.release.records import EachRecord
 from likeness.release.released import Released
-from likeness.release.terms import EachRecord
 
 STAGE = "categories"
 KEY_BITS = 30
@@ -34,7 +34,7 @@ class Keys:
     """The key of each of consecutive private rows.
 
     Attributes:
-        texts: None where a row has none. people: as :class:`likeness.release.terms.Records` has it.
+        texts: None where a row has none. people: as :class:`likeness.release.records.Records` has it.
     """
 
     texts: Sequence[str | None]

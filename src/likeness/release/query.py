@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from likeness.bounds import Part, Unit, rows_per_unit
-from likeness.errors import ReleaseError
-from likeness.features import FeatureMap
+from likeness.core.bounds import Part, Unit, rows_per_unit
+from likeness.core.errors import ReleaseError
+from likeness.features.base import FeatureMap
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
-from likeness.release.terms import EachRecord, Terms
+from likeness.release.records import EachRecord, Terms
 
 # A term's norm is at most 2**30 lattice steps: its square fits an int64, and so do sums over 2**32 records.
 _NORM_BITS = 30

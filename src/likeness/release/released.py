@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from likeness.canonical import canonical_json, sha256_bytes
-from likeness.errors import ArtifactError, ReleaseError
+from likeness.core.errors import ArtifactError, ReleaseError
+from likeness.core.hashing import canonical_json, sha256_bytes
 from likeness.privacy.receipt import Receipt
 
 
@@ -104,8 +104,8 @@ def check_known(paths: list[Path], ledger_home: str | None, ledger_url: str | No
     if os.environ.get("LIKENESS_LEDGER") == "absent":
         print("LIKENESS_LEDGER=absent: released files are not checked against a ledger on this machine")
         return
-    from likeness.privacy.home import locate
-    from likeness.privacy.ledger import Ledger
+    from likeness.ledger.home import locate
+    from likeness.ledger.ledger import Ledger
 
     ledger = Ledger.open(locate(ledger_home, ledger_url))
     for path in paths:

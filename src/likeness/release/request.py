@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from likeness.bounds import Unit
+from likeness.core.bounds import Unit
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED
 from likeness.release.keys import KeyQuery
 from likeness.release.query import Query

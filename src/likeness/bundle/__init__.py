@@ -1,0 +1,1 @@
+"""The release bundle: all that may be published about a run."""

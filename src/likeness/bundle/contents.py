@@ -1,0 +1,23 @@
+"""Every name of a file that a bundle may hold."""
+
+from pathlib import Path
+
+from likeness.methods.merf_ae.method import ENCODER as ENCODER
+
+PRIVACY, STATEMENT, CARD, SCHEMA = "privacy.json", "PRIVACY_STATEMENT.md", "README.md", "schema.yaml"
+SETTINGS, PLAN_FILE, LEDGER, CHECKSUMS = "settings.json", "plan.json", "ledger.jsonl", "SHA256SUMS"
+TABLE, TABLE_CSV = "synthetic.parquet", "synthetic.csv"
+SPEC, WEIGHTS = "generator/spec.json", "generator/weights.safetensors"
+RELEASED = "released"
+PUBLISHED = (SCHEMA, SETTINGS, PLAN_FILE, SPEC, WEIGHTS, TABLE, TABLE_CSV)
+"""The files whose SHA-256 the ledger records. All others but the releases follow from these and from the ledger."""
+ALWAYS = (PRIVACY, STATEMENT, CARD, LEDGER, CHECKSUMS, *PUBLISHED)
+"""Every name that a bundle has, beside ``released/QUERY.safetensors``, and the public encoder of merf_ae if a file."""
+
+
+def allowed_name(name: str) -> bool:
+    """Whether a bundle may hold a file of that name."""
+    path = Path(name)
+    return name in (*ALWAYS, ENCODER) or (
+        path.parent == Path(RELEASED) and path.suffix == ".safetensors" and path.stem.isidentifier()
+    )

@@ -1,0 +1,48 @@
+"""The data card of a bundle."""
+
+import json
+from typing import Any
+
+from likeness.bundle.contents import CHECKSUMS, LEDGER, PLAN_FILE, PRIVACY, SETTINGS, STATEMENT, TABLE, TABLE_CSV
+from likeness.data.schema.schema import Schema
+
+
+def data_card(privacy: dict[str, Any], schema: Schema) -> str:
+    """A data card in the conventions of Hugging Face: YAML front matter, then Markdown."""
+    rows = privacy["sample"]["rows"]
+    sizes = [(10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M")]
+    size = next((name for most, name in sizes if rows < most), "n>10M")
+    total = privacy["total"]
+    lines = [
+        "---",
+        f"pretty_name: {json.dumps(f'{schema.name} (synthetic, differentially private)')}",
+        "tags: [synthetic, tabular, differential-privacy]",
+        f"size_categories: [{json.dumps(size)}]",
+        "configs:",
+        "- config_name: default",
+        f"  data_files: {TABLE}",
+        "---",
+        "",
+        f"# {schema.name}: synthetic rows",
+        "",
+        f"{rows:,} synthetic rows; none of them is a person. Made by the method `{privacy['method']}` of Likeness from "
+        f"{len(privacy['queries'])} noisy statistics, ε = {total['epsilon']:.6g} at δ = {total['delta']:g} "
+        f"({privacy['adjacency']}, unit: {privacy['unit']}). [{STATEMENT}]({STATEMENT}) says what that promises and "
+        "what it does not.",
+        "",
+        f"Source of the public schema: {schema.source}",
+        "",
+        "| file | what |",
+        "| --- | --- |",
+        f"| `{TABLE}`, `{TABLE_CSV}` | the table |",
+        "| `generator/` | the generator: `likeness sample` draws more rows, at no cost of privacy |",
+        "| `released/` | the noisy statistics, each with its receipt |",
+        f"| `{PRIVACY}`, `{PLAN_FILE}`, `{SETTINGS}` | the account, the plan and the settings, for machines |",
+        f"| `{LEDGER}` | the ledger's chain: entries about these people (who asked, which day); of others the links |",
+        f"| `{CHECKSUMS}` | `sha256sum --check {CHECKSUMS}` |",
+        "",
+        "Do not trust this bundle: recompute it with `likeness verify --retrain`. Exit code 0 says that everything was "
+        "recomputed.",
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,85 @@
+"""The settings of a run as a file of the bundle, and back."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from likeness.bundle.contents import SCHEMA
+from likeness.config.params import (
+    Cap,
+    Categories,
+    Evaluate,
+    Ingest,
+    LedgerSettings,
+    Params,
+    Privacy,
+    Sample,
+    Schedule,
+    Tracking,
+    Train,
+)
+from likeness.config.typed import build
+from likeness.core.bounds import Unit
+from likeness.core.hashing import canonical_json
+from likeness.methods.merf_ae.method import ENCODER
+from likeness.pipeline.project import method
+from likeness.pipeline.synthetic_table import sample_request
+
+
+def settings_of(params: Params) -> dict[str, Any]:
+    """The settings that the run follows from, as JSON. No place of a machine is in them.
+
+    A public file beside the settings has its name in the bundle.
+    """
+    recipe = method(params)
+    names = {str(path): name for name, path in recipe.public_files().items()}
+    unit = params.ingest.unit
+    value = {
+        "format": 1,
+        "method": params.method,
+        "privacy": asdict(params.privacy),
+        "slot": params.ledger.slot,
+        "unit": None if unit is None else unit.to_dict(),
+        "categories": asdict(params.categories),
+        "train": asdict(params.train),
+        "sample": sample_request(params.sample),
+        params.method: _renamed(asdict(recipe), names),  # type: ignore[call-overload]
+    }
+    plain: dict[str, Any] = json.loads(canonical_json(value))
+    return plain
+
+
+def params_of(settings: Mapping[str, Any], folder: Path) -> Params:
+    """Inverse of :func:`settings_of`: the settings of a bundle in a folder.
+
+    Raises:
+        ParamsError: a setting is unknown, missing or out of range.
+        KeyError: a section is missing.
+    """
+    name, unit = settings["method"], settings["unit"]
+    section = _renamed(settings[name], {ENCODER: str(folder / ENCODER)})
+    return Params(
+        method=name,
+        privacy=build(Privacy, settings["privacy"], "privacy"),
+        ledger=LedgerSettings(Cap(math.inf, 0.5), slot=str(settings["slot"])),
+        ingest=Ingest("", str(folder / SCHEMA), unit=None if unit is None else build(Unit, unit, "unit")),
+        train=build(Train, settings["train"], "train"),
+        sample=build(Sample, settings["sample"], "sample"),
+        evaluate=Evaluate(),
+        tracking=Tracking(""),
+        schedule=Schedule(""),
+        sections={name: section},
+        categories=build(Categories, settings["categories"], "categories"),
+    )
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """A JSON value in which texts that are names of files have other names."""
+    if isinstance(value, Mapping):
+        return {key: _renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value

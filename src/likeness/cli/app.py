@@ -1,0 +1,124 @@
+"""The command line: ``likeness summary``, ``bundle``, ``verify`` and ``sample``; the other commands are modules."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from likeness.cli import run as cli_run
+from likeness.cli.init_and_check import register
+from likeness.cli.ledger import ledger_app
+from likeness.cli.run import JSON
+from likeness.core.errors import LikenessError
+from likeness.pipeline.run_stage import place_refusal, storage_refusal
+
+# A traceback with local variables could show a key or a row.
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Differentially private synthetic data.",
+)
+app.add_typer(ledger_app, name="ledger")
+register(app)  # init and check
+app.command()(cli_run.run)
+app.command()(cli_run.compare)
+
+
+@app.command()
+def summary(as_json: JSON = False) -> None:
+    """Say where the results of the last run are, what was spent, and how good they are."""
+    from likeness.cli.summary import summary_json, summary_text
+
+    typer.echo(json.dumps(summary_json(Path()), indent=1) if as_json else summary_text(Path()))
+
+
+@app.command("bundle")
+def bundle_(
+    target: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .zip.")] = Path("bundle"),
+    open_others: Annotated[
+        bool,
+        typer.Option("--open-others", help="Publish the names of the other populations in the ledger, and only these."),
+    ] = False,
+    as_json: JSON = False,
+) -> None:
+    """Put all that may be published about the last run in one place, and nothing else.
+
+    A verifier then believes the lifetime only with --open-others, or where the ledger holds no other population.
+    """
+    from likeness.bundle.write import write_bundle
+    from likeness.config.load import load_params
+
+    names = write_bundle(load_params(), target, open_others)
+    if as_json:
+        typer.echo(json.dumps({"bundle": str(target), "files": names}, indent=1))
+    else:
+        typer.echo(f"{target}: {len(names)} files. Verify it anywhere: likeness verify {target}")
+
+
+@app.command()
+def verify(
+    path: Annotated[Path, typer.Argument(help="A bundle: a folder or a zip file.")],
+    retrain: Annotated[
+        bool, typer.Option("--retrain", help="Train the generator again too: as long as the training took.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
+) -> None:
+    """Recompute everything that a bundle claims.
+
+    Exit code 0: everything was recomputed and is right. 1: something is wrong. 2: this is no bundle. 3: nothing is
+    wrong, but not everything could be tested.
+    """
+    from likeness.verify import verify as checks_of
+
+    checks = checks_of(path, retrain)
+    typer.echo(json.dumps([vars(check) for check in checks], indent=1) if as_json else cli_run.checks_text(checks))
+    code = cli_run.give_verdict(checks, as_json)
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command()
+def sample(
+    path: Annotated[Path, typer.Argument(help="A bundle (a folder or a zip file), or a project's folder.")],
+    rows: Annotated[int, typer.Option(min=1, help="How many rows. They cost no privacy.")],
+    out: Annotated[Path, typer.Option(help="A .csv or .parquet file.")],
+    seed: Annotated[int, typer.Option(help="Public; the same seed gives the same rows.")] = 0,
+    where: Annotated[list[str] | None, typer.Option(help="COLUMN=CATEGORY; may be given several times.")] = None,
+    as_json: JSON = False,
+) -> None:
+    """Draw more rows from a bundle, a saved synthesizer or a project with its generator, on any machine."""
+    from likeness.pipeline.synthetic_table import pairs
+    from likeness.verify.files import opened
+    from likeness.verify.outputs import draw
+
+    if out.suffix not in (".csv", ".parquet"):
+        raise LikenessError(f"--out {out} must end in .csv or .parquet")
+    if not out.parent.is_dir():
+        raise LikenessError(f"--out {out}: {out.parent} is not a folder. Make it, or give another path.")
+    given = pairs(where or [])
+    with opened(path) as folder:
+        table = draw(folder, rows, seed, given)
+    if out.suffix == ".csv":
+        table.to_csv(out, index=False)
+    else:
+        table.to_parquet(out, index=False)
+    told = {"file": str(out), "rows": rows, "seed": seed, "where": given, "columns": list(table.columns)}
+    typer.echo(json.dumps(told, indent=1) if as_json else f"{out}: {rows:,} rows")
+
+
+def main() -> None:
+    """Entry point: errors raised on purpose are messages, not tracebacks, and so are a bad path and a full disk."""
+    try:
+        app()
+    except LikenessError as error:
+        typer.echo(f"likeness: {error}", err=True)
+        sys.exit(2)
+    except Exception as error:
+        refusal = storage_refusal(error) or place_refusal(error)
+        if refusal is None:
+            raise
+        typer.echo(f"likeness: {refusal}", err=True)
+        sys.exit(2)

@@ -1,0 +1,118 @@
+"""Two runs side by side: what each promised and spent, and, where a folder still has them, internal scores."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from likeness.core.errors import ArtifactError
+from likeness.core.paths import INTERNAL, PRIVACY, read_json
+from likeness.verify.files import opened
+
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
+NOT_PRIVATE = "computed on real rows, NOT private: keep them inside"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is known of a run.
+
+    Attributes:
+        privacy: its account. internal: flat scores of the synthetic table, computed on real rows; empty for a bundle.
+    """
+
+    privacy: Mapping[str, Any]
+    internal: Mapping[str, float]
+
+
+def read_run(path: Path) -> Run:
+    """A project's folder after a run, a bundle (folder or zip file), a saved synthesizer, or the id of a tracked run.
+
+    Raises:
+        LikenessError: it is none of these.
+    """
+    if _RUN_ID.fullmatch(str(path)) and not path.exists():
+        return _tracked(str(path))
+    with opened(path) as folder:
+        if (folder / PRIVACY).exists():
+            metrics = folder / INTERNAL / "metrics.json"
+            return Run(read_json(folder / PRIVACY), _flat(read_json(metrics)) if metrics.exists() else {})
+        if (folder / "privacy.json").exists():
+            return Run(read_json(folder / "privacy.json"), {})
+    raise ArtifactError(
+        f"{path} holds no run. Give a project's folder after dvc repro, a bundle or a saved synthesizer"
+    )
+
+
+def compare(a: Run, b: Run) -> dict[str, dict[str, list[Any]]]:
+    """The same fields of both, as ``{"account": {field: [a, b]}, "internal": {...}}``; None where one has no value."""
+    facts = [_facts(run.privacy) for run in (a, b)]
+    account = {name: [one[name] for one in facts] for name in facts[0]}
+    scores = list(dict.fromkeys([*a.internal, *b.internal]))
+    return {
+        "account": account,
+        "internal": {name: [a.internal.get(name), b.internal.get(name)] for name in scores},
+    }
+
+
+def comparison_text(found: Mapping[str, Mapping[str, list[Any]]], names: tuple[str, str]) -> str:
+    """The comparison as a table for a terminal."""
+    rows = [("", *names)]
+    rows += [(name, _shown(a), _shown(b)) for name, (a, b) in found["account"].items()]
+    rows += [(name, _shown(a), _shown(b)) for name, (a, b) in found["internal"].items()]
+    widths = [max(len(row[place]) for row in rows) for place in range(3)]
+    lines = [f"{name:<{widths[0]}}  {a:>{widths[1]}}  {b:>{widths[2]}}".rstrip() for name, a, b in rows]
+    if found["internal"]:
+        lines.insert(1 + len(found["account"]), f"\ninternal scores, {NOT_PRIVATE}")
+    return "\n".join(lines)
+
+
+def _tracked(run: str) -> Run:
+    from likeness.config.load import load_params
+    from likeness.tracking.run import tracked_run
+
+    privacy, metrics = tracked_run(load_params(), run)
+    names = {name: name.split(".", 3) for name in metrics if name.startswith("internal.")}  # internal.KIND.TABLE.NAME
+    own = {(kind, score): metrics[name] for name, (_, kind, table, score) in names.items() if table == "synthetic"}
+    return Run(privacy, {f"{kind} {score}".replace("_", " "): value for (kind, score), value in own.items()})
+
+
+def _facts(privacy: Mapping[str, Any]) -> dict[str, Any]:
+    total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
+    return {
+        "method": privacy["method"],
+        "private": privacy["private"],
+        "identity": privacy["identity"],
+        "adjacency": privacy["adjacency"],
+        "rows of a person": (privacy.get("rows_of_a_person") or {"max_rows": 1})["max_rows"],
+        "epsilon": total["epsilon"],
+        "target epsilon": privacy["target"]["epsilon"],
+        "delta": total["delta"],
+        "rho": total["rho"],
+        "lifetime epsilon": lifetime["spent_epsilon"],
+        "lifetime cap": lifetime["cap_epsilon"],
+        "queries": len(privacy["queries"]),
+        "rows": privacy["sample"]["rows"],
+    }
+
+
+def _flat(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Numbers of the synthetic table, by kind and name; those of real and shuffled rows do not belong to a run."""
+    found = {}
+    for kind, tables in metrics.items():
+        own = tables.get("synthetic") if isinstance(tables, Mapping) else None
+        if isinstance(own, Mapping):
+            numbers = {name: value for name, value in own.items() if isinstance(value, int | float)}
+            found.update({f"{kind} {name}".replace("_", " "): float(value) for name, value in numbers.items()})
+    return found
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,258 @@
+"""Commands for a person's own table: ``likeness init`` drafts its schema, ``likeness check`` says what is missing."""
+
+import contextlib
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likeness.config.params import ONE_PERSON, Ingest
+from likeness.core.errors import LikenessError, SchemaError
+
+if TYPE_CHECKING:
+    from likeness.onboarding.interview import Completed, Interview
+    from likeness.preflight.report import Report
+
+_PARAMS = Path("params.yaml")
+_ENDINGS = (".csv.gz", ".csv", ".parquet")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command()(init)
+    app.command()(check)
+
+
+def init(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A .csv, .csv.gz or .parquet file with a header, a folder of .parquet files, or a database's URL."
+        ),
+    ],
+    name: Annotated[str | None, typer.Option(help="Short name of the table; the file's own by default.")] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", "-l", help="The column to be predicted, if there is one.")
+    ] = None,
+    person: Annotated[
+        str | None, typer.Option(help="The column that says whose row it is, if a person may have several rows.")
+    ] = None,
+    query: Annotated[str | None, typer.Option(help="Of a database: SELECT ..., or the name of a table.")] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(help="A completed schema, as of an earlier year: it answers for columns of the same name."),
+    ] = None,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask", "-a", help="Ask here, one line a column, instead of a draft to be completed; then offer to run."
+        ),
+    ] = False,
+    nullable: Annotated[
+        str | None,
+        typer.Option(
+            help="Where a value may be missing: all, none, or names separated by commas. Never from the rows."
+        ),
+    ] = None,
+    private_categories: Annotated[
+        bool,
+        typer.Option(
+            "--private-categories",
+            help="No categories are publicly known, but the label's: they are released with a part of the budget.",
+        ),
+    ] = False,
+) -> None:
+    """Draft the public schema of your own table, and point params.yaml to it. A person completes it, there or here."""
+    from likeness.config.edit import with_values
+    from likeness.data.schema.column_keys import DROP
+    from likeness.data.schema.schema import Schema, entries, read_mapping
+    from likeness.onboarding.answers import chosen
+    from likeness.onboarding.draft import NAMES_PERSON, check_columns, draft_schema, label_of
+    from likeness.onboarding.interview import Interview
+
+    if not _PARAMS.is_file():
+        raise LikenessError("params.yaml is missing. Run this in the folder of a clone of the project.")
+    if ask and not _terminal():
+        raise LikenessError("--ask needs a terminal, in which a person answers. Leave it out: a draft is written.")
+    source, name, kinds = _opened(source, query, name)
+    target = Path("data/schema") / f"{name}.yaml"
+    if target.exists():
+        raise LikenessError(f"{target} exists and is not overwritten. Give --name, or delete it.")
+    known = None
+    if answers is not None:
+        Schema.load(answers)  # complete, or refused
+        known = read_mapping(answers)
+    label = label_of(kinds, label, known)
+    check_columns(kinds, label, person)
+    settled = {} if known is None else {name: spec for name, spec in entries(known["columns"]) if name in kinds}
+    settled |= {} if person is None else {person: {"kind": DROP, "reason": NAMES_PERSON}}
+    missing = None
+    if nullable is not None:
+        able = [own for own in kinds if own not in settled and own != label and (ask or kinds[own] != DROP)]
+        missing = chosen(nullable, list(kinds), able)
+    values: dict[str, Any] = {
+        "ingest.source": source,
+        "ingest.query": query,
+        "ingest.schema": target.as_posix(),
+        "ingest.split": {"test_fraction": 0.2, "seed": 0},
+        "ingest.unit": None if person is None else {"column": person, "max_rows": None},
+        "privacy.identity": None,
+        **({} if person is None else {"privacy.unit": ONE_PERSON}),
+    }
+    with_values(_PARAMS.read_text(encoding="utf-8"), values)  # complete, or refused before anybody is asked
+    if not ask:
+        _draft(draft_schema(name, kinds, label, person, known, missing, private_categories), target, values)
+        return
+    told = None if known is None else str(known["source"])
+    _complete(
+        Interview(_ask, typer.echo, name, kinds, label, person, settled, told, missing, private_categories),
+        target,
+        values,
+    )
+
+
+def _opened(source: str, query: str | None, name: str | None) -> tuple[str, str, dict[str, str]]:
+    """A source as params.yaml writes it, a name for its table, and the guessed kind of each column."""
+    from likeness.data.source.databases import Database
+    from likeness.data.source.header import kinds_of, kinds_of_query
+
+    if "://" in source and not query:
+        raise LikenessError("A database needs --query: the name of a table, or one SELECT in quotes.")
+    database = Database(source, query or "") if Ingest(source, "", query=query).from_database else None
+    file = Path(source).name if database is None else database.name
+    ending = next((ending for ending in _ENDINGS if file.endswith(ending)), Path(file).suffix)
+    name = file.removesuffix(ending) if name is None else name
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+        raise LikenessError(f"'{name}' cannot name a table: letters, digits, - and _ only. Give --name.")
+    if database is None:
+        return Path(source).as_posix(), name, kinds_of(Path(source))
+    return source, name, kinds_of_query(database)
+
+
+def _draft(schema: str, target: Path, values: Mapping[str, Any]) -> None:
+    """Write a schema with its questions, point params.yaml to it, and say what is to be done."""
+    _write(target, schema, values)
+    person = "privacy.unit" in values
+    typer.echo(
+        f"{target}: a draft. Its column names come from the header and its kinds are guesses; every '# ?' in it "
+        f"({schema.count('  # ? ')}) is a question to you, to be answered from public knowledge, because it is "
+        "published with the results.\n"
+        "params.yaml: ingest is set, privacy.identity is a question too"
+        + (", and ingest.unit.max_rows" if person else "; if a person may have several rows, see ingest.unit")
+        + ". Keep the table itself out of git.\n"
+        "Then: likeness check"
+    )
+
+
+def _complete(interview: "Interview", target: Path, values: dict[str, Any]) -> None:
+    """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
+    from likeness.onboarding.draft import completed_schema
+
+    answered = _answered(interview)
+    values["privacy.identity"] = answered.identity
+    if interview.person is not None:
+        values["ingest.unit"] = {"column": interview.person, "max_rows": answered.max_rows}
+    _write(target, completed_schema(answered.schema), values)
+    typer.echo(f"Written: {target}, params.yaml. likeness check tells more.")
+    source = str(values["ingest.source"])
+    if "://" not in source and Path(source).resolve().is_relative_to(Path.cwd()):
+        typer.echo(f"Keep {source} out of git.")
+    report = _report(None)
+    if report.faults:
+        typer.echo(report.text())
+        return
+    typer.echo(report.in_short())
+    if not report.refusal:
+        _offer_run(Path(f"{interview.name}.zip"))
+
+
+def _answered(interview: "Interview") -> "Completed":
+    """The interview to its end; where a person stops it, nothing is written."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 (arrow keys, and lines longer than a terminal's buffer)
+    try:
+        return interview.run()
+    except typer.Abort:
+        typer.echo("\nStopped. Nothing was written.", err=True)
+        raise typer.Exit(1) from None
+
+
+def _offer_run(bundle: Path) -> None:
+    """Ask whether to spend now; the commands that do so later are told if not."""
+    from likeness.cli.ledger import ledger_init
+    from likeness.cli.run import run
+    from likeness.config.load import load_params
+    from likeness.ledger.home import locate
+
+    params = load_params()
+    home = locate(params.ledger.home, params.ledger.url)
+    # A team's database is not asked for its ledger here: whoever has one has started it.
+    first = home.url is None and not home.database.exists()
+    steps = [f"spend epsilon {params.privacy.epsilon:g}", f"bundle to {bundle}"]
+    if first:
+        steps.insert(1, "make this machine's ledger")
+    if typer.confirm(f"Run now: {', '.join(steps)}?", default=False):
+        if first:
+            ledger_init()
+        run(bundle=bundle)
+        return
+    then = f"likeness run --bundle {bundle}"
+    typer.echo(f"Nothing is spent. Then: {'likeness ledger init, ' if first else ''}{then}")
+
+
+def _ask(question: str) -> str:
+    """A line from the terminal."""
+    try:
+        return str(typer.prompt(question, default="", show_default=False, prompt_suffix=""))
+    except UnicodeDecodeError:
+        raise LikenessError("that is not UTF-8 text. Type it again.") from None
+
+
+def _terminal() -> bool:
+    """Whether somebody can answer."""
+    return sys.stdin.isatty()
+
+
+def _write(target: Path, schema: str, values: Mapping[str, Any]) -> None:
+    """The schema and, last, the settings that point to it."""
+    from likeness.config.edit import with_values
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(schema, encoding="utf-8")
+    _PARAMS.write_text(with_values(_PARAMS.read_text(encoding="utf-8"), values), encoding="utf-8")
+
+
+def check(
+    rows: Annotated[int | None, typer.Option(min=1, help="Training records: public, or about. Never counted.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Say all that is missing or wrong, and forecast cost and noise. Spends nothing, opens no row. Exit code 0 or 1."""
+    report = _report(rows)
+    typer.echo(json.dumps(report.to_dict(), indent=1) if as_json else report.text())
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def _report(rows: int | None) -> "Report":
+    from likeness.preflight.cost import refusal_ahead
+    from likeness.preflight.faults import examine, of_params
+    from likeness.preflight.forecast import forecast
+    from likeness.preflight.later_stages import refusals
+    from likeness.preflight.report import Report
+
+    project = examine()
+    faults, foreseen, refusal = project.faults, None, ""
+    if project.params is not None:
+        with contextlib.suppress(SchemaError):  # which is among the faults
+            faults = (*faults, *map(of_params, refusals(project.params)))
+    if project.params is not None and not faults:
+        try:
+            foreseen = forecast(project.params, rows)
+            refusal = refusal_ahead(project.params)
+        except LikenessError as error:
+            faults, foreseen = (of_params(error),), None
+    return Report(faults, project.notes, foreseen, refusal)

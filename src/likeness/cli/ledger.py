@@ -1,0 +1,342 @@
+"""``likeness ledger ...``: what was spent, by whom, what remains, and the few decisions that are a person's."""
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likeness.core.errors import LedgerError, LikenessError
+
+if TYPE_CHECKING:
+    from likeness.ledger.home import Home
+    from likeness.ledger.ledger import Ledger
+    from likeness.ledger.records import Record
+
+JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+ledger_app = typer.Typer(no_args_is_help=True, help="The ledger of everything ever released on this machine or team.")
+
+
+@ledger_app.command("init")
+def ledger_init(
+    if_absent: Annotated[bool, typer.Option(help="Do nothing if there is a ledger already.")] = False,
+) -> None:
+    """Start a ledger; refused where there is, or was, one."""
+    from likeness.ledger.chain import Chain
+    from likeness.ledger.ledger import Ledger
+    from likeness.ledger.witness import git_witnesses
+
+    home = _home()
+    if if_absent and Chain.exists(home):
+        Ledger.open(home)
+        typer.echo(f"ledger at {home.place}")
+        return
+    ledger = Ledger.create(home)
+    typer.echo(f"started ledger {ledger.id} at {home.place}, anchor in {home.anchor}. Back up both, apart.")
+    if home.url is not None:
+        typer.echo(f"Every machine of the team needs a copy of {home.key_file}; it is secret.")
+    for other in sorted({witness.ledger_id for witness in git_witnesses(Path())} - {ledger.id}):
+        typer.echo(f"warning: git remembers ledger {other}. If it was this machine's, restore it instead.", err=True)
+
+
+@ledger_app.command("show")
+def ledger_show(as_json: JSON = False) -> None:
+    """Print every record, oldest first: what, at what cost, who asked, from which commit, with what."""
+    ledger = _open()
+    if as_json:
+        typer.echo(json.dumps([vars(record) for record in ledger.records()], indent=1, sort_keys=True))
+        return
+    committed = ledger.commits()
+    for record in ledger.records():
+        waste = record.kind == "reserve" and record.body["key"] not in committed
+        note = "  never committed: counts as spent" if waste else ""
+        typer.echo(f"{record.seq:>5}  {record.time}  {record.kind:<9} {_text(record)}{note}")
+        if record.kind == "reserve":
+            typer.echo(f"{'':>29}{_asked(record.body)}")
+
+
+def _text(record: "Record") -> str:
+    body = record.body
+    if record.kind == "reserve":
+        slot = "" if body["slot"] == "1" else f"  slot {body['slot']}"
+        cost = f"rho {float(body['rho']):.6g}" + (f"  delta {body['delta_keys']:.6g}" if "delta_keys" in body else "")
+        return f"{body['identity']}  {body['query']}  {cost}  key {body['key'][:12]}{slot}"
+    if record.kind == "commit":
+        return f"entry {body['reserve_seq']}  sha256 {body['sha256'][:12]}  key {body['key'][:12]}"
+    if record.kind == "cap":
+        keys = f", {body['delta_keys']:g} for thresholds" if "delta_keys" in body else ""
+        return f"{body['identity']}  {body['adjacency']}  cap ({float(body['epsilon']):g}, {body['delta']:g}{keys})"
+    if record.kind == "limit":
+        whose = body["name"] or "each"
+        return f"{body['identity']}  {body['scope']} {whose}  cap ({float(body['epsilon']):g}, {body['delta']:g})"
+    if record.kind == "lost":
+        who = body.get("asked_by", "unknown")
+        return f"{body['identity']}  bytes given up, next draw is charged  key {body['key'][:12]}  by {who}"
+    if record.kind == "published":
+        return f"{body['identity']}  {', '.join(sorted(body['files']))}  from {len(body['releases'])} releases"
+    return f"ledger {body['ledger_id']}"
+
+
+def _asked(body: dict[str, Any]) -> str:
+    """Who asked; entries of earlier versions know less."""
+    commit = str(body.get("git_commit", "unknown"))[:12] + (" with changes" if body.get("git_changed") else "")
+    software = {"likeness": body.get("likeness", "unknown"), **(body.get("software") or {})}
+    project = f"  project {body['project']}" if body.get("project") else ""
+    return (
+        f"by {body.get('asked_by', 'unknown')}{project}  commit {commit}  params "
+        f"{str(body.get('params_sha256', 'unknown'))[:12]}  {', '.join(f'{k} {v}' for k, v in software.items())}"
+    )
+
+
+@ledger_app.command("export")
+def ledger_export() -> None:
+    """Print every record as JSON, one a line: who asked, from which commit, what, at what cost."""
+    for record in _open().records():
+        typer.echo(json.dumps(vars(record), sort_keys=True))
+
+
+@ledger_app.command("verify")
+def ledger_verify(
+    files: Annotated[list[Path] | None, typer.Argument(help="Released files that must be on the chain.")] = None,
+    git: Annotated[list[Path] | None, typer.Option(help="A repository whose commits carry trailers.")] = None,
+    mlflow: Annotated[bool, typer.Option(help="Look at the tracking runs too.")] = False,
+    other: Annotated[list[str] | None, typer.Option(help="Id of a ledger that is known to be another one.")] = None,
+    as_json: JSON = False,
+) -> None:
+    """Check chain, anchor, every released file and outside witnesses; print the head for an outside witness."""
+    from likeness.core.hashing import sha256_bytes
+    from likeness.ledger.witness import check_witnesses, git_witnesses, receipt_witness
+    from likeness.release.released import check_against, load_released
+    from likeness.release.store import stored_bytes
+
+    ledger = _open()
+    lost, given_up = [], ledger.lost()
+    commits = ledger.commits()
+    for key, (seq, digest) in commits.items():
+        data = stored_bytes(ledger, key)
+        if key not in given_up and (data is None or sha256_bytes(data) != digest):
+            lost.append(f"entry {seq} ({key[:12]})")
+    witnesses = [witness for folder in git or [] for witness in git_witnesses(folder)]
+    receipts = {path: load_released(path).receipt for path in files or []}
+    witnesses += [receipt_witness(receipt, str(path)) for path, receipt in receipts.items()]
+    if mlflow:
+        from likeness.config.load import load_params
+        from likeness.tracking.run import run_witnesses
+
+        witnesses += run_witnesses(load_params())
+    right = check_witnesses(ledger.records(), witnesses, other or [])
+    for path, receipt in receipts.items():
+        if receipt.ledger_id == ledger.id:
+            check_against(commits, path, receipt, ledger.id)
+    if lost:
+        place = ledger.home.place if ledger.keeps_bytes else ledger.home.releases
+        raise LikenessError(f"released bytes are lost or altered: {', '.join(lost)}. Restore {place}.")
+    head = ledger.head()
+    if as_json:
+        seen = {"witnesses": len(witnesses), "witnesses_of_this_ledger": right}
+        found = {"ledger": head.ledger_id, "records": head.count, "releases": len(commits), "head": head.head, **seen}
+        typer.echo(json.dumps(found, indent=1))
+        return
+    told = f", {right} of {len(witnesses)} outside witnesses are of this ledger, and on its chain" if witnesses else ""
+    typer.echo(f"ledger {head.ledger_id}: {head.count} records, {len(commits)} releases{told}, head {head.head}")
+
+
+@ledger_app.command("budget")
+def ledger_budget(as_json: JSON = False) -> None:
+    """Print what was spent and what remains, by identity."""
+    from likeness.ledger.caps import limits_of
+
+    ledger = _open()
+    if as_json:
+        typer.echo(json.dumps([_budget(ledger, name) for name in ledger.identities()], indent=1))
+        return
+    for name in ledger.identities():
+        budget = ledger.budget(name)
+        assert budget is not None
+        typer.echo(
+            f"{name} ({budget.adjacency}): spent epsilon {budget.spent_epsilon:.6g} of {budget.cap_epsilon:g} at delta "
+            f"{budget.cap_delta:g}; rho {budget.spent_rho:.6g} spent, {budget.remaining_rho:.6g} left; "
+            f"{budget.uncommitted} reserved but never committed (counted as spent)"
+        )
+        if budget.cap_keys or budget.spent_delta:
+            typer.echo(
+                f"  thresholds of private categories: delta {budget.spent_delta:.6g} spent of the {budget.cap_keys:g} "
+                "that is kept for them"
+            )
+        for (scope, whose), (epsilon, delta) in limits_of(ledger.records(), name).items():
+            typer.echo(f"  {scope} {whose or 'each'}: at most epsilon {epsilon:g} at delta {delta:g}")
+
+
+def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
+    """The budget of an identity for scripts."""
+    from likeness.ledger.caps import limits_of
+
+    budget = ledger.budget(name)
+    assert budget is not None
+    limits = limits_of(ledger.records(), name).items()
+    thresholds = budget.cap_keys or budget.spent_delta
+    kept, taken = ({"delta_keys": own} if thresholds else {} for own in (budget.cap_keys, budget.spent_delta))
+    return {
+        "identity": name,
+        "adjacency": str(budget.adjacency),
+        "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta, **kept},
+        "spent": {"epsilon": _finite(budget.spent_epsilon), "rho": _finite(budget.spent_rho), **taken},
+        "remaining_rho": _finite(budget.remaining_rho),
+        "uncommitted": budget.uncommitted,
+        "limits": [
+            {"scope": scope, "name": whose, "epsilon": _finite(epsilon), "delta": delta}
+            for (scope, whose), (epsilon, delta) in limits
+        ],
+    }
+
+
+def _finite(value: float) -> float | str:
+    """JSON has no infinity; ``"inf"`` is what every document of a run says."""
+    return value if math.isfinite(value) else str(value)
+
+
+@ledger_app.command("afford")
+def ledger_afford(as_json: JSON = False) -> None:
+    """Say what a run with params.yaml would cost and whether every cap has room for it. Spends nothing."""
+    from likeness.config.load import load_params
+    from likeness.pipeline.open_ledger import open_ledger
+    from likeness.preflight.cost import afford, room_lines
+
+    params = load_params()
+    cost, rooms = afford(params, open_ledger(params))
+    if as_json:
+        told = [
+            {
+                "scope": room.scope,
+                "name": room.name,
+                "cap": {"epsilon": _finite(room.epsilon), "delta": room.delta},
+                "spent_rho": _finite(room.spent_rho),
+                "spent_delta_keys": room.spent_delta,
+                "remaining_rho": _finite(room.after(cost).remaining_rho),
+            }
+            for room in rooms
+        ]
+        asked = {"method": params.method, "epsilon": _finite(params.privacy.epsilon), "rho": _finite(cost.rho)}
+        found = {**asked, "delta_keys": cost.delta_keys, "caps": told}
+        typer.echo(json.dumps(found, indent=1))
+        return
+    keys = f", and delta {cost.delta_keys:.6g} for thresholds," if cost.delta_keys else ""
+    typer.echo(f"{params.method} at epsilon {params.privacy.epsilon:g}: at most rho {cost.rho:.6g}{keys} to be charged")
+    for line in room_lines(rooms, cost):
+        typer.echo(line)
+
+
+@ledger_app.command("cap")
+def ledger_cap(
+    identity: Annotated[str, typer.Argument(help="Name of the people in the data.")],
+    epsilon: Annotated[float, typer.Option(help="Epsilon; inf lifts a cap by project, user or month.")],
+    delta: Annotated[float, typer.Option(help="Delta.")],
+    scope: Annotated[str, typer.Option(help="lifetime, project, user or month.")] = "lifetime",
+    name: Annotated[str, typer.Option(help="Of one project, user or month (YYYY-MM); none: of each.")] = "",
+    delta_keys: Annotated[
+        float | None,
+        typer.Option(
+            help="Of a lifetime cap: the part of delta for private categories; none: as before. Decide it without "
+            "regard to anything that was released."
+        ),
+    ] = None,
+) -> None:
+    """Change a cap. The change stays on record for ever."""
+    if scope != "lifetime" and delta_keys is not None:
+        raise LedgerError("--delta-keys goes with the lifetime cap: the others count what thresholds take")
+    if scope == "lifetime":
+        if name:
+            raise LedgerError("--name goes with --scope project, user or month: a lifetime cap is the identity's")
+        ledger = _open()
+        ledger.change_cap(identity, epsilon, delta, delta_keys)
+        budget = ledger.budget(identity)
+        keys = f", {budget.cap_keys:g} of it for thresholds" if budget is not None and budget.cap_keys else ""
+        typer.echo(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
+        return
+    _open().change_limit(identity, scope, name, epsilon, delta)
+    typer.echo(f"cap of {identity} by {scope} {name or '(each)'}: epsilon {epsilon:g} at delta {delta:g}")
+
+
+@ledger_app.command("reanchor")
+def ledger_reanchor(
+    head: Annotated[str, typer.Argument(help="The ledger's newest head, from an outside witness.")],
+) -> None:
+    """Write a lost anchor anew; the head must come from a receipt's tracking run or another copy."""
+    from likeness.ledger.ledger import Ledger
+
+    Ledger.reanchor(_home(), head)
+    typer.echo("anchor written")
+
+
+@ledger_app.command("witness")
+def ledger_witness(
+    into: Annotated[Path | None, typer.Option(help="A commit message: the trailer is written into it.")] = None,
+) -> None:
+    """Print the head as a git trailer, for a commit message; a prepare-commit-msg hook gives --into "$1"."""
+    from likeness.ledger.witness import trailer, write_trailer
+
+    line = trailer(_open().head())
+    if into is None:
+        typer.echo(line)
+    else:
+        write_trailer(into, line)
+
+
+@ledger_app.command("restore")
+def ledger_restore(files: Annotated[list[Path], typer.Argument(help="Released files.")]) -> None:
+    """Put released files back into a store that lost them. Costs nothing: the ledger knows every byte."""
+    from likeness.core.errors import ArtifactError
+    from likeness.release.store import restore
+
+    ledger = _open()
+    for path in files:
+        if not path.is_file():
+            raise ArtifactError(f"{path} is not a file")
+        typer.echo(f"{path}: release {restore(ledger, path.read_bytes(), str(path))[:12]} is in the store")
+
+
+@ledger_app.command("spend-again")
+def ledger_spend_again(
+    key: Annotated[str, typer.Argument(help="Key of the release, or its beginning.")],
+) -> None:
+    """Give up lost bytes: the next run draws the release anew, at the full cost. Stays on record for ever."""
+    from likeness.core.hashing import sha256_bytes
+    from likeness.pipeline.provenance import provenance
+    from likeness.pipeline.released import released_files
+    from likeness.release.store import stored_bytes
+
+    ledger = _open()
+    found = [known for known in ledger.commits() if known.startswith(key)]
+    if len(key) < 8 or len(found) != 1:
+        raise LedgerError(f"'{key}' is the beginning of {len(found)} committed releases' keys: give 8 letters or more")
+    digest = ledger.commits()[found[0]][1]
+    data = stored_bytes(ledger, found[0])
+    if data is not None and sha256_bytes(data) == digest:
+        raise LedgerError(f"release {key} is in the store, whole: nothing to give up")
+    for path in released_files():
+        if path.exists() and sha256_bytes(path.read_bytes()) == digest:
+            raise LedgerError(f"{path} is that release: it costs nothing to run: likeness ledger restore {path}")
+    ledger.spend_again(found[0], {"asked_by": provenance()["asked_by"]})
+    reserved, _ = ledger.find(found[0])
+    assert reserved is not None
+    typer.echo(
+        f"{key} is given up. The next dvc repro draws it anew and is charged rho {reserved.body['rho']:.6g} again."
+    )
+
+
+def _home() -> "Home":
+    from likeness.config.load import load_params
+    from likeness.ledger.home import locate
+
+    if not Path("params.yaml").exists():
+        return locate()
+    settings = load_params().ledger
+    return locate(settings.home, settings.url)
+
+
+def _open() -> "Ledger":
+    from likeness.ledger.ledger import Ledger
+
+    return Ledger.open(_home())

@@ -1,0 +1,54 @@
+"""What ``make demo`` prints at its end."""
+
+from pathlib import Path
+from typing import Any
+
+from likeness.core.paths import INTERNAL, PRIVACY, REPORT, STATEMENT, SYNTHETIC, read_json
+
+
+def summary_text(root: Path) -> str:
+    """Places of the results, ε spent and headline scores, from the run's own files."""
+    privacy, metrics = read_json(root / PRIVACY), read_json(root / INTERNAL / "metrics.json")
+    total, target = privacy["total"], privacy["target"]
+    lines = [
+        "",
+        f"synthetic table    {SYNTHETIC}.parquet and .csv",
+        f"privacy statement  {STATEMENT}",
+        f"report             {REPORT} (public), {INTERNAL}/index.html (with real rows: NOT private)",
+        "",
+        f"method {privacy['method']}, {privacy['adjacency']}: epsilon {_number(total['epsilon'])} spent at delta "
+        f"{total['delta']:g} (target {_number(target['epsilon'])})",
+        "",
+        f"{'scores on real test rows':<26}{'synthetic':>10}{'real':>10}{'shuffled':>10}",
+    ]
+    scores = metrics["scores"]
+    for name in scores.get("synthetic", {}):
+        values = "".join(f"{scores[table][name]:>10.3f}" for table in ("synthetic", "real", "shuffled"))
+        lines.append(f"{name.replace('_', ' '):<26}{values}")
+    for order in metrics["marginals"]["synthetic"]:
+        values = "".join(f"{metrics['marginals'][table][order]:>10.3f}" for table in ("synthetic", "real", "shuffled"))
+        lines.append(f"{order + '-way total variation':<26}{values}")
+    distances = metrics.get("distances", {})
+    for name in distances.get("synthetic", {}):
+        values = "".join(f"{distances[table][name]:>10.2g}" for table in ("synthetic", "real", "shuffled"))
+        lines.append(f"{name.replace('_', ' '):<26}{values}")
+    if not privacy["private"]:
+        lines.insert(0, "\nNOT PRIVATE: epsilon is inf, no noise was added. Do not publish.")
+    return "\n".join(lines)
+
+
+def summary_json(root: Path) -> dict[str, Any]:
+    """The same for scripts; ``internal`` was computed on real rows and is NOT private."""
+    privacy, metrics = read_json(root / PRIVACY), read_json(root / INTERNAL / "metrics.json")
+    files = {"table": f"{SYNTHETIC}.parquet", "table_csv": f"{SYNTHETIC}.csv", "statement": STATEMENT, "report": REPORT}
+    return {
+        "files": {name: str(path) for name, path in files.items()},
+        **{name: privacy[name] for name in ("private", "method", "identity", "adjacency", "target")},
+        "total": {name: privacy["total"][name] for name in ("rho", "epsilon", "delta")},
+        "lifetime": privacy["ledger"]["lifetime"],
+        "internal": metrics,
+    }
+
+
+def _number(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4f}"

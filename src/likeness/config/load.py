@@ -1,0 +1,63 @@
+"""params.yaml, read and checked."""
+
+import os
+from dataclasses import fields, replace
+from pathlib import Path
+
+import yaml
+
+from likeness.config.params import _SQLITE, Params
+from likeness.config.typed import build
+from likeness.core.errors import ParamsError
+
+
+def load_params(path: Path | str = "params.yaml") -> Params:
+    """Read and check params.yaml; in a copy of the project that DVC made for an experiment, with :func:`at_home`.
+
+    Raises:
+        ParamsError: names the file, the key, the rule and what is allowed.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ParamsError(f"{path} is missing. Run from the project's folder.")
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, ValueError) as error:  # a ValueError: not UTF-8, or a date that does not exist
+        raise ParamsError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise ParamsError(f"{path} must hold sections, one a line")
+    known = [item.name for item in fields(Params) if item.name != "sections"]
+    sections = {key: value for key, value in content.items() if key not in known}
+    own = {key: value for key, value in content.items() if key in known}
+    try:
+        params = build(Params, {**own, "sections": sections}, "")
+    except ParamsError as error:
+        raise ParamsError(f"{path}: {error}") from None
+    home = Path(os.environ.get("DVC_ROOT", "."))
+    return params if home.resolve() == Path.cwd() else at_home(params, home)
+
+
+def at_home(params: Params, home: Path) -> Params:
+    """The same settings where the working folder is a copy of the project in ``home``.
+
+    ``dvc exp run --temp`` and its queue run stages in a copy that holds what git holds, so neither the private source
+    nor a ledger in the project's folder, and name the project in ``DVC_ROOT``. A source that the copy has is its own.
+    """
+    ingest, ledger, tracking = params.ingest, params.ledger, params.tracking
+    place = Path(ingest.source.removeprefix(_SQLITE))
+    if not place.exists() and (home / place).exists():
+        ingest = replace(ingest, source=source_at(ingest.source, home))
+    if ledger.home is not None and not ledger.home.startswith("~"):
+        ledger = replace(ledger, home=str(home / ledger.home))
+    database = (tracking.uri or "").removeprefix(_SQLITE)
+    if database != (tracking.uri or "") and not database.startswith("~"):
+        tracking = replace(tracking, uri=f"{_SQLITE}{home / database}")
+    return replace(params, ingest=ingest, ledger=ledger, tracking=tracking)
+
+
+def source_at(source: str, home: Path) -> str:
+    """``ingest.source`` as other folders name it: a file's place made absolute; a server's database stays as it is."""
+    if "://" in source and not source.startswith(_SQLITE):
+        return source
+    prefix = _SQLITE if source.startswith(_SQLITE) else ""
+    return prefix + str((home / Path(source.removeprefix(_SQLITE)).expanduser()).resolve())

@@ -1,0 +1,1 @@
+"""Words of all floors: errors, random numbers, hashes, bounds, paths."""

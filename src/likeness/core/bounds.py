@@ -1,0 +1,74 @@
+"""Bounds, in the words that all floors share: of a feature vector, and of how many rows a person may have."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from likeness.core.errors import ReleaseError
+
+MOST_CATEGORIES = 1000
+"""Of one column: noise grows with their number and records do not, so that beyond this nothing is left of it."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Who is protected where a person may have several rows: everyone who has a value of a column, with all rows.
+
+    Attributes:
+        column: of the source, whose values name the people. Never encoded, never released; its own name is public.
+        max_rows: k, the most training rows of one person that are used. Public.
+    """
+
+    column: str
+    max_rows: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {"column": self.column, "max_rows": self.max_rows}
+
+    @classmethod
+    def from_dict(cls, value: Any) -> "Unit":
+        """Inverse of :meth:`to_dict`; whole numbers stay whole, because a sensitivity is counted from them.
+
+        Raises:
+            ReleaseError: it holds no unit.
+        """
+        whole = isinstance(value, dict) and set(value) == {"column", "max_rows"}
+        if not whole or not isinstance(value["column"], str) or type(value["max_rows"]) is not int:
+            raise ReleaseError("a unit of privacy must have a column and a whole number max_rows")
+        return cls(value["column"], value["max_rows"])
+
+
+def rows_per_unit(unit: Unit | None) -> int:
+    """The most rows that one person adds to a sum; 1 where a row is a person."""
+    return 1 if unit is None else unit.max_rows
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive coordinates of a feature vector with a declared norm bound, which the door enforces.
+
+    Attributes:
+        width: number of coordinates, at least 1.
+        norm_bound_squared: square of the bound on the Euclidean norm, exact as a fraction.
+        nonnegative: whether every coordinate is at least 0.
+    """
+
+    width: int
+    norm_bound_squared: Fraction
+    nonnegative: bool = False
+
+    def lattice_bound_squared(self, lattice_bits: int) -> int:
+        """Largest squared norm of an integer vector that the door lets pass, ``floor(B² · 4^bits)``."""
+        return int(self.norm_bound_squared * 4**lattice_bits)  # floor: the value is positive
+
+    @property
+    def replacement_factor(self) -> int:
+        """The squared distance of two vectors in this part is at most this factor times the squared bound.
+
+        Signed: ``‖a − b‖ ≤ 2B``, factor 4. Non-negative: ``‖a − b‖² = ‖a‖² + ‖b‖² − 2⟨a, b⟩ ≤ 2B²``, factor 2.
+        Non-negative of width 1: both lie in ``[0, B]``, factor 1.
+        """
+        if not self.nonnegative:
+            return 4
+        return 1 if self.width == 1 else 2

@@ -1,0 +1,1 @@
+"""Typed rows as numbers, each row by itself."""

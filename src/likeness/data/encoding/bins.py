@@ -1,0 +1,137 @@
+"""Bins of a number on public edges, and how a value is drawn back from its bin."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from likeness.core.errors import SchemaError
+from likeness.data.schema.column import Column
+
+_NARROW = 1e-9  # half the width of a spike's bin, on the unit scale, where nothing else is so near
+_DIGITS = 14
+_SAME = 1e-12  # two edges of equal width, computed from different numbers of bins
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Bins on the unit scale of one numeric column.
+
+    A value drawn from bin b is uniform between ``edges[b]`` and ``edges[b + 1]``, then held between ``lows[b]`` and
+    ``highs[b]``: for integers these are the first and the last of the bin, and the edges lie half a step outside, so
+    that rounding gives each of them its share and none of another bin.
+
+    Attributes:
+        edges: ascending, one more than there are bins; the outer ones may lie outside [0, 1].
+        lows, highs: per bin, within [0, 1].
+    """
+
+    edges: tuple[float, ...]
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of bins."""
+        return len(self.lows)
+
+    @property
+    def inner(self) -> tuple[float, ...]:
+        """The edges between bins: all that finding a bin needs."""
+        return self.edges[1:-1]
+
+    def firsts_of(self, inner: Sequence[float]) -> tuple[int, ...] | None:
+        """The first of these bins in each of some wider ones; None where they are cut across.
+
+        Args:
+            inner: edges between the wider bins, on the same scale.
+        """
+        own = np.array(self.edges)
+        places = [int(np.abs(own - edge).argmin()) for edge in inner]
+        if any(abs(own[place] - edge) > _SAME for place, edge in zip(places, inner, strict=True)):
+            return None
+        return (0, *places)
+
+    def joined(self, firsts: Sequence[int]) -> "Grid":
+        """The same range in fewer bins.
+
+        Args:
+            firsts: the first bin of each wider one; ascending from 0.
+        """
+        ends = [*firsts[1:], self.size]
+        return Grid(
+            (*(self.edges[first] for first in firsts), self.edges[-1]),
+            tuple(self.lows[first] for first in firsts),
+            tuple(self.highs[end - 1] for end in ends),
+        )
+
+
+def grid_of(column: Column, bins: int) -> Grid:
+    """Bins of equal width on the column's unit scale (after its public transform), and one for each declared spike.
+
+    An integer column (and a date: days or seconds are integers) has at most one bin an integer, and no bin without one:
+    narrow bins at the dense end of a logarithm fall together. The lower bound of an integer log1p column (mostly the
+    zero of an amount) is a spike without being declared.
+    """
+    return _integer_grid(column, bins) if column.is_whole else _numeric_grid(column, bins)
+
+
+def spike_bins(column: Column, inner: Sequence[float]) -> frozenset[int]:
+    """Bins of a column's grid that hold one of its spikes and nothing else, from the edges between bins."""
+    spikes = [_unit(column, spike) for spike in _spikes(column)]
+    return frozenset(np.searchsorted(np.array(inner), spikes, side="right").tolist())
+
+
+def _spikes(column: Column) -> tuple[float, ...]:
+    """Declared ones, and the lower bound of an integer log1p column."""
+    own = (column.bounds[0],) if column.is_whole and column.transform == "log1p" else ()
+    return (*own, *column.spikes)
+
+
+def _integer_grid(column: Column, bins: int) -> Grid:
+    lower, upper = (round(bound) for bound in column.bounds)
+    spikes = {round(spike) for spike in _spikes(column)}
+    starts = {lower, *_first_integers(column, bins), *spikes, *(spike + 1 for spike in spikes)}
+    firsts = sorted(first for first in starts if lower <= first <= upper)
+    lasts = [first - 1 for first in firsts[1:]] + [upper]
+    edges = tuple(_unit(column, first - 0.5) for first in [*firsts, upper + 1])
+    lows = tuple(_unit(column, first) for first in firsts)
+    return Grid(edges, lows, tuple(_unit(column, last) for last in lasts))
+
+
+def _numeric_grid(column: Column, bins: int) -> Grid:
+    spikes = [_unit(column, spike) for spike in column.spikes]
+    points = sorted({0.0, 1.0, *spikes})
+    narrow = min([_NARROW, *((high - low) / 4 for low, high in pairwise(points))])
+    if narrow < 10.0**-_DIGITS or len(set(spikes)) < len(spikes):
+        raise SchemaError(f"column '{column.name}' has spikes too close to each other or to a bound for its range.")
+    between = [edge for edge in np.linspace(0, 1, bins + 1).tolist() if all(abs(edge - s) > 2 * narrow for s in spikes)]
+    edges = sorted([*between, *(s - narrow for s in spikes), *(s + narrow for s in spikes)])
+    middles = [(low + high) / 2 for low, high in pairwise(edges)]
+    at = [next((s for s in spikes if abs(s - middle) < narrow), None) for middle in middles]
+    lows = [max(0.0, low) if s is None else s for s, low in zip(at, edges[:-1], strict=True)]
+    highs = [min(1.0, high) if s is None else s for s, high in zip(at, edges[1:], strict=True)]
+    return Grid(tuple(edges), tuple(lows), tuple(highs))
+
+
+def _first_integers(column: Column, bins: int) -> list[int]:
+    """The smallest integer at or above each edge of equal width."""
+    lower, upper = column.bounds
+    fractions = np.arange(1, bins) / bins
+    if column.transform == "log1p":
+        return [math.ceil(round(lower + math.expm1(f * math.log1p(upper - lower)), 6)) for f in fractions]
+    # From half a step below the first integer to half a step above the last: every integer has the same width.
+    return [math.ceil(round(lower - 0.5 + f * (upper - lower + 1), 6)) for f in fractions]
+
+
+def _unit(column: Column, value: float) -> float:
+    """A value on the column's unit scale; beyond the bounds, beyond [0, 1].
+
+    Rounded, because edges are part of a release's key, and logarithms differ between machines in their last digit.
+    """
+    lower, upper = column.bounds
+    if column.transform == "log1p":
+        return round(math.log1p(value - lower) / math.log1p(upper - lower), _DIGITS)
+    return round((value - lower) / (upper - lower), _DIGITS)

@@ -1,0 +1,147 @@
+"""Encoding, row by row: the unit cube for numbers, one place a category. Nothing is fitted.
+
+A table has two encoded forms. *Codes* are compact, one column a column: numbers in [0, 1] (NaN if missing) and
+category numbers. The *dense* form is the vector that feature maps see, laid out by :class:`Layout`.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from likeness.core.errors import DataError
+from likeness.data.encoding.layout import Layout
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
+from likeness.data.source.date_cells import numbers_of_dates, typed_dates
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_MISSING_UNIT = 0.5  # where a missing number stands in the dense form; its indicator says that it is missing
+
+
+class Encoder:
+    """Encode and decode typed tables of one schema.
+
+    Attributes:
+        schema: public. layout: where each column stands in the dense form.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        """Read everything from the schema; no row is needed."""
+        self.schema = schema
+        self.layout = Layout.from_schema(schema)
+
+    def encode(self, df: pd.DataFrame) -> pd.DataFrame:
+        """Typed table to codes: float64 in [0, 1] for numbers (NaN if missing), int32 for categories.
+
+        A missing category has the last code, ``len(categories)``.
+
+        Raises:
+            DataError: a column is not typed as the schema says.
+        """
+        return pd.DataFrame({column.name: _encode_column(column, df[column.name]) for column in self.schema.columns})
+
+    def decode_codes(self, codes: pd.DataFrame) -> pd.DataFrame:
+        """Codes to a typed table: the inverse of :meth:`encode` up to clipping, and rounding to declared decimals."""
+        columns = self.schema.columns
+        return pd.DataFrame({column.name: _decode_column(column, codes[column.name].to_numpy()) for column in columns})
+
+    def expand(self, codes: pd.DataFrame) -> Floats:
+        """Codes to dense rows of the feature columns, shape (n, d).
+
+        Raises:
+            DataError: a code is none of its column's places; it would spill into the block of another column.
+        """
+        dense = np.zeros((len(codes), self.layout.width))
+        rows = np.arange(len(codes))
+        for block in self.layout.blocks:
+            values = codes[block.column].to_numpy()
+            if block.kind == "onehot":
+                dense[rows, block.start + _places(block.column, values, block.stop - block.start)] = 1
+            elif block.kind == "unit":
+                dense[:, block.start] = np.where(np.isnan(values), _MISSING_UNIT, values)
+            else:
+                dense[:, block.start] = np.isnan(values)
+        return dense
+
+    def labels(self, codes: pd.DataFrame) -> Integers:
+        """Class of each row, shape (n,); zeros unless the task is classification."""
+        if self.schema.task != "classification":
+            return np.zeros(len(codes), dtype=np.int64)
+        return _places(str(self.schema.label), codes[self.schema.label].to_numpy(), self.layout.num_classes)
+
+    def collapse(self, x: Floats, labels: Integers) -> pd.DataFrame:
+        """Dense rows, exact or generated, to codes: argmax of one-hot blocks (the first of equals), clipped units.
+
+        Raises:
+            DataError: shapes do not fit, a coordinate is not finite, or a label is no class.
+        """
+        if x.ndim != 2 or x.shape[1] != self.layout.width or labels.shape != (len(x),):
+            raise DataError(f"decode needs rows of shape (n, {self.layout.width}) and labels of shape (n,).")
+        if not np.isfinite(x).all():
+            raise DataError("decode was given a coordinate that is not finite. Look at the loss of the generator.")
+        found: dict[str, NDArray[np.float64] | NDArray[np.int32]] = {}
+        for block in self.layout.blocks:
+            if block.kind == "onehot":
+                found[block.column] = x[:, block.start : block.stop].argmax(axis=1).astype(np.int32)
+            elif block.kind == "unit":
+                # In float64: networks give float32, in which a bound such as 0.001 is a little larger than itself.
+                found[block.column] = np.clip(x[:, block.start].astype(np.float64), 0, 1)
+            else:
+                found[block.column] = np.where(x[:, block.start] > 0.5, np.nan, found[block.column])
+        if self.schema.task == "classification" and self.schema.label is not None:
+            found[self.schema.label] = _places(self.schema.label, labels, self.layout.num_classes).astype(np.int32)
+        return pd.DataFrame({name: found[name] for name in self.schema.names})
+
+    def decode(self, x: Floats, labels: Integers) -> pd.DataFrame:
+        """Dense rows to a typed table with the original columns, kinds, categories, bounds and integers."""
+        return self.decode_codes(self.collapse(x, labels))
+
+
+def _places(name: str, codes: NDArray[Any], width: int) -> Integers:
+    """Codes that are checked to lie in 0 ... width - 1."""
+    if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < width)):
+        raise DataError(f"column '{name}' holds a code that is none of its {width} places. Encode the table again.")
+    return codes.astype(np.int64)
+
+
+def _encode_column(column: Column, values: "pd.Series[Any]") -> NDArray[np.float64] | NDArray[np.int32]:
+    if not column.nullable and values.isna().any():
+        raise DataError(f"column '{column.name}' has a missing value, but is not nullable in the schema.")
+    if column.is_categorical:
+        # Codes of other categories, or of another order, would be read as these without a word.
+        if not isinstance(values.dtype, pd.CategoricalDtype) or tuple(values.cat.categories) != column.categories:
+            raise DataError(f"column '{column.name}' does not have the schema's categories. Type it with the schema.")
+        codes = values.cat.codes.to_numpy().astype(np.int32)
+        return np.where(codes < 0, len(column.categories), codes).astype(np.int32)
+    lower, upper = column.bounds
+    plain = numbers_of_dates(values, column) if column.is_date else values.to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = np.clip(plain, lower, upper) - lower
+    if column.transform == "log1p":
+        unit: NDArray[np.float64] = np.log1p(numbers) / np.log1p(upper - lower)
+    else:
+        unit = numbers / (upper - lower)
+    return np.clip(unit, 0, 1)
+
+
+def _decode_column(column: Column, codes: NDArray[Any]) -> "pd.Series[Any]":
+    if column.is_categorical:
+        dtype = pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
+        places = np.where(codes >= len(column.categories), -1, codes).astype(np.int64)
+        return pd.Series(pd.Categorical.from_codes(places, dtype=dtype))
+    lower, upper = column.bounds
+    unit = np.clip(codes, 0, 1)
+    numbers = np.expm1(unit * np.log1p(upper - lower)) if column.transform == "log1p" else unit * (upper - lower)
+    numbers = np.clip(numbers + lower, lower, upper)
+    if column.kind == "numeric":
+        if column.decimals is not None:
+            # Bounds have no more decimals, so that what is rounded stays within them. + 0.0 makes of -0.0 a 0.0.
+            numbers = np.round(numbers, column.decimals) + 0.0
+        return pd.Series(numbers, dtype="float64")
+    if column.is_date:
+        return typed_dates(np.round(numbers), column)
+    whole = pd.Series(np.round(numbers), dtype="Float64").astype("Int64")
+    return whole if column.nullable else whole.astype("int64")

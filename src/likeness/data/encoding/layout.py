@@ -1,0 +1,149 @@
+r"""Where each feature column stands in the dense encoded vector. Public: needs the schema and numpy only.
+
+Blocks follow the feature columns of the schema:
+
+- ``unit``: one coordinate in [0, 1], a scaled number;
+- ``indicator``: one coordinate in {0, 1} right after the unit of a nullable number, 1 where the number is missing;
+- ``onehot``: one coordinate a category, exactly one of them 1; a nullable column has a last place for missing.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.errors import SchemaError
+from likeness.core.hashing import sha256_json
+from likeness.data.schema.schema import Schema
+
+ENCODER_VERSION = 1  # raise it when the same schema and rows would give other vectors: it is part of every release key
+BLOCK_KINDS = ("unit", "indicator", "onehot")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Coordinates ``start`` (included) to ``stop`` (excluded) of one column."""
+
+    column: str
+    kind: str
+    start: int
+    stop: int
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Blocks of the encoded vector, and the number of classes (1 unless the task is classification)."""
+
+    blocks: tuple[Block, ...]
+    num_classes: int
+
+    def __post_init__(self) -> None:
+        place = 0
+        for block in self.blocks:
+            known = block.kind in BLOCK_KINDS
+            if not known or block.start != place or block.width < 1 or (block.kind != "onehot" and block.width != 1):
+                raise SchemaError(f"layout: the block of column '{block.column}' does not follow the one before it.")
+            place = block.stop
+        if not self.blocks or self.num_classes < 1:
+            raise SchemaError("layout: needs at least one block and one class.")
+
+    @classmethod
+    def from_schema(cls, schema: Schema) -> "Layout":
+        """Blocks of the feature columns, in schema order."""
+        blocks: list[Block] = []
+        for column in schema.feature_columns:
+            start = blocks[-1].stop if blocks else 0
+            if column.is_categorical:
+                blocks.append(Block(column.name, "onehot", start, start + column.width))
+                continue
+            blocks.append(Block(column.name, "unit", start, start + 1))
+            if column.nullable:
+                blocks.append(Block(column.name, "indicator", start + 1, start + 2))
+        return cls(tuple(blocks), len(schema.classes))
+
+    def with_modes(self, sizes: Mapping[int, int]) -> "Layout":
+        """The layout of rows whose multi-modal numbers are split: a one-hot block of modes before the unit.
+
+        Args:
+            sizes: number of modes by the coordinate of the unit.
+        """
+        blocks: list[Block] = []
+        for block in self.blocks:
+            start = blocks[-1].stop if blocks else 0
+            if block.start in sizes:
+                blocks.append(Block(block.column, "onehot", start, start + sizes[block.start]))
+                start = blocks[-1].stop
+            blocks.append(Block(block.column, block.kind, start, start + block.width))
+        return Layout(tuple(blocks), self.num_classes)
+
+    @property
+    def width(self) -> int:
+        """d, the number of encoded coordinates."""
+        return self.blocks[-1].stop
+
+    @property
+    def starts(self) -> dict[str, int]:
+        """First coordinate of each column, by its name."""
+        found: dict[str, int] = {}
+        for block in self.blocks:
+            found.setdefault(block.column, block.start)
+        return found
+
+    @property
+    def diameter(self) -> float:
+        r"""Bound on the distance of two encoded records: :math:`\sqrt{\#unit + \#indicator + 2\,\#onehot}`.
+
+        Two units differ by at most 1, two indicators by at most 1, and two one-hot blocks by 0 or :math:`\sqrt 2`.
+        Reached when no number is nullable and every one-hot block has two places or more. A nullable number moves by
+        :math:`\sqrt{1.25}` at most and not :math:`\sqrt 2`, as a missing one is put at 0.5: there it is not tight.
+        """
+        return math.sqrt(sum(2 if block.kind == "onehot" else 1 for block in self.blocks))
+
+    @property
+    def numeric_columns(self) -> NDArray[np.int64]:
+        """Indices of unit and indicator coordinates, ascending; together with the one-hot ones they are all of d."""
+        return self._indices("unit", "indicator")
+
+    @property
+    def onehot_columns(self) -> NDArray[np.int64]:
+        """Indices of one-hot coordinates, ascending."""
+        return self._indices("onehot")
+
+    def _indices(self, *kinds: str) -> NDArray[np.int64]:
+        found = [i for block in self.blocks if block.kind in kinds for i in range(block.start, block.stop)]
+        return np.array(found, dtype=np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; :meth:`from_dict` reads it back."""
+        return {"blocks": [asdict(block) for block in self.blocks], "num_classes": self.num_classes}
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping[str, Any]) -> "Layout":
+        """Inverse of :meth:`to_dict`.
+
+        Raises:
+            SchemaError: the mapping is not a layout.
+        """
+        try:
+            blocks = tuple(
+                Block(str(item["column"]), str(item["kind"]), int(item["start"]), int(item["stop"]))
+                for item in mapping["blocks"]
+            )
+            return cls(blocks, int(mapping["num_classes"]))
+        except (KeyError, TypeError, ValueError):
+            raise SchemaError("layout: needs blocks (column, kind, start, stop) and num_classes.") from None
+
+
+def encoding_digest(schema: Schema) -> str:
+    """Digest of all that shapes encoded rows: change a bound or the label, and it is another release."""
+    columns = [{"name": column.name, **column.encoding()} for column in schema.columns]
+    label = schema.label if schema.task == "classification" else None
+    return sha256_json({"version": ENCODER_VERSION, "columns": columns, "label": label})

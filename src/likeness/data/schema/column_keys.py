@@ -1,0 +1,183 @@
+"""A column from its mapping in the YAML file: which keys a kind has, and what each may hold."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from likeness.core.errors import SchemaError
+from likeness.data.booleans import DEFAULT_WORDS
+from likeness.data.schema.column import CATEGORY_KINDS, KINDS, OTHER, PRIVATE, Column
+from likeness.data.schema.dates import DATE_KINDS, number_of
+
+DROP = "drop"
+_INTEGER_KEYS = ("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values")
+_NUMBER_KEYS = (*_INTEGER_KEYS, "decimals")
+_DATE_KEYS = ("kind", "lower", "upper", "nullable", "spikes", "missing_values", "format")
+_CATEGORY_KEYS = ("kind", "categories", "other", "nullable", "missing_values")
+_BOOLEAN_KEYS = ("kind", "categories", "nullable", "missing_values")
+_DROP_KEYS = ("kind", "reason")
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A column of the source that is read past and not synthesized: an id, free text, whatever nobody needs."""
+
+    name: str
+    reason: str
+
+
+def keys_of(kind: str) -> tuple[str, ...]:
+    """The keys that a column of this kind may have."""
+    if kind == DROP:
+        return _DROP_KEYS
+    if kind == "boolean":
+        return _BOOLEAN_KEYS
+    if kind == "integer":
+        return _INTEGER_KEYS
+    if kind in DATE_KINDS:
+        return _DATE_KEYS
+    return _CATEGORY_KEYS if kind in CATEGORY_KINDS else _NUMBER_KEYS
+
+
+def column_from(name: str, spec: Any) -> Column | Dropped:
+    """Build from a mapping as it stands in the YAML file.
+
+    Raises:
+        SchemaError: the first fault; all of them, as (key, sentence), in its ``faults``.
+    """
+    if not isinstance(spec, Mapping) or spec.get("kind") is None:
+        _refuse([("kind", f"column '{name}' has no kind. Kinds: {', '.join(KINDS)}, drop.")])
+    kind, reading = str(spec["kind"]), _Reading(name, spec)
+    known = kind in KINDS or kind == DROP
+    for key in spec:
+        if known and key not in keys_of(kind):
+            a = "an" if kind[0] in "aeiou" else "a"
+            reading.fault(str(key), f"{key} is not a key of {a} {kind} column. Keys: {', '.join(keys_of(kind))}.")
+    if kind == DROP:
+        return reading.dropped()
+    return reading.column(kind)
+
+
+class _Reading:
+    """One mapping, read key by key; what cannot be read is noted and left at its default."""
+
+    def __init__(self, name: str, spec: Mapping[str, Any]) -> None:
+        self.name = name
+        self.spec = spec
+        self.faults: list[tuple[str, str]] = []
+
+    def fault(self, key: str, text: str) -> None:
+        self.faults.append((key, f"column '{self.name}': {text}"))
+
+    def dropped(self) -> Dropped:
+        reason = self.spec.get("reason")
+        if not isinstance(reason, str) or not reason.strip():
+            self.fault("reason", "reason is missing. Say in words why the column is dropped.")
+        if self.faults:
+            _refuse(self.faults)
+        return Dropped(self.name, str(reason))
+
+    def column(self, kind: str) -> Column:
+        dates = kind in DATE_KINDS
+        number: Callable[..., float | None] = self._date if dates else self._number
+        private = self.spec.get("categories") == PRIVATE
+        values: dict[str, Any] = {
+            "lower": self._one("lower", lambda value: number(kind, "lower", value)),
+            "upper": self._one("upper", lambda value: number(kind, "upper", value)),
+            "categories": () if private else self._texts("categories", truth=kind == "boolean"),
+            "other": (OTHER if private else None) if self.spec.get("other") is None else str(self.spec["other"]),
+            "open": private,
+            "nullable": self._nullable(),
+            "transform": str(self.spec.get("transform", "none")),
+            "missing_values": self._texts("missing_values"),
+            "spikes": self._spikes(kind, dates),
+            "format": self._one("format", str),
+            "decimals": self._one("decimals", self._whole),
+        }
+        if kind == "boolean" and self.spec.get("categories") is None:
+            values["categories"] = DEFAULT_WORDS
+        try:
+            column = Column(name=self.name, kind=kind, **values)
+        except SchemaError as error:
+            noted = {key for key, _ in self.faults}
+            # A value that could not be read is not also missing.
+            self.faults += [(key, text) for key, text in error.faults if not noted & {key, _PARTNER.get(key, key)}]
+        if self.faults:
+            _refuse(self.faults)
+        return column
+
+    def _one(self, key: str, read: Callable[[Any], Any]) -> Any:
+        value = self.spec.get(key)
+        return None if value is None else read(value)
+
+    def _whole(self, value: Any) -> int | None:
+        if type(value) is not int:
+            self.fault("decimals", "decimals must be a whole number, as 2 for cents.")
+            return None
+        return value
+
+    def _nullable(self) -> bool:
+        nullable = self.spec.get("nullable", False)
+        if not isinstance(nullable, bool):
+            self.fault("nullable", "nullable must be true or false.")
+            return False
+        return nullable
+
+    def _number(self, kind: str, key: str, value: Any) -> float | None:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.fault(key, f"{key} must be a number.")
+            return None
+        return self._float(key, value)
+
+    def _date(self, kind: str, key: str, value: Any) -> float | None:
+        found = number_of(kind, str(value), end_of_day=key == "upper")
+        if found is None:
+            example = "1994-03-01" if kind == "date" else "1994-03-01 or 1994-03-01 17:05:00"
+            self.fault(key, f"{key} must be a {kind} like {example}.")
+        return found
+
+    def _spikes(self, kind: str, dates: bool) -> tuple[float, ...]:
+        values = self.spec.get("spikes", ())
+        if dates:
+            if not isinstance(values, list | tuple):
+                self.fault("spikes", "spikes must be a list of dates.")
+                return ()
+            found = [self._date(kind, "spikes", value) for value in values]
+            return tuple(sorted({number for number in found if number is not None}))
+        if not isinstance(values, list | tuple) or any(
+            isinstance(v, bool) or not isinstance(v, int | float) for v in values
+        ):
+            self.fault("spikes", "spikes must be a list of numbers.")
+            return ()
+        numbers = [self._float("spikes", value) for value in values]
+        return tuple(sorted({number for number in numbers if number is not None}))
+
+    def _float(self, key: str, value: int | float) -> float | None:
+        try:
+            return float(value)
+        except OverflowError:
+            self.fault(key, f"{key} holds a number that is too large.")
+            return None
+
+    def _texts(self, key: str, truth: bool = False) -> tuple[str, ...]:
+        values = self.spec.get(key)
+        if values is None:
+            return ()
+        if truth and isinstance(values, list | tuple):
+            values = [str(value).lower() if isinstance(value, bool) else value for value in values]
+        # Integer codes have one spelling; a float, a date or a truth value has several, so its text must be given.
+        if not isinstance(values, list | tuple) or any(
+            isinstance(v, bool) or not isinstance(v, str | int) for v in values
+        ):
+            words = f", or the word {PRIVATE}" if key == "categories" else ""
+            self.fault(key, f"{key} must be a list of texts or whole numbers{words}. Put other values in quotes.")
+            return ()
+        return tuple(str(value) for value in values)
+
+
+# The rules about bounds speak of both.
+_PARTNER = {"lower": "upper", "upper": "lower"}
+
+
+def _refuse(faults: list[tuple[str, str]]) -> NoReturn:
+    raise SchemaError(faults[0][1], tuple(faults))

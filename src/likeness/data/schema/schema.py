@@ -1,0 +1,285 @@
+"""The public schema: columns, kinds, bounds and categories, written by a person and never counted from records.
+
+Everything that shapes an encoding is read from here, so that the encoding of one row never depends on another row.
+Needs yaml only: no table library.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from likeness.core.errors import SchemaError
+from likeness.data.schema.column import KINDS, SPLIT_COLUMN, TRANSFORMS, Column
+from likeness.data.schema.column_keys import DROP, Dropped, column_from
+from likeness.data.schema.image import image_shape, pixel_columns
+
+__all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
+
+TASKS = ("classification", "regression", "none")
+KEYS = ("name", "source", "task", "label", "image", "columns")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What is publicly known of a table.
+
+    Attributes:
+        name: short name of the table.
+        source: where the public knowledge comes from (a codebook, a law, a questionnaire).
+        task: ``classification`` (the label is a class, kept apart from the features), ``regression`` (the label is
+            one of the numeric features) or ``none``.
+        label: name of the label column; None for task ``none``.
+        columns: in table order.
+        image: height and width where each record is a gray image; its pixels are then the first columns.
+        dropped: columns of the source that are read past; nothing depends on them.
+    """
+
+    name: str
+    source: str
+    task: str
+    label: str | None
+    columns: tuple[Column, ...]
+    image: tuple[int, int] | None = None
+    dropped: tuple[Dropped, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.task not in TASKS:
+            raise SchemaError(f"task '{self.task}' is not known. Tasks: {', '.join(TASKS)}.")
+        listed = [*self.names, *(dropped.name for dropped in self.dropped)]
+        twice = sorted(name for name, count in Counter(listed).items() if count > 1)
+        if twice:
+            raise SchemaError(f"column '{twice[0]}' is listed twice. Keep one.")
+        if self.task == "none":
+            if self.label is not None:
+                raise SchemaError("task none has no label. Drop label, or set task to classification or regression.")
+        else:
+            self._check_label()
+        if self.image is not None:
+            pixels = pixel_columns(self.image)
+            if self.columns[: len(pixels)] != pixels:
+                raise SchemaError("image: the first columns are not its pixels. List the label only.")
+            beside = [name for name in self.names[len(pixels) :] if name != self.label or self.task == "regression"]
+            if beside:
+                raise SchemaError(
+                    f"column '{beside[0]}' stands beside an image, which has room for a class label only. Drop it, or "
+                    "take the image apart into columns of your own."
+                )
+        if not self.feature_columns:
+            raise SchemaError("columns lists no feature. Give at least one column beside the label.")
+
+    def completed(self, found: Mapping[str, Sequence[str]]) -> "Schema":
+        """The schema in which every open column has the categories that were found for it, and then its ``other``.
+
+        Raises:
+            SchemaError: they are not those of the open columns.
+        """
+        if set(found) != {column.name for column in self.open_columns}:
+            raise SchemaError("the columns with private categories are others than those that were released")
+        columns = tuple(
+            replace(column, open=False, categories=(*found[column.name], str(column.other))) if column.open else column
+            for column in self.columns
+        )
+        return replace(self, columns=columns)
+
+    def foreseen(self, most: int) -> "Schema":
+        """The same with ``most`` stand-ins in every open column: what is at most released."""
+        found = {}
+        for column in self.open_columns:
+            taken = {column.other, *column.missing_values}
+            names = (name for name in (f"category {place}" for place in count(1)) if name not in taken)
+            found[column.name] = list(islice(names, most))
+        return self.completed(found)
+
+    def _check_label(self) -> None:
+        if self.label is None:
+            raise SchemaError(f"task {self.task} has no label. Give label: the name of one column.")
+        if self.label in [dropped.name for dropped in self.dropped]:
+            raise SchemaError(f"label '{self.label}' has kind drop. Give it another kind, or set another label.")
+        if self.label not in self.names:
+            raise SchemaError(f"label '{self.label}' is not a column. Columns: {', '.join(self.names)}.")
+        column = self.column(self.label)
+        if column.is_categorical is not (self.task == "classification"):
+            wanted = "categorical or ordinal" if self.task == "classification" else "numeric or integer"
+            raise SchemaError(f"label '{self.label}' is {column.kind}, but task {self.task} needs a {wanted} column.")
+        if column.open:
+            raise SchemaError(f"label '{self.label}' has private categories. Classes must be public: list them.")
+        if column.is_categorical and len(column.categories) < 2:
+            raise SchemaError(f"label '{self.label}' has one category. A class label needs at least two.")
+        if column.nullable:
+            raise SchemaError(f"label '{self.label}' is nullable, but a label is never missing. Drop nullable.")
+
+    @classmethod
+    def load(cls, path: str | Path, aliases: bool = True) -> "Schema":
+        """Read ``data/schema/NAME.yaml``.
+
+        Args:
+            path: of the file.
+            aliases: whether YAML's aliases are allowed; not in the file of a stranger.
+
+        Raises:
+            SchemaError: naming file, column and rule.
+        """
+        return cls.from_dict(read_mapping(path, aliases), Path(path).name)
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping[str, Any], where: str) -> "Schema":
+        """Check and build. ``where`` names the origin in messages. ``columns`` is a mapping or a list with names."""
+        if not isinstance(mapping, Mapping):
+            raise SchemaError(f"{where}: holds no mapping. Keys: {', '.join(KEYS)}.")
+        try:
+            unknown = [str(key) for key in mapping if key not in KEYS]
+            if unknown:
+                raise SchemaError(f"{unknown[0]} is not a key of a schema. Keys: {', '.join(KEYS)}.")
+            label, image = mapping.get("label"), image_shape(mapping.get("image"))
+            pixels = () if image is None else pixel_columns(image)
+            listed = [column_from(name, spec) for name, spec in entries(mapping.get("columns"), image)]
+            columns = tuple(column for column in listed if isinstance(column, Column))
+            return cls(
+                name=_text(mapping, "name"),
+                source=_text(mapping, "source"),
+                task=_text(mapping, "task"),
+                label=None if label is None else str(label),
+                columns=pixels + columns,
+                image=image,
+                dropped=tuple(column for column in listed if isinstance(column, Dropped)),
+            )
+        except SchemaError as error:
+            raise SchemaError(f"{where}: {error}", error.faults) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form. Columns are a list, so that sorting keys keeps their order; :meth:`from_dict` reads it back."""
+        listed = self.columns if self.image is None else self.columns[self.image[0] * self.image[1] :]
+        return {
+            "name": self.name,
+            "source": self.source,
+            "task": self.task,
+            "label": self.label,
+            **({} if self.image is None else {"image": {"shape": list(self.image)}}),
+            "columns": [
+                *({"name": column.name, **column.to_dict()} for column in listed),
+                *({"name": dropped.name, "kind": DROP, "reason": dropped.reason} for dropped in self.dropped),
+            ],
+        }
+
+    def column(self, name: str) -> Column:
+        """The column of that name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise SchemaError(f"'{name}' is not a column of {self.name}. Columns: {', '.join(self.names)}.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in table order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def open_columns(self) -> tuple[Column, ...]:
+        """Columns whose categories are not publicly known, and not released yet."""
+        return tuple(column for column in self.columns if column.open)
+
+    @property
+    def feature_columns(self) -> tuple[Column, ...]:
+        """All columns but a classification label; a regression label is an ordinary numeric feature."""
+        skip = self.label if self.task == "classification" else None
+        return tuple(column for column in self.columns if column.name != skip)
+
+    @property
+    def label_column(self) -> Column | None:
+        """The label of either task; None for task ``none``."""
+        return None if self.label is None else self.column(self.label)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Class names in order of their index; one empty name unless the task is classification."""
+        if self.task != "classification" or self.label is None:
+            return ("",)
+        return self.column(self.label).categories
+
+
+def read_mapping(path: str | Path, aliases: bool = True) -> Any:
+    """The content of a schema file, unchecked.
+
+    Args:
+        path: of the file.
+        aliases: whether a value may repeat another by its name.
+
+    Raises:
+        SchemaError: it cannot be read, or is no YAML.
+    """
+    path = Path(path)
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader if aliases else _PlainLoader)
+    except OSError as error:
+        raise SchemaError(f"{path}: cannot be read ({error.strerror}). Give the path of a schema file.") from None
+    except UnicodeDecodeError:
+        raise SchemaError(f"{path}: is not UTF-8 text.") from None
+    except yaml.YAMLError as error:
+        raise SchemaError(f"{path}: is not valid YAML: {error}") from None
+
+
+def schema_text(schema: Schema) -> str:
+    """A schema as YAML; :meth:`Schema.load` reads it back."""
+    return yaml.safe_dump(schema.to_dict(), sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+
+
+def _text(mapping: Mapping[str, Any], key: str) -> str:
+    value = mapping.get(key)
+    if value is None or not str(value).strip():
+        raise SchemaError(f"{key} is missing. Give it a text.")
+    return str(value)
+
+
+def entries(columns: Any, image: tuple[int, int] | None = None) -> Iterable[tuple[str, Any]]:
+    """Names and mappings of section ``columns``, which is a mapping or a list with names.
+
+    Raises:
+        SchemaError: it is neither.
+    """
+    if columns is None and image is not None:
+        return []
+    if isinstance(columns, Mapping):
+        return [(str(name), spec) for name, spec in columns.items()]
+    if isinstance(columns, list | tuple) and all(isinstance(item, Mapping) and "name" in item for item in columns):
+        return [(str(item["name"]), {key: item[key] for key in item if key != "name"}) for item in columns]
+    raise SchemaError("columns is missing or no mapping. Give NAME: {kind: ...} for each column.")
+
+
+class _CoreLoader(yaml.SafeLoader):
+    """Safe YAML with the scalars of YAML 1.2 (``No``, ``007`` and ``1994-03-01`` stay text); no key twice."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (yaml's own class attribute, emptied here)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"'{key.value}' is given twice", key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep=deep)
+
+
+for _tag, _pattern, _first in (
+    ("null", r"(?:~|null|)$", ["~", "n", ""]),
+    ("bool", r"(?:true|false)$", list("tf")),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)$", list("-+0123456789")),
+    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
+):
+    _CoreLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
+
+
+class _PlainLoader(_CoreLoader):
+    """The same without aliases: a few hundred bytes of them stand for more values than fit a memory."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            rule = f"*{event.anchor} repeats another value. A schema in a bundle has no aliases: write the value out"
+            raise yaml.composer.ComposerError(None, None, rule, event.start_mark)
+        return super().compose_node(parent, index)

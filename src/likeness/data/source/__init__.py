@@ -1,0 +1,1 @@
+"""Private sources, read and typed row by row."""

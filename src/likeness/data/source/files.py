@@ -1,0 +1,393 @@
+"""Sources: a CSV or Parquet file, a folder of Parquet files, or an .npz file of images, typed by the public schema.
+
+Messages name file, column and rule; never a value, a count or a place of a row. A cell's type and value depend on that
+cell and on the schema only, so that a table larger than memory passes through in chunks and gives the same rows.
+"""
+
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from likeness.core.errors import DataError
+from likeness.data.schema.schema import Schema
+from likeness.data.source.cells import texts_of, typed
+from likeness.data.source.image_files import read_images
+from likeness.data.source.people import people_of
+from likeness.data.source.python_cells import python_texts
+from likeness.data.source.row_digests import SourceDigest
+
+_MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
+_BUFFER = 1 << 20  # bytes of a column read at once: without it, a whole column of a row group is held
+
+Typed = tuple[pd.DataFrame, "pd.Series[str] | None"]
+
+
+@dataclass(frozen=True)
+class SourcePart:
+    """A part of a source that can be read by itself.
+
+    Attributes:
+        path: a file. groups: row groups of a Parquet file; None: all of the file.
+    """
+
+    path: Path
+    groups: tuple[int, ...] | None = None
+
+
+def read_source(
+    path: Path, schema: Schema, split_column: str | None = None, source: SourceDigest | None = None
+) -> Typed:
+    """Read and type a source: the columns of the schema in its order, and the split column as text if one is named.
+
+    Numbers beyond the public bounds are clipped; unknown categories go to the declared catch-all.
+
+    Args:
+        path: .csv, .csv.gz, .parquet or a folder of .parquet files; other columns are left out. Images may also come as
+            .npz, see :func:`likeness.data.source.image_files.read_images`.
+        source: takes up the rows as they were read, with all columns.
+
+    Raises:
+        DataError: a column is missing, or a value breaks the schema's rule for its column.
+    """
+    tables, columns = zip(*iter_source(path, schema, split_column, source), strict=True)
+    parts = None if split_column is None else pd.concat(columns, ignore_index=True)
+    return pd.concat(tables, ignore_index=True), parts
+
+
+def iter_source(
+    path: Path, schema: Schema, split_column: str | None = None, source: SourceDigest | None = None
+) -> Iterator[Typed]:
+    """The same in chunks, in order, at least one; memory does not grow with the table (but for .npz)."""
+    for part in source_parts(path):
+        yield from iter_part(part, schema, split_column, source)
+
+
+def iter_part(
+    part: SourcePart, schema: Schema, split_column: str | None = None, source: SourceDigest | None = None
+) -> Iterator[Typed]:
+    """The same for one part, at least one chunk."""
+    for raw in _raw_chunks(part, schema, [] if split_column is None else [split_column], source):
+        split = None if split_column is None else texts_of(raw[split_column])
+        yield typed(raw, schema, part.path.name), split
+
+
+def read_people(
+    path: Path,
+    schema: Schema,
+    split_column: str | None = None,
+    person_column: str | None = None,
+    source: SourceDigest | None = None,
+) -> tuple[pd.DataFrame, "pd.Series[str] | None", "pd.Series[str] | None"]:
+    """The whole source, and whose row each is, by a column that names people if there is one.
+
+    Raises:
+        DataError: also where a row names nobody.
+    """
+    if person_column is None:
+        return *read_source(path, schema, split_column, source), None
+    if path.suffix == ".npz":
+        raise DataError(f"{path.name}: an .npz file says of no image whose it is. Set ingest.unit: null.")
+    others = [person_column] if split_column is None else [split_column, person_column]
+    tables, beside = [], []
+    for part in source_parts(path):
+        for raw in _raw_chunks(part, schema, others, source):
+            tables.append(typed(raw, schema, path.name))
+            own = pd.DataFrame({person_column: people_of(raw[person_column], path.name)})
+            beside.append(own if split_column is None else own.assign(**{split_column: texts_of(raw[split_column])}))
+    told = pd.concat(beside, ignore_index=True)
+    split = None if split_column is None else told[split_column]
+    return pd.concat(tables, ignore_index=True), split, told[person_column]
+
+
+def _raw_chunks(
+    part: SourcePart, schema: Schema, others: Sequence[str], source: SourceDigest | None = None
+) -> Iterator[pd.DataFrame]:
+    """Cells as they were read: the columns of the schema, and others that settings name."""
+    path, wanted = part.path, list(dict.fromkeys([*schema.names, *others]))
+    rows = max(1, min(_MOST_ROWS, _MOST_CELLS // len(wanted)))
+    if path.suffix == ".npz":
+        chunks = iter([read_images(path, schema, others[0] if others else None)])
+    elif path.suffix == ".parquet":
+        chunks = _parquet_chunks(part, wanted, rows, source)
+        source = None
+    else:
+        chunks = _csv_chunks(path, rows)
+    for raw in chunks:
+        chosen = _chosen(raw, wanted, path.name)
+        if source is not None:
+            source.add_frame(raw)
+        yield chosen
+
+
+def source_parts(path: Path, most_rows: int | None = None) -> list[SourcePart]:
+    """The parts of a source, in the order of its rows: files of a folder by name, in each its row groups.
+
+    Args:
+        most_rows: neighboring row groups make one part of at most so many rows, or of one group; None: a file is one
+            part. A CSV or .npz file always is.
+
+    Raises:
+        DataError: the source is missing, of an unknown format, or damaged.
+    """
+    files = [path]
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix == ".parquet")
+        if not files or any(file.is_dir() for file in path.iterdir()):
+            raise DataError(f"{path.name}: a folder as a source holds .parquet files, at least one, and no folders.")
+    elif not path.name.endswith((".csv", ".csv.gz", ".parquet", ".npz")):
+        raise DataError(f"{path.name}: not a format that is read. Give a .csv, .csv.gz, .parquet or .npz file.")
+    elif not path.is_file():
+        raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
+    if most_rows is None or path.suffix == ".npz" or files[0].suffix != ".parquet":
+        return [SourcePart(file) for file in files]
+    parts = []
+    for file in files:
+        sizes = _group_sizes(file)
+        start = 0
+        for stop in range(1, len(sizes) + 1):
+            if stop == len(sizes) or sum(sizes[start : stop + 1]) > most_rows:
+                parts.append(SourcePart(file, tuple(range(start, stop))))
+                start = stop
+        if not sizes:
+            parts.append(SourcePart(file))
+    return parts
+
+
+def parquet_rows(path: Path) -> int | None:
+    """Rows of a source of Parquet files, without opening one; None for other formats, which do not say."""
+    files = [part.path for part in source_parts(path)]
+    return sum(sum(_group_sizes(file)) for file in files) if files[0].suffix == ".parquet" else None
+
+
+def read_frame(
+    df: pd.DataFrame, schema: Schema, where: str = "the DataFrame", source: SourceDigest | None = None
+) -> pd.DataFrame:
+    """Type a table that is in memory by the same rules as a Parquet file of it.
+
+    Args:
+        df: other columns than the schema's are left out, and so is the index.
+        where: what messages call it.
+        source: takes up all columns.
+
+    Raises:
+        DataError: a column is missing, or a value breaks the schema's rule for its column.
+    """
+    return typed(_frame_cells(df, schema.names, where, source), schema, where)
+
+
+def read_frame_people(
+    df: pd.DataFrame,
+    schema: Schema,
+    person_column: str,
+    where: str = "the DataFrame",
+    source: SourceDigest | None = None,
+) -> tuple[pd.DataFrame, "pd.Series[str]"]:
+    """The same, and whose row each is.
+
+    Raises:
+        DataError: also where a row names nobody.
+    """
+    raw = _frame_cells(df, [*schema.names, person_column], where, source)
+    return typed(raw, schema, where), people_of(raw[person_column], where)
+
+
+def _frame_cells(
+    df: pd.DataFrame, names: Sequence[str], where: str, source: SourceDigest | None = None
+) -> pd.DataFrame:
+    if not isinstance(df, pd.DataFrame):
+        raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}.")
+    present = [str(name) for name in df.columns]
+    _check_header(present, names, where)
+    # The digest of the source is about all columns, also those that the schema leaves out.
+    wanted = present if source is not None else names
+    columns = {name: _own_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
+    if source is not None:
+        source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
+    for name in names:
+        if columns[name] is None:
+            raise _no_texts(where, name, "Make texts or numbers of them")
+    return pd.DataFrame({name: columns[name] for name in names})
+
+
+def cells_of(
+    names: Sequence[str],
+    values: Sequence[Sequence[Any]],
+    wanted: Sequence[str],
+    where: str,
+    source: SourceDigest | None = None,
+) -> pd.DataFrame:
+    """Wanted columns of what a database's driver gave, as texts, each cell by itself.
+
+    Args:
+        names: of all columns.
+        values: of each column, Python's own.
+        where: what messages call the source.
+        source: takes up all columns.
+
+    Raises:
+        DataError: a column is missing, stands there twice, or has a cell without a text.
+    """
+    columns = {}
+    for name in wanted:
+        if names.count(name) != 1:
+            fault = "is given twice" if name in names else "is missing"
+            raise DataError(f"{where}: column '{name}' {fault}. ingest.query must give: {', '.join(wanted)}.")
+    for name, cells in zip(names, values, strict=True):
+        if source is not None or name in wanted:
+            columns[name] = python_texts(cells)
+    if source is not None:
+        source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
+    for name in wanted:
+        if columns[name] is None:
+            raise _no_texts(where, name, "CAST them in ingest.query")
+    return pd.DataFrame({name: columns[name] for name in wanted})
+
+
+def _no_texts(where: str, name: str, remedy: str) -> DataError:
+    return DataError(
+        f"{where}: column '{name}' holds lists or records, objects, bytes that are not UTF-8, or other cells that are "
+        f"no single values. {remedy}, or give the column kind drop."
+    )
+
+
+def _chosen(raw: pd.DataFrame, wanted: Sequence[str], where: str) -> pd.DataFrame:
+    _check_header([str(name) for name in raw.columns], wanted, where)
+    return raw[list(wanted)]
+
+
+def _check_header(present: Sequence[str], wanted: Sequence[str], where: str) -> None:
+    for name in wanted:
+        if present.count(name) > 1:
+            raise DataError(f"{where}: column '{name}' stands twice in the header. Keep one.")
+        if name not in present:
+            # The file's own header is not told: where there is none, its first row stands in its place.
+            raise DataError(
+                f"{where}: column '{name}' is missing. The first row must be a header with the columns that the "
+                f"schema and ingest.split name: {', '.join(wanted)}."
+            )
+
+
+def _unreadable(path: Path) -> DataError:
+    # Raised outside of except blocks: the library's error, which may quote a row, must not hang on to it.
+    return DataError(
+        f"{path.name}: cannot be read as a table. Check that it is complete, in UTF-8 (CSV), and that no row has "
+        "more cells than the header."
+    )
+
+
+_BROKEN_PARQUET = (pa.ArrowException, ValueError, OSError)
+_BROKEN_CSV = (pd.errors.ParserError, ValueError, OSError, EOFError, zlib.error)
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    file = None
+    with suppress(*_BROKEN_PARQUET):
+        file = pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
+    if file is None:
+        raise _unreadable(path)
+    return file
+
+
+def _group_sizes(path: Path) -> list[int]:
+    return _sizes(_opened(path))
+
+
+def _sizes(file: pq.ParquetFile) -> list[int]:
+    about = file.metadata
+    return [about.row_group(place).num_rows for place in range(about.num_row_groups)]
+
+
+def _parquet_chunks(
+    part: SourcePart, wanted: Sequence[str], rows: int, source: SourceDigest | None = None
+) -> Iterator[pd.DataFrame]:
+    file = _opened(part.path)
+    fields = file.schema_arrow
+    _check_header(fields.names, wanted, part.path.name)
+    plain = [field.name for field in fields if not pa.types.is_nested(field.type)]
+    read = list(wanted) if source is None else list(dict.fromkeys([*wanted, *plain]))
+    rows = max(1, min(rows, _MOST_CELLS // len(read)))
+    batches = file.iter_batches(rows, row_groups=part.groups, columns=read)
+    if not any(_sizes(file)):  # no batch would come, and with it no column
+        empty = pa.Table.from_batches([], schema=file.schema_arrow).select(list(wanted))
+        batches = iter([pa.RecordBatch.from_arrays([c.combine_chunks() for c in empty.columns], schema=empty.schema)])
+    while True:
+        frame = None
+        with suppress(*_BROKEN_PARQUET):
+            batch = next(batches, None)
+            if batch is None:
+                return
+            if source is not None:
+                source.add(batch.schema.names, batch.columns)
+            frame = _cells(pa.Table.from_batches([batch]).select(list(wanted)), part.path.name)
+        if frame is None:
+            raise _unreadable(part.path)
+        yield frame
+
+
+def _csv_chunks(path: Path, rows: int) -> Iterator[pd.DataFrame]:
+    """All cells as text. The header is read as a row: else pandas renames doubles and lets a long row pass."""
+    header, reader = None, None
+    with suppress(*_BROKEN_CSV):
+        reader = pd.read_csv(
+            path, header=None, dtype="str", na_filter=False, encoding="utf-8-sig", chunksize=rows, iterator=True
+        )
+    while True:
+        cells = None
+        if reader is not None:
+            with suppress(*_BROKEN_CSV):
+                cells = next(reader, pd.DataFrame())
+        if cells is None:
+            raise _unreadable(path)
+        if cells.empty:
+            return
+        if header is None:
+            header = cells.iloc[0].astype("object").str.strip().tolist()
+            cells = cells.iloc[1:]
+        yield cells.set_axis(header, axis="columns").reset_index(drop=True)
+
+
+def _cells(table: pa.Table, where: str) -> pd.DataFrame:
+    """Raw cells of Arrow's columns, each cell by itself: pandas would choose one format for all of a column."""
+    for place, field in enumerate(table.schema):
+        kind, cells = field.type, table.column(place)
+        cells.validate(full=True)  # a damaged file can hold text that is not UTF-8
+        if pa.types.is_nested(kind):
+            raise DataError(
+                f"{where}: column '{field.name}' holds lists or records, not single values. Give it kind drop, or take "
+                "it apart."
+            )
+        if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
+            kind, cells = kind.value_type, cells.cast(kind.value_type)
+        if pa.types.is_duration(kind):
+            cells = cells.cast(pa.int64())
+        elif pa.types.is_temporal(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            cells = cells.cast(pa.string())  # bytes are text in UTF-8, or refused here
+        table = table.set_column(place, field.name, cells)
+    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    return frame
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _own_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
+    """A frame's column as raw cells, each by itself; None where one has no text.
+
+    The type of a declared column is public typing. What objects and categories are is no typing: it hangs on the rows.
+    """
+    if values.dtype == "object":
+        return python_texts(values)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        texts = python_texts(values.cat.categories)
+        return None if texts is None else pd.Series(texts.array.take(values.cat.codes.to_numpy(), allow_fill=True))
+    with suppress(pa.ArrowException, ValueError, TypeError, DataError):
+        return _cells(pa.table({"": pa.Array.from_pandas(values)}), "")[""]
+    return None

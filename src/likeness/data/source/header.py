@@ -1,0 +1,164 @@
+"""Header of a table, and a guess of each column's kind. Nothing else of the rows leaves this module.
+
+A Parquet file tells types, and no row of it is read. A CSV file has only its first rows to guess from: each kind is
+then a word that depends on rows, which is why a draft marks it, and why a person has to confirm it.
+"""
+
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from likeness.core.errors import DataError
+from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
+from likeness.data.schema.dates import number_of
+
+if TYPE_CHECKING:
+    from likeness.data.source.databases import Database
+
+_ROWS = 1000
+_LONGEST = 1 << 20  # bytes of a header
+_SEPARATORS = ";\t|"
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "missing"}
+_WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)", re.ASCII)  # 007 is a code
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+
+
+def header_of(path: Path) -> list[str]:
+    """Names of the columns, without reading a row.
+
+    Raises:
+        DataError: there is no such file, it is no table, or its columns are not separated by commas.
+    """
+    if path.suffix == ".parquet" or path.is_dir():
+        return [str(name) for name in _parquet_schema(path).names]
+    names = [name.strip() for name in _records(path, None)[0]]
+    if len(names) == 1 and any(mark in names[0] for mark in _SEPARATORS):
+        raise DataError(
+            f"{path.name}: its first line has no comma, but a semicolon, tab or bar: columns must be separated by "
+            "commas, and decimals be written with a point. Write it again, best as Parquet; docs/own-data.md says how."
+        )
+    return names
+
+
+def kinds_of(path: Path) -> dict[str, str]:
+    """A guess of each column's kind, by name: one of the kinds of a schema.
+
+    Raises:
+        DataError: there is no such file, it is no table, or its first line does not look like a header: a name is
+            empty, stands twice, is a number or a date, or stands among its own values.
+    """
+    names = header_of(path)
+    if path.suffix == ".parquet" or path.is_dir():
+        _check_header(names, path, numbers=True)
+        types = _parquet_schema(path).types
+        return {name: _kind_of_type(kind) for name, kind in zip(names, types, strict=True)}
+    _check_header(names, path, numbers=False)
+    rows = _records(path, 1 + _ROWS)[1:]
+    cells = [[row[place].strip() for row in rows if place < len(row)] for place in range(len(names))]
+    if any(name in own for name, own in zip(names, cells, strict=True)):
+        _refuse_header(path)
+    return {name: _kind_of_cells(own) for name, own in zip(names, cells, strict=True)}
+
+
+def kinds_of_query(database: "Database") -> dict[str, str]:
+    """The same of a database's answer: from its first rows, as of a CSV.
+
+    Raises:
+        DataError: the database cannot be read, or gives a name twice.
+    """
+    names, rows = database.columns(), database.first(_ROWS)
+    if len(set(names)) < len(names):
+        raise DataError(f"{database.name}: ingest.query gives a name twice. Rename columns in it with AS.")
+    cells = [["" if row[place] is None else str(row[place]).strip() for row in rows] for place in range(len(names))]
+    return {name: _kind_of_cells(own) for name, own in zip(names, cells, strict=True)}
+
+
+def _check_header(names: Sequence[str], path: Path, numbers: bool) -> None:
+    """Names go into a public file: a first line that may be a row is refused, and not quoted."""
+
+    def looks_like_a_value(name: str) -> bool:
+        return not name or (not numbers and (bool(_NUMBER.fullmatch(name)) or number_of("datetime", name) is not None))
+
+    if any(looks_like_a_value(name) for name in names) or len(set(names)) < len(names):
+        _refuse_header(path)
+
+
+def _refuse_header(path: Path) -> NoReturn:
+    raise DataError(
+        f"{path.name}: its first line does not look like a header: a name is empty, stands twice, is a number or a "
+        "date, or stands among the values below it. Names go into a public file, so nothing was written. Add a header."
+    )
+
+
+def _records(path: Path, count: int | None) -> list[list[str]]:
+    """The first records of a CSV file, as cells; None: its first line, and not a byte behind it is decoded."""
+    if not path.name.endswith((".csv", ".csv.gz")):
+        raise DataError(f"{path.name}: not a format that is read. Give a .csv, .csv.gz or .parquet file.")
+    if not path.is_file():
+        raise DataError(f"{path}: no such file. Give the path of the table.")
+    opener: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
+    found = None
+    try:
+        with opener(path, "rb") as file:
+            if count is None:
+                found = list(csv.reader([file.readline(_LONGEST).decode("utf-8-sig")]))
+            else:
+                found = list(islice(csv.reader(io.TextIOWrapper(file, "utf-8-sig", newline="")), count))
+    except (OSError, UnicodeDecodeError, csv.Error, EOFError, zlib.error):
+        found = None
+    if not found or not found[0]:
+        # Raised here and not in an except block: the library's error may quote a row.
+        raise DataError(f"{path.name}: cannot be read as a table. Check that it is complete, and in UTF-8.")
+    return found
+
+
+def _kind_of_cells(cells: Sequence[str]) -> str:
+    present = {cell for cell in cells if cell.casefold() not in _MISSING}
+    folded = {text.casefold() for text in present}
+    if not present:
+        return "categorical"
+    if folded == {"0", "1"} or folded <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}:
+        return "boolean"
+    if all(_WHOLE.fullmatch(text) for text in present):
+        return "integer"
+    if all(_NUMBER.fullmatch(text) and not text.lstrip("-+").startswith("00") for text in present):
+        return "categorical" if all(text.isdigit() for text in present) else "numeric"
+    for kind in ("date", "datetime"):
+        if all(number_of(kind, text) is not None for text in present):
+            return kind
+    return "categorical"
+
+
+def _parquet_schema(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if path.is_dir():  # a table in several files: what the first one says
+        path = min(path.glob("*.parquet"), default=path / "*.parquet")
+    if not path.is_file():
+        raise DataError(f"{path}: no such file. Give the path of the table.")
+    try:
+        return pq.read_schema(path)
+    except (pa.ArrowException, OSError):
+        pass
+    raise DataError(f"{path.name}: cannot be read as a table. Check that it is complete.")
+
+
+def _kind_of_type(kind: Any) -> str:
+    import pyarrow as pa
+
+    tests = {
+        "boolean": (pa.types.is_boolean,),
+        "integer": (pa.types.is_integer, pa.types.is_duration),
+        "numeric": (pa.types.is_floating, pa.types.is_decimal),
+        "date": (pa.types.is_date,),
+        "datetime": (pa.types.is_timestamp,),
+        "categorical": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_dictionary),
+    }
+    return next((name for name, own in tests.items() if any(test(kind) for test in own)), "drop")

@@ -1,0 +1,74 @@
+"""Images in .npz files, as Keras stores MNIST: arrays of gray images and of class numbers, for training and test."""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from likeness.core.errors import DataError
+from likeness.data.schema.image import BRIGHTEST
+from likeness.data.schema.schema import Schema
+
+_PARTS = ("train", "test")
+
+
+def read_images(path: Path, schema: Schema, split_column: str | None = None) -> pd.DataFrame:
+    """Read ``x_train``, ``y_train``, ``x_test`` and ``y_test`` as one table of pixels, label and split.
+
+    Images are whole numbers from 0 to 255, shape (n, height, width); labels are class numbers, shape (n,), in the order
+    of the categories of the label. The two test arrays may be missing together, and the labels where the task is none.
+
+    Args:
+        split_column: name to give to the part that a row stands in, ``train`` or ``test``; None: not wanted.
+
+    Raises:
+        DataError: the file is none of this, or does not fit the schema.
+    """
+    if schema.image is None:
+        raise DataError(f"{path.name}: holds images, but schema {schema.name} has no image. Add image: {{shape: ...}}.")
+    if not path.is_file():
+        raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
+    arrays = _arrays(path)
+    if arrays is None or "x_train" not in arrays:
+        raise DataError(
+            f"{path.name}: cannot be read as images. Give an .npz file with arrays x_train, y_train, x_test and y_test."
+        )
+    pixels = [column.name for column in schema.columns[: schema.image[0] * schema.image[1]]]
+    tables = []
+    for part in [part for part in _PARTS if f"x_{part}" in arrays]:
+        x = _images(arrays[f"x_{part}"], schema.image, f"{path.name}: x_{part}")
+        table = pd.DataFrame(x.reshape(len(x), -1), columns=pixels)
+        if schema.label is not None:
+            table[schema.label] = _labels(arrays.get(f"y_{part}"), schema, len(x), f"{path.name}: y_{part}")
+        if split_column is not None:
+            table[split_column] = part
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]] | None:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError):
+        return None
+
+
+def _images(x: NDArray[Any], shape: tuple[int, int], where: str) -> NDArray[np.uint8]:
+    if x.shape[1:] != shape or x.dtype.kind not in "iu":
+        raise DataError(f"{where}: must hold whole numbers of shape (n, {shape[0]}, {shape[1]}), as the schema says.")
+    clipped: NDArray[np.uint8] = np.clip(x, 0, BRIGHTEST).astype(np.uint8)
+    return clipped
+
+
+def _labels(y: NDArray[Any] | None, schema: Schema, count: int, where: str) -> list[str]:
+    label = schema.label_column
+    assert label is not None  # of a class: a schema with an image has no other
+    if y is None or y.shape != (count,) or y.dtype.kind not in "iu":
+        raise DataError(f"{where}: must hold one class number for each image.")
+    if len(y) and not (y.min() >= 0 and y.max() < len(label.categories)):
+        raise DataError(f"{where}: has a number that is no class. Classes: 0 to {len(label.categories) - 1}.")
+    return [label.categories[place] for place in y.tolist()]

@@ -1,0 +1,1 @@
+"""DP-HP: Hermite features."""

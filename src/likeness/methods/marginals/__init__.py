@@ -1,0 +1,1 @@
+"""Pairs of columns by class, and a mixture of products."""

@@ -1,0 +1,235 @@
+"""Marginals: pairs of columns and named tables by class as one mean embedding; a mixture of products fitted to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from likeness.config.typed import allowed, require
+from likeness.core.errors import PlanError
+from likeness.data.encoding.bins import Grid, grid_of
+from likeness.features.cells import Cells
+from likeness.generators.settings import MOST_EXCHANGE_ROUNDS, TrainingSettings
+from likeness.methods.base import (
+    CLASS_COUNTS,
+    EMBEDDING,
+    Context,
+    Method,
+    class_counts_query,
+    class_weights,
+    number_of_records,
+)
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.marginals.quantiles import Quantiles, cells_of_number
+from likeness.methods.marginals.workload import Workload
+from likeness.methods.settings import with_memory, within_limit
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
+from likeness.release.released import Released
+
+if TYPE_CHECKING:
+    import torch
+
+    from likeness.generators.training import Objective
+    from likeness.methods.marginals.mixture import MixtureColumn
+    from likeness.methods.saved_generator import Generator
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Section ``marginals.plan.shares``: parts of ρ, summing to 1."""
+
+    class_counts: float = 0.03
+    quantiles: float = 0.02
+    embedding: float = 0.95
+
+
+@dataclass(frozen=True)
+class PlanSettings:
+    """Section ``marginals.plan``."""
+
+    shares: Shares = field(default_factory=Shares)
+
+
+@dataclass(frozen=True)
+class Auxiliary:
+    """Section ``marginals.auxiliary``."""
+
+    quantiles: Quantiles = field(default_factory=Quantiles)
+
+
+@dataclass(frozen=True)
+class TrainMixture:
+    """Section ``marginals.train``.
+
+    A step sees the whole release: its gradient has no noise, and falls by orders of magnitude during the fit. With
+    Adam's usual ``beta2`` of .999 the first gradients would be remembered to the end, and the last steps be too short.
+    """
+
+    iterations: int = 800
+    learning_rate: float = 0.2
+    beta2: float = 0.95
+    num_components: int = 1000
+    information_price: float = 1.5
+    schedule: str = "cosine"
+    exchange_rounds: int = 3
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        require(self.iterations >= 1, "marginals.train.iterations", self.iterations, "at least 1")
+        require(self.learning_rate > 0, "marginals.train.learning_rate", self.learning_rate, "greater than 0")
+        require(0 <= self.beta2 < 1, "marginals.train.beta2", self.beta2, "from 0 to less than 1")
+        require(self.num_components >= 1, "marginals.train.num_components", self.num_components, "at least 1")
+        require(self.information_price >= 0, "marginals.train.information_price", self.information_price, "at least 0")
+        allowed("marginals.train.schedule", self.schedule, ("constant", "cosine"))
+        key, rule = "marginals.train.exchange_rounds", f"from 0 to {MOST_EXCHANGE_ROUNDS}"
+        require(0 <= self.exchange_rounds <= MOST_EXCHANGE_ROUNDS, key, self.exchange_rounds, rule)
+
+
+@dataclass(frozen=True)
+class Marginals(Method):
+    """Noisy counts of pairs and named tables of columns in every class, and the mixture of products behind them."""
+
+    name: ClassVar[str] = "marginals"
+    any_category: ClassVar[bool] = True
+    plan: PlanSettings = field(default_factory=PlanSettings)
+    train: TrainMixture = field(default_factory=TrainMixture)
+    auxiliary: Auxiliary = field(default_factory=Auxiliary)
+    privatize: Workload = field(default_factory=Workload)
+
+    def __post_init__(self) -> None:
+        """Quantiles have a share of ρ, and no quantiles have none."""
+        share, columns = self.plan.shares.quantiles, self.auxiliary.quantiles.columns
+        key = "marginals.plan.shares.quantiles"
+        if self.auxiliary.quantiles.on:
+            require(0 < share < 1, key, share, "between 0 and 1 while marginals.auxiliary.quantiles.columns names some")
+        else:
+            require(share == 0, key, share, f"0 while marginals.auxiliary.quantiles.columns is {columns}")
+
+    def shares(self, context: Context) -> list[QueryShare]:
+        """Class counts, the histogram of the numbers if there is one, embedding, which has its share if not."""
+        shares = self.plan.shares
+        histogram = self.auxiliary.quantiles.shares(context, self.privatize.bins, shares.quantiles)
+        rest = shares.embedding if histogram else shares.embedding + shares.quantiles
+        return [
+            QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
+            *histogram,
+            QueryShare(EMBEDDING, "privatize", rest),
+        ]
+
+    def check(self, context: Context) -> None:
+        """Two feature columns at least, and no more coordinates than allowed."""
+        if len(context.schema.feature_columns) < 2:
+            raise PlanError("marginals needs two feature columns at least: there is no pair. Use method pearl or merf.")
+        self.auxiliary.quantiles.check(context, self.privatize.bins)
+        self._embedding(context, {})
+
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
+        """Counts by class, and the histograms that the quantiles are read from."""
+        return [class_counts_query(context), *self.auxiliary.quantiles.queries(context, self.privatize.bins)]
+
+    def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
+        """Pairs of feature columns and the named tables, by class: with a label, pairs are three-way marginals."""
+        return self._embedding(context, self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins))
+
+    def foreseen_queries(self, context: Context) -> list[Query]:
+        """With bins of equal width: quantiles make as many, and no cell changes a bound."""
+        return [*self.auxiliary_queries(context, {}), self._embedding(context, {})]
+
+    def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
+        """Which columns have bins between released quantiles."""
+        return self.auxiliary.quantiles.notes(context, auxiliary, self.privatize.bins)
+
+    def _embedding(self, context: Context, grids: Mapping[str, Grid | None]) -> Query:
+        columns = tuple(cells for cells, _ in self._columns(context, grids))
+        feature = self.privatize.feature(columns, context.schema)
+        query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
+        remedy = self.privatize.remedies(feature)
+        what = with_memory(query.dimension, BYTES_A_COORDINATE)
+        within_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
+        return query
+
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+        """A mixture of products over the same cells."""
+        from likeness.methods.marginals.mixture import ProductMixture
+
+        layout, columns = context.layout, self.columns(context, auxiliary)
+        sizes = layout.num_classes, self.train.num_components, layout.width
+        return ProductMixture(columns, *sizes, self.train.exchange_rounds)
+
+    def columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
+        """Cells of each feature column, and how a number is drawn from its bin."""
+        from likeness.methods.marginals.mixture import MixtureColumn
+
+        quantiles, bins = self.auxiliary.quantiles, self.privatize.bins
+        found, pieces = [], quantiles.pieces(context, auxiliary, bins)
+        own = self._columns(context, quantiles.grids(context, auxiliary, bins))
+        for column, (cells, grid) in zip(context.schema.feature_columns, own, strict=True):
+            if column.name in pieces:
+                fine, firsts, shares = pieces[column.name]
+                found.append(MixtureColumn(cells, fine.edges, fine.lows, fine.highs, firsts, shares))
+            else:
+                found.append(MixtureColumn(cells, *(() if grid is None else (grid.edges, grid.lows, grid.highs))))
+        return found
+
+    def start(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
+    ) -> None:
+        """Center the components on the released one-way marginals."""
+        from likeness.methods.marginals.mixture import ProductMixture
+        from likeness.methods.marginals.objective import one_way_marginals
+
+        assert isinstance(generator, ProductMixture)
+        feature = self._feature(context, auxiliary)
+        by_class = one_way_marginals(feature.blocks(embedding.values), generator.sizes, _weights(feature))
+        generator.start_from(class_weights(auxiliary[CLASS_COUNTS]) @ by_class)
+
+    def build_objective(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
+    ) -> "Objective":
+        """Squared residuals of all blocks and tables, in units of their noise."""
+        from likeness.methods.marginals.objective import MarginalObjective
+
+        feature = self._feature(context, auxiliary)
+        return MarginalObjective(
+            blocks=feature.blocks(embedding.values),
+            sizes=[column.size for column in feature.columns],
+            squared_weights=_weights(feature),
+            class_weights=class_weights(auxiliary[CLASS_COUNTS]),
+            records=number_of_records(context, auxiliary[CLASS_COUNTS]),
+            noise_std=embedding.noise_std,
+            information_price=self.train.information_price,
+            device=device,
+            tables=list(feature.table_counts(embedding.values)),
+            squared_table_weight=feature.squared_table_weight,
+        )
+
+    @property
+    def training(self) -> TrainingSettings:
+        """Section ``marginals.train``."""
+        own = self.train
+        return TrainingSettings(own.iterations, 1, own.learning_rate, own.schedule, own.beta2)
+
+    def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> PairMarginals:
+        feature = self.embedding_query(context, auxiliary).feature
+        assert isinstance(feature, PairMarginals)
+        return feature
+
+    def _columns(self, context: Context, grids: Mapping[str, Grid | None]) -> list[tuple[Cells, Grid | None]]:
+        """Cells of each feature column, and the grid of a numeric one: a given one, else of equal width."""
+        starts = context.layout.starts
+        found: list[tuple[Cells, Grid | None]] = []
+        for column in context.schema.feature_columns:
+            start = starts[column.name]
+            if column.is_categorical:
+                found.append((Cells(start, column.width), None))
+            else:
+                grid = grids.get(column.name) or grid_of(column, self.privatize.bins)
+                found.append((cells_of_number(column, start, grid), grid))
+        return found
+
+
+BYTES_A_COORDINATE = 130  # of memory, measured in the noise and in the objective
+
+
+def _weights(feature: PairMarginals) -> tuple[int, ...]:
+    return feature.squared_weights or (1,) * len(feature.sizes)

@@ -1,0 +1,179 @@
+"""Which marginals are asked: pairs of columns, how much of the budget each, and named tables. Fixed before any row."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, combinations
+from typing import Any, ClassVar
+
+from likeness.config.typed import require
+from likeness.core import rng
+from likeness.core.errors import PlanError
+from likeness.data.schema.schema import Schema
+from likeness.features.cells import Cells
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.settings import require_limit
+
+MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
+_LARGEST_WEIGHT = 100  # of a column: beside a pair with ten thousand times the budget, others are noise
+_MOST_TABLES = 30_000  # triples of 57 columns: they are listed before their cells are counted
+_Pairs = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Section ``marginals.privatize``.
+
+    Attributes:
+        pairs: ``all``; ``drawn``, each column with ``partners`` others by the public ``seed``, see
+            :func:`drawn_pairs`; or a list of pairs that has every column. Chosen from public knowledge, as weights and
+            tables are: a choice by the rows would be a release.
+        weights: of columns by name, whole numbers, 1 where none is given. A pair gets as many times the budget of an
+            unweighted one as the product of its columns' weights says.
+        tables: ``none``, ``triples``, or a list of tables of three columns or more; ``tables_share``: theirs of the
+            squared norm.
+    """
+
+    bins: int = 16
+    pairs: str | tuple[tuple[str, ...], ...] = "all"
+    partners: int = 10
+    seed: int = 0
+    weights: Mapping[str, Any] = field(default_factory=dict)
+    tables: str | tuple[tuple[str, ...], ...] = "none"
+    tables_share: float = 0.1
+    max_coordinates: int = 20_000_000
+
+    PAIRS: ClassVar = ("all", "drawn")
+    TABLES: ClassVar = ("none", "triples")
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        key = "marginals.privatize"
+        _require_sets(f"{key}.pairs", self.pairs, self.PAIRS, "two different columns", range(2, 3))
+        _require_sets(f"{key}.tables", self.tables, self.TABLES, "three different columns or more", range(3, 10**6))
+        require(self.partners >= 2, f"{key}.partners", self.partners, "at least 2")
+        for name, weight in self.weights.items():
+            whole = type(weight) is int and 1 <= weight <= _LARGEST_WEIGHT
+            require(whole, f"{key}.weights.{name}", weight, f"a whole number from 1 to {_LARGEST_WEIGHT}")
+        # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
+        require(0.001 <= self.tables_share <= 0.999, f"{key}.tables_share", self.tables_share, "from 0.001 to 0.999")
+        require(2 <= self.bins <= MOST_BINS, f"{key}.bins", self.bins, f"from 2 to {MOST_BINS:,}")
+        require_limit("marginals", self.max_coordinates)
+
+    def feature(self, columns: tuple[Cells, ...], schema: Schema) -> PairMarginals:
+        """The map that these settings ask for.
+
+        Args:
+            columns: cells of each feature column. schema: of the table.
+
+        Raises:
+            PlanError: a name is no feature column's, a column is in no pair, or there are too many tables.
+        """
+        names = [column.name for column in schema.feature_columns]
+        pairs, tables = self._pairs(names, schema.label), self._tables(names, schema.label)
+        weights = self._squared_weights(names, schema.label, pairs)
+        # Of the squared norm, tables together have their share; that of each pair stays as it is.
+        share, norm = self.tables_share, sum(weights) or len(pairs)
+        weight = share / (1 - share) * norm / len(tables) if tables else 1.0
+        return PairMarginals(columns, weights, tables, weight, pairs)
+
+    def remedies(self, feature: PairMarginals) -> str:
+        """What makes the map of these settings smaller."""
+        fewer = (
+            "lower marginals.privatize.partners" if self.pairs == "drawn" else "name fewer marginals.privatize.pairs"
+        )
+        if not feature.pairs:
+            fewer = "set marginals.privatize.pairs: drawn with fewer partners"
+        asked = [fewer] if len(feature.columns) > 3 else []  # of three columns any pairs that join them are nearly all
+        named = ["name fewer marginals.privatize.tables"] if feature.tables else []
+        return ", ".join(["Lower marginals.privatize.bins", *named, *asked, "merge categories in the schema"])
+
+    def _pairs(self, names: list[str], label: str | None) -> _Pairs:
+        """Places of the columns of each pair."""
+        key, wanted = "marginals.privatize.pairs", self.pairs
+        if wanted == "drawn":
+            return drawn_pairs(len(names), self.partners, self.seed)
+        if isinstance(wanted, str):
+            return tuple(combinations(range(len(names)), 2))
+        _require_columns(key, chain(*wanted), names, label, "every pair is released by class")
+        named = {*chain(*wanted)}
+        left = [name for name in names if name not in named]
+        if left:
+            raise PlanError(
+                f"{key}: no pair has '{left[0]}', of which nothing would be known. Name one of each column."
+            )
+        return tuple(sorted((first, second) for first, second in _places(wanted, names)))
+
+    def _squared_weights(self, names: list[str], label: str | None, pairs: _Pairs) -> tuple[int, ...]:
+        """Of each pair; none where no column has one, as it was before there were weights."""
+        wanted = {str(name): weight for name, weight in self.weights.items()}
+        _require_columns("marginals.privatize.weights", wanted, names, label, "every pair is by class")
+        if not wanted:
+            return ()
+        products = [wanted.get(names[i], 1) * wanted.get(names[j], 1) for i, j in pairs]
+        # Only ratios matter: the same question in other words would be another key, and be paid for again.
+        divisor = math.gcd(*products)
+        smallest = tuple(product // divisor for product in products)
+        return smallest if max(smallest) > 1 else ()
+
+    def _tables(self, names: list[str], label: str | None) -> tuple[tuple[int, ...], ...]:
+        """Places of the columns of each table that is asked beside the pairs."""
+        key, wanted = "marginals.privatize.tables", self.tables
+        if isinstance(wanted, str):
+            count = math.comb(len(names), 3) if wanted == "triples" else 0
+            if wanted == "triples" and not count:
+                raise PlanError(f"{key} is triples, and there are two feature columns. Set none.")
+            if count > _MOST_TABLES:
+                raise PlanError(
+                    f"{key} is triples: of {len(names)} columns these are {count:,} tables, "
+                    f"more than {_MOST_TABLES:,}. Name those that matter."
+                )
+            return tuple(combinations(range(len(names)), 3)) if count else ()
+        _require_columns(key, chain(*wanted), names, label, "every table is released by class")
+        return tuple(sorted(_places(wanted, names)))
+
+
+def drawn_pairs(columns: int, partners: int, seed: int) -> _Pairs:
+    """Pairs of columns such that each has as many partners, in ascending order; all, where there are no more.
+
+    Columns stand on a circle in an order by public randomness, and each is paired with those at a few distances, of
+    which 1 is one and the others are drawn: so all columns hang together, most over few pairs (circulant graphs).
+
+    Args:
+        columns: how many. partners: of each, 2 at least; one fewer where both numbers are odd. seed: public.
+    """
+    if partners >= columns - 1:
+        return tuple(combinations(range(columns), 2))
+    generator = rng.public(seed, "marginals.pairs")
+    order, half = generator.permutation(columns).tolist(), (columns - 1) // 2
+    distances = [1, *(2 + generator.choice(half - 1, partners // 2 - 1, replace=False)).tolist()]
+    if partners % 2 and columns % 2 == 0:
+        distances.append(columns // 2)  # one partner, where every other distance gives two
+    found = {(order[place], order[(place + step) % columns]) for place in range(columns) for step in distances}
+    return tuple(sorted({(min(pair), max(pair)) for pair in found}))
+
+
+def _require_sets(key: str, value: Any, names: tuple[str, ...], columns: str, sizes: range) -> None:
+    """A name, or a list of sets of columns, none of them twice."""
+    rule = f"{', '.join(names)}, or a list of lists of {columns}"
+    if not isinstance(value, tuple) or not value:
+        require(value in names, key, list(value) if isinstance(value, tuple) else value, rule)
+        return
+    seen: set[frozenset[str]] = set()
+    for place, own in enumerate(value):
+        require(len({*own}) == len(own) in sizes, f"{key}[{place}]", list(own), columns)
+        require(frozenset(own) not in seen, f"{key}[{place}]", list(own), "named once in the list")
+        seen.add(frozenset(own))
+
+
+def _require_columns(key: str, wanted: Iterable[str], names: list[str], label: str | None, by_class: str) -> None:
+    known = {*names}
+    for name in wanted:
+        if name not in known:
+            told = f"the label: {by_class}" if name == label else "not a column"
+            raise PlanError(f"{key}: '{name}' is {told}. Columns: {', '.join(names)}.")
+
+
+def _places(tables: Iterable[Iterable[str]], names: list[str]) -> Iterator[tuple[int, ...]]:
+    places = {name: place for place, name in enumerate(names)}
+    return (tuple(sorted(places[name] for name in table)) for table in tables)

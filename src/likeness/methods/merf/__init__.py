@@ -1,0 +1,1 @@
+"""DP-MERF: random Fourier features."""

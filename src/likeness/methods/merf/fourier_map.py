@@ -1,0 +1,152 @@
+"""Random Fourier features of the Gaussian kernel, with one-hot columns beside them (DP-MERF)."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.bounds import Part
+from likeness.core.errors import ReleaseError
+from likeness.features.frequencies import check_digest, draw_frequencies, frequencies_digest
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class MixedFourierFeatures:
+    r"""Paired cosines and sines of the numeric columns, and the scaled one-hot columns: a sum of two kernels.
+
+    .. math:: \phi(x) = [m^{-1/2} \cos(W x_{num}),\; m^{-1/2} \sin(W x_{num}),\; x_{cat} / \sqrt{d_{cat}}],
+              \qquad W_{jk} \sim N(0, \ell^{-2})
+
+    With J length scales, scale j has a public weight w_j (together 1) and as near to m/J of the frequencies as can be,
+    m_j, each with the factor :math:`(w_j/m_j)^{1/2}` in place of :math:`m^{-1/2}`: the kernel is then
+    :math:`\sum_j w_j \exp(-\|x - x'\|^2 / 2 \ell_j^2)`, in one vector with one bound.
+
+    Norm of the Fourier part: exactly 1, since each of the m frequencies adds (cos² + sin²)/m, and those of scale j add
+    w_j. The phase-shifted form √2·cos(Wx + b) is bounded by √2 only, so it is not offered. Norm of the categorical
+    part: exactly :math:`\sqrt{n_{cat}/d_{cat}}`, one 1 in each of n_cat blocks of d_cat columns in all; it is
+    non-negative. The paper bounds both by 1. Sources: Rahimi and Recht (2007); Harder, Adamczewski and Park (2021).
+
+    Attributes:
+        num_frequencies: m. lengthscale: ℓ, in units of the unit cube; of several, the first has the first
+            frequencies, and so on. seed: public.
+        numeric: indices of the numeric columns of x. categorical: indices of its one-hot columns.
+        num_categorical: n_cat, number of one-hot blocks.
+        digest: of the frequencies; empty to compute it.
+        lengthscale_weights: w_j of several length scales; empty: equal.
+
+    Raises:
+        ReleaseError: fewer frequencies than length scales, or weights that do not fit.
+    """
+
+    num_frequencies: int
+    lengthscale: float | tuple[float, ...]
+    seed: int
+    numeric: tuple[int, ...]
+    categorical: tuple[int, ...]
+    num_categorical: int
+    digest: str = ""
+    lengthscale_weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Draw the frequencies once."""
+        drawn = draw_frequencies(self.num_frequencies, len(self.numeric), self._scales(), self.seed, "mixed_fourier")
+        if self.digest:
+            check_digest(drawn, self.digest, "mixed_fourier")
+        object.__setattr__(self, "digest", frequencies_digest(drawn))
+        object.__setattr__(self, "_frequencies", drawn)
+
+    def _scales(self) -> "float | NDArray[np.float64]":
+        """Standard deviation of the frequencies: of all, or of each, shape (m, 1)."""
+        if not isinstance(self.lengthscale, tuple):
+            if self.lengthscale_weights:
+                raise ReleaseError("mixed_fourier: weights belong to several length scales")
+            return 1 / self.lengthscale
+        weights = self.lengthscale_weights or (1.0,) * len(self.lengthscale)
+        if not 0 < len(self.lengthscale) <= self.num_frequencies:
+            raise ReleaseError("mixed_fourier needs a frequency at least for each length scale")
+        if len(weights) != len(self.lengthscale) or min(weights) <= 0:
+            raise ReleaseError("mixed_fourier needs a positive weight for each length scale")
+        return np.repeat(1 / np.array(self.lengthscale), self._counts())[:, None]
+
+    def _counts(self) -> list[int]:
+        """Frequencies of each length scale: m/J, and one more for the first ones where that is not whole."""
+        assert isinstance(self.lengthscale, tuple)
+        each, left = divmod(self.num_frequencies, len(self.lengthscale))
+        return [each + (place < left) for place in range(len(self.lengthscale))]
+
+    @property
+    def frequencies(self) -> "Tensor":
+        """W, shape (m, number of numeric columns), float64."""
+        drawn: Tensor = self._frequencies  # type: ignore[attr-defined]
+        return drawn
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """A signed part of norm 1 and a non-negative part of squared norm n_cat/d_cat, where there are such columns."""
+        parts = []
+        if self.numeric:
+            parts.append(Part(2 * self.num_frequencies, Fraction(1)))
+        if self.categorical:
+            bound = Fraction(self.num_categorical, len(self.categorical))
+            parts.append(Part(len(self.categorical), bound, nonnegative=True))
+        return tuple(parts)
+
+    def __call__(self, x: "Tensor") -> "Tensor":
+        """Map records (n, d) to features (n, 2m + d_cat)."""
+        import torch
+
+        from likeness.features.trigonometric import cosine_sine
+
+        features = []
+        if self.numeric:
+            angles = x[:, list(self.numeric)] @ self.frequencies.to(x).T
+            features.append(self._weighted(cosine_sine(angles)))
+        if self.categorical:
+            features.append(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)))
+        return torch.cat(features, dim=1)
+
+    def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
+        """Mean features of consecutive groups of rows, shape (groups, 2m + d_cat), without a row's own vector."""
+        import torch
+
+        from likeness.features.trigonometric import mean_cosine_sine
+
+        means = []
+        if self.numeric:
+            angles = x[:, list(self.numeric)] @ self.frequencies.to(x).T
+            means.append(self._weighted(mean_cosine_sine(angles, counts)))
+        if self.categorical:
+            groups = torch.split(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)), counts)
+            means.append(torch.stack([own.mean(dim=0) for own in groups]))
+        return torch.cat(means, dim=1)
+
+    def _weighted(self, features: "Tensor") -> "Tensor":
+        """Cosines and sines with the factors of their length scales."""
+        if not isinstance(self.lengthscale, tuple):
+            return features / math.sqrt(self.num_frequencies)
+        counts, weights = self._counts(), self.lengthscale_weights or (1.0,) * len(self.lengthscale)
+        shares = [weight / math.fsum(weights) / count for weight, count in zip(weights, counts, strict=True)]
+        return features * features.new_tensor(np.sqrt(np.tile(np.repeat(shares, counts), 2)))
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        several: dict[str, Any] = {}  # one length scale is written as it always was: releases keep their keys
+        if isinstance(self.lengthscale, tuple):
+            several = {"lengthscale": list(self.lengthscale), "lengthscale_weights": list(self.lengthscale_weights)}
+        return {
+            "map": "mixed_fourier",
+            "num_frequencies": self.num_frequencies,
+            "lengthscale": self.lengthscale,
+            "seed": self.seed,
+            "numeric": list(self.numeric),
+            "categorical": list(self.categorical),
+            "num_categorical": self.num_categorical,
+            "digest": self.digest,
+            **several,
+        }

@@ -1,0 +1,1 @@
+"""DP-MERF on the codes of a public encoder."""

@@ -1,0 +1,137 @@
+"""Random Fourier features of an image's code, from a public encoder (DP-MERF with an auto-encoder, mended)."""
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from likeness.core.bounds import Part
+from likeness.core.errors import ReleaseError
+from likeness.features.frequencies import INPUT_BITS, check_digest, draw_frequencies, frequencies_digest
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from likeness.methods.merf_ae.encoder import Encoder
+
+RANDOM = "random"
+
+
+@dataclass(frozen=True)
+class EncodedFourier:
+    r"""Paired cosines and sines at public frequencies of the code that a fixed public encoder e gives an image.
+
+    .. math:: \phi(x) = m^{-1/2} [\cos(W e(x)),\; \sin(W e(x))], \qquad W_{jk} \sim N(0, \ell^{-2})
+
+    Norm: exactly 1, since each of the m frequencies adds (cos² + sin²)/m, whatever the code is; signed, so two lie
+    within 2 of each other. This bounds what one record adds to the sum ONLY because e is the same function for every
+    table: it is drawn from a seed, or read from a file that no private row went into. Were e trained on the rows,
+    replacing one of them would change e and with it every other row's feature; the preprint's 2/n does not hold.
+    Sources: Harder, Adamczewski and Park (2020), section 3.3; Rahimi and Recht (2007).
+
+    Codes are bounded by a public power of two, divided by it, and rounded to the grid of the door's inputs, so that
+    angles are exact in float64 (:func:`likeness.features.frequencies.draw_frequencies`).
+
+    Attributes:
+        num_frequencies: m. lengthscale: ℓ, a distance between codes. seed: public, of the frequencies.
+        shape: height and width. code: dimension of the code. reach: no coordinate of a code exceeds ``2**reach``.
+        encoder: ``random``, or the SHA-256 of the file.
+        channels, encoder_seed: of a random encoder, else 0.
+        encoder_digest: of a random encoder's weights; empty to compute it. digest: of the frequencies; likewise.
+        network: e; None to draw a random one. A file's has to be given: without it the map knows its bound only, which
+            is all that a verifier needs.
+
+    Raises:
+        ReleaseError: the encoder is not the one that is named, or this version of numpy draws other numbers.
+    """
+
+    num_frequencies: int
+    lengthscale: float
+    seed: int
+    shape: tuple[int, int]
+    code: int
+    reach: int
+    encoder: str
+    channels: int = 0
+    encoder_seed: int = 0
+    encoder_digest: str = ""
+    digest: str = ""
+    network: "Encoder | None" = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Draw the frequencies once, and see that the encoder is the one that is named."""
+        network = self.network
+        if network is None and self.encoder == RANDOM:
+            from likeness.methods.merf_ae.encoder import Encoder
+
+            network = Encoder.random(self.shape, self.channels, self.code, self.encoder_seed)
+            object.__setattr__(self, "network", network)
+        if network is not None:
+            named = self.encoder_digest if self.encoder == RANDOM else self.encoder
+            if named and network.sha256 != named:
+                raise ReleaseError(
+                    "encoded_fourier: the encoder is not that of the release. A file must be the same to the byte; a "
+                    "random one needs the numpy of constraints.txt, whose streams the release was made with."
+                )
+            if (network.shape, network.width) != (self.shape, self.code) or network.reach > self.reach:
+                raise ReleaseError("encoded_fourier: the encoder is for other images, or its codes reach farther")
+            if self.encoder == RANDOM:
+                object.__setattr__(self, "encoder_digest", network.sha256)
+        scale = 2.0**self.reach / self.lengthscale
+        drawn = draw_frequencies(self.num_frequencies, self.code, scale, self.seed, "encoded_fourier")
+        if self.digest:
+            check_digest(drawn, self.digest, "encoded_fourier")
+        object.__setattr__(self, "digest", frequencies_digest(drawn))
+        object.__setattr__(self, "_frequencies", drawn)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """One signed part of norm 1, by the identity in the class docstring."""
+        return (Part(2 * self.num_frequencies, Fraction(1)),)
+
+    @property
+    def frequencies(self) -> "Tensor":
+        """W for codes that are divided by ``2**reach``, shape (m, code), float64."""
+        drawn: Tensor = self._frequencies  # type: ignore[attr-defined]
+        return drawn
+
+    def codes(self, x: "Tensor") -> "Tensor":
+        """Codes of images (n, height · width), divided by ``2**reach`` and rounded to the door's grid, (n, code).
+
+        Raises:
+            ReleaseError: the encoder's file is not here.
+        """
+        from likeness.features.numerics import on_grid
+
+        if self.network is None:
+            raise ReleaseError(
+                f"encoded_fourier: the encoder with SHA-256 {self.encoder} is not here, so no image can be encoded"
+            )
+        return on_grid(self.network(x) * 2.0**-self.reach, INPUT_BITS)
+
+    def __call__(self, x: "Tensor") -> "Tensor":
+        """Map images (n, height · width) to features (n, 2m)."""
+        from likeness.features.trigonometric import cosine_sine
+
+        return cosine_sine(self.codes(x) @ self.frequencies.to(x).T) / math.sqrt(self.num_frequencies)
+
+    def with_network(self, network: "Encoder") -> "EncodedFourier":
+        """The same map with its encoder, checked against its SHA-256."""
+        return replace(self, network=network)
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {
+            "map": "encoded_fourier",
+            "num_frequencies": self.num_frequencies,
+            "lengthscale": self.lengthscale,
+            "seed": self.seed,
+            "shape": list(self.shape),
+            "code": self.code,
+            "reach": self.reach,
+            "encoder": self.encoder,
+            "channels": self.channels,
+            "encoder_seed": self.encoder_seed,
+            "encoder_digest": self.encoder_digest,
+            "digest": self.digest,
+        }

@@ -1,0 +1,155 @@
+"""DP-MERF on codes of images, with an encoder that no private row has touched (Harder, Adamczewski and Park 2020)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from likeness.config.typed import require
+from likeness.core.errors import ParamsError, PlanError
+from likeness.methods.base import EMBEDDING, Context
+from likeness.methods.merf_ae.encoded_map import RANDOM, EncodedFourier
+from likeness.methods.network_method import TwoQueryMethod
+from likeness.methods.settings import MOST_FEATURES, NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
+from likeness.release.query import Query
+from likeness.release.released import Released
+
+ENCODER = "encoder.safetensors"  # its name in the bundle
+_WHERE = "merf_ae.privatize"
+_REFUSED = {
+    "private": "an encoder trained on the private rows without privacy moves all their codes when one row changes, and "
+    "the embedding's noise covers one row only: no (ε, δ) could be stated (the preprint's fault)",
+    "dp_sgd": "the noise of DP-SGD (Opacus) comes from torch, which has seeds and floating-point noise; here noise "
+    "comes from the discrete sampler behind the door only, and Opacus' secure mode needs torchcsprng, which is no "
+    "longer maintained",
+}
+"""What somebody might ask for in the place of a public encoder, and why not."""
+
+
+@dataclass(frozen=True)
+class Privatize:
+    """Section ``merf_ae.privatize``.
+
+    Attributes:
+        encoder: ``random``, or a .safetensors file of scripts/train_encoder.py, made from PUBLIC images.
+        encoder_sha256: of that file; so a changed file is another release, and never a silent one.
+        channels, code: of a random encoder. lengthscale: in units of the encoder's own distance between codes.
+        seed: of frequencies and of a random encoder; public.
+    """
+
+    encoder: str = RANDOM
+    encoder_sha256: str | None = None
+    channels: int = 8
+    code: int = 128
+    num_frequencies: int = 1000
+    lengthscale: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check ranges, and that the encoder is public."""
+        for name in ("channels", "code", "num_frequencies"):
+            good = 1 <= getattr(self, name) <= MOST_FEATURES
+            require(good, f"{_WHERE}.{name}", getattr(self, name), f"from 1 to {MOST_FEATURES:,}")
+        require(0 < self.lengthscale < math.inf, f"{_WHERE}.lengthscale", self.lengthscale, "greater than 0")
+        if self.encoder in _REFUSED:
+            raise ParamsError(
+                f"{_WHERE}.encoder: {self.encoder} is refused: {_REFUSED[self.encoder]}. Use random, or a file that "
+                "scripts/train_encoder.py made from PUBLIC images."
+            )
+        file = self.encoder.endswith(".safetensors")
+        require(file or self.encoder == RANDOM, f"{_WHERE}.encoder", self.encoder, "random or a .safetensors file")
+        given = self.encoder_sha256 or ""
+        key, rule = f"{_WHERE}.encoder_sha256", "the 64 hexadecimal digits that scripts/train_encoder.py printed"
+        if file:
+            require(len(given) == 64 and set(given) <= set("0123456789abcdef"), key, self.encoder_sha256, rule)
+        else:
+            require(self.encoder_sha256 is None, key, self.encoder_sha256, "null while encoder is random")
+
+
+@dataclass(frozen=True)
+class TrainMerfAe(NetworkTraining):
+    """Section ``merf_ae.train``: images have ten classes about equally large, and no class is to be blown up."""
+
+    iterations: int = 1500
+    batch_size: int = 500
+    schedule: str = "cosine"
+    latent_dim: int = 10
+    hidden: tuple[int, ...] = (200,)
+    class_weighting: str = "joint"
+
+
+_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.03, embedding=0.97))
+
+
+@dataclass(frozen=True)
+class MerfAe(TwoQueryMethod):
+    """Fourier features of public codes by class. The generator makes pixels, and the encoder sees those as well:
+    it needs no decoder, which would have to be private, or would make the public images again."""
+
+    name: ClassVar[str] = "merf_ae"
+    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
+    train: TrainMerfAe = field(default_factory=TrainMerfAe)
+    auxiliary: NoSettings = field(default_factory=NoSettings)
+    privatize: Privatize = field(default_factory=Privatize)
+
+    def check(self, context: Context) -> None:
+        """Images only, and an encoder for images of that size that was not made from these ones."""
+        if context.schema.image is None:
+            raise PlanError(
+                "merf_ae encodes images, and the schema has no image: a table has no pixels for an encoder to see. "
+                "Use merf, which takes tables."
+            )
+        super().check(context)
+        self.embedding_query(context, {})
+
+    def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
+        """The map of images by class. Encoder and length scale are public; no row is needed to choose them.
+
+        Raises:
+            PlanError: the encoder is not the declared one, is for other images, or was made from these very images.
+        """
+        from likeness.methods.merf_ae.encoder import Encoder
+
+        own, image = self.privatize, context.schema.image
+        assert image is not None  # check refuses others
+        if own.encoder == RANDOM:
+            encoder = Encoder.random(image, own.channels, own.code, own.seed)
+        else:
+            encoder = Encoder.load(Path(own.encoder))
+            self._declared(encoder.sha256, encoder.trained_on, encoder.shape, context)
+        feature = EncodedFourier(
+            num_frequencies=own.num_frequencies,
+            lengthscale=own.lengthscale * encoder.unit,
+            seed=own.seed,
+            shape=image,
+            code=encoder.width,
+            reach=encoder.reach,
+            encoder=RANDOM if own.encoder == RANDOM else encoder.sha256,
+            channels=own.channels if own.encoder == RANDOM else 0,
+            encoder_seed=own.seed if own.encoder == RANDOM else 0,
+            network=encoder,
+        )
+        return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
+
+    def _declared(self, sha256: str, trained_on: str, shape: tuple[int, int], context: Context) -> None:
+        path = self.privatize.encoder
+        if sha256 != self.privatize.encoder_sha256:
+            raise PlanError(
+                f"{path} has SHA-256 {sha256}, {_WHERE}.encoder_sha256 says {self.privatize.encoder_sha256}. Put the "
+                "declared file back; or declare the new one, which is another release at the full cost."
+            )
+        if trained_on == context.schema.name:
+            raise PlanError(
+                f"{path} was trained on '{trained_on}', the images to be protected: {_REFUSED['private']}. Train it "
+                "on other, public images, or use encoder: random."
+            )
+        if shape != context.schema.image:
+            raise PlanError(
+                f"{path} is for images of {shape[0]} x {shape[1]} pixels, the schema says "
+                f"{context.schema.image}. Make one with: python scripts/train_encoder.py --shape"
+            )
+
+    def public_files(self) -> dict[str, Path]:
+        """The encoder, where it is a file: it belongs to the bundle."""
+        return {} if self.privatize.encoder == RANDOM else {ENCODER: Path(self.privatize.encoder)}

@@ -1,0 +1,1 @@
+"""Cosine moments of images."""

@@ -1,0 +1,207 @@
+"""Low-frequency cosine coefficients of images: the histogram of their norms, and their first and second moments."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.bounds import Part
+from likeness.core.errors import ReleaseError
+from likeness.features.frequencies import INPUT_BITS
+from likeness.methods.moments.one_cell import OneCell, check_cells, rounded
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_BASIS_BITS = 20
+_FLOAT_BITS = 52  # of 53: one is kept for what rounding adds to a sum
+
+
+@lru_cache(maxsize=8)
+def cosine_basis(shape: tuple[int, int], count: int) -> "Tensor":
+    """The ``count`` lowest frequencies of the orthonormal two-dimensional discrete cosine transform (DCT-II).
+
+    Lowest first, by ``(u / height)² + (v / width)²``. Entries are rounded to multiples of ``2**-20``, so that products
+    with inputs on the door's grid are exact in float64 in whatever order they are added, as in
+    :func:`likeness.features.frequencies.draw_frequencies`; the rows are orthonormal to about 1e-5.
+
+    Source: Ahmed, Natarajan and Rao (1974).
+
+    Returns:
+        shape (count, height · width), float64. Shared: not to be written to.
+    """
+    import torch
+
+    height, width = shape
+    down, across = cosine_transform(height), cosine_transform(width)
+    rows = np.stack([np.outer(down[u], across[v]).ravel() for u, v in lowest_frequencies(shape)[:count]])
+    largest = max(1.0, float(np.abs(rows).sum(axis=1).max()) + height * width * 2.0**-_BASIS_BITS)
+    bits = min(_BASIS_BITS, _FLOAT_BITS - INPUT_BITS - math.ceil(math.log2(largest)))
+    return torch.from_numpy(np.rint(rows * 2.0**bits) * 2.0**-bits)
+
+
+def lowest_frequencies(shape: tuple[int, int]) -> list[tuple[int, int]]:
+    """All places (u, v) of the transform of images, lowest ``(u / height)² + (v / width)²`` first."""
+    height, width = shape
+    return sorted(
+        ((u, v) for u in range(height) for v in range(width)),
+        key=lambda place: ((place[0] * width) ** 2 + (place[1] * height) ** 2, place),
+    )
+
+
+def cosine_transform(size: int) -> NDArray[np.float64]:
+    """The orthonormal DCT-II of vectors, shape (size, size)."""
+    frequency, place = np.arange(size)[:, None], np.arange(size)[None]
+    matrix: NDArray[np.float64] = np.cos(np.pi / size * (place + 0.5) * frequency) * math.sqrt(2 / size)
+    matrix[0] /= math.sqrt(2)
+    return matrix
+
+
+def _coefficients(x: "Tensor", shape: tuple[int, int], count: int) -> "tuple[Tensor, Tensor]":
+    """Coefficients (n, count) of images (n, pixels), and their squared norms (n, 1)."""
+    from likeness.features.numerics import sum_of_squares
+
+    basis = cosine_basis(shape, count).to(x)
+    found = x @ basis.T
+    return found, sum_of_squares(found, cosine_basis(shape, count).abs().sum(dim=1))
+
+
+def check_cosine(name: str, shape: tuple[int, int], count: int) -> None:
+    """Refuse sizes that make no sense for ``count`` coefficients of an image.
+
+    Raises:
+        ReleaseError: naming the map.
+    """
+    whole = all(type(size) is int for size in (*shape, count))
+    if not whole or len(shape) != 2 or min(shape) < 1 or not 1 <= count <= shape[0] * shape[1]:
+        raise ReleaseError(f"{name}: the shape is (height, width), with 1 to height · width coefficients")
+
+
+@dataclass(frozen=True)
+class CosineNorms(OneCell):
+    r"""The one-hot cell that the norm of an image's low-frequency cosine coefficients lies in.
+
+    Cells are of equal width from 0 to :math:`\sqrt{hw}`, the norm of a white image: the transform is orthonormal, so
+    no norm is larger (and what is larger by rounding counts in the last cell).
+
+    Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Which cell
+    it is does not depend on other images: pixels are rounded to the door's grid here (to a map of cells, the door gives
+    rows as they are, in blocks of any size), so that coefficients are exact; squares are rounded before they are added;
+    and their sum is compared with squared borders, without a root.
+
+    Attributes:
+        shape: height and width in pixels. num_coefficients: K. cells: their number.
+
+    Raises:
+        ReleaseError: sizes that make no sense.
+    """
+
+    shape: tuple[int, int]
+    num_coefficients: int
+    cells: int
+
+    def __post_init__(self) -> None:
+        """Check sizes."""
+        check_cosine("cosine_norms", self.shape, self.num_coefficients)
+        check_cells("cosine_norms", self.cells)
+
+    @property
+    def cell_width(self) -> float:
+        """In units of a norm, where a white pixel is 1."""
+        return math.sqrt(self.shape[0] * self.shape[1]) / self.cells
+
+    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The cell of each image, shape (n, 1)."""
+        import torch
+
+        _, squares = _coefficients(torch.from_numpy(rounded(x)), self.shape, self.num_coefficients)
+        borders = np.arange(1, self.cells) ** 2 * (self.shape[0] * self.shape[1] / self.cells**2)
+        places: NDArray[np.int64] = np.searchsorted(borders, squares.numpy(), side="right").astype(np.int64)
+        return places
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {
+            "map": "cosine_norms",
+            "shape": list(self.shape),
+            "num_coefficients": self.num_coefficients,
+            "cells": self.cells,
+        }
+
+
+@dataclass(frozen=True)
+class CosineMoments:
+    r"""First and second moments of an image's K low-frequency cosine coefficients, clipped to a ball.
+
+    .. math:: \phi(x) = u \, [\sqrt{a},\; \sqrt{1-a}\, u^\top], \qquad u = c(x) / \max(\|c(x)\|, C)
+
+    with c the coefficients of :func:`cosine_basis`. Summed by class, these are the counts' worth of mean and matrix of
+    second moments, from which the class's mean and covariance follow. Brightness stays in u, which dividing each c by
+    its own norm would lose; only what is longer than C is shortened.
+
+    Bound: an outer product of u and :math:`[\sqrt a, \sqrt{1-a} u]`, so
+    :math:`\|\phi\|^2 = \|u\|^2 (a + (1-a) \|u\|^2) \le 1` as :math:`\|u\| \le 1`; reached wherever
+    :math:`\|c\| \ge C`. Signed, so two lie within 2 of each other. The matrix is symmetric and released whole: each
+    entry off the diagonal twice with noise of its own, whose mean has the noise that one copy of weight √2 would have.
+
+    Sources: low-order moments as a kernel mean embedding with a polynomial kernel; second moments under Gaussian noise,
+    Dwork, Talwar, Thakurta and Zhang (2014); the transform, Ahmed, Natarajan and Rao (1974).
+
+    Attributes:
+        shape: height and width in pixels. num_coefficients: K. bound: C, in units where a white pixel is 1.
+        first_share: a, the first moments' part of the squared norm, between 0 and 1.
+
+    Raises:
+        ReleaseError: sizes that make no sense.
+    """
+
+    shape: tuple[int, int]
+    num_coefficients: int
+    bound: float
+    first_share: float
+
+    def __post_init__(self) -> None:
+        """Check sizes."""
+        check_cosine("cosine_moments", self.shape, self.num_coefficients)
+        numbers = type(self.bound) is float and type(self.first_share) is float
+        if not (numbers and 0 < self.bound < math.inf and 0 < self.first_share < 1):
+            raise ReleaseError("cosine_moments: the bound is positive, and first_share between 0 and 1")
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """One block: coefficients by the constant and coefficients."""
+        return ((self.num_coefficients, 1 + self.num_coefficients),)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """One signed part of norm 1, as the class docstring proves."""
+        return (Part(self.num_coefficients * (1 + self.num_coefficients), Fraction(1)),)
+
+    def factors(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
+        """u, shape (n, K), and ``[√a, √(1 − a) u]``, shape (n, 1 + K)."""
+        import torch
+
+        found, squares = _coefficients(x, self.shape, self.num_coefficients)
+        u = found * (1 / squares.clamp(min=self.bound**2).sqrt())
+        first = torch.full_like(squares, math.sqrt(self.first_share))
+        return ((u, torch.cat([first, math.sqrt(1 - self.first_share) * u], dim=1)),)
+
+    def __call__(self, x: "Tensor") -> "Tensor":
+        """Map images (n, pixels) to features (n, K · (1 + K)), row by row of the outer product."""
+        from likeness.features.means import outer_features
+
+        return outer_features(self.factors(x))
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {
+            "map": "cosine_moments",
+            "shape": list(self.shape),
+            "num_coefficients": self.num_coefficients,
+            "bound": self.bound,
+            "first_share": self.first_share,
+        }

@@ -1,0 +1,121 @@
+"""A Gaussian of low-frequency cosine coefficients for each class, and pixels as bright as they are in the data."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from likeness.generators.latent import LatentGenerator
+from likeness.methods.moments.brightness import brightness, share_brighter
+from likeness.methods.moments.cosine_map import cosine_basis
+from likeness.methods.moments.estimates import Moments
+from likeness.methods.moments.texture import Texture
+
+_MOST_TEXTURE = 100
+_LEAST = 1e-6  # of a pixel's deviation: below it, its place in the Gaussian is 0 over 0
+
+
+class GaussianImages(LatentGenerator):
+    r"""A Gaussian copula of pixels: :math:`x = Q_y(1 - \Phi((B^\top L_y z + d_y) / s_y))`, z ~ N(0, I).
+
+    B is the public cosine basis and L L' the covariance of its coefficients, so that pixels go together as the class's
+    low frequencies do; d is independent detail of higher frequencies (:class:`Texture`), s the deviations of the sum,
+    and Q each pixel's quantile function by released shares above J levels. A pixel is so as bright, as often, as in the
+    data, whatever directions the noise has hidden.
+
+    Without levels, :math:`x = \mathrm{clip}_{[0,1]}(C B^\top (\mu_y + L_y z))`: the maximum-entropy images with given
+    first and second moments, but for the clipping, which keeps their background black.
+
+    Source: copulas, Sklar (1959); for synthetic data under privacy, Li, Xiong and Jiang (2014).
+    """
+
+    basis: Tensor
+    shares: Tensor
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        num_classes: int,
+        num_coefficients: int,
+        bound: float,
+        levels: int = 0,
+        texture: float = 0.0,
+    ) -> None:
+        """Build with black images.
+
+        Args:
+            shape: height and width. num_classes: 1 for images without a class. num_coefficients: K. bound: C, the norm
+                of coefficients that 1 stands for. levels: J. texture: strength of the detail, 0 for none; with levels.
+        """
+        height, width = (int(size) for size in shape)
+        if not (0 <= texture <= _MOST_TEXTURE and 0 < bound < math.inf) or (texture and not levels):
+            raise ValueError("gaussian images: a bound is greater than 0, and detail is from 0 to 100, with levels")
+        super().__init__(num_coefficients + (height * width if texture else 0), num_classes)
+        self.shape = (height, width)
+        self.num_coefficients = num_coefficients
+        self.bound = bound
+        self.levels = levels
+        self.texture = Texture(self.shape, num_coefficients, texture) if texture else None
+        self.means = nn.Parameter(torch.zeros(num_classes, num_coefficients))
+        self.factors = nn.Parameter(torch.zeros(num_classes, num_coefficients, num_coefficients))
+        shares = torch.zeros(num_classes, levels, self.shape[0] * self.shape[1])
+        self.register_buffer("shares", shares, persistent=levels > 0)
+        self.register_buffer("basis", cosine_basis(self.shape, num_coefficients).float(), persistent=False)
+
+    def start_from(self, moments: Moments, shares: Tensor | None = None) -> None:
+        """Take over means and factors, and how often pixels are above levels, shape (classes, J, pixels)."""
+        with torch.no_grad():
+            self.means.copy_(moments.means)
+            self.factors.copy_(moments.factors)
+            if shares is not None:
+                self.shares.copy_(shares)
+
+    def forward(self, z: Tensor, labels: Tensor) -> Tensor:
+        """Pixels in [0, 1], row by row, differentiable.
+
+        Args:
+            z: latent, shape (n, K), with the detail's h · w dimensions after these. labels: classes, shape (n,).
+
+        Returns:
+            shape (n, height * width).
+        """
+        pixels = z.new_empty(len(z), self.shape[0] * self.shape[1])
+        for label in range(self.num_classes):
+            own = (labels == label).nonzero()[:, 0]
+            pixels = pixels.index_copy(0, own, self._of_class(label, z[own]))
+        return pixels
+
+    def _of_class(self, label: int, z: Tensor) -> Tensor:
+        """Images of one class, shape (n, pixels)."""
+        if self.levels == 0:
+            found: Tensor = self.bound * (self.means[label] + z @ self.factors[label].T) @ self.basis
+            return found.clamp(0, 1)
+        directions = self.factors[label].T @ self.basis
+        field = z[:, : self.num_coefficients] @ directions
+        variances = directions.square().sum(dim=0)
+        if self.texture is not None:
+            deviation = self.texture.deviation(self.factors[label])
+            field = field + deviation * self.texture(z[:, self.num_coefficients :])
+            variances = variances + deviation.square() * self.texture.variances
+        return brightness(share_brighter(field / variances.clamp(min=_LEAST**2).sqrt()), self.shares[label])
+
+    def spec(self) -> dict[str, Any]:
+        """Everything but the weights, as JSON."""
+        return {
+            "generator": "gaussian_images",
+            "shape": list(self.shape),
+            "num_classes": self.num_classes,
+            "num_coefficients": self.num_coefficients,
+            "bound": self.bound,
+            "levels": self.levels,
+            "texture": self.texture.strength if self.texture else 0.0,
+        }
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> "GaussianImages":
+        """Inverse of :meth:`spec`."""
+        sizes = spec["shape"], spec["num_classes"], spec["num_coefficients"]
+        # Bundles of before levels or texture do not name them.
+        return cls(*sizes, spec["bound"], spec.get("levels", 0), spec.get("texture", 0.0))

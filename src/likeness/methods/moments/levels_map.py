@@ -1,0 +1,147 @@
+"""Where an image is brighter than each of a few levels: how much of it, and in low frequencies where."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.bounds import Part
+from likeness.core.errors import ReleaseError
+from likeness.features.frequencies import INPUT_BITS
+from likeness.methods.moments.cosine_map import check_cosine, cosine_basis
+from likeness.methods.moments.one_cell import OneCell, check_cells, rounded
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def thresholds(levels: int) -> list[float]:
+    """0, 1/J, ..., (J - 1)/J, rounded to the grid of inputs: so that no byte that is j/J is above it."""
+    return [round(level / levels * 2**INPUT_BITS) * 2.0**-INPUT_BITS for level in range(levels)]
+
+
+def _check(name: str, levels: int) -> None:
+    if type(levels) is not int or levels < 1:
+        raise ReleaseError(f"{name} needs a level at least")
+
+
+@dataclass(frozen=True)
+class LevelCounts(OneCell):
+    r"""The one-hot cell that an image's mean share of pixels above J levels lies in.
+
+    The share is the number of pairs of a pixel and a level among 0, 1/J, ..., (J - 1)/J below it, divided by hwJ. Cells
+    are of equal width from 0 to 1 (a white image, which counts in the last one).
+
+    Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Which cell
+    it is does not depend on other images: pixels are rounded to the door's grid here, each is compared by itself, and
+    the cell is found in whole numbers.
+
+    Attributes:
+        shape: height and width in pixels. levels: J. cells: their number.
+
+    Raises:
+        ReleaseError: sizes that make no sense.
+    """
+
+    shape: tuple[int, int]
+    levels: int
+    cells: int
+
+    def __post_init__(self) -> None:
+        """Check sizes."""
+        check_cosine("level_counts", self.shape, 1)
+        _check("level_counts", self.levels)
+        check_cells("level_counts", self.cells)
+
+    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The cell of each image, shape (n, 1)."""
+        x = rounded(x)
+        above = sum(np.count_nonzero(x > level, axis=1) for level in thresholds(self.levels))
+        all_of_them = self.shape[0] * self.shape[1] * self.levels
+        places: NDArray[np.int64] = np.minimum(np.asarray(above) * self.cells // all_of_them, self.cells - 1)
+        return places.astype(np.int64)[:, None]
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {"map": "level_counts", "shape": list(self.shape), "levels": self.levels, "cells": self.cells}
+
+
+@dataclass(frozen=True)
+class CosineLevels:
+    r"""Low-frequency cosine coefficients of the sets of pixels brighter than 0, 1/J, ..., (J - 1)/J.
+
+    .. math:: \phi(x) = \frac{1}{\sqrt{hwJ \max(s, S)}} \, [B 1_{x > 0},\; B 1_{x > 1/J},\; \dots,\; B 1_{x > (J-1)/J}]
+
+    with B the K rows of :func:`likeness.methods.moments.cosine_map.cosine_basis`, and s the mean share of pixels above
+    the levels (:class:`LevelCounts`). Summed by class, these are smooth maps of how often each pixel is brighter than
+    each level: the distribution of every pixel, but for its place between levels. Only images with s above S are
+    dimmed.
+
+    Bound: the squared norms of the J indicators sum to hwJs, and orthonormal rows make none longer (but for the
+    rounding of their entries, which the door clips), so :math:`\|\phi\|^2 \le s / \max(s, S) \le 1`; reached by a white
+    image, of which all sets are constant. Signed, so two images lie within 2 of each other.
+
+    A pixel is compared with public levels by itself; s is a whole number divided by hwJ; and coefficients are sums of
+    multiples of ``2**-20``, exact in float64. So a row does not depend on other rows. No gradient: comparison has none.
+
+    Sources: distribution functions as means of indicators; the transform, Ahmed, Natarajan and Rao (1974).
+
+    Attributes:
+        shape: height and width in pixels. num_coefficients: K. levels: J. share: S, above 0 and at most 1.
+
+    Raises:
+        ReleaseError: sizes that make no sense.
+    """
+
+    shape: tuple[int, int]
+    num_coefficients: int
+    levels: int
+    share: float
+
+    def __post_init__(self) -> None:
+        """Check sizes."""
+        check_cosine("cosine_levels", self.shape, self.num_coefficients)
+        _check("cosine_levels", self.levels)
+        if not (type(self.share) is float and 0 < self.share <= 1):
+            raise ReleaseError("cosine_levels: the share of pixels is above 0 and at most 1")
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """One signed part of norm 1, as the class docstring proves."""
+        return (Part(self.levels * self.num_coefficients, Fraction(1)),)
+
+    @property
+    def scale(self) -> float:
+        """What the coefficients of an image are multiplied by that is not dimmed."""
+        return 1 / math.sqrt(self._pairs * self.share)
+
+    @property
+    def _pairs(self) -> int:
+        """Of pixels and levels."""
+        return self.shape[0] * self.shape[1] * self.levels
+
+    def __call__(self, x: "Tensor") -> "Tensor":
+        """Map images (n, pixels) to features (n, J · K), level by level."""
+        import torch
+
+        basis = cosine_basis(self.shape, self.num_coefficients).to(x)
+        pairs, found = x.new_zeros(len(x)), []
+        for level in thresholds(self.levels):  # one after the other: of a large image, all would be much memory
+            above = (x > level).to(x)
+            pairs = pairs + above.sum(dim=1)
+            found.append(above @ basis.T)
+        scale = 1 / pairs.clamp(min=self._pairs * self.share).sqrt()
+        return torch.cat(found, dim=1) * scale[:, None]
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {
+            "map": "cosine_levels",
+            "shape": list(self.shape),
+            "num_coefficients": self.num_coefficients,
+            "levels": self.levels,
+            "share": self.share,
+        }

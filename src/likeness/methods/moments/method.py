@@ -1,0 +1,310 @@
+"""Moments: second moments of images' low frequencies by class, how bright each pixel is, and a Gaussian copula."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from likeness.config.typed import require
+from likeness.core.errors import PlanError
+from likeness.generators.settings import TrainingSettings
+from likeness.methods.base import (
+    CLASS_COUNTS,
+    EMBEDDING,
+    Context,
+    Method,
+    class_counts_query,
+    class_weights,
+    number_of_records,
+    together,
+)
+from likeness.methods.merf.method import Merf
+from likeness.methods.merf.method import Privatize as MerfPrivatize
+from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
+from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
+from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize, TrainMoments
+from likeness.methods.settings import with_memory, within_limit
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
+from likeness.release.released import Released
+
+if TYPE_CHECKING:
+    import torch
+
+    from likeness.generators.training import Objective
+    from likeness.methods.moments.ensemble import ImageEnsemble
+    from likeness.methods.moments.estimates import Moments as Estimates
+    from likeness.methods.moments.gaussian_images import GaussianImages
+    from likeness.methods.saved_generator import Generator
+
+NORMS = "norms"
+LEVEL_COUNTS = "level_counts"
+LEVELS = "levels"
+FOURIER = "fourier"
+_BYTES = 130  # of memory a coordinate, in the door and after it
+_KEPT = 0.8  # of the noise's edge: directions above are kept where brightness is released apart
+_SEEN = 2.0  # standard deviations of noise that a cell has to hold to count in a median
+
+
+@dataclass(frozen=True)
+class Moments(Method):
+    """Noisy moments of clipped cosine coefficients by class, their eigenvalues freed of noise; shares of images above
+    levels, pixel by pixel; a Gaussian copula a class."""
+
+    name: ClassVar[str] = "moments"
+    plan: PlanSettings = field(default_factory=PlanSettings)
+    train: TrainMoments = field(default_factory=TrainMoments)
+    auxiliary: Auxiliary = field(default_factory=Auxiliary)
+    privatize: Privatize = field(default_factory=Privatize)
+
+    def __post_init__(self) -> None:
+        """Levels have shares of ρ, and no levels have none."""
+        levels, shares, fourier = self.auxiliary.levels, self.plan.shares, self.auxiliary.fourier
+        frequencies = "fourier.num_frequencies", fourier.num_frequencies
+        for name, share, (setting, count) in (
+            (LEVEL_COUNTS, shares.level_counts, ("levels", levels)),
+            (LEVELS, shares.levels, ("levels", levels)),
+            (FOURIER, shares.fourier, frequencies),
+        ):
+            key = f"moments.plan.shares.{name}"
+            if count:
+                rule = f"between 0 and 1 while moments.auxiliary.{setting} is {count}: they are paid for"
+                require(0 < share < 1, key, share, rule)
+            else:
+                require(share == 0, key, share, f"0 while moments.auxiliary.{setting} is 0: there are none")
+        if fourier.num_frequencies:
+            rule = "0 while moments.auxiliary.fourier has frequencies: its network is trained, the copula is not"
+            require(self.train.iterations == 0, "moments.train.iterations", self.train.iterations, rule)
+        if not levels:
+            texture, rule = self.train.texture, "0 while moments.auxiliary.levels is 0: detail would be gray there"
+            require(texture == 0, "moments.train.texture", texture, rule)
+
+    def shares(self, context: Context) -> list[QueryShare]:
+        """Class counts, histogram of norms, Fourier features, what is above levels, moments."""
+        shares = self.plan.shares
+        levels = ((LEVEL_COUNTS, shares.level_counts), (LEVELS, shares.levels)) if self.auxiliary.levels else ()
+        fourier = ((FOURIER, shares.fourier),) if self._network else ()
+        return [
+            QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
+            QueryShare(NORMS, "auxiliary", shares.norms),
+            *(QueryShare(name, "auxiliary", share) for name, share in (*fourier, *levels)),
+            QueryShare(EMBEDDING, "privatize", shares.embedding),
+        ]
+
+    def check(self, context: Context) -> None:
+        """Images only, and no more coordinates than allowed."""
+        if context.schema.image is None:
+            raise PlanError(
+                "moments looks at the frequencies of images, and the schema has no image: columns of a table have no "
+                "neighbors. Use marginals, which takes tables."
+            )
+        dimension = self._embedding(context, 1.0).dimension
+        limit = self.privatize.max_coordinates
+        remedy = "Lower moments.privatize.num_coefficients"
+        within_limit("moments", dimension, limit, remedy, with_memory(dimension, _BYTES))
+        height, width = context.schema.image
+        shares = context.layout.num_classes * self.auxiliary.levels * height * width
+        what = "shares of images above levels, by class and pixel"
+        within_limit("moments", shares, limit, "Lower moments.auxiliary.levels", what)
+        if self._network:
+            # A cosine and a sine each; known without drawing them.
+            features = 2 * self.auxiliary.fourier.num_frequencies * context.layout.num_classes
+            remedy = "Lower moments.auxiliary.fourier.num_frequencies"
+            within_limit("moments", features, limit, remedy, "Fourier features, by class")
+
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
+        """Counts by class, the histogram of norms; that of shares above levels, and by class where they are."""
+        yield class_counts_query(context)
+        yield self._norms_query(context)
+        if self._network:
+            yield self._fourier_query(self._network, context)
+        if self.auxiliary.levels:
+            yield self._level_counts_query(context)
+            yield self._levels_query(context, median_share(self._level_counts(context), released[LEVEL_COUNTS]))
+
+    def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
+        """Moments by class, clipped at about the median norm of all images, as the noisy histogram has it."""
+        return self._embedding(context, median_norm(self._norms(context), auxiliary[NORMS]))
+
+    def foreseen_queries(self, context: Context) -> list[Query]:
+        """With a clipping bound of 1 and a share of 1: they change neither coordinates nor sensitivity."""
+        found = [class_counts_query(context), self._norms_query(context)]
+        if self._network:
+            found.append(self._fourier_query(self._network, context))
+        if self.auxiliary.levels:
+            found += [self._level_counts_query(context), self._levels_query(context, 1.0)]
+        return [*found, self._embedding(context, 1.0)]
+
+    def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
+        """Where the bounds come from."""
+        bound = median_norm(self._norms(context), auxiliary[NORMS])
+        found = [
+            f"Coefficients of an image are clipped to norm {bound:.4g}, about the median, read off the noisy `{NORMS}`."
+        ]
+        if self.auxiliary.levels:
+            share = median_share(self._level_counts(context), auxiliary[LEVEL_COUNTS])
+            found.append(
+                f"Images with more than {share:.4g} of their pixels above levels, about the median, read off the noisy "
+                f"`{LEVEL_COUNTS}`, count less."
+            )
+        return found
+
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
+        """A Gaussian of coefficients for each class; beside a network where Fourier features are released too."""
+        from likeness.generators.images import ImageGenerator
+        from likeness.methods.moments.ensemble import ImageEnsemble
+
+        copula = self._copula(context, auxiliary)
+        if self._network is None:
+            return copula
+        network = self._network.build_generator(context, auxiliary)
+        assert isinstance(network, ImageGenerator)  # no other is allowed
+        return ImageEnsemble(copula, network)
+
+    def trained(self, generator: "Generator") -> "torch.nn.Module":
+        """The network, if there is one."""
+        from likeness.methods.moments.ensemble import ImageEnsemble
+
+        return generator.network if isinstance(generator, ImageEnsemble) else generator
+
+    def _copula(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
+        from likeness.methods.moments.gaussian_images import GaussianImages
+
+        feature = self._feature(context, auxiliary)
+        classes, levels, texture = context.layout.num_classes, self.auxiliary.levels, self.train.texture
+        return GaussianImages(feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture)
+
+    def start(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
+    ) -> None:
+        """Means, covariances and shares above levels in closed form; training is not needed."""
+        import torch
+
+        from likeness.methods.moments.brightness import shares_above
+        from likeness.methods.moments.ensemble import ImageEnsemble
+        from likeness.methods.moments.gaussian_images import GaussianImages
+
+        copula = generator.copula if isinstance(generator, ImageEnsemble) else generator
+        assert isinstance(copula, GaussianImages)
+        shares = None
+        if self.auxiliary.levels:
+            sums = torch.from_numpy(auxiliary[LEVELS].values)
+            share = median_share(self._level_counts(context), auxiliary[LEVEL_COUNTS])
+            feature = self._levels_query(context, share).feature
+            assert isinstance(feature, CosineLevels)
+            shares = shares_above(sums, self._counts(context, auxiliary), feature)
+        copula.start_from(self._estimates(context, auxiliary, embedding), shares)
+
+    def build_objective(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
+    ) -> "Objective":
+        """Distance to the moments freed of noise: what is noise need not be learned. DP-MERF's for a network."""
+        from likeness.generators.objective import EmbeddingObjective, LatentBatches, guarded_class_scale, rows_per_class
+
+        if self._network:
+            return self._network.build_objective(context, auxiliary, auxiliary[FOURIER], device)
+        weights = class_weights(auxiliary[CLASS_COUNTS])
+        feature = self._feature(context, auxiliary)
+        found = self._estimates(context, auxiliary, embedding)
+        objective = EmbeddingObjective(
+            feature=feature,
+            target=weights[:, None] * found.features(feature.first_share),
+            class_weights=weights,
+            class_scale=guarded_class_scale(weights, "joint", 1.0),
+        ).to(device)
+        counts = rows_per_class(weights, self.train.batch_size)
+        latent_dim = self._copula(context, auxiliary).latent_dim
+        return LatentBatches(objective, latent_dim, counts, context.seed, device)
+
+    @property
+    def training(self) -> TrainingSettings:
+        """Section ``moments.train``, or of it ``network``."""
+        if self._network:
+            return self._network.training
+        own = self.train
+        return TrainingSettings(own.iterations, own.batch_size, own.learning_rate, own.schedule)
+
+    def _estimates(self, context: Context, auxiliary: Mapping[str, Released], embedding: Released) -> "Estimates":
+        import torch
+
+        from likeness.methods.moments.estimates import denoised
+
+        sums, counts = torch.from_numpy(embedding.values), self._counts(context, auxiliary)
+        # Brightness is released where there are levels, so that a direction of noise makes no pixel brighter, and
+        # images of few directions are too much alike.
+        kept = _KEPT if self.auxiliary.levels else 1.0
+        return denoised(sums, counts, self._feature(context, auxiliary).first_share, embedding.noise_std, kept)
+
+    def _counts(self, context: Context, auxiliary: Mapping[str, Released]) -> "torch.Tensor":
+        """Records of each class, positive, shape (classes,)."""
+        released = auxiliary[CLASS_COUNTS]
+        return class_weights(released) * number_of_records(context, released)
+
+    def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> CosineMoments:
+        feature = self.embedding_query(context, auxiliary).feature
+        assert isinstance(feature, CosineMoments)
+        return feature
+
+    def _embedding(self, context: Context, bound: float) -> Query:
+        shape, count = self._sizes(context)
+        feature = CosineMoments(shape, count, bound, self.privatize.first_share)
+        return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
+
+    def _norms_query(self, context: Context) -> Query:
+        return Query(NORMS, "auxiliary", self._norms(context), terms=together(context))
+
+    def _level_counts_query(self, context: Context) -> Query:
+        return Query(LEVEL_COUNTS, "auxiliary", self._level_counts(context), terms=together(context))
+
+    def _norms(self, context: Context) -> CosineNorms:
+        return CosineNorms(*self._sizes(context), self.auxiliary.cells)
+
+    def _level_counts(self, context: Context) -> LevelCounts:
+        shape, _ = self._sizes(context)
+        return LevelCounts(shape, self.auxiliary.levels, self.auxiliary.cells)
+
+    @cached_property
+    def _network(self) -> Merf | None:
+        """The recipe of the network and its features, if there is one."""
+        own = self.auxiliary.fourier
+        if not own.num_frequencies:
+            return None
+        return Merf(
+            train=self.train.network, privatize=MerfPrivatize(own.num_frequencies, own.lengthscale, seed=own.seed)
+        )
+
+    def _fourier_query(self, network: Merf, context: Context) -> Query:
+        return replace(network.embedding_query(context, {}), name=FOURIER, stage="auxiliary")
+
+    def _levels_query(self, context: Context, share: float) -> Query:
+        feature = CosineLevels(*self._sizes(context), self.auxiliary.levels, share)
+        return Query(LEVELS, "auxiliary", feature, num_groups=context.layout.num_classes)
+
+    def _sizes(self, context: Context) -> tuple[tuple[int, int], int]:
+        shape = context.schema.image
+        assert shape is not None  # check refuses others
+        return shape, min(self.privatize.num_coefficients, shape[0] * shape[1])
+
+
+def median_norm(norms: CosineNorms, released: Released) -> float:
+    """Upper end of the cell in which the median of a noisy histogram of norms lies; see :func:`median_cell`."""
+    return (median_cell(released) + 1) * norms.cell_width
+
+
+def median_share(counts: LevelCounts, released: Released) -> float:
+    """Upper end of the cell in which the median share above levels lies, above 0; see :func:`median_cell`."""
+    return (median_cell(released) + 1) / counts.cells
+
+
+def median_cell(released: Released) -> int:
+    """The cell in which the median of a noisy histogram lies: post-processing.
+
+    Cells that hold less than two standard deviations of their noise count nothing: there are many of them, and what
+    noise leaves in them would pull the median towards the middle of the scale. If no cell is left, the last one, which
+    clips nothing.
+    """
+    counts = released.values[0]
+    counts = np.where(counts >= _SEEN * released.noise_std, counts, 0.0).cumsum()
+    return int(np.searchsorted(counts, counts[-1] / 2)) if counts[-1] > 0 else len(counts) - 1

@@ -1,0 +1,107 @@
+"""What PEARL, DP-MERF and DP-NTK share: one network, trained on batches against a continuous map's mean embedding."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from likeness.core.errors import PlanError
+from likeness.features.base import FeatureMap
+from likeness.generators.settings import TrainingSettings
+from likeness.methods.base import (
+    CLASS_COUNTS,
+    Context,
+    Method,
+    class_counts_and_embedding,
+    class_counts_query,
+    class_weights,
+    number_of_records,
+)
+from likeness.methods.pearl.modal_map import Modal
+from likeness.methods.settings import NetworkTraining, TwoQueryPlan
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
+from likeness.release.released import Released
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from likeness.generators.objective import Critic
+    from likeness.generators.training import Objective
+    from likeness.methods.saved_generator import Generator
+
+
+class EmbeddingMethod(Method):
+    """A recipe that differs from the others in its queries, its map and its critic."""
+
+    train: NetworkTraining
+
+    def check(self, context: Context) -> None:
+        """A convolutional network makes images, and has one hidden layer."""
+        image, network = context.schema.image, self.train.network
+        if network == "convolutional" and image is None:
+            raise PlanError(f"{self.name}.train.network is convolutional, but the schema has no image. Use auto.")
+        if image is not None and network != "fully_connected" and len(self.train.hidden) != 1:
+            raise PlanError(
+                f"{self.name}.train.hidden has {len(self.train.hidden)} widths, a convolutional network has one. "
+                "Give one, or network: fully_connected."
+            )
+
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+        """The papers' networks, the same for every method, for fair comparison."""
+        from likeness.generators.images import ImageGenerator
+        from likeness.generators.tabular import TabularGenerator
+
+        train, image = self.train, context.schema.image
+        if image is None or train.network == "fully_connected":
+            return TabularGenerator(context.layout, train.latent_dim, train.hidden, train.sampling)
+        return ImageGenerator(image, context.layout.num_classes, train.latent_dim, train.hidden[0], train.channels)
+
+    def critic(self, feature: FeatureMap, device: "torch.device") -> "Critic | None":
+        """What weighs the coordinates; nothing by default."""
+        return None
+
+    def coordinate_weights(self, feature: FeatureMap) -> "Tensor | None":
+        """Fixed weights of the coordinates, shape (width,); all 1 by default."""
+        return None
+
+    def build_objective(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
+    ) -> "Objective":
+        """Distance of mean embeddings; by class when ``class_weighting: per_class``."""
+        import torch
+
+        from likeness.generators.objective import EmbeddingObjective, LatentBatches, guarded_class_scale, rows_per_class
+
+        asked = self.embedding_query(context, auxiliary).feature
+        feature = asked.inner if isinstance(asked, Modal) else asked  # the network's rows are split already
+        weights = class_weights(auxiliary[CLASS_COUNTS])
+        records = number_of_records(context, auxiliary[CLASS_COUNTS])
+        objective = EmbeddingObjective(
+            feature=feature,
+            target=torch.from_numpy(embedding.values) / records,
+            class_weights=weights,
+            class_scale=guarded_class_scale(weights, self.train.class_weighting, self.train.class_weight_floor),
+            critic=self.critic(feature, device),
+            coordinate_weights=self.coordinate_weights(feature),
+        ).to(device)
+        counts = rows_per_class(weights, self.train.batch_size)
+        return LatentBatches(objective, self.train.latent_dim, counts, context.seed, device)
+
+    @property
+    def training(self) -> TrainingSettings:
+        """Section ``METHOD.train``."""
+        return self.train.loop
+
+
+class TwoQueryMethod(EmbeddingMethod):
+    """A recipe that asks for class counts and then for the embedding."""
+
+    plan: TwoQueryPlan
+
+    def shares(self, context: Context) -> list[QueryShare]:
+        """Class counts and embedding."""
+        return class_counts_and_embedding(self.plan.shares)
+
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterable[Query]:
+        """Counts by class."""
+        return [class_counts_query(context)]

@@ -1,0 +1,1 @@
+"""DP-NTK: the neural tangent kernel."""

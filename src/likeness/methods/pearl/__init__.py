@@ -1,0 +1,1 @@
+"""PEARL: characteristic function, modes, critic."""

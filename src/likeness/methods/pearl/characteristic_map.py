@@ -1,0 +1,87 @@
+"""Empirical characteristic function at public frequencies (PEARL)."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from likeness.core.bounds import Part
+from likeness.features.frequencies import check_digest, draw_frequencies, frequencies_digest
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class CharacteristicFunction:
+    r"""Real and imaginary parts of :math:`e^{i t_j^\top x}` at k frequencies.
+
+    .. math:: \phi(x) = [\cos(Tx), \sin(Tx)], \qquad T_{j\cdot} \sim N(0, \sigma_0^2 I)
+
+    The mean of φ over a sample is its empirical characteristic function. Norm: exactly :math:`\sqrt{k}`, since each
+    frequency adds cos² + sin² = 1. Any two features lie within :math:`2\sqrt{k}`.
+    Sources: Liew, Takahashi and Ueno (2022), PEARL; Heathcote (1972).
+
+    Attributes:
+        num_frequencies: k. dimension: d. scale: σ₀, the standard deviation of the base distribution ω₀, in 1 / units
+            of x. seed: public. digest: of the frequencies; empty to compute it.
+    """
+
+    num_frequencies: int
+    dimension: int
+    scale: float
+    seed: int
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        """Draw the frequencies once."""
+        drawn = draw_frequencies(self.num_frequencies, self.dimension, self.scale, self.seed, "characteristic")
+        if self.digest:
+            check_digest(drawn, self.digest, "characteristic")
+        object.__setattr__(self, "digest", frequencies_digest(drawn))
+        object.__setattr__(self, "_frequencies", drawn)
+
+    @property
+    def frequencies(self) -> "Tensor":
+        """T, shape (k, d), float64."""
+        drawn: Tensor = self._frequencies  # type: ignore[attr-defined]
+        return drawn
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """One signed part with squared norm k, by the identity in the class docstring."""
+        return (Part(2 * self.num_frequencies, Fraction(self.num_frequencies)),)
+
+    def __call__(self, x: "Tensor") -> "Tensor":
+        """Map records (n, d) to features (n, 2k): all cosines, then all sines."""
+        from likeness.features.trigonometric import cosine_sine
+
+        return cosine_sine(x @ self.frequencies.to(x).T)
+
+    def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
+        """Mean features of consecutive groups of rows, shape (groups, 2k), without a row's own vector."""
+        from likeness.features.trigonometric import mean_cosine_sine
+
+        return mean_cosine_sine(x @ self.frequencies.to(x).T, counts)
+
+    def log_density_ratio(self, log_scale: "Tensor") -> "Tensor":
+        """``log ω(t_j) − log ω₀(t_j)`` for ω = N(0, diag(exp(log_scale))²), shape (k,).
+
+        Args:
+            log_scale: logarithms of the standard deviations of ω, shape (d,).
+        """
+        squares = self.frequencies.to(log_scale).square()
+        own = -0.5 * squares @ (-2 * log_scale).exp() - log_scale.sum()
+        base = -0.5 * squares.sum(dim=1) / self.scale**2 - self.dimension * math.log(self.scale)
+        return own - base
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {
+            "map": "characteristic",
+            "num_frequencies": self.num_frequencies,
+            "dimension": self.dimension,
+            "scale": self.scale,
+            "seed": self.seed,
+            "digest": self.digest,
+        }

@@ -1,0 +1,201 @@
+"""PEARL: a private characteristic function, and a critic over its frequencies (Liew, Takahashi and Ueno 2022)."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from likeness.config.typed import require
+from likeness.data.encoding.layout import Layout
+from likeness.features.base import FeatureMap
+from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, class_counts_query
+from likeness.methods.network_method import EmbeddingMethod
+from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness.methods.pearl.modal_map import Modal
+from likeness.methods.pearl.mode import Modes
+from likeness.methods.pearl.modes import Mixture
+from likeness.methods.pearl.pair_distance_map import PairDistance
+from likeness.methods.settings import MOST_FEATURES, NetworkTraining
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
+from likeness.release.records import BucketPairs, PositionPairs
+from likeness.release.released import Released
+
+if TYPE_CHECKING:
+    import torch
+
+    from likeness.generators.objective import Critic
+    from likeness.methods.saved_generator import Generator
+
+DISTANCE = "mean_pairwise_distance"
+_MOST_PAIRS = 2**24
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Section ``pearl.plan.shares``: parts of ρ, summing to 1; ``mixture`` is that of all steps together."""
+
+    class_counts: float = 0.05
+    mean_pairwise_distance: float = 0.05
+    embedding: float = 0.9
+    mixture: float = 0.0
+
+
+@dataclass(frozen=True)
+class PlanSettings:
+    """Section ``pearl.plan``."""
+
+    shares: Shares = field(default_factory=Shares)
+
+
+@dataclass(frozen=True)
+class Auxiliary:
+    """Section ``pearl.auxiliary``."""
+
+    num_pairs: int = 4096
+    seed: int = 0
+    mixture: Mixture = field(default_factory=Mixture)
+
+    def __post_init__(self) -> None:
+        """Buckets are addressed by bits."""
+        power = 1 <= self.num_pairs <= _MOST_PAIRS and self.num_pairs & (self.num_pairs - 1) == 0
+        require(power, "pearl.auxiliary.num_pairs", self.num_pairs, f"a power of two, at most {_MOST_PAIRS:,}")
+
+
+@dataclass(frozen=True)
+class Privatize:
+    """Section ``pearl.privatize``."""
+
+    num_frequencies: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        good = 1 <= self.num_frequencies <= MOST_FEATURES
+        require(good, "pearl.privatize.num_frequencies", self.num_frequencies, f"from 1 to {MOST_FEATURES:,}")
+
+
+@dataclass(frozen=True)
+class TrainPearl(NetworkTraining):
+    """Section ``pearl.train``."""
+
+    critic: bool = True
+    critic_learning_rate: float = 0.01
+    critic_max_factor: float = 1.05
+    critic_least_effective: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        super().__post_init__()
+        require(self.critic_learning_rate > 0, "train.critic_learning_rate", self.critic_learning_rate, "above 0")
+        require(self.critic_max_factor >= 1, "train.critic_max_factor", self.critic_max_factor, "at least 1")
+        share = self.critic_least_effective
+        require(0 < share <= 1, "train.critic_least_effective", share, "greater than 0 and at most 1")
+
+
+@dataclass(frozen=True)
+class Pearl(EmbeddingMethod):
+    """Characteristic function of the encoded row by class, at frequencies scaled to a private mean distance."""
+
+    name: ClassVar[str] = "pearl"
+    plan: PlanSettings = field(default_factory=PlanSettings)
+    train: TrainPearl = field(default_factory=TrainPearl)
+    auxiliary: Auxiliary = field(default_factory=Auxiliary)
+    privatize: Privatize = field(default_factory=Privatize)
+
+    def __post_init__(self) -> None:
+        """A mixture has a share of ρ, and no mixture has none."""
+        share, components = self.plan.shares.mixture, self.auxiliary.mixture.components
+        key = "pearl.plan.shares.mixture"
+        if self.auxiliary.mixture.on:
+            rule = f"between 0 and 1 while pearl.auxiliary.mixture.components is {components}: its steps are paid for"
+            require(0 < share < 1, key, share, rule)
+        else:
+            require(share == 0, key, share, "0 while pearl.auxiliary.mixture.components is 1: there is no mixture")
+
+    def check(self, context: Context) -> None:
+        """What a network cannot make, and numbers that have no modes."""
+        self.auxiliary.mixture.check(context)
+        super().check(context)
+
+    def shares(self, context: Context) -> list[QueryShare]:
+        """Class counts, the steps of the mixture, mean pairwise distance, embedding."""
+        shares = self.plan.shares
+        return [
+            QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
+            *self.auxiliary.mixture.shares(shares.mixture),
+            QueryShare(DISTANCE, "auxiliary", shares.mean_pairwise_distance),
+            QueryShare(EMBEDDING, "privatize", shares.embedding),
+        ]
+
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
+        """Counts by class, the steps of the mixture, and the distance within random pairs of split rows at O(n)."""
+        yield class_counts_query(context)
+        yield from self.auxiliary.mixture.queries(context, released)
+        yield self._distance(context, self.auxiliary.mixture.modes(released))
+
+    def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
+        """The characteristic function by class, frequencies N(0, σ₀²) with σ₀ one over the mean distance."""
+        modes = self.auxiliary.mixture.modes(auxiliary)
+        return self._embedding(context, modes, 1 / mean_distance(auxiliary[DISTANCE]))
+
+    def foreseen_queries(self, context: Context) -> list[Query]:
+        """With the mixture's public starting modes, and a scale of 1: neither changes a bound."""
+        mixture = self.auxiliary.mixture
+        start = mixture.start(context)
+        asked = [class_counts_query(context), *mixture.foreseen(context), self._distance(context, start)]
+        return [*asked, self._embedding(context, start, 1.0)]
+
+    def _distance(self, context: Context, modes: tuple[Modes, ...]) -> Query:
+        pairs = self.auxiliary.num_pairs
+        terms = BucketPairs(pairs) if context.num_records is None else PositionPairs(pairs, self.auxiliary.seed)
+        feature = PairDistance(round(_split(context.layout, modes).diameter ** 2))
+        return Query(DISTANCE, "auxiliary", _of_split_rows(feature, context.layout, modes), terms=terms)
+
+    def _embedding(self, context: Context, modes: tuple[Modes, ...], scale: float) -> Query:
+        width = _split(context.layout, modes).width
+        feature = CharacteristicFunction(self.privatize.num_frequencies, width, scale, self.privatize.seed)
+        whole = _of_split_rows(feature, context.layout, modes)
+        return Query(EMBEDDING, "privatize", whole, num_groups=context.layout.num_classes)
+
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+        """The papers' network, of split rows where there are modes."""
+        from likeness.methods.pearl.modal_generator import ModalGenerator
+
+        modes, train = self.auxiliary.mixture.modes(auxiliary), self.train
+        if not modes:
+            return super().build_generator(context, auxiliary)
+        return ModalGenerator(context.layout, modes, train.latent_dim, train.hidden, train.sampling)
+
+    def critic(self, feature: FeatureMap, device: "torch.device") -> "Critic | None":
+        """The paper's critic over the frequencies, unless ``critic: false``."""
+        from likeness.methods.pearl.critic import FrequencyCritic
+
+        if not self.train.critic:
+            return None
+        assert isinstance(feature, CharacteristicFunction)
+        own = self.train
+        return FrequencyCritic(
+            feature, own.critic_learning_rate, own.critic_max_factor, own.critic_least_effective, device
+        )
+
+
+def mean_distance(released: Released) -> float:
+    """Mean pairwise distance from the noisy sums of distances and pairs; post-processing.
+
+    Kept within [1/20, 1] of the diameter, so that noise cannot give a zero, negative or impossible scale.
+    """
+    total, pairs = (float(value) for value in released.values[0])
+    ratio = total / max(pairs, 1.0)
+    feature = released.receipt.feature
+    diameter = math.sqrt(int(feature.get("inner", feature)["diameter_squared"]))
+    return diameter * min(1.0, max(0.05, ratio))
+
+
+def _split(layout: Layout, modes: tuple[Modes, ...]) -> Layout:
+    return layout.with_modes({column.place: column.size for column in modes})
+
+
+def _of_split_rows(feature: FeatureMap, layout: Layout, modes: tuple[Modes, ...]) -> FeatureMap:
+    """The map of encoded rows that is this one of split rows; itself where nothing is split."""
+    return Modal(layout.width, modes, feature) if modes else feature

@@ -1,0 +1,67 @@
+"""A generator of rows whose multi-modal numbers are split into a mode and a place within it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from likeness.data.encoding.layout import Layout
+from likeness.generators.tabular import TabularGenerator
+from likeness.methods.pearl.mode import Modes
+
+
+class ModalGenerator(TabularGenerator):
+    """The tabular network on split rows; the rows that are drawn are put together again.
+
+    Training sees split rows, relaxed: a softmax over the modes, a sigmoid for the place within (Xu et al. 2019). Rows
+    that are drawn have the columns of the original layout.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        columns: Sequence[Modes],
+        latent_dim: int,
+        hidden: Sequence[int],
+        sampling: str = "categorical",
+        draws_missing: bool = True,
+    ) -> None:
+        """Build the network.
+
+        Args:
+            layout: of an encoded row, not split. columns: modes of the numbers that are, in order.
+            latent_dim, hidden, sampling, draws_missing: as in :class:`TabularGenerator`.
+        """
+        split = layout.with_modes({c.place: c.size for c in columns})
+        super().__init__(split, latent_dim, hidden, sampling, draws_missing)
+        self.original = layout
+        self.columns = tuple(columns)
+
+    def settle(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """One category and one mode a block, then the original columns, shape (n, width of the original layout)."""
+        return self.join(super().settle(x, generator))
+
+    def join(self, x: Tensor) -> Tensor:
+        """Encoded rows (n, d) from split rows (n, d + ΣK): the inverse of ``Modal.split``, up to its clipping."""
+        pieces, position, added = [], 0, 0
+        for column in self.columns:
+            start = column.place + added
+            stop = start + column.size
+            numbers = column.values(x[:, start:stop].argmax(dim=1), x[:, stop])
+            pieces += [x[:, position:start], numbers[:, None]]
+            position, added = stop + 1, added + column.size
+        return torch.cat([*pieces, x[:, position:]], dim=1)
+
+    def spec(self) -> dict[str, Any]:
+        """Everything but the weights, as JSON."""
+        own = {"generator": "modal", "layout": self.original.to_dict()}
+        return {**super().spec(), **own, "columns": [column.to_dict() for column in self.columns]}
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> "ModalGenerator":
+        """Inverse of :meth:`spec`."""
+        columns = [Modes.from_dict(column) for column in spec["columns"]]
+        layout = Layout.from_dict(spec["layout"])
+        sizes, missing = (spec["latent_dim"], spec["hidden"]), spec.get("draws_missing", False)
+        return cls(layout, columns, *sizes, spec["sampling"], missing)

@@ -1,0 +1,164 @@
+"""What a person types about a column, as the mapping that a schema has for it.
+
+Only the form is read here; whether the content obeys the rules is for the schema to say. The forms:
+
+- a number or date: ``LOWER UPPER``, then ``log`` (log1p), ``decimals 2``, ``spikes VALUE ...``, for dates ``format
+  %d.%m.%Y``
+- categories: ``one, two, three``, with quotes around what holds a comma; ``private``; a last one that ends in ``...``
+  takes every unknown value
+- a boolean: nothing, or its two words; a column to be dropped: the reason
+- another kind than the guessed one: ``KIND: ANSWER``
+- the same for all later columns whose kind was guessed alike: ``ANSWER *``
+"""
+
+import csv
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from likeness.core.errors import SchemaError
+from likeness.data.schema.column import KINDS, OTHER, PRIVATE
+from likeness.data.schema.column_keys import DROP
+from likeness.data.schema.dates import DATE_KINDS
+
+_KIND = re.compile(rf"({'|'.join((*KINDS, DROP))})\s*(?::|$)\s*")
+_WORD = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\s,]*|[^\s,]+", re.ASCII)  # a time has a blank in it
+_NAMES = ("all", "none")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A typed line.
+
+    Attributes:
+        kind: of the column. text: what is said of it. again: whether it is meant for later columns too.
+    """
+
+    kind: str
+    text: str
+    again: bool
+
+    def spec(self) -> dict[str, Any]:
+        """The column's mapping, as it would stand in the YAML file.
+
+        Raises:
+            SchemaError: the form is none of those above.
+        """
+        if self.kind == DROP:
+            return {"kind": DROP, "reason": self.text}
+        if self.kind in ("categorical", "ordinal"):
+            return {"kind": self.kind, **_categories(self.text)}
+        if self.kind == "boolean":
+            return {"kind": self.kind, **({"categories": pieces(self.text)} if self.text else {})}
+        return {"kind": self.kind, **_bounds(self.text, self.kind in DATE_KINDS)}
+
+
+def read_answer(text: str, guessed: str) -> Answer:
+    """A line that was typed about a column of a guessed kind."""
+    text = text.strip()
+    again = text == "*" or text.endswith(" *")
+    text = text.removesuffix("*").rstrip() if again else text
+    named = _KIND.match(text)
+    return Answer(named[1] if named else guessed, text[named.end() :] if named else text, again)
+
+
+def pieces(text: str) -> list[str]:
+    """A line of texts with commas between them; quotes around one that holds a comma.
+
+    Raises:
+        SchemaError: a quote is not closed.
+    """
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error:
+        raise SchemaError('quotes do not close. Write "one, with a comma", two, three.') from None
+    return [piece.strip() for piece in rows[0]] if rows else []
+
+
+def chosen(text: str, columns: Sequence[str], answerable: Sequence[str]) -> frozenset[str]:
+    """Columns by name or number, with commas or blanks between them; ``all`` or ``none`` of those that can be chosen.
+
+    Args:
+        columns: all, in order, numbered from 1. answerable: those that can be chosen.
+
+    Raises:
+        SchemaError: one is not a column, or cannot be chosen.
+    """
+    if text.strip() in ("", *_NAMES):
+        return frozenset(answerable if text.strip() == "all" else ())
+    found = []
+    for name in pieces(text):
+        # Names may hold blanks, numbers do not.
+        found += [column_called(own, columns) for own in ([name] if name in columns else name.split() or [name])]
+    odd = [name for name in found if name not in answerable]
+    if odd:
+        raise SchemaError(f"column '{odd[0]}' is the label, is dropped or has its answer already. Leave it out.")
+    return frozenset(found)
+
+
+def column_called(text: str, columns: Sequence[str]) -> str:
+    """A column by its name or, where no column has that name, by its number from 1.
+
+    Raises:
+        SchemaError: there is none.
+    """
+    text = text.strip()
+    if text in columns:
+        return text
+    place = int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else 0
+    if not 1 <= place <= len(columns):
+        raise SchemaError(
+            f"'{text}' is not a column. Give names as in the header, or numbers from 1 to {len(columns)}."
+        )
+    return columns[place - 1]
+
+
+def _categories(text: str) -> Mapping[str, Any]:
+    if text == PRIVATE:
+        return {"categories": PRIVATE, "other": OTHER}
+    found = pieces(text)
+    rest = found[-1].removesuffix("...").rstrip() if found else ""
+    if not found or found[-1] == rest:
+        return {"categories": found}
+    return {"categories": [*found[:-1], rest], "other": rest}
+
+
+def _bounds(text: str, dates: bool) -> Mapping[str, Any]:
+    more: dict[str, Any] = {}
+    if dates:  # a format may hold blanks and commas, so it is the rest of the line
+        text, _, layout = f" {text}".partition(" format ")
+        more |= {"format": layout.strip()} if layout.strip() else {}
+    bounds: list[Any] = []
+    spikes: list[Any] = []
+    target = bounds
+    words = iter(_WORD.findall(text))
+    for word in words:
+        if word == "spikes":
+            target = spikes
+        elif word == "decimals":
+            more["decimals"] = _number(next(words, ""))
+        elif word in ("log", "log1p"):
+            more["transform"] = "log1p"
+        else:
+            target.append(word if dates else _number(word))
+    if len(bounds) > 2:
+        raise SchemaError(
+            "more than two bounds. Write the smallest and the largest possible value with a blank between them, "
+            "decimals with a point and thousands without a mark: 0 12000.5"
+        )
+    more |= {"spikes": spikes} if spikes else {}
+    return {**dict(zip(("lower", "upper"), bounds, strict=False)), **more}
+
+
+def _number(word: str) -> int | float | str:
+    """A number; a word that is none stays one, and the schema refuses it in its own words."""
+    for kind in (int, float):
+        try:
+            value = kind(word)
+        except ValueError:
+            continue
+        if math.isfinite(value) if isinstance(value, float) else True:
+            return value
+    return word

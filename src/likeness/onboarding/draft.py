@@ -1,0 +1,173 @@
+"""The draft of a public schema: names and guessed kinds, and a question wherever public knowledge is needed.
+
+A question is a ``null`` that no command accepts, with a comment beside it that begins with ``# ?``. Nothing is filled
+in from rows: no bound, no category, no missing code, whether a value is ever missing, nor how many rows there are.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from textwrap import indent
+from typing import Any
+
+import yaml
+
+from likeness.core.errors import SchemaError
+from likeness.data.schema.column import OTHER, PRIVATE
+from likeness.data.schema.schema import entries
+
+GUESSED = "# from the data: confirm from public knowledge"
+NAMES_PERSON = "names the person (ingest.unit) and is never released"
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ .-][A-Za-z0-9_]+)*", re.ASCII)
+_WORDS_OF_YAML = ("null", "true", "false")
+_OTHER_TRUTHS = ("yes", "no", "y", "n", "on", "off")  # texts here, but not to every reader of YAML
+_NULLABLE = ("nullable", "true where a value may be missing, false where never")
+_QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "integer": (
+        ("lower", "the smallest possible value, from the codebook; values beyond are clipped"),
+        ("upper", "the largest possible value, from the codebook"),
+        _NULLABLE,
+    ),
+    "date": (
+        ("lower", "the first possible day, as 1994-03-01; days before are clipped"),
+        ("upper", "the last possible day"),
+        _NULLABLE,
+    ),
+    "datetime": (
+        ("lower", "the first possible day or time, as 1994-03-01 or 1994-03-01 17:05:00"),
+        ("upper", "the last possible day or time; a day means all of it"),
+        _NULLABLE,
+    ),
+    "categorical": (
+        (
+            "categories",
+            "every possible value, as a list, from the codebook; private if not publicly known; names, ids, free "
+            "text: kind drop; days like 31.12.1999: kind date with lower, upper and format",
+        ),
+        _NULLABLE,
+    ),
+    "boolean": (_NULLABLE,),
+    "drop": (("reason", "why the column is left out; or another kind"),),
+}
+_COMPLETED = (
+    "# PUBLIC: all of it must be public knowledge, from a codebook, a law, a questionnaire, never from the rows.",
+    "# docs/own-data.md says what each key means.",
+)
+_QUESTIONS["numeric"] = _QUESTIONS["integer"]
+
+
+def draft_schema(
+    name: str,
+    kinds: Mapping[str, str],
+    label: str | None,
+    person: str | None = None,
+    answers: Mapping[str, Any] | None = None,
+    nullable: frozenset[str] | None = None,
+    private: bool = False,
+) -> str:
+    """The draft as YAML text.
+
+    Args:
+        name: of the table. kinds: guessed kind by column name. label: the column to be predicted, if there is one.
+        person: the column whose values name the people, where they may have several rows.
+        answers: a completed schema as it stands in its file, such as that of an earlier year. What it says of columns
+            of the same name is taken over, and so are its source and, if it is a column and none is given, its label.
+        nullable: the columns in which a value may be missing; None: asked of every column.
+        private: categories are not publicly known: answers the question for all but the label.
+
+    Raises:
+        SchemaError: the label, or the column that names people, is not a column.
+    """
+    known = {} if answers is None else dict(entries(answers.get("columns") or {}))
+    label = label_of(kinds, label, answers)
+    check_columns(kinds, label, person)
+    lines = [
+        "# A DRAFT that a person completes. It becomes PUBLIC: all of it must be public knowledge, from a codebook,",
+        "# a law, a questionnaire, never from the rows. Answer every question (# ?), confirm every guessed kind,",
+        "# and run: likeness check. docs/own-data.md says what each key means.",
+        "# A row is a person? Where one may have several, set ingest.unit in params.yaml, or init --person COLUMN."
+        if person is None
+        else "# A person may have several rows: ingest.unit in params.yaml asks how many of them are used at most.",
+        f"name: {_key(name)}",
+        "source: null  # ? where bounds and categories come from: the codebook, the law, the questionnaire"
+        if answers is None
+        else _as_yaml({"source": answers["source"]}),
+    ]
+    if label is None:
+        lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
+    else:
+        kind = known.get(label, {}).get("kind", kinds[label])
+        task = "classification" if kind in ("categorical", "ordinal", "boolean") else "regression"
+        lines += [f"task: {task}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
+    lines.append("columns:")
+    for column, kind in kinds.items():
+        if column == person:
+            lines += [f"  {_key(column)}:", "    kind: drop", f"    reason: {NAMES_PERSON}"]
+            continue
+        if column in known:
+            lines.append(indent(_as_yaml({column: known[column]}), "  "))
+            continue
+        questions = _QUESTIONS[kind]
+        if column == label:  # a label is never missing
+            questions = tuple(question for question in questions if question is not _NULLABLE)
+        lines += [f"  {_key(column)}:", f"    kind: {kind}  {GUESSED}"]
+        for question in questions:
+            key, text = question
+            if question is _NULLABLE and nullable is not None:
+                lines.append(f"    nullable: {_value(column in nullable)}")
+            elif key == "categories" and private and column != label:
+                lines += [f"    categories: {PRIVATE}", f"    other: {OTHER}"]
+            else:
+                lines.append(f"    {key}: null  # ? {text}")
+    return "\n".join(lines) + "\n"
+
+
+def completed_schema(schema: Mapping[str, Any]) -> str:
+    """A schema that a person answered, as YAML text with one line a column."""
+    about = [f"{key}: {_value(value)}" for key, value in schema.items() if key != "columns"]
+    columns = [f"  {_key(name)}: {_value(spec)}" for name, spec in schema["columns"].items()]
+    return "\n".join([*_COMPLETED, *about, "columns:", *columns]) + "\n"
+
+
+def label_of(kinds: Mapping[str, str], label: str | None, answers: Mapping[str, Any] | None) -> str | None:
+    """The label that is given, or else that of a completed schema if it is a column here."""
+    return answers["label"] if label is None and answers is not None and answers.get("label") in kinds else label
+
+
+def check_columns(kinds: Mapping[str, str], label: str | None, person: str | None) -> None:
+    """Refuse a label, or a column that names people, which is no column.
+
+    Raises:
+        SchemaError: naming the option.
+    """
+    for option, column in (("--label", label), ("--person", person)):
+        if column is not None and column not in kinds:
+            # The names are not told: a first line of words may be a row.
+            words = "Give a name of the first line, which must be a header."
+            if column.casefold() in {name.casefold() for name in kinds}:
+                words = "One is that differs in capitals only: write it as in the first line."
+            raise SchemaError(f"{option} {column} is not a column. {words}")
+    if person is not None and person == label:
+        raise SchemaError(f"--person {person} is the label: who somebody is is never released. Give another column.")
+
+
+def _as_yaml(mapping: Mapping[str, Any]) -> str:
+    return str(yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True, width=110)).rstrip("\n")
+
+
+def _key(name: str) -> str:
+    """A name in YAML, in quotes unless it can only be read as a text."""
+    if _PLAIN.fullmatch(name) and name.lower() not in _WORDS_OF_YAML:
+        return name
+    return json.dumps(name, ensure_ascii=False)
+
+
+def _value(value: Any) -> str:
+    """A value on one line: like JSON, which is YAML, with fewer quotes."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(key)}: {_value(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False) if value.lower() in _OTHER_TRUTHS else _key(value)
+    return json.dumps(value)

@@ -1,0 +1,227 @@
+"""A first schema by question and answer: one line a column, each answer tried by the schema's own rules at once.
+
+Nothing of the rows is known here: questions come from names and guessed kinds, answers from a person.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from likeness.config.params import Ingest, Privacy
+from likeness.core.bounds import Unit
+from likeness.core.errors import LikenessError, SchemaError
+from likeness.data.schema.column import PRIVATE
+from likeness.onboarding.answers import chosen, column_called, pieces, read_answer
+from likeness.preflight.faults import schema_faults
+
+_INTRO = "All you type becomes PUBLIC: from a codebook or law, never from the rows. Ctrl-C writes nothing."
+_KINDS = 'Another kind: "ordinal: low, high". For later columns too: " *" behind.'
+_NUMBERS = "possible range: 0 110; amounts: 0 5000 log; frequent values: 0 99 spikes 40"
+_HINTS = {
+    "integer": _NUMBERS,
+    "numeric": _NUMBERS.replace("log", "log decimals 2"),
+    "date": "possible range: 1994-03-01 2024-12-31; written otherwise: format %d.%m.%Y behind",
+    "datetime": "possible range: 1994-03-01 2024-12-31",
+    "categorical": "all possible: red, green, blue; not publicly known: private",
+    "ordinal": "all possible, in order: low, middle, high",
+    "boolean": "Enter; or its two words, the one for false first",
+    "drop": "why it is left out, in words",
+}
+_UNWRITABLE = ("Cc", "Cs", "Zl", "Zp", "Cn")  # control characters, halves of characters, ends of lines
+_BREAKS = re.compile(r"[\t\r\n]+")  # of a text that was pasted
+_STAND_IN = {"kind": "categorical", "categories": ["0", "1"]}
+
+
+@dataclass(frozen=True)
+class Completed:
+    """What was answered. ``max_rows``: where people may have several rows."""
+
+    schema: dict[str, Any]
+    identity: str
+    max_rows: int | None
+
+
+@dataclass
+class Interview:
+    """Questions to a person.
+
+    Attributes:
+        ask: shows a text and gives the line that was typed. tell: shows a line.
+        name: of the table. kinds: guessed kind by column. label: the column to be predicted; None: asked.
+        person: the column that names people who may have several rows.
+        settled: mappings of columns that need no question. source: None: asked.
+        nullable: columns of those asked about in which values may be missing; None: asked.
+        private: no categories are publicly known, but the label's.
+    """
+
+    ask: Callable[[str], str]
+    tell: Callable[[str], None]
+    name: str
+    kinds: Mapping[str, str]
+    label: str | None = None
+    person: str | None = None
+    settled: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    source: str | None = None
+    nullable: frozenset[str] | None = None
+    private: bool = False
+
+    def run(self) -> Completed:
+        """Ask everything.
+
+        Raises:
+            SchemaError: what is given beforehand breaks a rule, whatever will be answered.
+        """
+        self._specs: dict[str, Any] = {name: dict(spec) for name, spec in self.settled.items()}
+        self._asked = [name for name in self.kinds if name not in self._specs]
+        for fault in self._faults():
+            raise SchemaError(fault)
+        self.tell(_INTRO)
+        if self.source is None:
+            self.source = self._until("Source (codebook, law): ", self._source)
+        if self.label is None:
+            self.tell(f"Columns: {self._numbered(list(self.kinds))}")
+            self._until("Column to be predicted, name or number (Enter: none): ", self._label)
+        if self.private:
+            private = read_answer(PRIVATE, "categorical").spec()
+            self._try({name: private for name in self._asked if self._is_open(name)})
+        if len(self._specs) < len(self.kinds):
+            self.tell(_KINDS)
+        hinted: set[str] = set()
+        for place, name in enumerate(self.kinds, start=1):
+            if name not in self._specs:
+                self._column(place, name, hinted)
+        self._missing()
+        identity = self._until("Name of the PEOPLE, also for later data: ", _identity)
+        most = None
+        if self.person is not None:
+            most = self._until("Rows of one person that are used at most: ", self._max_rows)
+        return Completed(self._mapping(), identity, most)
+
+    def _is_open(self, name: str) -> bool:
+        return self.kinds[name] == "categorical" and name != self.label
+
+    def _column(self, place: int, name: str, hinted: set[str]) -> None:
+        """Ask about one column until the schema's rules take the answer, and apply it to those it is meant for."""
+        kind = self.kinds[name]
+        while name not in self._specs:
+            if kind not in hinted:
+                self.tell(f"  {kind}: {_HINTS[kind]}")
+                hinted.add(kind)
+            try:
+                answer = read_answer(self._line(f"{place} {name}, {kind}: "), kind)
+                kind = kind if answer.text else answer.kind  # its word alone: the next answer is for it
+                spec = answer.spec()
+                alike = [name] if not answer.again else self._alike(name)
+                self._try(dict.fromkeys(alike, spec))
+            except LikenessError as error:
+                self.tell(f"  {error}")
+                continue
+            if alike[1:]:
+                self.tell(f"  also for {', '.join(alike[1:])}")
+
+    def _numbered(self, names: Sequence[str]) -> str:
+        numbers = {name: place for place, name in enumerate(self.kinds, start=1)}
+        return ", ".join(f"{numbers[name]} {name}" for name in names)
+
+    def _alike(self, name: str) -> list[str]:
+        """A column and all open ones with the same guessed kind; a label has its own answer."""
+        alike = [own for own in self._asked if own not in self._specs and self.kinds[own] == self.kinds[name]]
+        return [name, *(own for own in alike if own not in (name, self.label))]
+
+    def _missing(self) -> None:
+        """Where values may be missing, and how that is written."""
+        able = [name for name in self._asked if self._specs[name]["kind"] != "drop" and name != self.label]
+        if not able:
+            return
+        if self.nullable is None:
+            words = "Columns with missing values (all, names or numbers; Enter: none): "
+            names = self._until(words, lambda text: chosen(text, list(self.kinds), able))
+        else:
+            names = self.nullable & set(able)
+        if not names:
+            return
+        self._until("Written for missing, as NA, ? (Enter: empty only): ", self._codes(names))
+
+    def _codes(self, names: frozenset[str]) -> Callable[[str], None]:
+        def take(text: str) -> None:
+            codes = {"missing_values": pieces(text)} if text else {}
+            self._try({name: {**self._specs[name], "nullable": True, **codes} for name in self._asked if name in names})
+
+        return take
+
+    def _source(self, text: str) -> str:
+        self._refuse_faults({**self._mapping(), "source": text})
+        return text
+
+    def _label(self, text: str) -> None:
+        label = column_called(text, list(self.kinds)) if text else None
+        self._refuse_faults(self._mapping(label=label))
+        self.label = label
+
+    def _max_rows(self, text: str) -> int:
+        most = _whole(text)
+        Ingest("table", "schema", unit=Unit(str(self.person), most))  # the settings' own rule
+        return most
+
+    def _try(self, specs: Mapping[str, Any]) -> None:
+        """Take mappings of columns over if the schema is right with them.
+
+        Raises:
+            SchemaError: all that is wrong.
+        """
+        self._refuse_faults(self._mapping(specs))
+        self._specs.update(specs)
+
+    def _faults(self) -> list[str]:
+        return schema_faults(self._mapping())
+
+    def _refuse_faults(self, mapping: Mapping[str, Any]) -> None:
+        faults = schema_faults(mapping)
+        if faults:
+            raise SchemaError(" ".join(faults))
+
+    def _mapping(self, specs: Mapping[str, Any] | None = None, label: str | None = None) -> dict[str, Any]:
+        """The schema so far; two categories stand in for a column whose answer is still to come."""
+        known = {**self._specs, **(specs or {})}
+        label = self.label if label is None else label
+        kind = known.get(label, _STAND_IN).get("kind") if label is not None else None
+        tasks = {True: "classification", False: "regression"}
+        task = "none" if label is None else tasks[kind in ("categorical", "ordinal", "boolean")]
+        about = {"name": self.name, "source": self.source or "?", "task": task}
+        columns = {name: known.get(name, _STAND_IN) for name in self.kinds}
+        return {**about, **({} if label is None else {"label": label}), "columns": columns}
+
+    def _until(self, question: str, take: Callable[[str], Any]) -> Any:
+        """Ask until the answer is taken."""
+        while True:
+            try:
+                return take(self._line(question))
+            except LikenessError as error:
+                self.tell(f"  {error}")
+
+    def _line(self, question: str) -> str:
+        """A typed line; one that ends in a comma goes on in the next, as a list does that is pasted.
+
+        Raises:
+            SchemaError: it holds what cannot be written into a file of one line a column.
+        """
+        text = _BREAKS.sub(" ", self.ask(question)).strip()
+        while text.endswith(","):
+            text += " " + _BREAKS.sub(" ", self.ask("  and: ")).strip()
+        if any(unicodedata.category(character) in _UNWRITABLE for character in text):
+            raise SchemaError("that holds a character that cannot be written. Type it again.")
+        return text
+
+
+def _identity(text: str) -> str:
+    return Privacy(epsilon=1, delta=0.5, identity=text, unit="one row").identity
+
+
+def _whole(text: str) -> int:
+    """A whole number from 1."""
+    digits = text.replace(",", "")
+    if not (digits.isascii() and digits.isdigit() and 0 < len(digits) < 16 and int(digits) > 0):
+        raise SchemaError(f"'{text}' is not a whole number from 1.")
+    return int(digits)

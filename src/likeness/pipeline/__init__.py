@@ -1,0 +1,1 @@
+"""A run: from the source to the account."""

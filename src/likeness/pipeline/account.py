@@ -1,0 +1,207 @@
+"""The account of a run: what was really released, composed, checked against ledger and target, in two forms."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from likeness import __version__
+from likeness.config.params import Params
+from likeness.core.bounds import Unit
+from likeness.core.errors import ReleaseError
+from likeness.ledger.budget import Budget
+from likeness.ledger.ledger import Ledger
+from likeness.pipeline.consistency import auxiliary_of, check_run
+from likeness.pipeline.project import context, method
+from likeness.pipeline.released import released_files
+from likeness.pipeline.synthetic_table import check_synthetic, sample_request
+from likeness.privacy.accountant import Account, compose
+from likeness.privacy.plan import Plan
+from likeness.privacy.receipt import Receipt
+from likeness.release.released import check_against, load_released
+
+# The guarantee may exceed the target by rounding only.
+_TOLERANCE = 1e-9
+
+SOFTWARE = ("autodp", "opendp", "numpy", "torch")
+"""Libraries whose versions the account names."""
+
+
+def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
+    """Compose every receipt of the run; the content of ``reports/privacy.json``.
+
+    Raises:
+        ReleaseError: a released file is missing, unknown to the ledger or not of these settings, the generator was
+            trained on others, or the total exceeds the target.
+        ArtifactError: the synthetic table is missing or not of this generator.
+    """
+    released = {path: load_released(path) for path in released_files()}
+    receipts = {path: one.receipt for path, one in released.items()}
+    commits, ledger_id = ledger.commits(), ledger.id
+    for path, receipt in receipts.items():
+        check_against(commits, path, receipt, ledger_id)
+    check_run(params, plan, released)
+    total = composed(params, list(receipts.values()))
+    return privacy_json(
+        params,
+        plan,
+        list(receipts.values()),
+        total,
+        Standing.of(ledger, params.privacy.identity),
+        sample_request(params.sample),
+        check_synthetic(params.sample),
+        method(params).notes(context(params), auxiliary_of(released.values())),
+        {one.receipt.query: len(one.keys) for one in released.values()},
+    )
+
+
+def composed(params: Params, receipts: Sequence[Receipt]) -> Account:
+    """The total of all releases of a run.
+
+    Raises:
+        ReleaseError: it exceeds the target.
+    """
+    total = compose(list(receipts), params.privacy.delta)
+    if total.epsilon > params.privacy.epsilon * (1 + _TOLERANCE):
+        raise ReleaseError(
+            f"the releases compose to epsilon {total.epsilon:.9g} at delta {total.delta:g}, more than the target "
+            f"{params.privacy.epsilon:g}. Do not publish: data/released does not belong to this params.yaml."
+        )
+    return total
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a ledger says about a population.
+
+    Attributes:
+        ledger_id: random name of the ledger.
+        budget: of the population.
+        digests: SHA-256 of each committed release, by its key.
+    """
+
+    ledger_id: str
+    budget: Budget
+    digests: Mapping[str, str]
+
+    @classmethod
+    def of(cls, ledger: Ledger, identity: str) -> "Standing":
+        """As the ledger stands now. Releases of the population are on record."""
+        budget = ledger.budget(identity)
+        assert budget is not None
+        return cls(ledger.id, budget, {key: digest for key, (_, digest) in ledger.commits().items()})
+
+
+def privacy_json(
+    params: Params,
+    plan: Plan,
+    receipts: Sequence[Receipt],
+    total: Account,
+    standing: Standing,
+    sample: Mapping[str, Any],
+    outputs: Mapping[str, str],
+    notes: Sequence[str] = (),
+    keys: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """The account as JSON.
+
+    Args:
+        standing: what the ledger says about these people.
+        sample: how the table was asked for.
+        outputs: SHA-256 of the files that it is about, by path.
+        notes: what the method read off released values, see :meth:`likeness.methods.base.Method.notes`.
+        keys: how many keys were released, by the name of the query.
+    """
+    budget = standing.budget
+    queries = [
+        {
+            "query": receipt.query,
+            "stage": receipt.stage,
+            "map": dict(receipt.feature),
+            "sensitivity": receipt.sensitivity,
+            "noise_multiplier": receipt.noise_multiplier,
+            "noise_scale": receipt.noise_scale * 2.0**-receipt.lattice_bits,
+            "rho": _finite(receipt.rho),
+            "share": plan.query(receipt.query).share,
+            "dimension": receipt.dimension,
+            "mechanism": receipt.mechanism,
+            "sampler": receipt.sampler,
+            "ledger_seq": receipt.ledger_seq,
+            "sha256": standing.digests[receipt.key],
+            **_threshold(receipt, (keys or {}).get(receipt.query, 0)),
+        }
+        for receipt in receipts
+    ]
+    return {
+        "format": 1,
+        "private": plan.private,
+        "method": params.method,
+        "identity": params.privacy.identity,
+        "unit": protected(params.ingest.unit, params.privacy.unit),
+        **({} if params.ingest.unit is None else {"rows_of_a_person": params.ingest.unit.to_dict()}),
+        "adjacency": str(plan.adjacency),
+        "num_records": plan.num_records,
+        "target": {"epsilon": _finite(params.privacy.epsilon), "delta": params.privacy.delta},
+        "total": {
+            "rho": _finite(total.rho),
+            "epsilon": _finite(total.epsilon),
+            "epsilon_rdp": _finite(total.epsilon_rdp),
+            "epsilon_gaussian": _finite(total.epsilon_gaussian),
+            "delta": total.delta,
+            **({"delta_keys": total.delta_keys} if total.delta_keys else {}),
+        },
+        "rdp_curve": {
+            "orders": list(total.orders),
+            "total": [_finite(value) for value in total.curve],
+            "stages": {stage: [_finite(value) for value in curve] for stage, curve in total.stages.items()},
+        },
+        "queries": queries,
+        "notes": list(notes),
+        "sample": dict(sample),
+        # Without noise, a digest would tell of exact values.
+        "outputs": dict(outputs) if plan.private else {},
+        "ledger": {
+            "id": standing.ledger_id,
+            "lifetime": {
+                "spent_rho": _finite(budget.spent_rho),
+                "spent_epsilon": _finite(budget.spent_epsilon),
+                "cap_epsilon": _finite(budget.cap_epsilon),
+                "cap_delta": budget.cap_delta,
+                "uncommitted": budget.uncommitted,
+                **_lifetime_keys(budget),
+            },
+        },
+        "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__},
+    }
+
+
+def _threshold(receipt: Receipt, keys: int) -> dict[str, Any]:
+    """What a release with a threshold has beside: in rows, how many keys passed, and what it cost of δ."""
+    if receipt.threshold is None:
+        return {}
+    rows = receipt.threshold * 2.0**-receipt.lattice_bits
+    return {"threshold": rows, "delta_keys": receipt.delta_keys, "keys": keys}
+
+
+def _lifetime_keys(budget: Budget) -> dict[str, float]:
+    """The part of the cap's δ for thresholds, where it has one."""
+    if not (budget.cap_keys or budget.spent_delta):
+        return {}
+    return {"cap_delta_keys": budget.cap_keys, "spent_delta_keys": budget.spent_delta}
+
+
+def _finite(value: float) -> float | str:
+    return value if math.isfinite(value) else "inf"
+
+
+def protected(unit: Unit | None, words: str) -> str:
+    """Who is protected, in words.
+
+    Args:
+        words: what the curator calls a unit.
+    """
+    if unit is None:
+        return words
+    rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"
+    return f"{words} with all rows of one value of {unit.column!r}, of which at most {rows} are used"

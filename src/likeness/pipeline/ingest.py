@@ -1,0 +1,140 @@
+"""From the source to the private tables, in chunks: memory does not grow with the number of rows."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likeness.config.params import Params
+from likeness.core.paths import TABLE
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.private_tables import iter_private
+from likeness.data.schema.private_categories import closed
+from likeness.data.schema.schema import Schema
+from likeness.engine import LOCAL, Engine
+from likeness.pipeline.private_rows import BESIDE, SPLIT, digest_of_release, source_rows, split_parts, used_rows
+from likeness.pipeline.source import source_path
+from likeness.privacy.adjacency import Adjacency
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+    from likeness.data.source.files import SourcePart
+    from likeness.data.source.row_digests import SourceDigest
+    from likeness.ledger.ledger import Ledger
+
+_PART_ROWS = 1 << 18  # typed by one worker at once; a larger row group of the source is one part
+_COLUMN_ROWS = 1 << 18  # of a column, read at once for the digest
+_ENCODED_CELLS = 1 << 22  # encoded, or hashed, at once
+
+
+def typed_rows(
+    params: Params, schema: Schema, engine: Engine = LOCAL, source: "SourceDigest | None" = None
+) -> "Iterator[DataFrame]":
+    """The rows of the source that are used, typed, with what stands beside them: at least one chunk, in order.
+
+    A split by position needs 9 bytes a row for a moment, and the number of rows beforehand, which a CSV or .npz file
+    does not say: it is held in memory then.
+
+    Args:
+        source: takes up all rows of the source, also those that are not used.
+
+    Raises:
+        DataError: the source is missing or damaged, or a value breaks the schema's rule for its column.
+    """
+    from likeness.data.source.files import parquet_rows, source_parts
+    from likeness.data.source.split import position_mask, split_names
+
+    if params.ingest.unit is not None or params.ingest.from_database:
+        # All at once: a person's rows may lie anywhere, and a database gives them in no order.
+        yield used_rows(params, schema, *source_rows(params, schema, source))
+        return
+    path, split = source_path(params), params.ingest.split
+    count = parquet_rows(path)
+    # Only Parquet can be opened in its middle.
+    engine = LOCAL if count is None else engine
+    parts = source_parts(path, None if engine.workers == 1 else _PART_ROWS)
+    key = None if source is None else source.key
+    pieces = engine.stream(_typed_part, [_Job(part, schema, params, key) for part in parts])
+    tables: Iterable[DataFrame] = _taken_up(pieces, source)
+    if split.column is not None or params.privacy.adjacency != Adjacency.REPLACE_ONE:
+        yield from tables
+        return
+    if count is None:
+        tables = list(tables)
+        count = sum(len(table) for table in tables)
+    mask, start = position_mask(count, split.test_fraction, split.seed), 0
+    for table in tables:
+        yield table.assign(**{SPLIT: split_names(mask[start : start + len(table)])})
+        start += len(table)
+
+
+@dataclass(frozen=True)
+class _Job:
+    part: "SourcePart"
+    schema: Schema
+    params: Params
+    key: bytes | None  # of the digest of the source, if there is one
+
+
+def _typed_part(job: _Job) -> "Iterator[tuple[DataFrame, int]]":
+    """Rows of one part, typed; with their split, where it depends on each row alone; and their part of the digest."""
+    from likeness.data.source.files import iter_part
+    from likeness.data.source.row_digests import SourceDigest
+
+    split = job.params.ingest.split
+    source = None if job.key is None else SourceDigest(job.key)
+    for table, column in iter_part(job.part, job.schema, split.column, source):
+        if column is not None or job.params.privacy.adjacency != Adjacency.REPLACE_ONE:
+            table = table.assign(**{SPLIT: split_parts(job.params, job.schema, table, column)})
+        yield table, 0 if source is None else source.take()
+
+
+def _taken_up(pieces: "Iterable[tuple[DataFrame, int]]", source: "SourceDigest | None") -> "Iterator[DataFrame]":
+    for table, total in pieces:
+        if source is not None:
+            source.put(total)
+        yield table
+
+
+def training_digest(written: Path, params: Params, schema: Schema, ledger: "Ledger") -> tuple[str, int]:
+    """Digest (:func:`~likeness.pipeline.private_rows.digest_of_release`) and number of a table's training rows.
+
+    The digest of rows in order is defined column by column, so the table is read again, a column at a time.
+    """
+    from likeness.data.source.row_digests import columns_digest, unordered_digest
+
+    def read(name: str) -> "Iterator[Series[Any]]":
+        for chunk in iter_private(written, [name, SPLIT], _COLUMN_ROWS):
+            yield chunk.loc[chunk[SPLIT] == "train", name]
+
+    count = sum(int((chunk[SPLIT] == "train").sum()) for chunk in iter_private(written, [SPLIT], _COLUMN_ROWS))
+
+    def ordered() -> str:
+        return columns_digest(read, count, schema, ledger.key)
+
+    def unordered() -> str:
+        chunks = iter_private(written, [*schema.names, SPLIT], _chunk_rows(schema))
+        return unordered_digest((chunk[chunk[SPLIT] == "train"] for chunk in chunks), schema, ledger.key)
+
+    return digest_of_release(params, ledger, ordered, unordered), count
+
+
+def encoded_rows(written: Schema, schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":
+    """The codes of the ingested rows, with what stands beside them.
+
+    Args:
+        written: the schema that the rows were typed with. schema: the same with its columns completed.
+        ingested: the card of the table that is meant.
+
+    Raises:
+        ArtifactError: another table has taken its place.
+    """
+    encoder = Encoder(schema)
+    for chunk in iter_private(TABLE, None, _chunk_rows(schema), card=ingested):
+        beside = {name: chunk[name].to_numpy() for name in BESIDE if name in chunk}
+        yield encoder.encode(closed(chunk, written, schema)).assign(**beside)
+
+
+def _chunk_rows(schema: Schema) -> int:
+    return max(1, min(_COLUMN_ROWS, _ENCODED_CELLS // len(schema.names)))

@@ -1,0 +1,115 @@
+"""Private rows that a Python caller holds."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from likeness.config.params import Params
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import encoding_digest
+from likeness.data.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pandas import DataFrame, Series
+
+    from likeness.ledger.ledger import Ledger
+    from likeness.release.keys import Keys
+    from likeness.release.records import Records
+    from likeness.release.request import Dataset
+from likeness.pipeline.card import card, encoded_card
+from likeness.pipeline.private_rows import PERSON, _chunk_rows, _keys, _records, digest_of_release
+
+
+@dataclass(frozen=True)
+class RowsInMemory:
+    """Typed training rows that are in memory, no more of a person than ``ingest.unit`` says.
+
+    Attributes:
+        table: typed with ``schema``, which may have open columns. people: the number of each row's person, if any.
+        dataset: whose rows; its encoding is that of ``schema``.
+    """
+
+    table: "DataFrame"
+    schema: Schema
+    people: "NDArray[np.int64] | None"
+    dataset: "Dataset"
+
+    def keys(self, column: str) -> "Callable[[], Iterator[Keys]]":
+        """What opens an open column."""
+
+        def read() -> "Iterator[Keys]":
+            own = self.table[[column]]
+            yield _keys(own if self.people is None else own.assign(**{PERSON: self.people}), column)
+
+        return read
+
+    def records(self, schema: Schema) -> "tuple[Dataset, Callable[[], Iterator[Records]]]":
+        """The rows as feature maps see them, and whose they are.
+
+        Args:
+            schema: the same, with the released categories of its open columns.
+        """
+        from likeness.data.schema.private_categories import closed
+
+        table = closed(self.table, self.schema, schema)
+
+        def read() -> "Iterator[Records]":
+            encoder = Encoder(schema)
+            rows = _chunk_rows(encoder)
+            for start in range(0, len(table), rows):
+                codes = encoder.encode(table.iloc[start : start + rows])
+                if self.people is not None:
+                    codes = codes.assign(**{PERSON: self.people[start : start + rows]})
+                yield _records(encoder, codes)
+
+        return replace(self.dataset, encoding=encoding_digest(schema)), read
+
+
+def in_memory(
+    params: Params,
+    schema: Schema,
+    train: "DataFrame",
+    ledger: "Ledger",
+    people: "Series[str] | None" = None,
+    rows_digest: str = "",
+) -> RowsInMemory:
+    """The same for typed training rows that are in memory: the same digest, so the same releases.
+
+    Args:
+        train: typed with ``schema``, every row a training row.
+        people: whose row each is, where a person may have several: no more of them are used than ``ingest.unit`` says.
+        rows_digest: of the rows as they were given, with all columns.
+
+    Raises:
+        DataError: ``privacy.num_records`` is not the number of rows, or there is none.
+    """
+    from likeness.data.source.row_digests import typed_digest, unordered_digest
+    from likeness.release.request import Dataset
+
+    numbers = None
+    if people is not None:
+        from likeness.data.source.people import bounded, numbered
+
+        assert params.ingest.unit is not None
+        keep = bounded(train, schema, people, np.full(len(train), "train"), params.ingest.unit.max_rows)
+        train, numbers = train[keep], numbered(people[keep])
+    digest = digest_of_release(
+        params,
+        ledger,
+        lambda: typed_digest(train, schema, ledger.key),
+        lambda: unordered_digest([train], schema, ledger.key),
+    )
+    own = encoded_card(card(params, ledger.id, digest, len(train), rows_digest), schema)
+    rows = own["identity"], digest, params.ledger.slot, own["encoding"], params.ingest.unit
+    dataset = Dataset(*rows, rows_digest)
+    return RowsInMemory(train, schema, numbers, dataset)
+
+
+def rows_in_memory(
+    params: Params, schema: Schema, train: "DataFrame", ledger: "Ledger", people: "Series[str] | None" = None
+) -> "tuple[Dataset, Callable[[], Iterator[Records]]]":
+    """Whose rows, and what opens them, by a schema without open columns; see :func:`in_memory`."""
+    return in_memory(params, schema, train, ledger, people).records(schema)

@@ -1,0 +1,163 @@
+"""The synthetic table on disk: Parquet and CSV, each tied to the generator that made it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likeness.config.params import Sample
+from likeness.config.typed import allowed
+from likeness.core.errors import ArtifactError, ParamsError
+from likeness.core.hashing import sha256_bytes
+from likeness.core.paths import GENERATOR, SYNTHETIC
+from likeness.data.booleans import spelled
+from likeness.data.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from likeness.methods.saved_generator import SavedGenerator
+
+_LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
+
+
+def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, dict[int, int]]:
+    """What ``sample.where`` gives: the class, and the category of feature columns by their place.
+
+    Args:
+        where: from the name of a categorical column to one of its categories; null for missing.
+
+    Raises:
+        ParamsError: naming the key, the value and what is allowed.
+    """
+    label, cells = None, {}
+    names = [column.name for column in schema.feature_columns]
+    for name, value in where.items():
+        key = f"sample.where.{name}"
+        allowed(key, name, schema.names)
+        column = schema.column(name)
+        if not column.is_categorical:
+            raise ParamsError(f"{key}: only columns with categories can be given, '{name}' is {column.kind}")
+        if value is None and column.nullable:
+            cells[names.index(name)] = len(column.categories)
+            continue
+        text = spelled(str(value), column.categories) if column.kind == "boolean" else str(value)
+        allowed(key, text, column.categories)
+        place = column.categories.index(text)
+        if name in names:
+            cells[names.index(name)] = place
+        else:
+            label = place
+    return label, cells
+
+
+def pairs(words: Sequence[str]) -> dict[str, str]:
+    """``COLUMN=CATEGORY``, as people write it on a command line, to what :func:`conditions` takes.
+
+    Raises:
+        ParamsError: one is not written so.
+    """
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise ParamsError(f"where {word}: write COLUMN=CATEGORY")
+        found[name] = value
+    return found
+
+
+def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
+    """Rows of a generator as a typed table: the sentence that the stage, ``likeness sample`` and the API share."""
+    from likeness.data.encoding.encoder import Encoder
+
+    label, cells = conditions(where, schema)
+    x, labels = saved.draw(rows, seed, label, cells)
+    return Encoder(schema).decode(x, labels)
+
+
+def write_synthetic(table: "DataFrame", sample: Sample) -> None:
+    """Write both forms.
+
+    Args:
+        table: typed.
+        sample: how the table was asked for.
+    """
+    SYNTHETIC.parent.mkdir(parents=True, exist_ok=True)
+    csv = SYNTHETIC.with_suffix(".csv")
+    csv.write_bytes(csv_bytes(table))
+    files = {**generator_digests(), str(csv): _digest(csv)}
+    SYNTHETIC.with_suffix(".parquet").write_bytes(parquet_bytes(table, files, sample_request(sample)))
+
+
+def csv_bytes(table: "DataFrame") -> bytes:
+    """A synthetic table as CSV. The same table gives the same bytes."""
+    return table.to_csv(index=False, lineterminator="\n").encode()
+
+
+def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping[str, Any]) -> bytes:
+    """A synthetic table as Parquet, with its lineage. The same table gives the same bytes with the same pyarrow.
+
+    Args:
+        table: typed.
+        files: SHA-256 of the CSV and of the files of the generator, by path.
+        request: see :func:`sample_request`.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = pa.Table.from_pandas(table, preserve_index=False)
+    lineage = json.dumps({"files": files, "sample": request}, sort_keys=True).encode()
+    content = content.replace_schema_metadata({**content.schema.metadata, _LINEAGE: lineage})
+    sink = pa.BufferOutputStream()
+    pq.write_table(content, sink)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def sample_request(sample: Sample) -> dict[str, Any]:
+    """How a table was asked for, as JSON."""
+    given = {str(name): None if value is None else str(value) for name, value in sample.where.items()}
+    return {"rows": sample.rows, "seed": sample.seed, "where": given}
+
+
+def check_synthetic(sample: Sample) -> dict[str, str]:
+    """SHA-256 of the generator's files and of the table in both forms, by path.
+
+    Raises:
+        ArtifactError: the table is missing, was not drawn from the generator beside it or as ``sample`` asks, or its
+            two forms do not hold the same rows.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = SYNTHETIC.with_suffix(".parquet")
+    try:
+        metadata: dict[bytes, bytes] = pq.read_schema(path).metadata or {}
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} is missing. Run: dvc repro") from None
+    except (pa.ArrowException, OSError):
+        raise ArtifactError(f"{path} is damaged. Run: dvc repro") from None
+    lineage: dict[str, Any] = json.loads(metadata.get(_LINEAGE, b"{}"))
+    if lineage.get("sample") != sample_request(sample):
+        raise ArtifactError(f"{path} was not drawn as sample in params.yaml asks. Run: dvc repro sample")
+    csv = SYNTHETIC.with_suffix(".csv")
+    digests = {**generator_digests(), str(csv): _digest(csv)}
+    for name, digest in digests.items():
+        if lineage["files"].get(name) != digest:
+            raise ArtifactError(f"{path} does not belong to {name}: one of them was replaced. Run: dvc repro sample")
+    if sha256_bytes(csv_bytes(pd.read_parquet(path))) != digests[str(csv)]:
+        raise ArtifactError(f"{path} and {csv} do not hold the same rows. Run: dvc repro sample")
+    return {**digests, str(path): _digest(path)}
+
+
+def generator_digests() -> dict[str, str]:
+    """SHA-256 of the generator's files, by path."""
+    return {str(path): _digest(path) for path in (GENERATOR / "spec.json", GENERATOR / "weights.safetensors")}
+
+
+def _digest(path: Path) -> str:
+    try:
+        return sha256_bytes(path.read_bytes())
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} is missing. Run: dvc repro") from None

@@ -1,0 +1,1 @@
+"""What can be refused before anything is spent."""

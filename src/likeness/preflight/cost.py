@@ -1,0 +1,196 @@
+"""What a run would cost before it starts: which of its releases are on record already, and which caps have room.
+
+Only the door charges; this is foresight, for schedules and sweeps. No private row is read: whether the rows are those
+of an earlier run is told by the keyed hash of the source and the card of the encoded table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from likeness.config.params import Params
+from likeness.core.errors import BudgetError, LikenessError
+from likeness.core.hashing import sha256_json
+from likeness.core.paths import SOURCE, read_json
+from likeness.ledger.budget import Budget, Cost
+from likeness.ledger.caps import Asker, Room, check_rooms, rooms
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.records import moment
+from likeness.pipeline.open_ledger import delta_for_keys, limits
+from likeness.pipeline.private_rows import private_rows
+from likeness.pipeline.project import context, method, plan_of
+from likeness.pipeline.provenance import provenance
+from likeness.pipeline.schema import open_schema
+from likeness.pipeline.source import source_digest
+from likeness.privacy.adjacency import Adjacency
+
+if TYPE_CHECKING:
+    from likeness.release.request import Dataset
+
+
+def with_target(params: Params, name: str, epsilon: float) -> Params:
+    """The same settings with another method and ε."""
+    return replace(params, method=name, privacy=replace(params.privacy, epsilon=epsilon))
+
+
+def known_rows(params: Params, ledger: Ledger) -> "Dataset | None":
+    """The rows of the last run, if source and rules of ingestion are still the same; None if that is not sure."""
+    try:
+        dataset, _ = private_rows(params, ledger.id)
+        if read_json(SOURCE).get("hmac") != source_digest(params, ledger.key):
+            return None
+    except LikenessError:
+        return None
+    lock, now = (_yaml(path) for path in ("dvc.lock", "params.yaml"))
+    try:
+        then = lock["stages"]["ingest"]["params"]["params.yaml"]["ingest"]
+    except (KeyError, TypeError):
+        return None
+    return dataset if then == now["ingest"] else None
+
+
+def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> dict[str, Cost]:
+    """Cost of every release of a run that is not on record, by its key.
+
+    Args:
+        dataset: the rows; None: rows that the ledger has never seen, so that everything is new.
+
+    Raises:
+        PlanError: the settings cannot be planned.
+    """
+    from likeness.data.encoding.layout import encoding_digest
+    from likeness.release.door import current_draw, noise_scale
+    from likeness.release.keys import KeyQuery, completed, key_queries
+    from likeness.release.query import Query
+    from likeness.release.released import Released, from_bytes
+    from likeness.release.request import Dataset, request_of
+    from likeness.release.store import stored_bytes
+
+    plan, recipe, schema = plan_of(params), method(params), open_schema(params)
+    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.slot, "", plan.unit)
+    lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
+
+    def key_of(query: Query | KeyQuery) -> str:
+        draw = current_draw(query, plan, replace(rows, encoding=encoding_digest(schema)), lost)
+        return sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), draw))
+
+    costs = {query.query: Cost(query.rho, query.delta_keys) for query in plan.queries}
+    found: dict[str, Cost] = {}
+    auxiliary: dict[str, Released] = {}
+    categories: list[Released] = []
+    try:
+        for asked in key_queries(schema, plan, params.categories.most):
+            key = key_of(asked)
+            found[key] = costs.pop(asked.name)
+            data = stored_bytes(ledger, key) if key in reserved else None
+            categories += [] if data is None else [from_bytes(data, key[:12])]
+        if len(categories) < len(schema.open_columns):
+            raise KeyError
+        schema = completed(schema, categories)  # from here on rows are encoded with it
+        facts = context(params, schema)
+        for query in recipe.auxiliary_queries(facts, auxiliary):
+            key = key_of(query)
+            found[key] = costs.pop(query.name)
+            data = stored_bytes(ledger, key) if key in reserved else None
+            if data is not None:
+                auxiliary[query.name] = from_bytes(data, key[:12])
+        query = recipe.embedding_query(facts, auxiliary)
+        found[key_of(query)] = costs.pop(query.name)
+    except KeyError:  # a query hangs on what is not released yet: it is new, and so are those after it
+        section = params.sections.get(params.method)
+        found |= {sha256_json([plan.digest, section, name]): cost for name, cost in costs.items()}
+    return {key: cost for key, cost in found.items() if key not in reserved}
+
+
+def rooms_for(params: Params, ledger: Ledger) -> list[Room]:
+    """What every cap leaves for a run with these settings, started by this user."""
+    return ledger.rooms(_declared(params), Asker.of(provenance(params)), limits(params))
+
+
+def refusal_ahead(params: Params) -> str:
+    """Why a run on rows that were never released would be over budget; empty if every cap has room for it.
+
+    Where there is no ledger yet, the caps are those of params.yaml. No row, no source and no team's database is looked
+    at.
+
+    Raises:
+        LikenessError: the settings cannot be planned, or the ledger cannot be read.
+    """
+    home = locate(params.ledger.home, params.ledger.url)
+    if home.url is not None:
+        return ""
+    if not home.database.exists():
+        found = rooms([], _declared(params), Asker.of(provenance(params)), moment([]), limits(params))
+    else:
+        found = rooms_for(params, Ledger.open(home))
+    try:
+        check_rooms(found, Cost.total(Cost(query.rho, query.delta_keys) for query in plan_of(params).queries))
+    except BudgetError as error:
+        return str(error)
+    return ""
+
+
+def _declared(params: Params) -> Budget:
+    """What params.yaml says of an identity that the ledger has never heard of."""
+    cap, privacy = params.ledger.cap, params.privacy
+    keys = delta_for_keys(params, open_schema(params))
+    return Budget(privacy.identity, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
+
+
+def afford(params: Params, ledger: Ledger) -> tuple[Cost, list[Room]]:
+    """What a run with these settings would be charged, and the caps with room for it.
+
+    Rows that the ledger may not know are taken as new. Only where that would not fit is the source looked at.
+
+    Raises:
+        BudgetError: a cap has no room; nothing was read.
+    """
+    rooms = rooms_for(params, ledger)
+    cost = Cost.total(new_releases(params, ledger, None).values())
+    try:
+        check_rooms(rooms, cost)
+    except BudgetError:
+        dataset = known_rows(params, ledger)
+        if dataset is None:
+            raise
+        cost = Cost.total(new_releases(params, ledger, dataset).values())
+        check_rooms(rooms, cost)
+    return cost, rooms
+
+
+def grid_costs(cells: Sequence[Params], ledger: Ledger, dataset: "Dataset | None") -> list[Cost]:
+    """What each cell of a grid adds to those before it: what is on record, or shared with them, is not paid again."""
+    seen: dict[str, Cost] = {}
+    costs = []
+    for cell in cells:
+        new = {key: cost for key, cost in new_releases(cell, ledger, dataset).items() if key not in seen}
+        seen |= new
+        costs.append(Cost.total(new.values()))
+    return costs
+
+
+def room_lines(rooms: Sequence[Room], cost: Cost) -> list[str]:
+    """One line a cap: what was spent, what it would be then, what remains."""
+    return [_room_line(room, room.after(cost)) for room in rooms]
+
+
+def _room_line(room: Room, after: Room) -> str:
+    line = (
+        f"{room.label} cap of {room.identity}: epsilon {room.spent_epsilon:.4g} spent, {after.spent_epsilon:.4g} of "
+        f"{room.epsilon:g} afterwards at delta {room.delta:g}; rho {after.remaining_rho:.4g} of {after.cap_rho:.4g} "
+        "would remain"
+    )
+    if not after.spent_delta:
+        return line
+    most = room.delta if room.keys is None else room.keys
+    return f"{line}; thresholds would have taken {after.spent_delta:.4g} of their delta {most:.4g}"
+
+
+def _yaml(path: str) -> dict[str, Any]:
+    file = Path(path)
+    content: dict[str, Any] = (yaml.safe_load(file.read_text()) if file.exists() else None) or {}
+    return content

@@ -1,0 +1,260 @@
+"""What is missing or wrong in params.yaml and in the schema: all of it, in words, and not only the first fault."""
+
+import dataclasses
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from likeness.config.load import load_params
+from likeness.config.params import Params
+from likeness.config.typed import build
+from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaError
+from likeness.data.schema.column import Column
+from likeness.data.schema.column_keys import DROP, column_from
+from likeness.data.schema.schema import KEYS, Schema, entries, read_mapping
+from likeness.data.source.header import header_of
+from likeness.ledger.home import locate
+from likeness.methods import method_from
+from likeness.pipeline.open_ledger import open_ledger
+from likeness.pipeline.source import database
+from likeness.privacy.adjacency import Adjacency
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing to put right.
+
+    Attributes:
+        file: in which it stands. text: a sentence with the remedy.
+    """
+
+    file: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Project:
+    """What could be read of a project.
+
+    Attributes:
+        params: None where params.yaml is too wrong to be read.
+        faults: all that were found. notes: what is not wrong, but should be known.
+    """
+
+    params: Params | None
+    faults: tuple[Fault, ...]
+    notes: tuple[str, ...]
+
+
+def examine(path: Path = Path("params.yaml")) -> Project:
+    """Read params.yaml, the schema that it names and the header of the source; no row is opened."""
+    params, faults = _params(path)
+    if params is None:
+        return Project(None, tuple(faults), ())
+    faults += [of_params(error) for error in _refused(partial(method_from, params))]
+    where = Path(params.ingest.schema)
+    notes: list[str] = []
+    try:
+        mapping = read_mapping(where)
+    except SchemaError as error:
+        return Project(params, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
+    faults += [Fault(where.name, text) for text in schema_faults(mapping)]
+    constant = [name for name, spec in _columns(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
+    if constant:
+        words = "one category only, which costs noise and tells nothing; kind drop is cheaper"
+        notes.append(f"{words}: {', '.join(constant)}")
+    faults += _source_faults(params, mapping, notes)
+    faults += _ledger_faults(params, notes)
+    return Project(params, tuple(faults), tuple(notes))
+
+
+def of_params(error: LikenessError) -> Fault:
+    """A fault of params.yaml; an error of a stage may name the file itself."""
+    return Fault("params.yaml", str(error).removeprefix("params.yaml: "))
+
+
+def schema_faults(mapping: Any) -> list[str]:
+    """Every fault of a schema, from the content of its file."""
+    if not isinstance(mapping, Mapping):
+        return [str(error) for error in _refused(lambda: Schema.from_dict(mapping, "schema"))]
+    found = [f"{key} is not a key of a schema. Keys: {', '.join(KEYS)}." for key in mapping if key not in KEYS]
+    found += [f"{key} is an open question: {_OPEN[key]}." for key in _OPEN if mapping.get(key) is None]
+    good: list[dict[str, Any]] = []
+    columns = _columns(mapping)
+    for name, spec in columns:
+        try:
+            column = column_from(name, spec)
+        except SchemaError as error:
+            found += _told(name, spec, error)
+            continue
+        kept = column.to_dict() if isinstance(column, Column) else {"kind": DROP, "reason": column.reason}
+        good.append({"name": name, **kept})
+    rest = {key: mapping[key] for key in KEYS if key in mapping}
+    rest |= {key: "?" for key in _OPEN if mapping.get(key) is None}
+    bad = {name for name, _ in columns} - {column["name"] for column in good}
+    if bad:
+        # The rules that span columns are tried on stand-ins; those about the label only if it can be read.
+        good += [{"name": name, "kind": "categorical", "categories": ["0", "1"]} for name in bad]
+        if str(rest.get("label")) in bad:
+            rest |= {"task": "none", "label": None}
+    if columns:
+        rest["columns"] = good
+    spanning = _refused(lambda: Schema.from_dict(rest, "schema"))
+    return found + [str(error).removeprefix("schema: ") for error in spanning]
+
+
+_OPEN = {"name": "a short name of the table", "source": "where bounds and categories come from"}
+
+
+def _columns(mapping: Any) -> list[tuple[str, Any]]:
+    """Columns of a schema as far as they can be read; an image's pixels are not among them."""
+    try:
+        return list(entries(mapping.get("columns"))) if isinstance(mapping, Mapping) else []
+    except SchemaError:
+        return []
+
+
+def _is_constant(spec: Mapping[str, Any]) -> bool:
+    categories = spec.get("categories")
+    return isinstance(categories, list) and len(categories) == 1 and not spec.get("nullable")
+
+
+def _told(name: str, spec: Any, error: SchemaError) -> list[str]:
+    """Faults of one column: its open questions in one sentence, then whatever is wrong."""
+    open_keys = [key for key in _ASKED if isinstance(spec, Mapping) and key in spec and spec[key] is None]
+    open_keys = [key for key in open_keys if key in {key for key, _ in error.faults} or key in ("lower", "upper")]
+    told = [text for key, text in error.faults if key not in open_keys]
+    if open_keys:
+        words = ", ".join(open_keys[:-1]) + " and " + open_keys[-1] if open_keys[1:] else open_keys[0]
+        verb = "are open questions" if open_keys[1:] else "is an open question"
+        told.insert(0, f"column '{name}': {words} {verb}. Answer from public knowledge, never from the rows.")
+    return told
+
+
+_ASKED = ("kind", "lower", "upper", "categories", "nullable", "reason")
+
+
+def _params(path: Path) -> tuple[Params | None, list[Fault]]:
+    """Settings, section by section: an open identity, or one wrong section, hides no other fault."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        content = None
+    if not isinstance(content, dict):
+        return None, [Fault(path.name, str(error)) for error in _refused(lambda: load_params(path))]
+    faults = []
+    privacy = content.get("privacy")
+    if isinstance(privacy, dict) and privacy.get("identity") is None:
+        words = "a name for the PEOPLE in the data, which new versions of the data keep"
+        faults.append(Fault(path.name, f"privacy.identity is an open question: {words}."))
+        content = {**content, "privacy": {**privacy, "identity": "?"}}
+    ingest = content.get("ingest")
+    unit = ingest.get("unit") if isinstance(ingest, dict) else None
+    if isinstance(ingest, dict) and isinstance(unit, dict) and unit.get("max_rows") is None:
+        words = "the most rows of one person that are used, public; noise is as many times wider"
+        faults.append(Fault(path.name, f"ingest.unit.max_rows is an open question: {words}."))
+        content = {**content, "ingest": {**ingest, "unit": {**unit, "max_rows": 1}}}
+    faults += [Fault(path.name, text) for text in _watched(content, path.parent / "dvc.yaml")]
+    kinds = typing.get_type_hints(Params)
+    for name, kind in kinds.items():
+        if name in content and dataclasses.is_dataclass(kind):
+            tried = _refused(partial(build, kind, content[name], name))  # type: ignore[arg-type]
+            faults += [Fault(path.name, str(error)) for error in tried]
+    own = {name: content[name] for name in kinds if name in content}
+    sections = {name: value for name, value in content.items() if name not in kinds}
+    made: list[Params] = []
+    last = _refused(lambda: made.append(build(Params, {**own, "sections": sections}, "")))
+    if last and str(last[0]) not in [fault.text for fault in faults]:
+        faults.append(Fault(path.name, str(last[0])))
+    return (made[0] if made else None), faults
+
+
+def _watched(content: Mapping[str, Any], stages: Path) -> list[str]:
+    """Keys that DVC looks for before it starts a stage, and that an earlier version's params.yaml lacks."""
+    try:
+        found = yaml.safe_load(stages.read_text(encoding="utf-8"))["stages"].values()
+        keys = {key.replace("${method}", str(content["method"])) for own in found for key in own.get("params", ())}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, KeyError, TypeError):
+        return []  # no pipeline: settings of the Python API
+    missing = sorted(key for key in keys if not _has(content, key) and _has(content, key.rpartition(".")[0]))
+    words = "is missing, and the run does not start without it: copy it from the params.yaml of this version"
+    return [f"{key} {words}." for key in missing]
+
+
+def _has(content: Any, key: str) -> bool:
+    for name in key.split(".") if key else []:
+        if not isinstance(content, Mapping) or name not in content:
+            return False
+        content = content[name]
+    return True
+
+
+def _source_faults(params: Params, mapping: Any, notes: list[str]) -> list[Fault]:
+    """The header of the source against the schema; what is in one of them only."""
+    source = Path(params.ingest.source)
+    if source.suffix == ".npz":
+        return []
+    found = database(params)
+    where = source.name if found is None else found.name
+    try:
+        header = header_of(source) if found is None else found.columns()
+    except DataError as error:
+        return [Fault("params.yaml", f"ingest.source: {error}")]
+    columns = dict(_columns(mapping))
+    needed = [name for name, spec in columns.items() if not (isinstance(spec, Mapping) and spec.get("kind") == DROP)]
+    split = params.ingest.split.column
+    faults = [Fault(where, f"column '{name}' of the schema is not in the header.") for name in needed]
+    faults = [fault for fault, name in zip(faults, needed, strict=True) if name not in header]
+    if split is not None and split not in header:
+        faults.append(Fault("params.yaml", f"ingest.split.column '{split}' is not in the header of {where}."))
+    unit = params.ingest.unit
+    person = None if unit is None else unit.column
+    if person is not None and person not in header:
+        faults.append(Fault("params.yaml", f"ingest.unit.column '{person}' is not in the header of {where}."))
+    if person in needed:
+        words = "says who somebody is (ingest.unit) and is never released: give it kind drop, or leave it out"
+        faults.append(Fault(Path(params.ingest.schema).name, f"column '{person}' {words}."))
+    past = [name for name in header if name not in columns and name not in (split, person)]
+    if past:
+        # Without a header a row stands in its place: names are told only where the schema's own are among them.
+        known = bool(needed) and set(needed) <= set(header)
+        told = ", ".join(past) if known else f"{len(past)} of {len(header)} columns of the first line"
+        notes.append(f"read past, because the schema does not name them: {told}")
+    return faults
+
+
+def _ledger_faults(params: Params, notes: list[str]) -> list[Fault]:
+    """Whether the ledger can be used, and would take a release on these terms; nothing is put on record.
+
+    One that was never started is noted; a team's database is not asked.
+    """
+    try:
+        home = locate(params.ledger.home, params.ledger.url)
+    except LedgerError as error:
+        return [Fault("params.yaml", f"ledger: {error}")]
+    if home.url is not None:
+        return []
+    if not home.database.exists():
+        notes.append(f"there is no ledger at {home.place} yet. Before the run, once a machine: likeness ledger init")
+        return []
+    own, cap, unit = params.privacy, params.ledger.cap, params.ingest.unit
+    person = None if unit is None else unit.column
+
+    def ask() -> None:
+        terms = own.identity, Adjacency(own.adjacency), cap.epsilon, cap.delta, person
+        open_ledger(params).check_identity(*terms)
+
+    return [Fault("params.yaml", str(error)) for error in _refused(ask)]
+
+
+def _refused(action: Callable[[], Any]) -> list[LikenessError]:
+    try:
+        action()
+    except LikenessError as error:
+        return [error]
+    return []

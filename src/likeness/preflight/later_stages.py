@@ -1,0 +1,45 @@
+"""What later stages would refuse of their settings, told from public settings alone and before anything is spent."""
+
+from likeness.config.params import Params
+from likeness.core.errors import ParamsError
+from likeness.methods import METHODS
+from likeness.pipeline.schema import open_schema
+from likeness.pipeline.synthetic_table import conditions
+
+
+def refusals(params: Params) -> list[ParamsError]:
+    """What ``sample`` and ``evaluate`` would say, in their words.
+
+    Private categories are not known yet: what is asked of such a column is left to ``sample``.
+
+    Raises:
+        SchemaError: the schema cannot be read.
+    """
+    schema, found = open_schema(params), []
+    private = {column.name for column in schema.open_columns}
+    method = METHODS.get(params.method)  # that it is none is told by whoever builds it
+    for name, value in params.sample.where.items():
+        if method is not None and not method.any_category and name in schema.names and name != schema.label:
+            told = f"method {params.method} can be asked for a class only, marginals for any category"
+            found.append(ParamsError(f"sample.where.{name}: {told}"))
+            continue
+        if name in private:
+            continue
+        try:
+            conditions({name: value}, schema)
+        except ParamsError as error:
+            found.append(error)
+    if params.evaluate.classifiers is not None and schema.task != "none":
+        from likeness.evaluation.classifiers import select
+
+        try:
+            select(schema.task, params.evaluate.classifiers, schema.image)
+        except ParamsError as error:
+            found.append(error)
+    return found
+
+
+def check_ahead(params: Params) -> None:
+    """Refuse with the first of :func:`refusals`, before the door is asked for anything."""
+    for error in refusals(params):
+        raise error

@@ -1,0 +1,146 @@
+"""What ``likeness check`` says: faults, forecast and verdict, for people and as JSON."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from likeness.preflight.faults import Fault
+from likeness.preflight.forecast import RULE, CategoriesForecast, Forecast
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that was found.
+
+    Attributes:
+        forecast: None where faults forbid one. refusal: why a run on rows that are new to the ledger would be over
+            budget; empty if it would not.
+    """
+
+    faults: tuple[Fault, ...]
+    notes: tuple[str, ...]
+    forecast: Forecast | None
+    refusal: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """No fault, and enough records as far as is known."""
+        return not self.faults and all(enough for _, enough in _verdicts(self.forecast))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; infinities as text."""
+        forecast = None if self.forecast is None else {**asdict(self.forecast), "rule": RULE}
+        verdicts = [{"text": text, "passed": enough} for text, enough in _verdicts(self.forecast)]
+        faults = [asdict(fault) for fault in self.faults]
+        value = {
+            "passed": self.passed,
+            "faults": faults,
+            "notes": [*self.notes, *self._refusals()],
+            "forecast": forecast,
+        }
+        plain: dict[str, Any] = _plain({**value, "verdicts": verdicts})
+        return plain
+
+    def text(self) -> str:
+        """For a person."""
+        lines = []
+        if self.faults:
+            lines.append(f"{len(self.faults)} to put right:")
+            lines += [f"  {fault.file}: {fault.text}" for fault in self.faults]
+        lines += [f"note: {note}" for note in (*self.notes, *self._refusals())]
+        if self.forecast is not None:
+            lines += _forecast_lines(self.forecast)
+        lines += self._verdicts()
+        if self.forecast is None:
+            lines.append("no forecast before this is put right")
+        return "\n".join(lines)
+
+    def _verdicts(self) -> list[str]:
+        return [f"{'ok' if enough else 'NOT ENOUGH'}: {text}" for text, enough in _verdicts(self.forecast)]
+
+    def in_short(self) -> str:
+        """What decides: the verdicts or, without a number of records, how many the rule asks for."""
+        lines = self._verdicts()
+        if self.forecast is not None and not lines:
+            lines.append(f"{self.forecast.records:,} training records are enough, by a rule of thumb.")
+        return "\n".join([*lines, *self._refusals()])
+
+    def _refusals(self) -> list[str]:
+        words = "unless these rows were released with these settings before, a run is refused"
+        return [f"{words}: {self.refusal}"] if self.refusal else []
+
+
+def _forecast_lines(forecast: Forecast) -> list[str]:
+    rows = "not given (--rows)" if forecast.rows is None else f"{forecast.rows:,}, as given"
+    lines = [
+        f"forecast, nothing spent, no row opened: method {forecast.method}, epsilon {forecast.epsilon:g} at delta "
+        f"{forecast.delta:g}, rho {forecast.rho:.4g}, training records {rows}",
+        f"  a record is {forecast.width:,} encoded coordinates",
+    ]
+    most = forecast.rows_of_a_person
+    if most > 1:
+        lines.append(
+            f"  up to {most:,} rows of a person: noise is {most:,} times as wide as with one row a person, and so many "
+            "times the records are needed"
+        )
+    alike: dict[CategoriesForecast, list[str]] = {}  # most often all of them are
+    for own in forecast.categories:
+        alike.setdefault(replace(own, column=""), []).append(f"'{own.column}'")
+    for own, names in alike.items():
+        each = " each" if len(names) > 1 else ""
+        lines.append(
+            f"  categories of {', '.join(names)}: private; a value is kept from about {math.ceil(own.threshold):,} "
+            f"records on (noise sigma {own.sigma:.4g}), nearly always from {own.nearly_always:,}; at most {own.most:,} "
+            f"are{each}; all others become the column's other. Of delta it takes {own.delta:.3g}{each}"
+        )
+    for query in forecast.queries:
+        lines.append(
+            f"  {query.query}: {query.coordinates:,} coordinate{'s' if query.coordinates > 1 else ''}, sensitivity "
+            f"{query.sensitivity:.4g}, noise sigma {query.sigma:.4g} on each"
+        )
+        for measure in query.measures:
+            error = ""
+            if measure.error is not None:
+                error = f": standard error {measure.error:.2g} of an average {measure.average:.2g}"
+            enough = "" if measure.records is None else f"; enough from {measure.records:,} records"
+            lines.append(f"    {measure.of}{error}{enough}")
+    training = _seconds(forecast.training_seconds, "training")
+    evaluation = _seconds(forecast.evaluation_seconds, "evaluation")
+    lines.append(
+        f"  rough, within a factor of three: memory {forecast.memory_bytes / 1e9:.1f} GB, {training}, {evaluation} "
+        "(one core; evaluation two)"
+    )
+    lines.append(f"  rule of thumb, {RULE}")
+    return lines
+
+
+def _seconds(seconds: float | None, what: str) -> str:
+    if seconds is None:
+        return f"{what} not known"
+    return f"{what} {max(1, seconds):.0f} s" if seconds < 600 else f"{what} {seconds / 60:.0f} minutes"
+
+
+def _verdicts(forecast: Forecast | None) -> Sequence[tuple[str, bool]]:
+    """Sentences about the number of records, each with whether it is good; none where nobody gave a number."""
+    if forecast is None or forecast.rows is None:
+        return []
+    rows, needed = forecast.rows, forecast.records
+    if rows >= needed:
+        text = f"{rows:,} records; the rule asks for {needed:,}"
+    else:
+        text = (
+            f"{rows:,} records; the rule asks for {needed:,}: raise privacy.epsilon (about {forecast.epsilon:g} × "
+            f"{needed / rows:.2g}), merge categories, take fewer columns or bins, or expect the rare to be lost"
+        )
+    below = forecast.delta * rows < 1
+    advice = "" if below else ". A delta of 1 / records would allow publishing a whole record: lower privacy.delta"
+    return [(text, rows >= needed), (f"delta {forecast.delta:g} against 1 / records, {1 / rows:.2g}{advice}", below)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return "inf" if isinstance(value, float) and math.isinf(value) else value

@@ -1,0 +1,213 @@
+"""How records become the terms of a sum, and how many terms one record can touch (stability)."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from likeness.core.errors import PlanError
+from likeness.core.rng import public, secret_bytes
+from likeness.privacy.adjacency import Adjacency, TermChange
+
+
+@dataclass(frozen=True)
+class Records:
+    """Consecutive private rows.
+
+    Attributes:
+        x: encoded features, shape (n, d), float64, in the unit cube.
+        labels: class of each row, shape (n,), int64.
+        people: whose row each is, shape (n,), int64, numbers from 0 on; None where a row is a person.
+    """
+
+    x: np.ndarray
+    labels: np.ndarray
+    people: np.ndarray | None = None
+
+
+class Terms(Protocol):
+    """Turns a stream of records into a stream of terms.
+
+    ``splits``: the terms of a table are those of its parts together, however it is cut.
+    """
+
+    splits: ClassVar[bool]
+
+    def change(self, adjacency: Adjacency) -> TermChange:
+        """What one record can do to the terms of any table under this adjacency.
+
+        A person of several rows is so many changes, one after the other: see
+        :func:`likeness.privacy.adjacency.lattice_sensitivity_squared`.
+        """
+        ...
+
+    def stream(self, records: Iterable[Records]) -> Iterator[Records]:
+        """The terms. Works in one pass, in memory that does not grow with the number of records."""
+        ...
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        ...
+
+
+@dataclass(frozen=True)
+class EachRecord:
+    """One term a record, of the record's class: adding a record adds a term, replacing one replaces a term.
+
+    Records of classes beyond the query's groups count nothing: what is asked of all classes together asks for
+    :class:`AllRecords`.
+    """
+
+    splits: ClassVar[bool] = True
+
+    def change(self, adjacency: Adjacency) -> TermChange:
+        """One term appears, or one is replaced."""
+        return TermChange.ONE_APPEARS if adjacency is Adjacency.ADD_REMOVE_ONE else TermChange.ONE_REPLACED
+
+    def stream(self, records: Iterable[Records]) -> Iterator[Records]:
+        """The records themselves."""
+        return iter(records)
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {"terms": "each_record"}
+
+
+@dataclass(frozen=True)
+class AllRecords(EachRecord):
+    """The same for all classes together: every term is of the one group that there is."""
+
+    def stream(self, records: Iterable[Records]) -> Iterator[Records]:
+        """The records without their classes."""
+        for chunk in records:
+            yield Records(chunk.x, np.zeros(len(chunk.x), dtype=np.int64), chunk.people)
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {"terms": "all_records"}
+
+
+def _secret_words(count: int) -> np.ndarray:
+    return np.frombuffer(secret_bytes(8 * count), dtype="<u8")
+
+
+@dataclass(frozen=True)
+class BucketPairs:
+    """At most one pair a bucket, for ``add_remove_one``.
+
+    Every record throws a secret 64-bit die of its own: the low bits choose its bucket, the whole die its rank there.
+    The two lowest ranks of a bucket are its pair; the others of the bucket are left out.
+
+    Stability: fix the dice of all other records (they are independent of each other and of who is in the table; the
+    guarantee then holds for the mixture over dice as well, because Rényi divergence is jointly quasi-convex: that of
+    two mixtures with the same weights is at most the largest of the parts; van Erven and Harremoës 2014; for Gaussian
+    differential privacy see :mod:`likeness.privacy.lattice_error`). Adding or
+    removing a record touches its own bucket only, whose pair appears, disappears, or becomes another pair.
+    The dice are never stored: their number is the number of records. A person's rows throw a die each; every one of
+    them that is added or removed touches one bucket, and two of them may meet in one.
+
+    Attributes:
+        num_buckets: power of two; the largest number of pairs. Public.
+        dice: source of dice, replaced in tests only.
+    """
+
+    splits: ClassVar[bool] = False
+
+    num_buckets: int
+    dice: Callable[[int], np.ndarray] = _secret_words
+
+    def change(self, adjacency: Adjacency) -> TermChange:
+        """One pair appears or is replaced.
+
+        Raises:
+            PlanError: under ``replace_one`` two buckets would change; :class:`PositionPairs` is meant for that.
+        """
+        if adjacency is not Adjacency.ADD_REMOVE_ONE:
+            raise PlanError("bucket pairs are meant for add_remove_one; use position pairs with replace_one")
+        return TermChange.ONE_APPEARS_OR_REPLACED
+
+    def stream(self, records: Iterable[Records]) -> Iterator[Records]:
+        """All pairs at once, after the pass; memory holds two records a bucket."""
+        kept: np.ndarray | None = None
+        ranks = np.empty(0, dtype=np.uint64)
+        for chunk in records:
+            dice = self.dice(len(chunk.x))
+            kept = chunk.x if kept is None else np.concatenate([kept, chunk.x])
+            ranks = np.concatenate([ranks, dice])
+            order, place = self._places(ranks)
+            first_two = order[place < 2]
+            kept, ranks = kept[first_two], ranks[first_two]
+        if kept is None:
+            return
+        order, place = self._places(ranks)
+        seconds = np.flatnonzero(place == 1)
+        pairs = np.concatenate([kept[order[seconds - 1]], kept[order[seconds]]], axis=1)
+        yield Records(pairs, np.zeros(len(pairs), dtype=np.int64))
+
+    def _places(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Order by bucket and rank, and each one's place within its bucket."""
+        buckets = ranks & np.uint64(self.num_buckets - 1)
+        order = np.lexsort((ranks, buckets))
+        return order, _place_in_group(buckets[order])
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {"terms": "bucket_pairs", "num_buckets": self.num_buckets}
+
+
+@dataclass(frozen=True)
+class PositionPairs:
+    """Disjoint pairs by position, for ``replace_one``.
+
+    A public stream gives every position a waiting room; whoever finds somebody waiting there makes a pair with them.
+    Who is paired with whom depends on positions alone, each record is in at most one pair, and the number of pairs
+    depends on the public number of records only. Replacing a record replaces one pair.
+
+    Attributes:
+        num_rooms: more rooms pair records that are farther apart in the file. Public.
+        seed: public.
+    """
+
+    splits: ClassVar[bool] = False
+
+    num_rooms: int
+    seed: int
+
+    def change(self, adjacency: Adjacency) -> TermChange:
+        """One pair is replaced.
+
+        Raises:
+            PlanError: under ``add_remove_one`` every later pair would shift; :class:`BucketPairs` is meant for that.
+        """
+        if adjacency is not Adjacency.REPLACE_ONE:
+            raise PlanError("position pairs are meant for replace_one; use bucket pairs with add_remove_one")
+        return TermChange.ONE_REPLACED
+
+    def stream(self, records: Iterable[Records]) -> Iterator[Records]:
+        """Pairs as they complete; memory holds one record a room."""
+        generator = public(self.seed, "position_pairs")
+        waiting: np.ndarray | None = None
+        waiting_rooms = np.empty(0, dtype=np.int64)
+        for chunk in records:
+            rooms = np.concatenate([waiting_rooms, generator.integers(0, self.num_rooms, size=len(chunk.x))])
+            x = chunk.x if waiting is None else np.concatenate([waiting, chunk.x])
+            order = np.argsort(rooms, kind="stable")
+            place = _place_in_group(rooms[order])
+            seconds = np.flatnonzero(place % 2 == 1)
+            pairs = np.concatenate([x[order[seconds - 1]], x[order[seconds]]], axis=1)
+            alone = np.ones(len(x), dtype=bool)
+            alone[seconds] = alone[seconds - 1] = False
+            waiting, waiting_rooms = x[order[alone]], rooms[order[alone]]
+            yield Records(pairs, np.zeros(len(pairs), dtype=np.int64))
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {"terms": "position_pairs", "num_rooms": self.num_rooms, "seed": self.seed}
+
+
+def _place_in_group(groups: np.ndarray) -> np.ndarray:
+    """Place of each element within its run of equal values; ``groups`` is sorted."""
+    starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])[: len(groups)]
+    lengths = np.diff(np.r_[starts, len(groups)])
+    return np.arange(len(groups)) - np.repeat(starts, lengths)

@@ -1,0 +1,104 @@
+"""Released bytes: staged, published, restored."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from likeness.core.errors import LedgerError, ReleaseError
+from likeness.core.hashing import sha256_bytes
+from likeness.ledger.anchor import sync_folder, write_durably
+from likeness.ledger.ledger import Ledger
+from likeness.privacy.receipt import Receipt
+from likeness.release.released import Released, from_bytes, to_bytes
+
+
+def _drawn_once(ledger: Ledger, receipt: Receipt, draw: Callable[[Receipt], Released]) -> bytes:
+    """The one draw of a reservation: what a killed process staged, or else a new one, which is staged.
+
+    Two draws for the cost of one would halve the variance of the noise for whoever finds both: on the disk, or in a
+    backup. A file in staging has its name only after all its bytes are on the disk. A temporary file may have holes
+    after a power loss; so it is deleted. A team's database takes bytes and commit in one transaction, and stages none.
+    """
+    staged = ledger.home.staging / receipt.key
+    for leftover in ledger.home.staging.glob(f".{staged.name}.*"):
+        leftover.unlink(missing_ok=True)
+    if staged.exists() and _is_draw_of(receipt, data := staged.read_bytes()):
+        return data
+    staged.unlink(missing_ok=True)
+    data = to_bytes(draw(receipt))
+    if not ledger.keeps_bytes:
+        write_durably(staged, data)
+    return data
+
+
+def _is_draw_of(receipt: Receipt, data: bytes) -> bool:
+    """Whether bytes are a whole release that this reservation paid for: their receipt is the one that is due.
+
+    Who asks may have changed since: another plan or method, and another version of the sampler.
+    """
+    try:
+        drawn = from_bytes(data, "staged").receipt
+    except ReleaseError:
+        return False
+    return replace(drawn, plan=receipt.plan, method=receipt.method, sampler=receipt.sampler) == receipt
+
+
+def _publish(ledger: Ledger, key: str) -> None:
+    """Move committed bytes from staging into the store."""
+    staged, stored = ledger.home.staging / key, ledger.home.releases / f"{key}.safetensors"
+    staged.chmod(0o444)
+    staged.replace(stored)
+    sync_folder(stored.parent)
+
+
+def _stored(ledger: Ledger, key: str, sha256: str) -> bytes:
+    """The bytes of a committed release, and no others; publishes what is still staged.
+
+    Raises:
+        LedgerError: they are lost or altered.
+    """
+    stored = ledger.home.releases / f"{key}.safetensors"
+    if not ledger.keeps_bytes and not stored.exists() and _has_digest(ledger.home.staging / key, sha256):
+        _publish(ledger, key)
+    data = stored_bytes(ledger, key)
+    if data is None or sha256_bytes(data) != sha256:
+        place = ledger.home.place if ledger.keeps_bytes else ledger.home.releases
+        raise LedgerError(
+            f"release {key[:12]} is in the ledger, but its bytes are lost or altered in {place}. Restore them from a "
+            "backup; or get the released file from the DVC remote (dvc pull) or a bundle, and then: likeness ledger "
+            "restore FILE. Drawing again would be a second release. A deliberate second one, at the full cost: a new "
+            f"ledger.slot in params.yaml; or, where the first is lost for ever: likeness ledger spend-again {key[:12]}"
+        )
+    return data
+
+
+def stored_bytes(ledger: Ledger, key: str) -> bytes | None:
+    """What the store holds under a key, whether or not it is what was committed; None if nothing."""
+    if ledger.keeps_bytes:
+        return ledger.released(key)
+    stored = ledger.home.releases / f"{key}.safetensors"
+    return stored.read_bytes() if stored.exists() else None
+
+
+def restore(ledger: Ledger, data: bytes, where: str) -> str:
+    """Put a released file back into the store. Spends nothing: the bytes are those that were committed.
+
+    Returns:
+        the key of the release.
+
+    Raises:
+        LedgerError: the ledger never committed these bytes.
+    """
+    key = next((key for key, (_, sha256) in ledger.commits().items() if sha256 == sha256_bytes(data)), None)
+    if key is None:
+        raise LedgerError(f"{where}: not a file that this ledger committed")
+    if stored_bytes(ledger, key) != data:
+        if ledger.keeps_bytes:
+            ledger.keep(key, data)
+        else:
+            write_durably(ledger.home.releases / f"{key}.safetensors", data, mode=0o444)
+    return key
+
+
+def _has_digest(path: Path, sha256: str) -> bool:
+    return path.exists() and sha256_bytes(path.read_bytes()) == sha256

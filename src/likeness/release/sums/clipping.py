@@ -1,0 +1,134 @@
+"""Clipping on the lattice: whatever a map returns, no record exceeds its declared bound, and integers say so."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from likeness.core.bounds import Part
+
+_HUGE = 2.0**20
+_SHRINK = 1 - 2.0**-40  # relative step by which a vector that is still too long is shortened
+_SHRINK_FACTOR = 1 - 2.0**-20  # the same for a factor, whose lattice is coarser
+
+
+def to_lattice(features: np.ndarray, parts: tuple[Part, ...], bits: int) -> np.ndarray:
+    """Clip every part of every feature vector to its declared bound, and truncate to integers.
+
+    After this no row exceeds ``part.lattice_bound_squared(bits)`` in any part, whatever the map returned: this is the
+    fact that the sensitivity rests on. Truncation toward zero lets no coordinate grow. A value that is not a number
+    or is infinite counts as 0, and so does a negative one where the part is declared non-negative.
+
+    Args:
+        features: shape (n, width), float64.
+
+    Returns:
+        int64 array of the same shape.
+    """
+    result = np.empty(features.shape, dtype=np.int64)
+    start = 0
+    for part in parts:
+        block = features[:, start : start + part.width]
+        block = np.where(np.isfinite(block), block, 0)
+        # No honest coordinate exceeds the bound; this only keeps a dishonest one from overflowing below.
+        limit = _HUGE * np.sqrt(float(part.norm_bound_squared))
+        block = np.clip(block, 0 if part.nonnegative else -limit, limit)
+        result[:, start : start + part.width] = _clip(block * 2.0**bits, part.lattice_bound_squared(bits))
+        start += part.width
+    return result
+
+
+def _clip(scaled: np.ndarray, bound_squared: int) -> np.ndarray:
+    """Shorten rows to the bound, truncate, and shorten again until the integers obey it exactly."""
+    bound = np.sqrt(float(bound_squared))
+    norms = np.linalg.norm(scaled, axis=1, keepdims=True)
+    scaled = scaled * np.minimum(1.0, bound / np.maximum(norms, 1.0))
+    lattice: np.ndarray = np.trunc(scaled).astype(np.int64)
+    while (too_long := (lattice * lattice).sum(axis=1) > bound_squared).any():
+        scaled[too_long] *= _SHRINK
+        lattice[too_long] = np.trunc(scaled[too_long]).astype(np.int64)
+    return lattice
+
+
+def outer_lattice(
+    factors: Sequence[tuple[torch.Tensor, torch.Tensor]], bound_squared: int, bits: int
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Clip the factors of every term, and truncate them to integers whose products obey the bound.
+
+    After this, ``Σ_blocks |left|² |right|²``, the squared norm of the term's lattice vector, is at most
+    ``bound_squared``, whatever the map returned: it is computed in integers, which cannot overflow, as each factor
+    obeys a bound of its own (left factors norm 1, right ones that of the part). Truncation toward zero lets no entry
+    grow. A value that is not a number or is infinite counts as 0. Lengths are those of integers, so that what happens
+    to a row does not depend on its place.
+
+    Args:
+        factors: left and right ones of each block, shapes (n, a) and (n, b), float64.
+        bound_squared: of the lattice vector. bits: one unit of the feature is ``2**bits`` lattice steps.
+
+    Returns:
+        the same shapes: integers, as float64.
+    """
+    left_bits = bits // 2
+    left_squared = 4**left_bits
+    lefts = [_shortened((left * 2.0**left_bits,), (1,), left_squared)[0] for left, _ in factors]
+    rights = [
+        _shortened((right * 2.0 ** (bits - left_bits),), (1,), bound_squared // left_squared)[0] for _, right in factors
+    ]
+    rights = _shortened(rights, [_squares(left) for left in lefts], bound_squared)
+    return list(zip(lefts, rights, strict=True))
+
+
+def paired_lattice(columns: Sequence[torch.Tensor], nonnegative: Sequence[bool], bound_squared: int) -> torch.Tensor:
+    r"""Clip the features of every column, and round them to integers whose products of two columns obey the bound.
+
+    With :math:`q = \lfloor \sqrt L \rfloor`, L the bound, the squared norm of every column's integers is at most q. It
+    is computed in integers, whatever the map returned; the squared norm of an outer product is the product of both, so
+    at most :math:`q^2 \le L`. A value that is not a number or is infinite counts as 0, and so does a negative one of a
+    non-negative column. One unit of a column is :math:`\sqrt q` steps, so one of a product is q, the root of L.
+    Rounding is to the nearest, which over many records adds up to less than truncation; what is then too long is
+    shortened.
+
+    Args:
+        columns: features, shapes (n, b), float64, of norm at most 1. nonnegative: which have no negative ones.
+        bound_squared: L, of the lattice vector of each product.
+
+    Returns:
+        all columns beside each other, shape (n, sum of b): integers, as float64.
+    """
+    most = math.isqrt(bound_squared)
+    found = []
+    for values, own in zip(columns, nonnegative, strict=True):
+        scaled = torch.where(values.isfinite(), values, 0.0) * math.sqrt(most)
+        scaled = scaled.clamp(0 if own else -math.isqrt(most), math.isqrt(most))
+        nearest = scaled.round()
+        too_long = (_squares(nearest) > most).flatten()
+        nearest[too_long] = _shortened((scaled[too_long],), (1,), most)[0]
+        found.append(nearest)
+    return torch.cat(found, dim=1)
+
+
+def _shortened(
+    vectors: Sequence[torch.Tensor], weights: Sequence[torch.Tensor | int], bound_squared: int
+) -> list[torch.Tensor]:
+    """Integers toward zero, rows shortened until the weighted sum of squared norms is at most the bound, exactly."""
+    limit = math.isqrt(bound_squared)
+    # No honest value exceeds the limit; this only keeps a dishonest one from overflowing.
+    scaled = [torch.where(values.isfinite(), values, 0.0).clamp(-limit, limit) for values in vectors]
+    lattice = [values.trunc() for values in scaled]
+    while True:
+        found = torch.zeros(len(lattice[0]), 1, dtype=torch.int64)
+        for values, weight in zip(lattice, weights, strict=True):
+            found += _squares(values) * weight
+        too_long = (found > bound_squared).flatten()
+        if not bool(too_long.any()):
+            return lattice
+        shrink = _SHRINK_FACTOR * (bound_squared / found[too_long].double()).sqrt()
+        for values, integers in zip(scaled, lattice, strict=True):
+            values[too_long] *= shrink
+            integers[too_long] = values[too_long].trunc()
+
+
+def _squares(integers: torch.Tensor) -> torch.Tensor:
+    """Squared norms of integer rows, shape (n, 1), int64."""
+    return integers.long().square_().sum(dim=1, keepdim=True)

@@ -1,0 +1,87 @@
+"""Exact integer sums of clipped features. What is summed here is private until the door has added noise.
+
+Counting needs no torch, so torch is loaded where vectors are summed only: a release of counts takes less memory.
+"""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from likeness.core.errors import ReleaseError
+from likeness.features.base import CellMap, OuterMap, PairedMap
+from likeness.release.query import Query
+from likeness.release.records import Records
+from likeness.release.sums.blocks import BLOCK, blocks, padded
+
+_WIDE = 1 << 21  # coordinates evaluated at once: a wide map has a smaller block, fixed by its width alone
+_CELLS_AT_ONCE = 1 << 21  # places held in memory at once
+
+
+def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
+    """Sum the clipped, truncated features of all terms by class.
+
+    Integers are exact, so the order of rows, the size of chunks and the number of workers cannot change the sum.
+
+    Returns:
+        int64 array of shape (num_groups, width).
+
+    Raises:
+        DataError: more than 2**32 terms, where the sum might not fit 64 bits.
+    """
+    if isinstance(query.feature, CellMap):
+        return _cell_sum(query, query.feature, records)
+    from likeness.release.sums.clipping import to_lattice
+    from likeness.release.sums.products import outer_sum, paired_sum
+
+    if isinstance(query.feature, OuterMap):
+        return outer_sum(query, query.feature, records)
+    if isinstance(query.feature, PairedMap) and query.feature.pairs:
+        return paired_sum(query, query.feature, records)
+    total = np.zeros((query.num_groups, query.width), dtype=np.int64)
+    for terms in blocks(query, records, block_rows(query)):
+        lattice = to_lattice(_evaluate(query, terms.x), query.parts, query.lattice_bits)
+        for group in range(query.num_groups):
+            total[group] += lattice[terms.labels == group].sum(axis=0)
+    return total
+
+
+def block_rows(query: Query) -> int:
+    """Rows evaluated at once: a power of two, fixed by public facts, so that wide maps fit in memory."""
+    return min(BLOCK, 1 << max(3, (_WIDE // query.width).bit_length() - 1))
+
+
+def _cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.ndarray:
+    """The sum of a map with one nonzero coordinate a part, by counting.
+
+    What a term adds to part p is one coordinate of ``isqrt(L_p)`` steps, L_p the part's bound on the lattice: the
+    largest integer whose square obeys it. The map only says where, and a place outside its part counts nothing, so the
+    fact that the sensitivity rests on holds whatever the map returns: no term exceeds L_p in any part.
+    """
+    parts = query.parts
+    widths = np.array([part.width for part in parts], dtype=np.int64)
+    steps = np.array([math.isqrt(part.lattice_bound_squared(query.lattice_bits)) for part in parts], dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
+    counts = np.zeros(query.num_groups * query.width, dtype=np.int64)
+    # Counting costs the whole width a block, so a block has at least as many places.
+    for terms in blocks(query, records, max(1, max(_CELLS_AT_ONCE, len(counts)) // len(parts))):
+        places = np.asarray(feature.places(terms.x))
+        if places.shape != (len(terms.x), len(parts)) or places.dtype != np.int64:
+            raise ReleaseError(f"{query.name}: the feature map does not return one place a part")
+        inside = (places >= 0) & (places < widths)
+        inside &= ((terms.labels >= 0) & (terms.labels < query.num_groups))[:, None]
+        found = terms.labels[:, None] * query.width + starts + places
+        counts += np.bincount(found[inside], minlength=len(counts))
+    return counts.reshape(query.num_groups, query.width) * np.repeat(steps, widths)
+
+
+def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:
+    """Features of one block of at most :func:`block_rows` rows, padded to the fixed shape."""
+    import torch
+
+    rows = block_rows(query)
+    with torch.no_grad():
+        features: np.ndarray = query.feature(padded(x, rows)).numpy()
+    if features.shape != (rows, query.width):
+        raise ReleaseError(f"{query.name}: the feature map does not return the width that it declares")
+    return features[: len(x)]

@@ -1,0 +1,85 @@
+"""The exact sum of a query over rows that may lie in parts. What is summed here is private until noise is added."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from likeness.core.errors import DataError, ReleaseError
+from likeness.engine import LOCAL, Engine
+from likeness.release.query import MAX_TERMS, Query
+from likeness.release.records import Records
+from likeness.release.sums.lattice_sum import lattice_sum
+
+Read = Callable[[], Iterable[Records]]
+_PARTS_A_WORKER = 8  # a worker that dies loses one; a part that is slow keeps the others waiting for it alone
+
+
+@runtime_checkable
+class InParts(Protocol):
+    """Rows that other processes can open, part by part."""
+
+    def __call__(self) -> Iterable[Records]:
+        """All of them, in order."""
+        ...
+
+    def parts(self, most: int) -> Sequence[Read]:
+        """At most so many parts, which hold every row once, in order. They name places and hold no row."""
+        ...
+
+
+@dataclass(frozen=True)
+class Partial:
+    """The sum over a part. Private.
+
+    Attributes:
+        total: int64, shape (num_groups, width). records: how many there were.
+    """
+
+    total: np.ndarray
+    records: int
+
+
+def exact_sum(query: Query, read: Read, engine: Engine = LOCAL) -> Partial:
+    """The lattice sum of all rows, and their number.
+
+    Rows are divided among the engine's workers where the terms of a table are those of its parts together
+    (``terms.splits``). Then the sum of the partial sums is the sum: integers add up to the same in every order, and a
+    row's features do not depend on the rows beside it. Where terms join records, as pairs do, all rows are read here,
+    one after the other.
+
+    Raises:
+        DataError: more than 2**32 records, where the sum might not fit 64 bits.
+        ReleaseError: the rows are told to be of people with several, which nobody has counted.
+    """
+    splits = getattr(query.terms, "splits", False)
+    parts: Sequence[Read] = [read]
+    if engine.workers > 1 and splits and isinstance(read, InParts):
+        parts = read.parts(_PARTS_A_WORKER * engine.workers)
+    if len(parts) == 1:
+        return next(partial_sum((query, read)))
+    total, records = np.zeros((query.num_groups, query.width), dtype=np.int64), 0
+    for partial in engine.stream(partial_sum, [(query, part) for part in parts]):
+        records += partial.records
+        if records > MAX_TERMS:
+            raise DataError(f"{query.name}: more than {MAX_TERMS} terms do not fit a 64-bit sum; split the table")
+        total += partial.total
+    return Partial(total, records)
+
+
+def partial_sum(job: tuple[Query, Read]) -> Iterator[Partial]:
+    """The lattice sum of one part: the work of one worker, once."""
+    query, read = job
+    count = 0
+
+    def counted() -> Iterator[Records]:
+        nonlocal count
+        for chunk in read():
+            if chunk.people is not None:  # the door takes them off where it has counted them
+                raise ReleaseError("the rows are of people who may have several, the plan is not. Run: dvc repro")
+            count += len(chunk.x)
+            yield chunk
+
+    total = lattice_sum(query, counted())
+    yield Partial(total, count)

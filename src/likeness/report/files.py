@@ -1,0 +1,84 @@
+"""The files that a report is made from, read with errors that name the file and the stage that writes it."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from likeness.core.errors import ArtifactError
+
+PRIVACY, STATEMENT, LOSS = "reports/privacy.json", "reports/PRIVACY_STATEMENT.md", "data/models/loss.csv"
+INTERNAL_FOLDER = "reports/internal"
+
+
+@dataclass(frozen=True)
+class Internal:
+    """What ``evaluate`` wrote: NOT private.
+
+    Attributes:
+        metrics: ``metrics.json``.
+        scores: rows of ``scores.csv``, values as text.
+        marginals: rows of ``marginals.csv``, values as text.
+        row_counts: rows of ``row_counts.csv``, values as text; none where nothing was measured.
+        figures: PNG bytes by file name without its suffix.
+    """
+
+    metrics: Mapping[str, Any]
+    scores: Sequence[Mapping[str, str]]
+    marginals: Sequence[Mapping[str, str]]
+    figures: Mapping[str, bytes]
+    row_counts: Sequence[Mapping[str, str]] = ()
+
+
+def read_internal(folder: Path) -> Internal:
+    """Read what ``evaluate`` wrote to a folder."""
+    name = INTERNAL_FOLDER
+    return Internal(
+        metrics=read_json(folder / "metrics.json", f"{name}/metrics.json", "evaluate"),
+        scores=read_rows(folder / "scores.csv", f"{name}/scores.csv", "evaluate"),
+        marginals=read_rows(folder / "marginals.csv", f"{name}/marginals.csv", "evaluate"),
+        row_counts=read_rows(folder / "row_counts.csv", f"{name}/row_counts.csv", "evaluate"),
+        figures={path.stem: path.read_bytes() for path in sorted(folder.glob("*.png"))},
+    )
+
+
+def read_losses(path: Path) -> dict[str, list[float]]:
+    """Columns of ``loss.csv``; the first is ``iteration``. An empty cell is NaN.
+
+    Raises:
+        ArtifactError: the file is missing, has no column ``iteration``, or holds text that is not a number.
+    """
+    rows = read_rows(path, LOSS, "train")
+    if rows and "iteration" not in rows[0]:
+        raise ArtifactError(f"{LOSS}: column 'iteration' is missing. Run `dvc repro train` to write it again.")
+    try:
+        return {name: [float(row[name] or "nan") for row in rows] for name in (rows[0] if rows else ())}
+    except (TypeError, ValueError):
+        raise ArtifactError(f"{LOSS}: every value must be a number. Run `dvc repro train` to write it again.") from None
+
+
+def read_text(path: Path, name: str, stage: str) -> str:
+    """A text file, or an error that names it and the stage that writes it."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ArtifactError(f"{name} is missing. Run `dvc repro {stage}` to write it.") from None
+
+
+def read_json(path: Path, name: str, stage: str) -> dict[str, Any]:
+    """A JSON object."""
+    try:
+        value = json.loads(read_text(path, name, stage))
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise ArtifactError(f"{name} is not a JSON object. Run `dvc repro {stage}` to write it again.")
+    return value
+
+
+def read_rows(path: Path, name: str, stage: str) -> list[dict[str, str]]:
+    """The rows of a CSV file with a header, values as text."""
+    return list(csv.DictReader(io.StringIO(read_text(path, name, stage), newline="")))

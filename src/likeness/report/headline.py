@@ -1,0 +1,47 @@
+"""What orchestration tools show of a run: headline numbers and figures, as files, from released files only."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from likeness.report import curves
+
+HEADLINE, FIGURES = "reports/metrics.json", "reports/figures"
+
+
+def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """The numbers by which runs are told apart: flat, the same names for every method, nothing of real rows.
+
+    Args:
+        privacy: ``reports/privacy.json``. losses: columns of ``loss.csv``; of each the last value is given.
+
+    Returns:
+        epsilon, delta, rho, and what these people's ledger says after the run; ``final_NAME`` for every column.
+    """
+    total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
+    ends = {name: values[-1] for name, values in losses.items() if name != "iteration" and values}
+    return {
+        "epsilon": total["epsilon"],
+        "delta": total["delta"],
+        "rho": total["rho"],
+        "lifetime_epsilon": lifetime["spent_epsilon"],
+        "lifetime_cap": lifetime["cap_epsilon"],
+        "queries": len(privacy["queries"]),
+        **{f"final_{name}": value if math.isfinite(value) else None for name, value in ends.items()},
+    }
+
+
+def write_public(root: Path, privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> None:
+    """Write ``reports/metrics.json``, and ``loss.png`` and ``rdp.png`` into ``reports/figures``."""
+    (root / HEADLINE).write_text(json.dumps(headline(privacy, losses), indent=1) + "\n")
+    folder = root / FIGURES
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = {"loss": curves.loss_curve(losses) if losses.get("iteration") else None}
+    drawn["rdp"] = curves.rdp_curve(privacy["rdp_curve"]) if privacy["private"] else None
+    for name, png in drawn.items():
+        path = folder / f"{name}.png"
+        path.unlink(missing_ok=True)
+        if png is not None:
+            path.write_bytes(png)

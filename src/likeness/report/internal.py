@@ -1,0 +1,161 @@
+"""The comparison with real rows: synthetic table, ceiling and floor, scored alike, written to ``reports/internal``.
+
+NOT private: nothing of it may be published. Each file is padded with random text, so that the hash that a pipeline
+stores of it says nothing about the rows, and the size nothing but its order of magnitude.
+
+A table and a set of images get the same files under the same names; what stands in them differs where 784 columns are
+better looked at than listed (:mod:`likeness.report.views`).
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from likeness.config.params import Evaluate
+from likeness.data.private_tables import make_private_folder
+from likeness.data.schema.schema import Schema
+from likeness.evaluation.distances import at_most
+from likeness.evaluation.images import MOST_ROWS, Shape, check_shape
+from likeness.evaluation.row_counts import QUICK, scores_by_rows
+from likeness.evaluation.shuffled import shuffle_columns
+from likeness.evaluation.utility import metrics_of, train_on_synthetic_test_on_real
+from likeness.report import score_figures as figures
+from likeness.report.padding import padded_csv, padded_json
+from likeness.report.views import View, image_view, table_view
+
+FILES = (
+    "metrics.json",
+    "scores.csv",
+    "marginals.csv",
+    "row_counts.csv",
+    "histograms.png",
+    "correlations.png",
+    "comparison.png",
+    "scores.png",
+)
+"""What :func:`evaluate` writes, always all of it."""
+
+CHARTED = {
+    "classification": ("roc_auc_score", "roc_auc_hard", "average_precision_score", "f1"),
+    "regression": ("r2", "rmse"),
+}
+
+Progress = Callable[[str], None]
+
+
+def evaluate(
+    real_train: pd.DataFrame,
+    real_test: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    schema: Schema,
+    settings: Evaluate,
+    out_dir: Path | str,
+    *,
+    classifiers: Sequence[str] | None = None,
+    max_rows: int | None = None,
+    progress: Progress | None = None,
+    shape: Shape | None = None,
+) -> None:
+    """Score the synthetic table against its ceiling and floor and write :data:`FILES`.
+
+    Estimators learn from the synthetic rows, the real training rows (ceiling) and the same rows with shuffled columns
+    (floor), and are tested on the held-out rows. Marginals of the same three are compared with those of the held-out
+    rows, so the ceiling of the marginals is the sampling error between two real tables; likewise every distance.
+
+    Args:
+        real_train: typed rows that the generator was (privately) trained on.
+        real_test: typed held-out rows, the reference of every number.
+        synthetic: typed rows of the generator.
+        schema: public schema of all three.
+        settings: section ``evaluate`` of params.yaml.
+        out_dir: usually ``reports/internal``.
+        classifiers: names of the estimators; None means all of the task, of images the usual ones.
+        max_rows: most rows of a table that estimators see, drawn by the public seed; None means all. Marginals take all
+            rows. Of images no more are looked at for any purpose, and None means
+            :data:`likeness.evaluation.images.MOST_ROWS`.
+        progress: called with a short text without any number of a row as each estimator ends.
+        shape: height and width if rows are images; None asks the schema.
+
+    Raises:
+        DataError: a table has no rows, or the shape does not fit the schema.
+    """
+    shape = shape or schema.image
+    seed = settings.seed
+    if shape is not None:
+        check_shape(schema, shape)
+        max_rows = max_rows or MOST_ROWS
+        real_train, real_test, synthetic = (
+            at_most(table, max_rows, seed, name)
+            for table, name in ((real_train, "train"), (real_test, "test"), (synthetic, "synthetic"))
+        )
+    tables = {"synthetic": synthetic, "real": real_train, "shuffled": shuffle_columns(real_train, seed)}
+    metrics = metrics_of(schema.task)
+    held_out = at_most(real_test, max_rows, seed, "test")
+    scores = []
+    for name, table in tables.items() if metrics else ():
+        rows = train_on_synthetic_test_on_real(
+            at_most(table, max_rows, seed, name),
+            held_out,
+            schema,
+            seed,
+            classifiers,
+            settings.workers,
+            _prefixed(progress, name),
+            shape,
+        )
+        scores.append(rows.assign(table=name))
+    by_rows = pd.DataFrame(columns=["rows", "repeat", "classifier", *metrics])
+    if settings.row_counts and metrics:
+        by_rows = scores_by_rows(
+            synthetic,
+            held_out,
+            schema,
+            seed,
+            settings.row_counts,
+            QUICK[schema.task],
+            max_workers=settings.workers,
+            progress=progress,
+            shape=shape,
+        )
+    if shape is None:
+        view = table_view(real_test, tables, schema, settings)
+    else:
+        view = image_view(real_test, tables, schema, settings, shape)
+    columns = ["table", "classifier", *metrics, "seconds"]
+    score_table = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
+
+    out = Path(out_dir)
+    make_private_folder(out)
+    (out / "scores.csv").write_bytes(padded_csv(score_table))
+    (out / "marginals.csv").write_bytes(padded_csv(view.marginals))
+    (out / "row_counts.csv").write_bytes(padded_csv(by_rows))
+    (out / "scores.png").write_bytes(figures.score_chart(score_table, CHARTED.get(schema.task, ())))
+    for name, png in view.figures.items():
+        (out / f"{name}.png").write_bytes(png)
+    summary = {
+        "not_private": True,
+        "reference": "held-out real rows",
+        "image": list(shape or ()),  # empty for a table
+        **_summary(score_table, view, metrics),
+    }
+    (out / "metrics.json").write_bytes(padded_json(summary))
+
+
+def _summary(scores: pd.DataFrame, view: View, metrics: Sequence[str]) -> dict[str, Any]:
+    """Means over the estimators of each table, over the marginals of each table and order, and the distances."""
+    by_table = scores.groupby("table", sort=False)[list(metrics)].mean() if len(scores) else scores.set_index("table")
+    by_order = view.marginals.groupby(["table", "order"], sort=False)["total_variation"].mean().unstack()
+    return {
+        "scores": {str(name): {key: float(row[key]) for key in metrics} for name, row in by_table.iterrows()},
+        "marginals": {
+            str(name): {str(order): float(value) for order, value in row.items() if value == value}
+            for name, row in by_order.iterrows()
+        },
+        "distances": view.distances,
+    }
+
+
+def _prefixed(progress: Progress | None, name: str) -> Progress | None:
+    return None if progress is None else lambda text: progress(f"{name}: {text}")

@@ -1,0 +1,127 @@
+"""Two self-contained HTML pages from files only: a public one, and an internal one that adds the comparison with rows.
+
+Images and styles are inside the page, there is no script, and a content policy forbids the network. ``render`` is a
+function of its arguments: it adds no time, no path and no host name, so equal files give equal public pages.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
+from markupsafe import Markup
+
+from likeness.core.errors import ArtifactError
+from likeness.report import curves
+from likeness.report.files import (
+    INTERNAL_FOLDER,
+    LOSS,
+    PRIVACY,
+    STATEMENT,
+    Internal,
+    read_internal,
+    read_json,
+    read_losses,
+    read_text,
+)
+from likeness.report.formats import embed, loss_text, number, percent, spec
+from likeness.report.headline import write_public
+from likeness.report.markup import to_html
+from likeness.report.padding import padded_html
+from likeness.report.sections import internal_view
+
+PUBLIC_PAGE = "reports/index.html"
+
+
+def render(
+    privacy: Mapping[str, Any], statement: str, losses: Mapping[str, Sequence[float]], internal: Internal | None
+) -> str:
+    """The page as HTML: public if ``internal`` is None.
+
+    Args:
+        privacy: ``reports/privacy.json``.
+        statement: ``reports/PRIVACY_STATEMENT.md``, Markdown.
+        losses: columns of ``loss.csv``, see :func:`read_losses`.
+        internal: results that real rows went into, for the internal page only.
+
+    Raises:
+        ArtifactError: a field that the page needs is missing.
+    """
+    if privacy.get("format") != 1:
+        raise ArtifactError(f"{PRIVACY}: this version reads format 1. Run `dvc repro account` to write it again.")
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(number=number, percent=percent, spec=spec)
+    section = None if internal is None else internal_view(internal)
+    try:
+        return environment.get_template("report.html.j2").render(
+            privacy=privacy,
+            epsilon=privacy["total"]["epsilon"],
+            factor=_factor(privacy["total"]["epsilon"]),
+            statement=Markup(to_html(_without_title(statement), top=3)),
+            loss_image=embed(curves.loss_curve(losses)) if losses.get("iteration") else None,
+            loss_text=loss_text(losses),
+            total_share=_total([query["share"] for query in privacy["queries"]]),
+            ledger_share=_ledger_share(privacy["ledger"]["lifetime"]),
+            rdp_image=embed(curves.rdp_curve(privacy["rdp_curve"])) if privacy["private"] else None,
+            internal=section,
+        )
+    except UndefinedError as error:
+        raise ArtifactError(f"{PRIVACY}: {error.message}. Run `dvc repro account` to write it again.") from None
+    except KeyError as error:
+        raise ArtifactError(f"{PRIVACY}: {error} is missing. Run `dvc repro account` to write it again.") from None
+
+
+def write_report(root: Path | str) -> None:
+    """Read the artifacts below ``root``, write ``reports/index.html`` and, if there are results, the internal page.
+
+    Beside the public page: its numbers and figures as files, see :mod:`likeness.report.headline`.
+
+    The internal page is padded, see :mod:`likeness.report.padding`; equal files give equal public pages only.
+
+    Raises:
+        ArtifactError: a file that an earlier stage writes is missing or malformed.
+    """
+    root = Path(root)
+    privacy = read_json(root / PRIVACY, PRIVACY, "account")
+    statement = read_text(root / STATEMENT, STATEMENT, "account")
+    losses = read_losses(root / LOSS)
+    public = root / PUBLIC_PAGE
+    public.parent.mkdir(parents=True, exist_ok=True)
+    public.write_text(render(privacy, statement, losses, None), encoding="utf-8")
+    write_public(root, privacy, losses)
+    folder = root / INTERNAL_FOLDER
+    if (folder / "metrics.json").exists():
+        folder.chmod(0o700)  # whoever brought the results back may have made it for all
+        (folder / "index.html").write_bytes(padded_html(render(privacy, statement, losses, read_internal(folder))))
+
+
+def _without_title(statement: str) -> str:
+    """The statement without its first line if that is a title: the page has one for it."""
+    first, _, rest = statement.lstrip().partition("\n")
+    return rest if first.startswith("# ") else statement
+
+
+def _factor(epsilon: Any) -> str | None:
+    """e^ε as text, or None where it says nothing."""
+    value = math.inf if epsilon is None else float(epsilon)
+    return number(math.exp(value), 3) if value < 12 else None
+
+
+def _total(shares: Sequence[Any]) -> float | None:
+    """Sum of the shares, or None where a query has none."""
+    return None if any(share is None for share in shares) else math.fsum(float(share) for share in shares)
+
+
+def _ledger_share(lifetime: Mapping[str, Any]) -> float | None:
+    """Spent epsilon over its cap, or None where either is infinite."""
+    spent, cap = (
+        math.inf if value is None else float(value) for value in (lifetime["spent_epsilon"], lifetime["cap_epsilon"])
+    )
+    return spent / cap if math.isfinite(spent) and math.isfinite(cap) and cap > 0 else None

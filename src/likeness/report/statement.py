@@ -1,0 +1,137 @@
+"""The privacy statement: the account of a run for a person."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from likeness.privacy.lattice_error import ALLOWANCE
+
+_ADJACENCY = {
+    "add_remove_one": "one record added or removed; the number of records is itself protected",
+    "replace_one": "one record replaced by any other; the number of records is public",
+}
+_PEOPLE = "one person added or removed with all rows; the number of people and of records is itself protected"
+
+
+def statement(privacy: dict[str, Any]) -> str:
+    """The same account for a person, in Markdown."""
+    total, target, lifetime = privacy["total"], privacy["target"], privacy["ledger"]["lifetime"]
+    several = privacy.get("rows_of_a_person")
+    neighbors = _PEOPLE if several else _ADJACENCY[privacy["adjacency"]]
+    lines = ["# Privacy statement", ""]
+    if not privacy["private"]:
+        lines += ["**NOT PRIVATE.** This run was made with `epsilon: inf`: no noise was added. Do not publish.", ""]
+    lines += [
+        f"The synthetic table was made by the method **{privacy['method']}** from {len(privacy['queries'])} noisy "
+        "statistics of the private table, and from nothing else that depends on it.",
+        "",
+        f"- **Whose data:** `{privacy['identity']}`; unit of privacy: {privacy['unit']}.",
+        f"- **Neighboring tables:** `{privacy['adjacency']}`: {neighbors}.",
+        f"- **Guarantee:** ε = {_number(total['epsilon'])} at δ = {total['delta']:g} "
+        f"(target ε = {_number(target['epsilon'])}, δ = {target['delta']:g}), {_conversion(total)}, "
+        f"total ρ = {_number(total['rho'])}.",
+        *_categories(privacy),
+        f"- **For comparison:** composition of Rényi differential privacy gives ε = {_number(total['epsilon_rdp'])}; "
+        f"were the noise continuous, exact composition of Gaussians would give {_number(total['epsilon_gaussian'])}.",
+        f"- **Lifetime of these people in ledger `{privacy['ledger']['id']}`:** "
+        f"ε = {_number(lifetime['spent_epsilon'])} spent of {_number(lifetime['cap_epsilon'])} at "
+        f"δ = {lifetime['cap_delta']:g}{_kept(lifetime)}.",
+        *_about(privacy),
+        "",
+        "## Every query",
+        "",
+        "| query | stage | coordinates | L2 sensitivity | noise σ | σ / sensitivity | share of ρ | ρ | ledger entry |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for query in privacy["queries"]:
+        coordinates = query.get("keys", query["dimension"])
+        lines.append(
+            f"| {query['query']} | {query['stage']} | {coordinates:,} | {query['sensitivity']:.6g} | "
+            f"{query['noise_scale']:.6g} | {query['noise_multiplier']:.6g} | {query['share']:.3g} | "
+            f"{_number(query['rho'])} | {query['ledger_seq']} |"
+        )
+    lines += [
+        "",
+        "Noise: discrete Gaussian on an integer lattice, drawn once by OpenDP from the operating system's generator; "
+        "each record is clipped to its declared bound and truncated to the lattice before it is summed, and the "
+        "sensitivity counts that."
+        + (f" It is {several['max_rows']:,} times that of one record, and so is the noise." if several else ""),
+        *_notes(privacy),
+        "",
+        "## What is not covered",
+        "",
+        f"- What was taken as public: the schema (columns, bounds, {_listed(privacy)}), the split, the settings in "
+        "params.yaml."
+        " If one of them was read off the rows, this statement does not hold.",
+        "- A person with more than one value of the column that names people."
+        if several
+        else "- A person with more than one row, unless the unit above says so.",
+        "- Everything under `data/private` and `reports/internal`: exact, not private, not to be published.",
+        "- Statistical truth: synthetic rows resemble the population; none of them is a person, and an inference about"
+        " a group can be right without anybody's record having been used for it.",
+        "- Other releases about the same people that are not in this ledger.",
+        "",
+        "PRIVACY.md tells the threat model and the side channels.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _thresholds(privacy: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [query for query in privacy["queries"] if "threshold" in query]
+
+
+def _categories(privacy: Mapping[str, Any]) -> list[str]:
+    """Of which columns the categories were released, and from how many rows on."""
+    lines = []
+    for query in _thresholds(privacy):
+        if not privacy["private"]:
+            lines.append(f"- **Categories of `{query['map']['column']}`:** read off the rows, without noise.")
+            continue
+        lines.append(
+            f"- **Categories of `{query['map']['column']}`:** not taken as public. Released are the {query['keys']:,} "
+            f"whose noisy number of records is at least {query['threshold']:.6g}"
+            + (f" (the {query['map']['most']:,} largest)" if query["keys"] == query["map"]["most"] else "")
+            + f"; every other value became `{query['map']['other']}`. A value that only the records of one person have "
+            f"is released with probability at most {query['delta_keys']:.3g}, which is part of δ."
+        )
+    return lines
+
+
+def _listed(privacy: Mapping[str, Any]) -> str:
+    names = ", ".join(f"`{query['map']['column']}`" for query in _thresholds(privacy))
+    return f"categories but those of {names}" if names else "categories"
+
+
+def _kept(lifetime: Mapping[str, Any]) -> str:
+    """The part of a lifetime's δ that is kept for thresholds."""
+    if "cap_delta_keys" not in lifetime:
+        return ""
+    kept, taken = lifetime["cap_delta_keys"], lifetime["spent_delta_keys"]
+    return f", of which {kept:g} is kept for thresholds and {taken:g} taken"
+
+
+def _conversion(total: Mapping[str, Any]) -> str:
+    """By which of the two conversions the claim was made."""
+    if total["epsilon"] == total["epsilon_rdp"] or float(total["epsilon"]) > 0.9999999 * float(total["epsilon_rdp"]):
+        return "by composition of Rényi differential privacy"
+    return f"by exact composition of Gaussians and {ALLOWANCE:g} for their lattice"
+
+
+def _about(privacy: dict[str, Any]) -> list[str]:
+    """Which files the statement is about, and whether they hold chosen rows only."""
+    files = "; ".join(f"`{path}`, SHA-256 `{sha}`" for path, sha in privacy["outputs"].items())
+    lines = [f"- **About:** {files}."] if files else []
+    if privacy["sample"]["where"]:
+        given = ", ".join(f"{name} = {value}" for name, value in privacy["sample"]["where"].items())
+        lines.append(f"- **Only rows with:** {given}. The table is not like the whole population.")
+    return lines
+
+
+def _notes(privacy: dict[str, Any]) -> list[str]:
+    """What was read off released values, at no further cost."""
+    notes = privacy.get("notes", [])  # earlier versions wrote none
+    return ["", "Read off these values, at no further cost:", "", *(f"- {note}" for note in notes)] if notes else []
+
+
+def _number(value: float | str) -> str:
+    return "∞" if value == "inf" else f"{value:.6g}"

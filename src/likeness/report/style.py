@@ -1,0 +1,104 @@
+"""One look for every figure, and one way to turn a figure into PNG bytes.
+
+Colors are Okabe and Ito's, told apart by people with any of the common color-vision deficiencies; where colors carry
+meaning, a shape or a position carries it too. Figures are drawn on white in both page themes.
+"""
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from likeness.report.padding import pad_png
+
+BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676"
+REAL, SYNTHETIC = BLUE, ORANGE
+"""The real table (and the ceiling learned from it) and the synthetic one. The shuffled control is black."""
+
+MOST_COLUMNS = 60
+"""Figures of wider tables show the first columns only, and say so."""
+
+CYCLE = (BLUE, ORANGE, GREEN, PURPLE, GREY, "#56B4E9", "#E69F00")
+
+_LABELS = {
+    "roc_auc_hard": "ROC AUC, hard",
+    "roc_auc_score": "ROC AUC, score",
+    "average_precision_hard": "average precision, hard",
+    "average_precision_score": "average precision, score",
+    "f1": "F1",
+    "pairs_l1": "2-way marginals, L1",
+    "mmd_unbiased": "MMD², unbiased",
+    "mmd_biased": "MMD², biased",
+    "fid": "FID",
+    "fid_deviation": "FID, deviation of 10 resamplings",
+    "kid": "KID",
+    "kid_deviation": "KID, deviation of 100 subsets",
+    "cnn": "CNN",
+    "r2": "R²",
+    "rmse": "RMSE",
+    "lda": "LDA",
+    "mlp": "MLP",
+    "linear_svm": "linear SVM",
+    "adaboost": "AdaBoost",
+    "xgboost": "XGBoost",
+    "gaussian_naive_bayes": "Gaussian naive Bayes",
+    "bernoulli_naive_bayes": "Bernoulli naive Bayes",
+}
+
+RC: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#555555",
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "text.parse_math": False,  # a dollar in a column name is a dollar
+    "figure.facecolor": "white",
+    "savefig.dpi": 110,
+}
+
+
+def draw(width: float, height: float, paint: Callable[[Figure], object], *, secret: bool) -> bytes:
+    """PNG bytes of a figure of ``width`` x ``height`` inches that ``paint`` fills.
+
+    Args:
+        width: in inches.
+        height: in inches.
+        paint: draws on the empty figure.
+        secret: True where real rows went in. The PNG is then padded with random text, see
+            :mod:`likeness.report.padding`. Public figures have the same bytes every time (on one version of
+            matplotlib), without a date, and are not padded.
+    """
+    with matplotlib.rc_context(RC):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        paint(figure)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+    return pad_png(buffer.getvalue()) if secret else buffer.getvalue()
+
+
+def label(name: str) -> str:
+    """A metric's or an estimator's name for people."""
+    return _LABELS.get(name, name.replace("_", " "))
+
+
+def cut(text: str, most: int) -> str:
+    """A text of at most ``most`` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def note_cut(figure: Figure, shown: int, total: int) -> None:
+    """Say below a figure that it leaves columns out, if it does."""
+    if shown < total:
+        figure.supxlabel(f"The first {shown} of {total} columns.", fontsize=8)

@@ -1,0 +1,93 @@
+"""Put the generator of a run into the tracking store as a model: ``mlflow.pyfunc.load_model(uri).predict(1000)``."""
+
+import tempfile
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likeness import __version__
+from likeness.config.params import Params
+from likeness.core.paths import GENERATOR, PRIVACY, STATEMENT
+from likeness.data.schema.schema import Schema, schema_text
+from likeness.ledger.records import moment
+from likeness.pipeline.released import load_schema
+from likeness.pipeline.schema import open_schema
+
+if TYPE_CHECKING:
+    from mlflow.models import ModelSignature
+    from mlflow.tracking import MlflowClient
+
+NAME = "generator"
+_SCRIPT = Path(__file__).with_name("serving.py")
+_NEEDS = ("numpy", "pandas", "pyyaml", "safetensors", "torch")
+
+
+def log_generator(client: "MlflowClient", run: str, params: Params, settings: dict[str, Any]) -> str:
+    """Log the generator's files, the schema and the privacy statement as a model, made by the run.
+
+    By the client alone, without MLflow's global state: the stage may run inside somebody's process. No pickle: the
+    model is a script, :mod:`likeness.tracking.serving`, and files of safetensors and JSON.
+
+    Args:
+        client: of the tracking store. run: its id. settings: shown beside the model.
+
+    Returns:
+        the model's URI, ``models:/m-...``.
+    """
+    import mlflow.pyfunc
+    from mlflow.entities import LoggedModelOutput
+    from mlflow.models import Model
+
+    experiment = client.get_run(run).info.experiment_id
+    told = {name: str(value) for name, value in settings.items()}
+    model = client.create_logged_model(experiment, name=NAME, source_run_id=run, params=told, model_type="generator")
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # wants an example of the input, to run it
+        mlflow.pyfunc.save_model(
+            path=f"{folder}/model",
+            mlflow_model=Model(
+                artifact_path=model.artifact_location, run_id=run, model_id=model.model_id, utc_time_created=moment([])
+            ),
+            python_model=str(_SCRIPT),
+            artifacts={
+                "generator": str(GENERATOR),
+                "schema": str(_schema_file(params, Path(folder))),
+                "privacy": str(PRIVACY),
+                "statement": str(STATEMENT),
+            },
+            signature=signature(load_schema(params)),
+            pip_requirements=[f"likeness=={__version__}", *(f"{name}=={_public(name)}" for name in _NEEDS)],
+        )
+        client.log_model_artifacts(model.model_id, f"{folder}/model")
+    client.finalize_logged_model(model.model_id, "READY")
+    client.log_outputs(run, [LoggedModelOutput(model.model_id, step=0)])
+    return str(model.model_uri)
+
+
+def signature(schema: Schema) -> "ModelSignature":
+    """Columns that come out, and what may be asked for. What goes in is left open: a number, or a column ``rows``."""
+    from mlflow.models import ModelSignature
+    from mlflow.types import ColSpec, ParamSchema, ParamSpec
+    from mlflow.types import Schema as Columns
+
+    kinds = {"numeric": "double", "integer": "long", "date": "datetime", "datetime": "datetime"}
+    columns = [schema.column(name) for name in schema.names]
+    return ModelSignature(
+        outputs=Columns([ColSpec(kinds.get(one.kind, "string"), one.name, not one.nullable) for one in columns]),
+        params=ParamSchema([ParamSpec("where", "string", [], shape=(-1,)), ParamSpec("seed", "long", 0)]),
+    )
+
+
+def _schema_file(params: Params, folder: Path) -> Path:
+    """The schema as a file of its own: as it is written, or with its open columns completed, as the generator draws."""
+    if not open_schema(params).open_columns:
+        return Path(params.ingest.schema)
+    path = folder / "schema.yaml"
+    path.write_text(schema_text(load_schema(params)), encoding="utf-8")
+    return path
+
+
+def _public(name: str) -> str:
+    """Version of a package without the local part, such as +cpu."""
+    return version(name).partition("+")[0]

@@ -1,0 +1,317 @@
+"""Mirror a run's public numbers to MLflow, once, from files.
+
+Logged: settings, the privacy account, public figures and documents, the generator as a model, how each stage ended,
+digests of released files and the ledger's head. Never a private row, count or unkeyed hash: ``dvc.lock``, the seconds
+of private stages and the place of the source are left out. Times are days: whoever knows from the schedule when a run
+began could take the rest off, and have the seconds of the private stages. What real rows went into without noise is
+logged only when ``tracking.internal_metrics`` asks for it, and then tagged ``not_private``.
+"""
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from likeness.config.params import Params
+from likeness.core.errors import LikenessError
+from likeness.core.paths import FIGURES, INTERNAL, LOSS, PRIVACY, REPORT, STATEMENT, read_json
+from likeness.ledger.witness import Witness
+from likeness.pipeline.open_ledger import open_ledger
+from likeness.pipeline.provenance import provenance, public_settings
+from likeness.tracking.model import log_generator
+
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
+
+MARKERS = Path(".likeness/stages")
+TRACKED = Path(".likeness/tracked.json")
+# Outputs and dependencies that make a stage's duration a fact about private rows.
+_PRIVATE = ("data/private", "reports/internal")
+_BATCH = 500  # metrics in one call; MLflow takes at most 1000 of everything together
+
+
+def track(params: Params) -> dict[str, Any]:
+    """Log one MLflow run from the run's files.
+
+    Returns:
+        run id, the model's URI (None without noise), experiment, tracking URI and how each stage ended: the content of
+        ``reports/tracking.json``.
+
+    Raises:
+        LikenessError: the tracking store cannot be used.
+    """
+    privacy, endings = read_json(PRIVACY), stage_endings()
+    uri, folder = tracking_store(params)
+    with _run(params, uri, folder) as (client, run):
+        model = _log(client, run, params, privacy, endings)
+    TRACKED.parent.mkdir(parents=True, exist_ok=True)
+    TRACKED.write_text(json.dumps({"ended": _ended(), "outs": _outputs()}))
+    told = {"run_id": run, "model": model, "experiment": params.tracking.experiment, "uri": _shown(uri)}
+    return {**told, "stages": endings}
+
+
+def tracking_store(params: Params) -> tuple[str, Path]:
+    """Tracking URI, absolute, and the folder of its lock; for SQLite also of its artifacts.
+
+    ``LIKENESS_MLFLOW_URI`` wins over ``tracking.uri``, which wins over the user's data folder.
+    """
+    import platformdirs
+
+    default = Path(platformdirs.user_data_dir("likeness")) / "mlflow" / "mlflow.db"
+    uri = os.environ.get("LIKENESS_MLFLOW_URI") or params.tracking.uri or f"sqlite:///{default}"
+    database = default
+    if uri.startswith("sqlite:///"):
+        database = Path(uri.removeprefix("sqlite:///")).expanduser().resolve()
+        uri = f"sqlite:///{database}"
+    database.parent.mkdir(parents=True, exist_ok=True)
+    return uri, database.parent
+
+
+def stage_endings() -> dict[str, str]:
+    """How each stage ended since the last tracked run: ``ran``, ``restored`` or ``up to date``.
+
+    A stage ran if its marker is another one than at that time; it was restored from DVC's cache if its outputs are
+    others without its having run. Stages before ``track`` are in ``dvc.lock`` by the time that this is called.
+    """
+    last: dict[str, Any] = read_json(TRACKED) if TRACKED.exists() else {}
+    ended, before = _ended(), last.get("ended", {})
+    endings = {}
+    for stage, digests in _outputs().items():
+        ran = stage in ended and ended[stage] != before.get(stage)
+        changed = digests != last.get("outs", {}).get(stage)
+        endings[stage] = "ran" if ran else "restored" if changed else "up to date"
+    endings.pop("track", None)
+    return endings
+
+
+def public_metrics(privacy: dict[str, Any], endings: Mapping[str, str]) -> dict[str, float]:
+    """The account in numbers, and the seconds of the stages that ran and saw nothing private."""
+    total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
+    seen = _stages()
+    public = [stage for stage, how in endings.items() if how == "ran" and not _saw_private(seen[stage])]
+    return {
+        "epsilon": float(total["epsilon"]),
+        "epsilon_rdp": float(total["epsilon_rdp"]),
+        "delta": float(total["delta"]),
+        "rho": float(total["rho"]),
+        "lifetime_epsilon": float(lifetime["spent_epsilon"]),
+        **{f"seconds.{stage}": float(read_json(MARKERS / f"{stage}.json")["seconds"]) for stage in public},
+    }
+
+
+def internal_metrics(metrics: dict[str, Any]) -> dict[str, float]:
+    """Scores computed on real rows, flattened; NOT private."""
+    found = {}
+    for kind in ("scores", "marginals", "distances"):
+        for table, values in metrics.get(kind, {}).items():
+            found.update({f"internal.{kind}.{table}.{name}": float(value) for name, value in values.items()})
+    return found
+
+
+def settings(params: Params) -> dict[str, Any]:
+    """params.yaml of the chosen method, flattened with dots; places are left out, one of them may hold a password."""
+    value = public_settings(params)
+    value[params.method] = value.pop("sections").get(params.method)
+    value["ingest"]["schema"] = Path(params.ingest.schema).name
+    return dict(_flatten(value, ""))
+
+
+def tracked_run(params: Params, run: str) -> tuple[dict[str, Any], dict[str, float]]:
+    """What the tracking store holds of a run.
+
+    Args:
+        run: its id, as in ``reports/tracking.json``.
+
+    Returns:
+        the privacy account, and the metrics by name.
+
+    Raises:
+        LikenessError: the store cannot be used, or does not hold the account of that run.
+    """
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    from mlflow.exceptions import MlflowException
+    from mlflow.tracking import MlflowClient
+
+    uri, _ = tracking_store(params)
+    if uri.startswith("sqlite:///") and not Path(uri.removeprefix("sqlite:///")).exists():
+        raise LikenessError(f"{uri} does not exist: no run '{run}' was tracked there. Look at tracking.uri.")
+    try:
+        client = MlflowClient(tracking_uri=uri)
+        metrics: dict[str, float] = dict(client.get_run(run).data.metrics)
+        with tempfile.TemporaryDirectory() as folder:
+            return read_json(Path(client.download_artifacts(run, PRIVACY.name, folder))), metrics
+    except (MlflowException, OSError):
+        raise LikenessError(f"{_shown(uri)} holds no privacy account of a run '{run}'. Give another run.") from None
+
+
+def run_witnesses(params: Params) -> list[Witness]:
+    """What the tracked runs saw of the ledger's head.
+
+    Raises:
+        LikenessError: the tracking store cannot be used.
+    """
+    from mlflow.exceptions import MlflowException
+    from mlflow.tracking import MlflowClient
+
+    uri, _ = tracking_store(params)
+    found: list[Witness] = []
+    try:
+        client = MlflowClient(tracking_uri=uri)
+        experiment = client.get_experiment_by_name(params.tracking.experiment)
+        token: str | None = None
+        while experiment is not None:
+            page = client.search_runs([experiment.experiment_id], max_results=_BATCH, page_token=token)
+            for run in page:
+                tags = run.data.tags
+                if {"ledger.id", "ledger.count", "ledger.head"} <= tags.keys():
+                    source = f"tracking run {run.info.run_id}"
+                    found.append(Witness(source, tags["ledger.id"], int(tags["ledger.count"]), tags["ledger.head"]))
+            token = page.token
+            if not token:
+                break
+    except MlflowException as error:
+        raise LikenessError(f"MLflow cannot use {_shown(uri)} ({type(error).__name__})") from None
+    return found
+
+
+@contextmanager
+def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient", str]]:
+    """A new MLflow run: finished at the end of the block, failed if the block raises."""
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")  # the default waits for minutes
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # a bar for each small file
+    from mlflow.exceptions import MlflowException
+    from mlflow.tracking import MlflowClient
+
+    from likeness.ledger.chain import file_lock
+
+    name = params.tracking.experiment
+    # A server keeps artifacts where it wants; beside a database they must be told, or they land in the working folder.
+    place = (folder / "artifacts" / name).as_uri() if uri.startswith("sqlite:///") else None
+    try:
+        with file_lock(folder / ".tracking.lock"):  # two processes that create one database race in its migrations
+            client = MlflowClient(tracking_uri=uri)
+            found = client.get_experiment_by_name(name)
+            if found is not None and found.lifecycle_stage == "deleted":
+                client.restore_experiment(found.experiment_id)
+            experiment = client.create_experiment(name, place) if found is None else found.experiment_id
+        title = f"{params.method} ε={params.privacy.epsilon:g}"
+        run = client.create_run(experiment, start_time=_today(), run_name=title).info.run_id
+    except MlflowException as error:
+        raise LikenessError(
+            f"MLflow cannot use {_shown(uri)} ({' '.join(str(error).replace(uri, '').split())[:300]}). Start "
+            "the server, or set tracking.uri in params.yaml to null for a database in the user's data folder."
+        ) from None
+    try:
+        yield client, run
+    except BaseException:
+        client.set_terminated(run, "FAILED", _today())
+        raise
+    client.set_terminated(run, end_time=_today())
+
+
+def _log(
+    client: "MlflowClient", run: str, params: Params, privacy: dict[str, Any], endings: dict[str, str]
+) -> str | None:
+    """Everything of a run; the URI of its model, if it may leave."""
+    from mlflow.entities import Metric, Param, RunTag
+
+    head, now = open_ledger(params).head(), _today()
+    tags = {
+        "git_commit": provenance()["git_commit"],
+        "ledger.id": head.ledger_id,
+        "ledger.count": str(head.count),
+        "ledger.head": head.head,
+        "private": str(privacy["private"]).lower(),
+        **{f"stage.{name}": how for name, how in endings.items()},
+    }
+    model, own = None, settings(params)
+    metrics = [Metric(name, value, now, 0) for name, value in public_metrics(privacy, endings).items()]
+    internal = params.tracking.internal_metrics
+    if internal:
+        measured = internal_metrics(read_json(INTERNAL / "metrics.json"))
+        metrics += [Metric(name, value, now, 0) for name, value in measured.items()]
+    if internal or not privacy["private"]:
+        tags["not_private"] = "true"
+    if internal or privacy["private"]:  # without noise, whatever follows the door is as private as the rows
+        tags |= {f"released.{query['query']}.sha256": query["sha256"] for query in privacy["queries"]}
+        metrics += _log_results(client, run, now)
+        model = log_generator(client, run, params, own)
+    client.log_batch(
+        run,
+        params=[Param(name, str(value)[:500]) for name, value in own.items()],
+        tags=[RunTag(name, value) for name, value in tags.items()],
+    )
+    for start in range(0, len(metrics), _BATCH):
+        client.log_batch(run, metrics=metrics[start : start + _BATCH])
+    client.log_artifact(run, str(STATEMENT))
+    return model
+
+
+def _log_results(client: "MlflowClient", run: str, now: int) -> list[Any]:
+    """Documents and figures of the run; the loss curve as metrics."""
+    from mlflow.entities import Metric
+
+    from likeness.report.files import read_losses
+
+    for path in (PRIVACY, REPORT):
+        client.log_artifact(run, str(path))
+    losses = read_losses(LOSS)
+    client.log_artifacts(run, str(FIGURES), "figures")
+    steps = losses.pop("iteration")
+    return [
+        Metric(name, value, now, int(step))
+        for name, values in losses.items()
+        for step, value in zip(steps, values, strict=True)
+    ]
+
+
+def _stages() -> dict[str, dict[str, Any]]:
+    """Stages of dvc.lock."""
+    lock = Path("dvc.lock")
+    content = yaml.safe_load(lock.read_text()) if lock.exists() else None
+    stages: dict[str, dict[str, Any]] = (content or {}).get("stages") or {}
+    return stages
+
+
+def _outputs() -> dict[str, dict[str, str]]:
+    """Digest of every output by stage; for comparison only, never logged."""
+    return {
+        name: {out["path"]: str(out.get("md5")) for out in stage.get("outs", [])} for name, stage in _stages().items()
+    }
+
+
+def _ended() -> dict[str, float]:
+    """When each stage last ended, by its own marker."""
+    return {path.stem: float(read_json(path)["ended"]) for path in sorted(MARKERS.glob("*.json"))}
+
+
+def _saw_private(stage: Mapping[str, Any]) -> bool:
+    """Whether a stage reads or writes anything private."""
+    paths = [item["path"] for key in ("deps", "outs") for item in stage.get(key, [])]
+    return any(Path(path).is_relative_to(private) for path in paths for private in _PRIVATE)
+
+
+def _flatten(value: Any, where: str) -> list[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        return [pair for key, item in value.items() for pair in _flatten(item, f"{where}.{key}" if where else str(key))]
+    return [(where, value)]
+
+
+def _today() -> int:
+    """When the day began, UTC, in the milliseconds that MLflow counts."""
+    return int(time.time()) // 86_400 * 86_400_000
+
+
+def _shown(uri: str) -> str:
+    """A URI without user and password."""
+    parts = urlsplit(uri)
+    return uri if "@" not in parts.netloc else parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

@@ -1,0 +1,277 @@
+"""The files of a bundle: unpacked, read, none missing, none too many, none changed, nothing beside what we write.
+
+Whoever made a bundle may be hostile. No file is opened that is no regular file or longer than any that we write, and no
+more is unpacked than a zip file of this size can honestly hold.
+"""
+
+import json
+import stat
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from likeness.bundle import contents as names
+from likeness.bundle.extract import chain_text
+from likeness.bundle.settings import params_of, settings_of
+from likeness.config.params import Params
+from likeness.core.errors import ArtifactError
+from likeness.core.hashing import sha256_bytes
+from likeness.core.paths import json_text
+from likeness.data.schema.schema import Schema, schema_text
+from likeness.ledger.records import Record
+from likeness.methods import method_from
+from likeness.methods.base import Context
+from likeness.pipeline.consistency import auxiliary_of
+from likeness.pipeline.project import context
+from likeness.privacy.plan import Plan
+from likeness.release.keys import STAGE as KEY_STAGE
+from likeness.release.keys import completed
+from likeness.release.released import Released, load_released, to_bytes
+from likeness.verify.verdict import require
+
+_MOST_BYTES = {".yaml": 1 << 21, ".json": 1 << 26, ".jsonl": 1 << 26, ".md": 1 << 26, "": 1 << 26}  # by suffix
+_MOST_OTHER = 1 << 32  # of a table, a release or weights
+_MOST_RATIO = 200  # unpacked bytes to packed ones: noise does not shrink, and tables of texts do by a tenth of this
+_MOST_TOTAL = 20  # the same of a whole bundle
+_SMALL = 1 << 20  # what may be unpacked at any ratio
+_PIECE = 1 << 20
+_FOLDERS = {str(Path(names.SPEC).parent), names.RELEASED}
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle as a folder.
+
+    Attributes:
+        folder: where it lies.
+        retrain: whether the generator is to be trained again.
+    """
+
+    folder: Path
+    retrain: bool = False
+
+    def text(self, name: str) -> str:
+        """Content of a text file, line ends as they are."""
+        return (self.folder / name).read_bytes().decode()
+
+    def json(self, name: str) -> dict[str, Any]:
+        """A JSON file that holds a mapping."""
+        value = json.loads(self.text(name))
+        require(isinstance(value, dict), f"{name} is no mapping")
+        result: dict[str, Any] = value
+        return result
+
+    @cached_property
+    def params(self) -> Params:
+        """The settings of the run."""
+        return params_of(self.json(names.SETTINGS), self.folder)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the run."""
+        return Plan.from_dict(self.json(names.PLAN_FILE))
+
+    @cached_property
+    def written_schema(self) -> Schema:
+        """The public schema as it was written."""
+        return Schema.load(self.folder / names.SCHEMA, aliases=False)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The public schema, its open columns completed with the released categories."""
+        return completed(self.written_schema, [one for one in self.answers if one.receipt.stage == KEY_STAGE])
+
+    @cached_property
+    def facts(self) -> Context:
+        """Public facts for the method's recipe."""
+        return context(self.params, self.schema)
+
+    @cached_property
+    def released(self) -> dict[str, Released]:
+        """Released files by their name in the bundle."""
+        paths = sorted((self.folder / names.RELEASED).glob("*.safetensors"))
+        require(bool(paths), "nothing is released")
+        return {f"{names.RELEASED}/{path.name}": load_released(path) for path in paths}
+
+    @property
+    def answers(self) -> list[Released]:
+        """All releases."""
+        return list(self.released.values())
+
+    @property
+    def auxiliary(self) -> dict[str, Released]:
+        """Answers of the auxiliary stage, by the name of their query."""
+        return auxiliary_of(self.answers)
+
+    @cached_property
+    def chain(self) -> list[dict[str, Any]]:
+        """Records of the ledger's extract, as they stand."""
+        return [json.loads(line) for line in self.text(names.LEDGER).splitlines()]
+
+    @property
+    def records(self) -> list[Record]:
+        """Records that the extract shows whole."""
+        return [Record(**record) for record in self.chain if "body" in record]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Path]:
+    """A bundle as a folder; a zip file is unpacked for as long, names that do not belong refused.
+
+    Raises:
+        ArtifactError: there is nothing at the path, it is no bundle, or a file of it is no regular file or too long.
+    """
+    if path.is_dir():
+        _check_regular(path)
+        yield path
+        return
+    if not path.exists():
+        raise ArtifactError(f"{path} does not exist")
+    if not path.is_file():
+        raise ArtifactError(f"{path} is neither a folder nor a file")
+    with tempfile.TemporaryDirectory() as temporary:
+        try:
+            with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+                _unpack(archive, file, path, Path(temporary))
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, zlib.error):
+            raise ArtifactError(f"{path} is neither a folder nor a zip file that can be read") from None
+        _check_regular(Path(temporary))
+        yield Path(temporary)
+
+
+def _check_regular(folder: Path) -> None:
+    """Refuse links, pipes and devices under the names of a bundle: to open one may never end, or lead elsewhere."""
+    folders = {Path(name).parent for name in names.ALWAYS} | {Path(names.RELEASED)}
+    for inner in folders - {Path()}:
+        place = folder / inner
+        if place.is_symlink() or (place.exists() and not place.is_dir()):
+            raise ArtifactError(f"{folder}: '{inner}' is no folder")
+    listed = [folder / name for name in (*names.ALWAYS, names.ENCODER)]
+    for file in [*listed, *(folder / names.RELEASED).glob("*")]:
+        try:
+            found = file.lstat()
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISREG(found.st_mode):
+            raise ArtifactError(f"{folder}: '{file.relative_to(folder)}' is no regular file")
+        if found.st_size > _MOST_BYTES.get(file.suffix, _MOST_OTHER):
+            raise ArtifactError(f"{folder}: '{file.relative_to(folder)}' is longer than any that we write")
+
+
+def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) -> None:
+    """Unpack in pieces. The zip file has no byte that we would not write, and no name occurs twice."""
+    place, seen = 0, set()
+    if sum(item.file_size for item in archive.infolist()) > 64 * _SMALL + _MOST_TOTAL * path.stat().st_size:
+        raise ArtifactError(f"{path}: is packed more densely than any bundle that we write")
+    for item in sorted(archive.infolist(), key=lambda item: item.header_offset):
+        name = item.filename
+        if not names.allowed_name(name) or name in seen:
+            raise ArtifactError(f"{path}: '{name}' does not belong in a bundle, or occurs twice")
+        if item.file_size > max(_SMALL, _MOST_RATIO * item.compress_size):
+            raise ArtifactError(f"{path}: '{name}' is packed more densely than any file that we write")
+        header = _headers(item)[0]
+        file.seek(place)
+        if item.header_offset != place or file.read(len(header)) != header:
+            raise ArtifactError(f"{path}: holds bytes beside the files of a bundle")
+        (target / name).parent.mkdir(exist_ok=True)
+        _inflate(file, item, target / name)
+        place += len(header) + item.compress_size
+        seen.add(name)
+    directory = b"".join(_headers(item)[1] for item in archive.infolist())
+    count = len(archive.infolist())
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, len(directory), place, 0)
+    file.seek(place)
+    if file.read(len(directory) + len(end) + 1) != directory + end:
+        raise ArtifactError(f"{path}: holds bytes beside the files of a bundle")
+
+
+def _headers(item: zipfile.ZipInfo) -> tuple[bytes, bytes]:
+    """What stands before a file in our zip files, and its entry in the list at the end."""
+    name = item.filename.encode()
+    common = struct.pack("<5H3L2H", 20, 0, zipfile.ZIP_DEFLATED, 0, 33, item.CRC, item.compress_size, item.file_size,
+                         len(name), 0)  # fmt: skip
+    rest = struct.pack("<3H2L", 0, 0, 0, 0o600 << 16, item.header_offset)
+    return b"PK\3\4" + common + name, b"PK\1\2" + struct.pack("<H", 20 | 3 << 8) + common + rest + name
+
+
+def _inflate(file: BinaryIO, item: zipfile.ZipInfo, target: Path) -> None:
+    """Unpack one file.
+
+    Raises:
+        ValueError: it has other bytes, or another number of bytes, than the zip file says.
+    """
+    stream, checksum, length, left = zlib.decompressobj(-zlib.MAX_WBITS), 0, 0, item.compress_size
+    with target.open("wb") as unpacked:
+        while left and not stream.eof:
+            packed = file.read(min(left, _PIECE))
+            left -= len(packed)
+            while packed and not stream.eof:
+                piece = stream.decompress(packed, _PIECE)
+                packed, length = stream.unconsumed_tail, length + len(piece)
+                checksum = zlib.crc32(piece, checksum)
+                unpacked.write(piece)
+                if length > item.file_size:
+                    raise ValueError
+    if left or not stream.eof or stream.unused_data or (length, checksum) != (item.file_size, item.CRC):
+        raise ValueError
+
+
+def files(bundle: Bundle) -> str:
+    """Exactly the files and folders that a bundle has."""
+    paths = list(bundle.folder.rglob("*"))
+    folders = {str(path.relative_to(bundle.folder)) for path in paths if path.is_dir() and not path.is_symlink()}
+    present = {str(path.relative_to(bundle.folder)) for path in paths} - folders
+    stray = sorted({name for name in present if not names.allowed_name(name)} | folders - _FOLDERS)
+    require(not stray, f"{stray[0] if stray else ''} does not belong in a bundle")
+    lost = sorted(set(names.ALWAYS) - present)
+    require(not lost, f"{lost[0] if lost else ''} is missing")
+    public = {names.ENCODER: bundle.folder / names.ENCODER} if names.ENCODER in present else {}
+    named = method_from(bundle.params).public_files()
+    require(named == public, f"{names.ENCODER} is missing, or the settings name another file")
+    return f"{len(present)} files, none that does not belong"
+
+
+def checksums(bundle: Bundle) -> str:
+    """SHA256SUMS against the bytes."""
+    present = sorted(str(path.relative_to(bundle.folder)) for path in bundle.folder.rglob("*") if path.is_file())
+    present.remove(names.CHECKSUMS)
+    lines = bundle.text(names.CHECKSUMS).splitlines(keepends=True)
+    require([line[64:] for line in lines] == [f"  {name}\n" for name in present], "the list of files is another one")
+    for name, line in zip(present, lines, strict=True):
+        require(sha256_bytes((bundle.folder / name).read_bytes()) == line[:64], f"{name} was changed")
+    return f"{len(present)} files unchanged"
+
+
+def form(bundle: Bundle) -> str:
+    """Every file but the table is, byte for byte, what this version writes of its content.
+
+    So a file has no key, comment or padding that another check does not know. The check of the table does the same.
+    """
+    texts = {
+        names.SETTINGS: json_text(settings_of(bundle.params)),
+        names.PLAN_FILE: json_text(bundle.plan.to_dict()),
+        names.SCHEMA: schema_text(bundle.written_schema),
+        names.PRIVACY: json_text(bundle.json(names.PRIVACY)),
+        names.LEDGER: chain_text(bundle.chain),
+    }
+    for name, text in texts.items():
+        require(bundle.text(name) == text, f"{name} is not written as this version writes it")
+    for name, one in bundle.released.items():
+        require((bundle.folder / name).read_bytes() == to_bytes(one), f"{name} holds more than values and a receipt")
+        named = name == f"{names.RELEASED}/{one.receipt.query}.safetensors"
+        require(named, f"{name} has the answer to {one.receipt.query}")
+    with tempfile.TemporaryDirectory() as temporary:
+        from likeness.methods.saved_generator import SavedGenerator
+
+        SavedGenerator.load(bundle.folder / "generator").save(Path(temporary))
+        for name in (names.SPEC, names.WEIGHTS):
+            again = (Path(temporary) / Path(name).name).read_bytes()
+            require((bundle.folder / name).read_bytes() == again, f"{name} holds more than a generator")
+    return "every file holds what this version writes, and nothing else"

@@ -1,0 +1,206 @@
+"""The ledger's extract: its links, the entries of these people, and whether others may hide entries of theirs."""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from likeness.bundle import contents as names
+from likeness.core.hashing import sha256_bytes, sha256_json
+from likeness.data.encoding.layout import encoding_digest
+from likeness.ledger.budget import budget_of, coarseness_of
+from likeness.ledger.caps import SCOPES
+from likeness.ledger.records import SALT, Record, digest_of
+from likeness.privacy.lattice_error import ALLOWANCE
+from likeness.release.request import REQUEST_KEYS, SOMETIMES, request_in
+from likeness.verify.files import Bundle
+from likeness.verify.verdict import MOST_WORDS, VERSION, Untestable, require
+
+_EXACT = 1e-9
+_SALTS = {SALT, "content_salt"}
+_WHOLE = {"seq", "previous", "digest", "time", "kind", "body"}
+_LINK = {"seq", "previous", "digest"}
+_HIDDEN = {*_LINK, "population", "content"}
+_ASKED = {"asked_by", "git_changed", "git_commit", "likeness", "params_sha256", "project", "software"}
+_BODIES: dict[str, tuple[set[str], set[str]]] = {
+    "genesis": ({"format", "key_sha256", "ledger_id"}, set()),
+    "cap": ({"identity", "adjacency", "epsilon", "delta"}, {"person", "delta_keys", "nonce"}),
+    "limit": ({"identity", "scope", "name", "epsilon", "delta"}, {"nonce"}),
+    "reserve": (
+        {*REQUEST_KEYS, "key", "rho", "plan", "stage", "method", "dimension", "noise_multiplier"},
+        {*SOMETIMES, *_ASKED, "rows_digest"},
+    ),
+    "commit": ({"key", "reserve_seq", "sha256"}, {"identity"}),
+    "lost": ({"key", "identity"}, _ASKED),
+    "published": ({"identity", "files", "releases"}, set()),
+}
+"""Keys of the body of each kind of record: those that it always has, and those that it may have."""
+_SHA = "[0-9a-f]{64}"
+_FORMS = {
+    **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "sha256"), _SHA),
+    **dict.fromkeys(("content_salt", "nonce", SALT), "[0-9a-f]{32}"),
+    "git_commit": "none|[0-9a-f]{40,64}",
+    "ledger_id": "[0-9a-f]{16}",
+    "likeness": VERSION,
+    "releases": _SHA,
+    "rows_digest": f"([0-9a-f]{{32}}:)?{_SHA}",
+}
+"""How the texts are written that no person chose, by their key. Others are one line, and not long."""
+_OF_ALL = {"files": "sha256", "software": "likeness"}
+"""The form of all values of a mapping."""
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?\+00:00)?")
+_MOST_NUMBER = 1 << 64
+
+
+def chain(bundle: Bundle) -> str:
+    """Links and digests of the ledger's extract; no record has a key or a text that we do not write."""
+    previous, whole, time = "0" * 64, 0, ""
+    for place, record in enumerate(bundle.chain, start=1):
+        linked = record["seq"] == place and record["previous"] == previous
+        require(linked, f"the chain is broken at record {place}")
+        digests = [record[name] for name in ("digest", "population", "content") if name in record]
+        require(all(re.fullmatch(_SHA, digest) for digest in digests), f"record {place} has a digest that is none")
+        if "body" in record:
+            require(set(record) == _WHOLE, f"record {place} has unknown keys")
+            require(digest_of(Record(**record)) == record["digest"], f"record {place} was edited")
+            later = bool(_TIME.fullmatch(record["time"])) and record["time"] >= time
+            require(later, f"record {place} has no time, or one before that of an earlier record")
+            require((record["kind"] == "genesis") is (place == 1), "the first record is not the ledger's first")
+            _check_body(record["kind"], record["body"], place)
+            whole, time = whole + 1, record["time"]
+        elif "content" in record:
+            require(set(record) in (_HIDDEN, _HIDDEN | {"identity", SALT}), f"record {place} has unknown keys")
+            _check_texts({key: record[key] for key in ("identity", SALT) if key in record}, "", place)
+            parts = [record[name] for name in ("seq", "previous", "population", "content")]
+            require(sha256_json(parts) == record["digest"], f"record {place} was edited")
+        else:
+            require(set(record) == _LINK, f"record {place} has unknown keys")
+        previous = record["digest"]
+    require(whole > 0 and "body" in bundle.chain[0], "the first record is not the ledger's first")
+    return f"{len(bundle.chain)} records linked, {whole} of them whole; head {previous[:16]}"
+
+
+def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
+    """Refuse keys that we do not write, and values of another form."""
+    require(kind in _BODIES, f"record {place} is of an unknown kind")
+    always, sometimes = _BODIES[kind]
+    require(always <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some")
+    listed = set(body.get("files", {})) <= set(names.PUBLISHED) and body.get("scope", SCOPES[0]) in SCOPES
+    require(listed, f"record {place} names a file or a scope that is none of ours")
+    _check_texts(body, "", place)
+
+
+def _check_texts(value: Any, key: str, place: int) -> None:
+    """Refuse a text of another form than ours under its key, a long text, and a number that is none of ours."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            _check_texts(name, "", place)
+            _check_texts(item, _OF_ALL.get(key, str(name)), place)
+    elif isinstance(value, list):
+        for item in value:
+            _check_texts(item, key, place)
+    elif isinstance(value, str):
+        ours = len(value) <= MOST_WORDS and value.isprintable() and re.fullmatch(_FORMS.get(key, ".*"), value)
+        require(bool(ours), f"record {place} has a text that is none of ours")
+    elif isinstance(value, int):
+        require(abs(value) < _MOST_NUMBER, f"record {place} has a number that is larger than any that we write")
+
+
+def entries(bundle: Bundle) -> str:
+    """Each release was reserved at its cost before it was committed, under a key that says what was asked.
+
+    The files that follow from the releases were recorded with their SHA-256.
+    """
+    records, identity = bundle.records, bundle.params.privacy.identity
+    reserved = {record.body["key"]: record for record in records if record.kind == "reserve"}
+    committed = {record.body["key"]: record for record in records if record.kind == "commit"}
+    encoding, written = encoding_digest(bundle.schema), encoding_digest(bundle.written_schema)
+    for name, one in bundle.released.items():
+        receipt = one.receipt
+        require(receipt.key in reserved and receipt.key in committed, f"{name}: no entry in the ledger")
+        entry, commit = reserved[receipt.key], committed[receipt.key]
+        require(entry.seq == receipt.ledger_seq < commit.seq, f"{name}: entries in another order")
+        require(commit.body["reserve_seq"] == entry.seq, f"{name}: committed for another reservation")
+        require(commit.body.get("identity", identity) == identity, f"{name}: committed for other people")
+        require(receipt.ledger_id == records[0].body["ledger_id"], f"{name}: of another ledger")
+        digest = sha256_bytes((bundle.folder / name).read_bytes())
+        require(commit.body["sha256"] == digest, f"{name}: other bytes than those that were committed")
+        require(sha256_json(request_in(entry.body)) == receipt.key, f"{name}: another request")
+        unit = None if receipt.unit is None else receipt.unit.to_dict()
+        same = {
+            "cost": (entry.body["rho"], receipt.rho),
+            "identity": (entry.body["identity"], receipt.identity),
+            "digest of the rows": (entry.body["digest"], receipt.digest),
+            "slot": (entry.body["slot"], receipt.slot),
+            "adjacency": (entry.body["adjacency"], receipt.adjacency),
+            "map": (entry.body["feature"], dict(receipt.feature)),
+            "plan": (entry.body["plan"], receipt.plan),
+            "stage": (entry.body["stage"], receipt.stage),
+            "method": (entry.body["method"], receipt.method),
+            "dimension": (entry.body["dimension"], receipt.dimension),
+            "number of rows a person": (entry.body.get("unit"), unit),
+            "schema": (entry.body["encoding"], encoding if receipt.threshold is None else written),
+            "threshold": (entry.body.get("threshold"), receipt.threshold),
+            "cost of delta": (entry.body.get("delta_keys", 0.0), receipt.delta_keys),
+        }
+        for field, (recorded, stated) in same.items():
+            require(recorded == stated, f"{name}: reserved with another {field}")
+        noise = math.isclose(entry.body["noise_multiplier"], receipt.noise_multiplier, rel_tol=_EXACT)
+        require(noise, f"{name}: reserved with another noise")
+    _check_caps(bundle)
+    _check_published(bundle)
+    return f"{len(bundle.released)} releases reserved, committed and published as they are here"
+
+
+def _check_caps(bundle: Bundle) -> None:
+    """What these people may spend in their lifetime holds all that is on record."""
+    identity = bundle.params.privacy.identity
+    budget = budget_of(bundle.records, identity)
+    require(budget is not None, "the ledger has no cap of these people")
+    assert budget is not None
+    entries = [r.body for r in bundle.records if r.kind == "reserve" and r.body["identity"] == identity]
+    lattices = math.fsum(coarseness_of(entry) for entry in entries)
+    require(lattices <= ALLOWANCE, "the lattices of all releases together are too coarse to be accounted for")
+    require(budget.adjacency is bundle.plan.adjacency, "the ledger accounts for these people under another adjacency")
+    unit = bundle.plan.unit
+    require(budget.person == (None if unit is None else unit.column), "the ledger's unit of privacy is another one")
+    require(0 <= budget.cap_keys < budget.cap_delta, "thresholds have all of the lifetime cap's delta")
+    taken = budget.spent_delta <= budget.cap_keys * (1 + _EXACT)
+    require(taken, "thresholds took more than the part of delta that the cap keeps for them")
+
+
+def _check_published(bundle: Bundle) -> None:
+    """The ledger recorded the files of the bundle, made from exactly these releases."""
+    digests = {name: sha256_bytes((bundle.folder / name).read_bytes()) for name in names.PUBLISHED}
+    published = {
+        "identity": bundle.params.privacy.identity,
+        "files": digests,
+        "releases": sorted(one.receipt.key for one in bundle.answers),
+    }
+    records = [record.body for record in bundle.records if record.kind == "published"]
+    recorded = any(published.items() <= body.items() for body in records)
+    require(recorded, "the ledger does not know that these files were published")
+
+
+def lifetime(bundle: Bundle) -> str:
+    """All records about these people are shown: every other record proves that it is about others."""
+    identity, hidden, old = bundle.params.privacy.identity, 0, 0
+    for place, record in enumerate(bundle.chain, start=1):
+        if "body" in record:
+            continue
+        if "content" not in record:
+            old += 1
+        elif SALT not in record:
+            hidden += 1
+        else:
+            opens = sha256_json([record[SALT], record["identity"]]) == record["population"]
+            require(opens, f"record {place} is about another population than it says")
+            require(record["identity"] != identity, f"record {place} is about these people, and is hidden")
+    if hidden or old:
+        raise Untestable(
+            f"as the bundler tells it: {hidden + old} records of the ledger are said to be about others. "
+            "Ask for a bundle that names them: likeness bundle --open-others"
+            + (f"; {old} of them are of an earlier version and cannot be opened" if old else "")
+        )
+    head = bundle.chain[-1]["digest"][:16]
+    return f"all that this ledger holds about these people is here; a witness of head {head} shows that it is whole"

@@ -1,0 +1,275 @@
+"""What receipts claim, from their maps, and what the account makes of them."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from likeness.bundle import contents as names
+from likeness.core.errors import ReleaseError
+from likeness.core.hashing import sha256_bytes
+from likeness.core.paths import GENERATOR, SYNTHETIC, json_text
+from likeness.ledger.budget import budget_of
+from likeness.ledger.reservation import AGAIN
+from likeness.methods import method_from
+from likeness.methods.maps import from_spec
+from likeness.methods.merf_ae.encoded_map import EncodedFourier
+from likeness.methods.merf_ae.method import ENCODER
+from likeness.pipeline.account import Standing, privacy_json
+from likeness.pipeline.consistency import check_answer, check_plan, queries_of
+from likeness.pipeline.synthetic_table import sample_request
+from likeness.privacy.accountant import ORDERS, Account, curves_of
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.calibration import MOST_GAUSSIAN
+from likeness.privacy.lattice_error import ALLOWANCE, COARSEST, coarseness
+from likeness.privacy.receipt import MECHANISM, Receipt
+from likeness.release.keys import STAGE as KEY_STAGE
+from likeness.release.query import Query
+from likeness.release.records import AllRecords, BucketPairs, EachRecord, PositionPairs, Terms
+from likeness.verify import keys
+from likeness.verify.files import Bundle
+from likeness.verify.verdict import VERSION, Untestable, Wrong, require
+
+_EXACT = 1e-9
+_SOLVED, _GRID = 1e-6, 1e-3  # how well dp-accounting solves for an exact Gaussian; searches a grid of orders
+_CLOSE = 1e-3
+
+
+def sensitivity(bundle: Bundle) -> str:
+    """Every receipt's sensitivity, noise and cost, from the map's specification and the adjacency."""
+    for name, released in bundle.released.items():
+        _check_sizes(name, released.receipt.feature)
+        if released.receipt.threshold is not None:
+            keys.keys(name, released)
+            continue
+        receipt, query = released.receipt, query_again(released.receipt)
+        squared = query.sensitivity_squared(Adjacency(receipt.adjacency), receipt.unit)
+        own = {
+            "lattice_bits": (query.lattice_bits, receipt.lattice_bits),
+            "dimension": (query.dimension, receipt.dimension),
+            "sensitivity": (math.sqrt(squared) * 2.0**-query.lattice_bits, receipt.sensitivity),
+            "noise_scale": (receipt.noise_multiplier * math.sqrt(squared), receipt.noise_scale),
+            "rho": (squared / (2 * receipt.noise_scale**2), receipt.rho),
+        }
+        for field, (expected, told) in own.items():
+            require(math.isclose(expected, told, rel_tol=_EXACT), f"{name}: {field} is {told:.9g}, not {expected:.9g}")
+        require(receipt.change == str(query.terms.change(Adjacency(receipt.adjacency))), f"{name}: change is wrong")
+        fine = coarseness(receipt.dimension, receipt.noise_scale) <= COARSEST
+        require(fine, f"{name}: the noise is too coarse on its lattice to be accounted as Gaussian")
+        require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is not known")
+        if isinstance(query.feature, EncodedFourier) and query.feature.network is None:
+            _with_encoder(bundle, name, query.feature)
+    return f"{len(bundle.released)} receipts agree with their maps"
+
+
+def _check_sizes(name: str, spec: Mapping[str, Any]) -> None:
+    """Refuse a map that needs more memory than any of ours, before it is built."""
+    sizes = sorted(_sizes_in(spec))
+    require(math.prod(sizes[-2:]) <= _MOST_DRAWN, f"{name}: a map of this size is none of ours")
+
+
+def _sizes_in(spec: Mapping[str, Any]) -> Iterator[int]:
+    """The numbers in a map's specification that say how large something is that it draws."""
+    for key, value in spec.items():
+        if isinstance(value, Mapping):
+            yield from _sizes_in(value)
+        elif key in _SIZES:
+            numbers = value if isinstance(value, list | tuple) else [value]
+            require(all(type(number) is int for number in numbers), f"{key} is no whole number")
+            yield math.prod(numbers) if key == "shape" else max(numbers, default=1)
+
+
+_SIZES = ("cells", "channels", "code", "dimension", "levels", "num_categorical", "num_coefficients", "num_frequencies",
+          "order", "product_order", "shape", "widths")  # fmt: skip
+_MOST_DRAWN = 1 << 31  # numbers
+_SLOT = re.compile(f"{AGAIN}[1-9][0-9]{{0,3}}$")  # which draw, where one was lost
+_SAMPLER = re.compile(f"opendp {VERSION} discrete gaussian")
+
+
+def _with_encoder(bundle: Bundle, name: str, feature: EncodedFourier) -> None:
+    """A map whose public encoder is a file: the bundle has that very file, and it fits the map."""
+    from likeness.methods.merf_ae.encoder import Encoder
+
+    path = bundle.folder / ENCODER
+    require(path.is_file(), f"{name}: {ENCODER} is missing")
+    require(sha256_bytes(path.read_bytes()) == feature.encoder, f"{name}: {ENCODER} is another encoder")
+    feature.with_network(Encoder.load(path))
+
+
+def epsilon(bundle: Bundle) -> str:
+    """ε of all receipts by dp-accounting: exact Gaussians, or Rényi orders if they give less; privacy losses beside."""
+    try:
+        import dp_accounting
+    except ImportError:
+        raise Untestable("dp-accounting is not installed: pip install dp-accounting") from None
+    privacy = bundle.json(names.PRIVACY)
+    total, delta = privacy["total"], float(privacy["total"]["delta"])
+    require("epsilon" in total, "privacy.json is of an earlier version, which claimed by Rényi divergence alone")
+    require(delta == float(privacy["target"]["delta"]), "the account is at another delta than the target")
+    claim = float(total["epsilon"])
+    require(claim <= float(privacy["target"]["epsilon"]) * (1 + _EXACT), "the claim exceeds the target")
+    multipliers = [released.receipt.noise_multiplier for released in bundle.released.values()]
+    require(all(0 < multiplier < math.inf for multiplier in multipliers), "a release has no noise")
+    told_keys = math.fsum(released.receipt.delta_keys for released in bundle.released.values())
+    require(told_keys < delta, "thresholds cost all of delta")
+    require(float(total.get("delta_keys", 0.0)) == told_keys, "the account forgets what thresholds cost of delta")
+    whole, delta = delta, delta - told_keys
+    orders = [1 + math.exp(step / 100) for step in range(-300, 1500)]
+    renyi, tight = dp_accounting.rdp.RdpAccountant(orders), dp_accounting.pld.PLDAccountant()
+    for multiplier in multipliers:
+        event = dp_accounting.GaussianDpEvent(multiplier)
+        renyi.compose(event)
+        tight.compose(event)
+    together = 1 / math.sqrt(math.fsum(multiplier**-2 for multiplier in multipliers))
+    exact = float(dp_accounting.get_epsilon_gaussian(together, delta * math.exp(-ALLOWANCE))) + ALLOWANCE
+    by_renyi, by_loss = float(renyi.get_epsilon(delta)), float(tight.get_epsilon(delta))
+    gaussian = float(dp_accounting.get_epsilon_gaussian(together, delta))
+    if exact > MOST_GAUSSIAN:
+        exact = math.inf
+    own, least = min(exact, by_renyi), min(exact * (1 - _SOLVED), by_renyi * (1 - _GRID))
+    require(claim >= least, f"the claim {claim:.6g} is below what the noise gives, {own:.6g}")
+    require(claim <= own * (1 + _CLOSE), f"the claim {claim:.6g} is not what receipts give: {own:.6g}")
+    beside = {"epsilon_rdp": (by_renyi, _GRID), "epsilon_gaussian": (gaussian, _CLOSE)}
+    for name, (value, tolerance) in beside.items():
+        require(math.isclose(float(total[name]), value, rel_tol=tolerance), f"{name} is not what receipts give")
+    keys_text = f", {told_keys:.3g} of it for thresholds" if told_keys else ""
+    return (
+        f"epsilon {claim:.6g} at delta {whole:g}{keys_text}; dp-accounting: {exact:.6g} by exact Gaussians, "
+        f"{by_loss:.6g} by privacy loss distributions, {by_renyi:.6g} by Rényi"
+    )
+
+
+def account(bundle: Bundle) -> str:
+    """privacy.json, computed again from settings, plan, receipts, ledger and files: every key, and no other."""
+    privacy, params = bundle.json(names.PRIVACY), bundle.params
+    require(bundle.plan.private, "the run is not private")
+    order = [KEY_STAGE, "auxiliary", "privatize"]
+    answers = sorted(bundle.answers, key=lambda one: (order.index(one.receipt.stage), one.receipt.query))
+    receipts = [one.receipt for one in answers]
+    budget = budget_of(bundle.records, params.privacy.identity)
+    require(budget is not None, "the ledger has no cap of these people")
+    assert budget is not None
+    digests = {one.receipt.key: _digest(bundle, name) for name, one in bundle.released.items()}
+    files = {GENERATOR / "spec.json": names.SPEC, GENERATOR / "weights.safetensors": names.WEIGHTS}
+    files |= {SYNTHETIC.with_suffix(".csv"): names.TABLE_CSV, SYNTHETIC.with_suffix(".parquet"): names.TABLE}
+    again = privacy_json(
+        params,
+        bundle.plan,
+        receipts,
+        _account(receipts, privacy["total"], params.privacy.delta),
+        Standing(str(bundle.records[0].body["ledger_id"]), budget, digests),
+        sample_request(params.sample),
+        {str(path): _digest(bundle, name) for path, name in files.items()},
+        method_from(params).notes(bundle.facts, bundle.auxiliary),
+        {one.receipt.query: len(one.keys) for one in answers},
+    )
+    software = privacy["software"]
+    require(
+        set(software) == set(again["software"]) and all(re.fullmatch(VERSION, str(text)) for text in software.values()),
+        "the account names other software than we use",
+    )
+    expected = json.loads(json_text({**again, "software": software}))
+    different = _first_difference(expected, privacy, names.PRIVACY)
+    require(different is None, f"{different} is not what receipts, settings and ledger give")
+    return (
+        f"{len(receipts)} queries, total rho {math.fsum(receipt.rho for receipt in receipts):.6g}; every key recomputed"
+    )
+
+
+def _account(receipts: Sequence[Receipt], total: Mapping[str, Any], delta: float) -> Account:
+    """The composition: ρ and its curves computed here; the values of ε are those that :func:`epsilon` checks."""
+    curve, stages = curves_of(receipts)
+    return Account(
+        delta=delta,
+        rho=math.fsum(receipt.rho for receipt in receipts),
+        epsilon=float(total["epsilon"]),
+        epsilon_rdp=float(total["epsilon_rdp"]),
+        epsilon_gaussian=float(total["epsilon_gaussian"]),
+        orders=ORDERS,
+        curve=curve,
+        stages=stages,
+        delta_keys=math.fsum(receipt.delta_keys for receipt in receipts),
+    )
+
+
+def _first_difference(here: Any, there: Any, where: str) -> str | None:
+    """Where two JSON values differ first, but for the last digits of what a solver found; None if nowhere."""
+    if isinstance(here, Mapping) and isinstance(there, Mapping):
+        if set(here) != set(there):
+            return f"{where}: {sorted(set(here) ^ set(there))[0]}"
+        parts = [(here[key], there[key], f"{where}: {key}") for key in sorted(here)]
+    elif isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
+        parts = [(one, other, where) for one, other in zip(here, there, strict=True)]
+    else:
+        same = type(here) is type(there) and here == there
+        if isinstance(here, float) and isinstance(there, float) and where.endswith(": spent_epsilon"):
+            same = math.isclose(here, there, rel_tol=_EXACT)
+        return None if same else where
+    return next((place for place in (_first_difference(*part) for part in parts) if place is not None), None)
+
+
+def _digest(bundle: Bundle, name: str) -> str:
+    return sha256_bytes((bundle.folder / name).read_bytes())
+
+
+def plan(bundle: Bundle) -> str:
+    """The plan is that of the settings; its queries are exactly the releases, at its noise.
+
+    A release that an earlier plan asked for, by whatever method, answers the same query at no further cost. Every query
+    is made again from settings, schema and the released values before it. So bins, scales and clipping
+    bounds come from public settings or from released statistics, and from nowhere else.
+    """
+    params, plan, released = bundle.params, bundle.plan, bundle.released
+    try:
+        check_plan(params, plan, bundle.written_schema)
+    except ReleaseError:
+        raise Wrong(f"{names.PLAN_FILE} is not the plan of {names.SETTINGS}") from None
+    answered = sorted(one.receipt.query for one in released.values())
+    require(answered == sorted(query.query for query in plan.queries), "the plan has other queries than the releases")
+    require(len({one.receipt.digest for one in released.values()}) == 1, "releases of different rows")
+    queries = queries_of(params, plan, bundle.written_schema, bundle.facts, bundle.auxiliary)
+    earlier = sum(one.receipt.plan != plan.digest for one in released.values())
+    for name, one in released.items():
+        receipt, planned = one.receipt, plan.query(one.receipt.query)
+        same = {
+            "adjacency": (receipt.adjacency, str(plan.adjacency)),
+            "identity": (receipt.identity, plan.identity),
+            "unit of privacy": (receipt.unit, plan.unit),
+            "method": (receipt.method if receipt.plan == plan.digest else plan.method, plan.method),
+            "stage": (receipt.stage, planned.stage),
+            "delta": (receipt.delta_keys, planned.delta_keys),
+            "slot": (_SLOT.sub("", receipt.slot), params.ledger.slot),
+        }
+        for field, (stated, expected) in same.items():
+            require(stated == expected, f"{name}: another {field} than the plan's")
+        noise = math.isclose(receipt.noise_multiplier, planned.noise_multiplier, rel_tol=_EXACT)
+        require(noise, f"{name}: another noise than the plan's")
+        require(bool(_SAMPLER.fullmatch(receipt.sampler)), f"{name}: the sampler has no name")
+        try:
+            check_answer(*queries[receipt.query], one, name)
+        except ReleaseError:
+            raise Wrong(f"{name}: answers another question than {names.SETTINGS} and {names.SCHEMA} ask") from None
+    reused = f"; {earlier} of them were released for an earlier plan" if earlier else ""
+    return f"the plan of the settings; its {len(released)} queries, made again, are the releases{reused}"
+
+
+def query_again(receipt: Receipt) -> Query:
+    """The query again, from its public specification."""
+    spec = dict(receipt.feature)
+    kind = spec.pop("terms", None)
+    terms: Terms
+    if kind == "each_record":
+        terms = EachRecord()
+    elif kind == "all_records":
+        require(receipt.num_groups == 1, f"{receipt.query}: records of all classes together are one group")
+        terms = AllRecords()
+    elif kind == "bucket_pairs":
+        terms = BucketPairs(int(spec.pop("num_buckets")))
+    elif kind == "position_pairs":
+        terms = PositionPairs(int(spec.pop("num_rooms")), int(spec.pop("seed")))
+    else:
+        raise Wrong(f"{receipt.query}: terms '{kind}' are not known")
+    query = Query(receipt.query, receipt.stage, from_spec(spec), receipt.num_groups, terms)
+    require(query.spec() == dict(receipt.feature), f"{receipt.query}: the specification does not build itself again")
+    return query
