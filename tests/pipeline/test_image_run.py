@@ -38,9 +38,7 @@ def public_encoder(folder: Path, seed: int) -> tuple[Path, str]:
 
 @pytest.mark.slow
 def test_the_bundled_digits_become_synthetic_digits(another: Project) -> None:
-    for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
-        another.environment[name] = str(another.root.parent / name.lower())
-    another.run("likeness", "ledger", "init")
+    another.own_ledger()
     (another.root / "data/raw").mkdir(exist_ok=True)
     shutil.copy(ROOT / "data/raw/digits.npz", another.root / "data/raw")
     settings = yaml.safe_load((ROOT / "examples/digits/params.yaml").read_text())

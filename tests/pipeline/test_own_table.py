@@ -49,9 +49,7 @@ def write_source(project: Project) -> None:
 
 @pytest.mark.long
 def test_own_table_from_parquet_without_a_split_column(another: Project) -> None:
-    for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
-        another.environment[name] = str(another.root.parent / name.lower())
-    another.run("likeness", "ledger", "init")
+    another.own_ledger()
     write_source(another)
     (another.root / "data/schema/own.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
     another.set(

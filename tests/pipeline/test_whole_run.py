@@ -144,21 +144,16 @@ def test_an_edited_release_is_refused_downstream(finished: Project) -> None:
         finished.run("stages.account")  # a refusal deletes the statement
 
 
-def own_ledger(project: Project) -> None:
-    """A ledger of the project's own: the same rows cannot have two identities in one."""
-    for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
-        project.environment[name] = str(project.root.parent / name.lower())
-    project.run("likeness", "ledger", "init")
-
-
 def test_the_same_rows_under_another_name_are_refused(another: Project) -> None:
+    another.own_ledger()
+    another.stages("auxiliary")
     another.set(privacy__identity="somebody else")
     another.stages("preprocess")
     assert "accounted under identity 'uci-adult-1994'" in another.run("stages.auxiliary", ok=False)
 
 
 def test_no_privacy_is_stamped_everywhere(another: Project) -> None:
-    own_ledger(another)
+    another.own_ledger()
     another.set(
         privacy__epsilon=float("inf"), privacy__identity="nobody", ledger__cap={"epsilon": float("inf"), "delta": 1e-5}
     )
@@ -170,7 +165,7 @@ def test_no_privacy_is_stamped_everywhere(another: Project) -> None:
 
 
 def test_replace_one_and_merf(another: Project) -> None:
-    own_ledger(another)
+    another.own_ledger()
     another.set(method="merf", privacy__adjacency="replace_one", privacy__identity="others", privacy__num_records=1000)
     another.stages("account", without=["evaluate"])
     privacy = json.loads(another.bytes("reports/privacy.json"))
