@@ -225,6 +225,7 @@ def test_a_release_of_another_question_is_not_trained_on(
         fit(method, own, auxiliary, auxiliary["class_counts"], device="cpu")
 
 
+@pytest.mark.long
 def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(
     method: Method, released: Callable[[Adjacency], tuple[dict[str, Released], Released]], tmp_path: Path
 ) -> None:
