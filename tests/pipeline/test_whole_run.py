@@ -183,7 +183,7 @@ def test_marginals(another: Project, tmp_path: Path) -> None:
     assert (privacy["private"], privacy["method"]) == (True, "marginals")
     # 14 feature columns: every record adds one count to each of their 91 pairs, and to a table a fifth of all squares.
     assert privacy["queries"][-1]["sensitivity"] == pytest.approx((91 / 0.8) ** 0.5)
-    another.run("likeness", "bundle", str(tmp_path / "bundle"))
+    another.run("likeness", "bundle", "--open-others", str(tmp_path / "bundle"))
     verdicts = {check.name: check.passed for check in verify(tmp_path / "bundle", retrain=True)}
     assert set(verdicts.values()) == {True}, verdicts
     table = pd.read_parquet(another.root / "data/synthetic/synthetic.parquet")
