@@ -13,7 +13,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: demo install quick test test-slow fuzz lint docs clean
-PYTEST = $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+# Three workers on two cores: tests that start programs wait a third of their time.
+PYTEST = $(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
