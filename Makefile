@@ -34,9 +34,8 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# These tests wait for nothing, so two workers are enough. The folders that run whole pipelines are not even imported.
 quick: lint
-	$(PYTEST) --numprocesses 2 --ignore tests/benchmarks --ignore tests/pipeline -m "not slow and not process and not long"
+	$(PYTEST) -m "not slow and not process and not long"
 
 test: lint
 	$(PYTEST) -m "not slow"
