@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from likeness.bundle.contents import SCHEMA
@@ -24,17 +23,16 @@ from likeness.config.params import (
 from likeness.config.typed import build
 from likeness.core.bounds import Unit
 from likeness.core.hashing import canonical_json
-from likeness.methods.merf_ae.method import ENCODER
-from likeness.pipeline.project import method
+from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import sample_request
 
 
-def settings_of(params: Params) -> dict[str, Any]:
+def settings_of(project: Project) -> dict[str, Any]:
     """The settings that the run follows from, as JSON. No place of a machine is in them.
 
     A public file beside the settings has its name in the bundle.
     """
-    recipe = method(params)
+    params, recipe = project.params, project.method
     names = {str(path): name for name, path in recipe.public_files().items()}
     unit = params.ingest.unit
     value = {
@@ -52,26 +50,25 @@ def settings_of(params: Params) -> dict[str, Any]:
     return plain
 
 
-def params_of(settings: Mapping[str, Any], folder: Path) -> Params:
-    """Inverse of :func:`settings_of`: the settings of a bundle in a folder.
+def params_of(settings: Mapping[str, Any]) -> Params:
+    """Inverse of :func:`settings_of`: the settings of a bundle, places relative to its folder.
 
     Raises:
         ParamsError: a setting is unknown, missing or out of range.
         KeyError: a section is missing.
     """
     name, unit = settings["method"], settings["unit"]
-    section = _renamed(settings[name], {ENCODER: str(folder / ENCODER)})
     return Params(
         method=name,
         privacy=build(Privacy, settings["privacy"], "privacy"),
         ledger=LedgerSettings(Cap(math.inf, 0.5), slot=str(settings["slot"])),
-        ingest=Ingest("", str(folder / SCHEMA), unit=None if unit is None else build(Unit, unit, "unit")),
+        ingest=Ingest("", SCHEMA, unit=None if unit is None else build(Unit, unit, "unit")),
         train=build(Train, settings["train"], "train"),
         sample=build(Sample, settings["sample"], "sample"),
         evaluate=Evaluate(),
         tracking=Tracking(""),
         schedule=Schedule(""),
-        sections={name: section},
+        sections={name: settings[name]},
         categories=build(Categories, settings["categories"], "categories"),
     )
 

@@ -12,6 +12,7 @@ from likeness.cli.init_and_check import register
 from likeness.cli.ledger import ledger_app
 from likeness.cli.run import JSON
 from likeness.core.errors import LikenessError
+from likeness.core.paths import ProjectPaths
 from likeness.pipeline.run_stage import place_refusal, storage_refusal
 
 # A traceback with local variables could show a key or a row.
@@ -32,7 +33,7 @@ def summary(as_json: JSON = False) -> None:
     """Say where the results of the last run are, what was spent, and how good they are."""
     from likeness.cli.summary import summary_json, summary_text
 
-    typer.echo(json.dumps(summary_json(Path()), indent=1) if as_json else summary_text(Path()))
+    typer.echo(json.dumps(summary_json(ProjectPaths()), indent=1) if as_json else summary_text(ProjectPaths()))
 
 
 @app.command("bundle")
@@ -49,9 +50,9 @@ def bundle_(
     A verifier then believes the lifetime only with --open-others, or where the ledger holds no other population.
     """
     from likeness.bundle.write import write_bundle
-    from likeness.config.load import load_params
+    from likeness.pipeline.project import Project
 
-    names = write_bundle(load_params(), target, open_others)
+    names = write_bundle(Project.load(), target, open_others)
     if as_json:
         typer.echo(json.dumps({"bundle": str(target), "files": names}, indent=1))
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeness.core.errors import LedgerError, LikenessError
+from likeness.core.paths import ProjectPaths
 
 if TYPE_CHECKING:
     from likeness.ledger.home import Home
@@ -122,10 +123,10 @@ def ledger_verify(
     receipts = {path: load_released(path).receipt for path in files or []}
     witnesses += [receipt_witness(receipt, str(path)) for path, receipt in receipts.items()]
     if mlflow:
-        from likeness.config.load import load_params
+        from likeness.pipeline.project import Project
         from likeness.tracking.run import run_witnesses
 
-        witnesses += run_witnesses(load_params())
+        witnesses += run_witnesses(Project.load())
     right = check_witnesses(ledger.records(), witnesses, other or [])
     for path, receipt in receipts.items():
         if receipt.ledger_id == ledger.id:
@@ -200,12 +201,12 @@ def _finite(value: float) -> float | str:
 @ledger_app.command("afford")
 def ledger_afford(as_json: JSON = False) -> None:
     """Say what a run with params.yaml would cost and whether every cap has room for it. Spends nothing."""
-    from likeness.config.load import load_params
-    from likeness.pipeline.open_ledger import open_ledger
+    from likeness.pipeline.project import Project
     from likeness.preflight.cost import afford, room_lines
 
-    params = load_params()
-    cost, rooms = afford(params, open_ledger(params))
+    project = Project.load()
+    params = project.params
+    cost, rooms = afford(project)
     if as_json:
         told = [
             {
@@ -304,7 +305,6 @@ def ledger_spend_again(
     """Give up lost bytes: the next run draws the release anew, at the full cost. Stays on record for ever."""
     from likeness.core.hashing import sha256_bytes
     from likeness.pipeline.provenance import provenance
-    from likeness.pipeline.released import released_files
     from likeness.release.store import stored_bytes
 
     ledger = _open()
@@ -315,7 +315,7 @@ def ledger_spend_again(
     data = stored_bytes(ledger, found[0])
     if data is not None and sha256_bytes(data) == digest:
         raise LedgerError(f"release {key} is in the store, whole: nothing to give up")
-    for path in released_files():
+    for path in ProjectPaths().released_files:
         if path.exists() and sha256_bytes(path.read_bytes()) == digest:
             raise LedgerError(f"{path} is that release: it costs nothing to run: likeness ledger restore {path}")
     ledger.spend_again(found[0], {"asked_by": provenance()["asked_by"]})
@@ -327,13 +327,10 @@ def ledger_spend_again(
 
 
 def _home() -> "Home":
-    from likeness.config.load import load_params
     from likeness.ledger.home import locate
+    from likeness.pipeline.project import Project
 
-    if not Path("params.yaml").exists():
-        return locate()
-    settings = load_params().ledger
-    return locate(settings.home, settings.url)
+    return Project.load().ledger_home if ProjectPaths.params.exists() else locate()
 
 
 def _open() -> "Ledger":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from likeness.core.errors import ArtifactError, LikenessError
+from likeness.core.paths import ProjectPaths
 from likeness.pipeline.dvc_repair import set_aside
 
 if TYPE_CHECKING:
@@ -42,31 +43,31 @@ def run(
     bundle is wrong.
     """
     from likeness.cli.summary import summary_json, summary_text
-    from likeness.config.load import load_params
-    from likeness.pipeline.open_ledger import open_ledger
+    from likeness.pipeline.project import Project
 
     if bundle is not None and bundle.exists():  # told now, not after the run
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
-    stages = _stages()
-    open_ledger(load_params())  # a missing ledger is told now, not by the first stage
-    for told in set_aside(Path()):
+    paths = ProjectPaths()
+    stages = _stages(paths.stages)
+    Project.load().ledger  # noqa: B018 (a missing ledger is an error now, not in the first stage)
+    for told in set_aside(paths.root):
         typer.echo(told, err=True)
     code = _repro(stages, ["--force"] if force else [])
     if code:
         raise LikenessError(f"dvc repro ended with exit code {code}; what the stage said stands above")
     if bundle is None:
-        typer.echo(json.dumps(summary_json(Path()), indent=1) if as_json else summary_text(Path()))
+        typer.echo(json.dumps(summary_json(paths), indent=1) if as_json else summary_text(paths))
         return
     from likeness.bundle.write import write_bundle
     from likeness.verify import verify
 
-    write_bundle(load_params(), bundle)
+    write_bundle(Project.load(), bundle)
     checks = verify(bundle)
     if as_json:
-        found = {**summary_json(Path()), "bundle": str(bundle), "checks": [vars(check) for check in checks]}
+        found = {**summary_json(paths), "bundle": str(bundle), "checks": [vars(check) for check in checks]}
         typer.echo(json.dumps(found, indent=1))
     else:
-        typer.echo(f"{summary_text(Path())}\n\n{bundle}: all that may be published, verified:\n{checks_text(checks)}")
+        typer.echo(f"{summary_text(paths)}\n\n{bundle}: all that may be published, verified:\n{checks_text(checks)}")
     if give_verdict(checks, as_json) == 1:
         raise typer.Exit(1)
 
@@ -126,13 +127,12 @@ def compare(
         typer.echo(comparison_text(found, (str(run_a), str(run_b))))
 
 
-def _stages() -> dict[str, str]:
+def _stages(path: Path) -> dict[str, str]:
     """Stages of dvc.yaml and what each does, in its order."""
     import yaml
 
-    path = Path("dvc.yaml")
     if not path.exists():
-        raise ArtifactError("dvc.yaml is missing. Run from the project's folder.")
+        raise ArtifactError(f"{ProjectPaths.stages} is missing. Run from the project's folder.")
     stages = yaml.safe_load(path.read_text())["stages"]
     return {name: str(stage.get("desc", "")) for name, stage in stages.items()}
 

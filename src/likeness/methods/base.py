@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
@@ -98,6 +98,10 @@ class Method(ABC):
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """What the statement shall say about what was read off released values, in sentences. Nothing by default."""
         return []
+
+    def at(self, root: Path) -> Self:
+        """The recipe with public files that it names below a project's folder. By default it names none."""
+        return self
 
     def public_files(self) -> dict[str, Path]:
         """Public files beside the settings that the map is made from, by their name in the bundle. None by default."""

@@ -10,6 +10,7 @@ from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.schema import Schema
+from likeness.pipeline.private_rows import PERSON, _chunk_rows, _keys, _records, card, digest_of_release, encoded_card
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from likeness.release.keys import Keys
     from likeness.release.records import Records
     from likeness.release.request import Dataset
-from likeness.pipeline.card import card, encoded_card
-from likeness.pipeline.private_rows import PERSON, _chunk_rows, _keys, _records, digest_of_release
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def in_memory(
         keep = bounded(train, schema, people, np.full(len(train), "train"), params.ingest.unit.max_rows)
         train, numbers = train[keep], numbered(people[keep])
     digest = digest_of_release(
-        params,
+        params.privacy.adjacency,
         ledger,
         lambda: typed_digest(train, schema, ledger.key),
         lambda: unordered_digest([train], schema, ledger.key),

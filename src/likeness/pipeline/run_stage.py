@@ -9,12 +9,10 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from likeness.config.load import load_params
-from likeness.config.params import Params
 from likeness.core.errors import LikenessError
+from likeness.core.paths import ProjectPaths
+from likeness.pipeline.project import Project
 
-MARKERS = Path(".likeness/stages")
-_ERRORS = Path("data/private/errors")
 # What a disk or a folder refuses. The texts of these errors are the system's own, and hold no value.
 _STORAGE = {
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS
@@ -23,16 +21,16 @@ _STORAGE = {
 _PLACE = {errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR}
 
 
-def run_stage(name: str, main: Callable[[Params], None]) -> None:
-    """Run a stage as a script.
+def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -> None:
+    """Run a stage of the project in a folder, as a script does.
 
     An error raised on purpose is shown as its message, exit code 2, and so is a disk that is full or may not be
     written. Any other error might quote a private value, so only its type and place are shown, exit code 3; the
     traceback goes to ``data/private/errors``.
     """
-    started = time.time()
+    started, paths = time.time(), ProjectPaths(root)
     try:
-        main(load_params())
+        main(Project.load(root))
     except LikenessError as error:
         print(f"{name}: {error}", file=sys.stderr)
         sys.exit(2)
@@ -41,13 +39,13 @@ def run_stage(name: str, main: Callable[[Params], None]) -> None:
         if refusal is not None:
             print(f"{name}: {refusal}", file=sys.stderr)
             sys.exit(2)
-        _keep_private(name, error)
+        _keep_private(name, error, paths.failures)
         sys.exit(3)
     if os.environ.get("RANK", "0") != "0":  # one of several that torchrun started: the first one writes
         return
-    MARKERS.mkdir(parents=True, exist_ok=True)
+    paths.markers.mkdir(parents=True, exist_ok=True)
     marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
-    (MARKERS / f"{name}.json").write_text(json.dumps(marker))
+    (paths.markers / f"{name}.json").write_text(json.dumps(marker))
 
 
 def place_refusal(error: Exception) -> str | None:
@@ -76,12 +74,12 @@ def say(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def _keep_private(name: str, error: Exception) -> None:
+def _keep_private(name: str, error: Exception, target: Path) -> None:
     """Tell what went wrong without quoting it."""
-    for folder in (_ERRORS.parent, _ERRORS):
+    for folder in (target.parent, target):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
-    path = _ERRORS / f"{name}.txt"
+    path = target / f"{name}.txt"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write("".join(traceback.format_exception(error)))

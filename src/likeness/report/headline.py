@@ -3,12 +3,10 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from likeness.core.paths import ProjectPaths
 from likeness.report import curves
-
-HEADLINE, FIGURES = "reports/metrics.json", "reports/figures"
 
 
 def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> dict[str, Any]:
@@ -33,10 +31,10 @@ def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) 
     }
 
 
-def write_public(root: Path, privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> None:
+def write_public(paths: ProjectPaths, privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> None:
     """Write ``reports/metrics.json``, and ``loss.png`` and ``rdp.png`` into ``reports/figures``."""
-    (root / HEADLINE).write_text(json.dumps(headline(privacy, losses), indent=1) + "\n")
-    folder = root / FIGURES
+    paths.headline.write_text(json.dumps(headline(privacy, losses), indent=1) + "\n")
+    folder = paths.figures
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {"loss": curves.loss_curve(losses) if losses.get("iteration") else None}
     drawn["rdp"] = curves.rdp_curve(privacy["rdp_curve"]) if privacy["private"] else None
