@@ -13,10 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from likeness.config.load import load_params
-from likeness.config.params import Params
 from likeness.core.errors import LikenessError
-from likeness.ledger.home import locate
+from likeness.pipeline.project import Project
 
 _POLL = 0.5  # seconds
 
@@ -27,24 +25,24 @@ def limit_name(identity: str) -> str:
 
 
 @contextmanager
-def own_turn(root: Path, wait: float, limit: str | None) -> Iterator[None]:
+def own_turn(project: Project, wait: float, limit: str | None) -> Iterator[None]:
     """Wait until no other run of these people is at work, and keep others waiting for as long as the block lasts.
 
     On one machine by a lock file beside the ledger, which the operating system drops when its holder dies; among
     machines by a concurrency limit of the Prefect server.
 
     Args:
-        root: the project's folder. wait: seconds. limit: name of the server's limit, see :func:`server_limit`; None
+        project: whose run it is. wait: seconds. limit: name of the server's limit, see :func:`server_limit`; None
             where runs have no server in common.
 
     Raises:
-        LikenessError: the other run took too long, or params.yaml cannot be read.
+        LikenessError: the other run took too long.
     """
-    params = load_params(root / "params.yaml")
+    params = project.params
     busy = LikenessError(
         f"another run of '{params.privacy.identity}' was still at work after {wait:g} s. This one did nothing."
     )
-    with _file_turn(_lock_file(params, root), wait, busy):
+    with _file_turn(_lock_file(project), wait, busy):
         if limit is None:
             yield
             return
@@ -61,7 +59,7 @@ def own_turn(root: Path, wait: float, limit: str | None) -> Iterator[None]:
             taken.__exit__(None, None, None)
 
 
-def server_limit(root: Path) -> str | None:
+def server_limit(project: Project) -> str | None:
     """Make sure that the Prefect server limits runs of these people to one; None where there is no lasting server.
 
     A server that ends with its flow could not take a slot back from a flow that was killed.
@@ -71,17 +69,16 @@ def server_limit(root: Path) -> str | None:
 
     if not PREFECT_API_URL.value():
         return None
-    name = limit_name(load_params(root / "params.yaml").privacy.identity)
+    name = limit_name(project.params.privacy.identity)
     with get_client(sync_client=True) as client:
         client.upsert_global_concurrency_limit_by_name(name, 1)
     return name
 
 
-def _lock_file(params: Params, root: Path) -> Path | None:
+def _lock_file(project: Project) -> Path | None:
     """Beside the ledger; None where there is no ledger, of which the first stage will tell."""
-    home = None if params.ledger.home is None else str(root / params.ledger.home)
-    locks = locate(home, params.ledger.url).locks
-    name = hashlib.sha256(params.privacy.identity.encode()).hexdigest()[:16]
+    locks = project.ledger_home.locks
+    name = hashlib.sha256(project.params.privacy.identity.encode()).hexdigest()[:16]
     return locks / f"run-{name}.lock" if locks.is_dir() else None
 
 

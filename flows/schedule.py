@@ -12,9 +12,9 @@ from prefect.settings import PREFECT_API_URL
 from prefect.types.entrypoint import EntrypointType
 
 from flows.synthesize import synthesize
-from likeness.config.load import load_params
 from likeness.config.params import Schedule
 from likeness.core.errors import LikenessError, ParamsError
+from likeness.pipeline.project import Project
 
 NAME = "synthesize"
 
@@ -68,7 +68,8 @@ def main() -> int:
         0 after an interrupt, 2 where it was refused.
     """
     try:
-        schedule = load_params().schedule
+        project = Project.load(Path.cwd())
+        schedule = project.params.schedule
         when = cron(schedule)
         check_server(schedule)
     except LikenessError as error:
@@ -79,7 +80,7 @@ def main() -> int:
         name=NAME,
         schedule=when,
         # A run that breaks a cap is refused before it reads data, and says when budget remains again.
-        parameters={"root": str(Path.cwd()), "check_budget": True},
+        parameters={"root": str(project.root), "check_budget": True},
         limit=1,
         entrypoint_type=EntrypointType.MODULE_PATH,
     )

@@ -5,7 +5,6 @@ run overwrites another's artifacts; all share this machine's ledger and DVC's ca
 """
 
 import argparse
-import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -18,38 +17,34 @@ from prefect.client.schemas.objects import State
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Completed, Failed
 
-from flows.sweep_folders import SWEEPS, cell_name, prepare, settings_of
+from flows.sweep_folders import cell_name, folder_of, prepare, settings_of
 from flows.synthesize import stop_cleanly, synthesize
-from likeness.config.load import load_params
-from likeness.config.params import Params
 from likeness.core.errors import BudgetError, LikenessError, ParamsError
+from likeness.core.paths import ProjectPaths
 from likeness.ledger.budget import Cost
 from likeness.ledger.caps import check_rooms
-from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
-from likeness.pipeline.open_ledger import open_ledger
+from likeness.pipeline.project import Project
 from likeness.preflight.cost import grid_costs, known_rows, room_lines, rooms_for, with_target
 
 if TYPE_CHECKING:
     from likeness.release.request import Dataset
 
 
-def rows_of(cells: Sequence[Params], root: Path, ledger: Ledger) -> "Dataset | None":
-    """The rows that an earlier run in this folder, or in a cell of the same settings, took in; None if none did."""
-    found = known_rows(cells[0], ledger)
+def rows_of(cells: Sequence[Project]) -> "Dataset | None":
+    """The rows that an earlier run of the project, or of a cell with the same settings, took in; None if none did."""
+    rows = known_rows(cells[0])
     for cell in cells:
-        written = root / SWEEPS / cell_name(cell) / "params.yaml"
-        same = written.exists() and yaml.safe_load(written.read_text()) == settings_of(cell, root)
-        if found is None and same:
-            with contextlib.chdir(written.parent):
-                found = known_rows(load_params(), ledger)
-    return found
+        written = folder_of(cell) / ProjectPaths.params
+        same = written.exists() and yaml.safe_load(written.read_text()) == settings_of(cell)
+        if rows is None and same:
+            rows = known_rows(Project.load(written.parent))
+    return rows
 
 
-def price_list(cells: Sequence[Params]) -> tuple[list[str], str]:
+def price_list(cells: Sequence[Project]) -> tuple[list[str], str]:
     """What the grid costs beyond what is on record, one line a cell and one a cap; and why it may not start, if so."""
-    ledger = open_ledger(cells[0])
-    costs, rooms = grid_costs(cells, ledger, rows_of(cells, Path.cwd(), ledger)), rooms_for(cells[0], ledger)
+    costs, rooms = grid_costs(cells, rows_of(cells)), rooms_for(cells[0])
     lines = [f"{cell_name(cell):<28} rho {cost.rho:.6g} to be charged" for cell, cost in zip(cells, costs, strict=True)]
     total = Cost.total(costs)
     lines += [f"all of it: rho {total.rho:.6g}, composed with what was spent before:", *room_lines(rooms, total)]
@@ -74,14 +69,13 @@ def sweep(cells: list[str]) -> State[None]:
     return Completed(message=f"{len(cells)} runs")
 
 
-def fix_places(params: Params) -> None:
+def fix_places(project: Project) -> None:
     """Cells run in other folders: what is relative to this one is passed on as absolute."""
-    from likeness.ledger.home import locate
     from likeness.tracking.run import tracking_store
 
-    home = locate(params.ledger.home, params.ledger.url)
+    home = project.ledger_home
     os.environ["LIKENESS_HOME"], os.environ["LIKENESS_ANCHOR"] = str(home.path), str(home.anchor)
-    os.environ["LIKENESS_MLFLOW_URI"] = tracking_store(params)[0]
+    os.environ["LIKENESS_MLFLOW_URI"] = tracking_store(project)[0]
 
 
 def confirmed(yes: bool) -> bool:
@@ -106,12 +100,12 @@ def main() -> int:
     parser.add_argument("--yes", action="store_true", help="start without asking")
     options = parser.parse_args()
     try:
-        params, root = load_params(), Path.cwd()
+        project = Project.load(Path.cwd())
         if not all(epsilon > 0 for epsilon in options.epsilon):
             raise ParamsError("--epsilon must be greater than 0")
-        names = dict.fromkeys(options.method or [params.method])
-        cells = [with_target(params, name, e) for name in names for e in dict.fromkeys(options.epsilon)]
-        fix_places(params)
+        names = dict.fromkeys(options.method or [project.params.method])
+        cells = [with_target(project, name, e) for name in names for e in dict.fromkeys(options.epsilon)]
+        fix_places(project)
         lines, refusal = price_list(cells)
     except LikenessError as error:
         print(f"sweep: {error}", file=sys.stderr)
@@ -121,13 +115,11 @@ def main() -> int:
         print(f"sweep: {refusal}", file=sys.stderr)
     if refusal or not confirmed(options.yes):
         return 2
-    folders = [root / SWEEPS / cell_name(cell) for cell in cells]
-    for cell, folder in zip(cells, folders, strict=True):
-        prepare(cell, root, folder)
+    folders = [str(prepare(cell)) for cell in cells]
     stop_cleanly()
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
-        state = sweep([str(folder) for folder in folders], return_state=True)
-    print(f"sweep: {state.message}; results in {SWEEPS}/", file=sys.stderr)
+        state = sweep(folders, return_state=True)
+    print(f"sweep: {state.message}; results in {ProjectPaths.sweeps}/", file=sys.stderr)
     return 0 if state.is_completed() else 1
 
 

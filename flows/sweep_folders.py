@@ -7,24 +7,30 @@ from typing import Any
 
 import yaml
 
-from likeness.config.load import load_params, source_at
-from likeness.config.params import Params
+from likeness.config.load import source_at
 from likeness.config.typed import allowed, require
+from likeness.core.paths import ProjectPaths
 from likeness.methods import METHODS
+from likeness.pipeline.project import Project
 from likeness.preflight.cost import with_target
 
-SWEEPS = Path("sweeps")
-_COPIED = ("src", "stages", "dvc.yaml", ".dvcignore")
+_COPIED = (Path("src"), Path("stages"), ProjectPaths.stages, Path(".dvcignore"))
 
 
-def cell_name(params: Params) -> str:
-    """Folder of a cell."""
-    return f"{params.method}-epsilon-{params.privacy.epsilon:g}"
+def cell_name(cell: Project) -> str:
+    """Name of the folder of a cell."""
+    return f"{cell.params.method}-epsilon-{cell.params.privacy.epsilon:g}"
 
 
-def settings_of(params: Params, root: Path) -> dict[str, Any]:
-    """params.yaml of a cell: this project's, with the places of source, schema, ledger and encoder made absolute."""
-    settings: dict[str, Any] = yaml.safe_load((root / "params.yaml").read_text())
+def folder_of(cell: Project) -> Path:
+    """The folder of a cell: a project below that whose settings it varies."""
+    return cell.paths.sweeps / cell_name(cell)
+
+
+def settings_of(cell: Project) -> dict[str, Any]:
+    """params.yaml of a cell: the project's, with the places of source, schema, ledger and encoder made absolute."""
+    params, root = cell.params, cell.root
+    settings: dict[str, Any] = yaml.safe_load(cell.paths.params.read_text())
     settings["method"], settings["privacy"]["epsilon"] = params.method, params.privacy.epsilon
     settings["ingest"]["source"] = source_at(params.ingest.source, root)
     places = [(settings["ingest"], "schema"), (settings["ledger"], "home")]
@@ -37,35 +43,34 @@ def settings_of(params: Params, root: Path) -> dict[str, Any]:
     return settings
 
 
-def cell_of(root: Path, method: str | None, epsilon: float | None) -> Path:
-    """The folder of a run with another method or ε, prepared and its settings checked.
+def cell_of(project: Project, method: str | None, epsilon: float | None) -> Project:
+    """The project of a run with another method or ε, its folder prepared and its settings checked.
 
     Args:
-        root: the project. method, epsilon: None for that of params.yaml.
+        project: the project.
+        method: None for that of params.yaml.
+        epsilon: None for that of params.yaml.
 
     Returns:
-        ``root`` itself where both are None or as in params.yaml.
+        ``project`` itself where both are None or as in params.yaml.
 
     Raises:
         ParamsError: params.yaml cannot be read, or the method or ε cannot be. An infinite ε would turn the noise off:
             that is a person's decision, in params.yaml, and not a parameter of a schedule.
     """
-    params = load_params(root / "params.yaml")
+    params = project.params
     name, target = method or params.method, params.privacy.epsilon if epsilon is None else epsilon
     if epsilon is not None:
         require(0 < epsilon < math.inf, "epsilon", epsilon, "a finite number greater than 0")
     allowed("method", name, sorted(METHODS))
     if (name, target) == (params.method, params.privacy.epsilon):
-        return root
-    cell = with_target(params, name, target)
-    folder = root / SWEEPS / cell_name(cell)
-    prepare(cell, root, folder)
-    load_params(folder / "params.yaml")
-    return folder
+        return project
+    return Project.load(prepare(with_target(project, name, target)))
 
 
-def prepare(params: Params, root: Path, folder: Path) -> None:
-    """A project folder for one cell: code and public files copied, places of this project made absolute."""
+def prepare(cell: Project) -> Path:
+    """A project folder for one cell: code and public files copied, places of the project made absolute."""
+    root, folder = cell.root, folder_of(cell)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ".dvc").mkdir(exist_ok=True)
     # Without git: DVC refuses a dvc.yaml that git ignores.
@@ -80,4 +85,5 @@ def prepare(params: Params, root: Path, folder: Path) -> None:
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         elif source.exists():
             shutil.copy(source, target)
-    (folder / "params.yaml").write_text(yaml.safe_dump(settings_of(params, root), sort_keys=False))
+    (folder / ProjectPaths.params).write_text(yaml.safe_dump(settings_of(cell), sort_keys=False))
+    return folder

@@ -11,7 +11,7 @@ from likeness.report.pages import write_report
 
 def main(project: Project) -> None:
     """Render from files."""
-    write_report(project.paths)
+    write_report(project.root)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ def summary_text(paths: ProjectPaths) -> str:
         "",
         f"synthetic table    {ProjectPaths.synthetic} and .csv",
         f"privacy statement  {ProjectPaths.statement}",
-        f"report             {ProjectPaths.report} (public), {ProjectPaths.internal_report} (with real rows: NOT private)",
+        f"report             {ProjectPaths.report} (public), {ProjectPaths.internal_report} (with real rows: "
+        "NOT private)",
         "",
         f"method {privacy['method']}, {privacy['adjacency']}: epsilon {_number(total['epsilon'])} spent at delta "
         f"{total['delta']:g} (target {_number(target['epsilon'])})",

@@ -148,8 +148,8 @@ def _check_generator(project: Project, released: Mapping[Path, Released]) -> Non
     keys = sorted(one.receipt.key for one in released.values())
     if (provenance.get("method"), provenance.get("releases")) != (project.params.method, keys):
         raise ReleaseError(
-            f"{project.paths.generator} was trained on other releases than those in data/released: the statement would not be about "
-            "it. Run: dvc repro"
+            f"{project.paths.generator} was trained on other releases than those in data/released: the statement "
+            "would not be about it. Run: dvc repro"
         )
     check_weights(project.paths.generator)
 

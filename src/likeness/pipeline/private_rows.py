@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from likeness.data.source.row_digests import SourceDigest
     from likeness.ledger.ledger import Ledger
+    from likeness.pipeline.project import Project
     from likeness.release.keys import Keys
     from likeness.release.records import Records
-    from likeness.pipeline.project import Project
     from likeness.release.request import Dataset
 
 SPLIT, PERSON = SPLIT_COLUMN, PERSON_COLUMN

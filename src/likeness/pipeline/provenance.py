@@ -43,8 +43,7 @@ def public_settings(params: Params) -> dict[str, Any]:
 def _git(folder: Path, *words: str) -> str:
     """What git says; nothing where there is no git, or no repository."""
     try:
-        return subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=False
-        ).stdout.strip()
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return ""
+    return done.stdout.strip()

@@ -8,8 +8,8 @@ satisfies :math:`\rho = \Delta^2 / (2 \sigma^2)` zero-concentrated differential 
 2020, Theorem 14), and it is a Gaussian mechanism up to what :mod:`likeness.privacy.lattice_error` proves of its
 lattice. Its cost is in the ledger before a row is read.
 
-Keys that are not publicly known (:class:`~likeness.release.keys.KeyQuery`) are counted, made noisy in the same way and released above a
-threshold, at a cost of δ as well; see :mod:`likeness.privacy.thresholds`.
+Keys that are not publicly known (:class:`~likeness.release.keys.KeyQuery`) are counted, made noisy in the same way and
+released above a threshold, at a cost of δ as well; see :mod:`likeness.privacy.thresholds`.
 
 A request that was answered before is answered with the same bytes and costs nothing: no re-run is a second release.
 """

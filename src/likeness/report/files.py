@@ -11,6 +11,9 @@ from typing import Any
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths
 
+PRIVACY, STATEMENT, LOSS = str(ProjectPaths.privacy), str(ProjectPaths.statement), str(ProjectPaths.loss)
+INTERNAL_FOLDER = str(ProjectPaths.internal)
+
 
 @dataclass(frozen=True)
 class Internal:
@@ -33,7 +36,7 @@ class Internal:
 
 def read_internal(folder: Path) -> Internal:
     """Read what ``evaluate`` wrote to a folder."""
-    name = ProjectPaths.internal
+    name = INTERNAL_FOLDER
     return Internal(
         metrics=read_json(folder / "metrics.json", f"{name}/metrics.json", "evaluate"),
         scores=read_rows(folder / "scores.csv", f"{name}/scores.csv", "evaluate"),
@@ -49,17 +52,13 @@ def read_losses(path: Path) -> dict[str, list[float]]:
     Raises:
         ArtifactError: the file is missing, has no column ``iteration``, or holds text that is not a number.
     """
-    rows = read_rows(path, str(ProjectPaths.loss), "train")
+    rows = read_rows(path, LOSS, "train")
     if rows and "iteration" not in rows[0]:
-        raise ArtifactError(
-            f"{ProjectPaths.loss}: column 'iteration' is missing. Run `dvc repro train` to write it again."
-        )
+        raise ArtifactError(f"{LOSS}: column 'iteration' is missing. Run `dvc repro train` to write it again.")
     try:
         return {name: [float(row[name] or "nan") for row in rows] for name in (rows[0] if rows else ())}
     except (TypeError, ValueError):
-        raise ArtifactError(
-            f"{ProjectPaths.loss}: every value must be a number. Run `dvc repro train` to write it again."
-        ) from None
+        raise ArtifactError(f"{LOSS}: every value must be a number. Run `dvc repro train` to write it again.") from None
 
 
 def read_text(path: Path, name: str, stage: str) -> str:

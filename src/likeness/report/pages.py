@@ -15,7 +15,17 @@ from markupsafe import Markup
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths
 from likeness.report import curves
-from likeness.report.files import Internal, read_internal, read_json, read_losses, read_text
+from likeness.report.files import (
+    INTERNAL_FOLDER,
+    LOSS,
+    PRIVACY,
+    STATEMENT,
+    Internal,
+    read_internal,
+    read_json,
+    read_losses,
+    read_text,
+)
 from likeness.report.formats import embed, loss_text, number, percent, spec
 from likeness.report.headline import write_public
 from likeness.report.markup import to_html
@@ -38,9 +48,7 @@ def render(
         ArtifactError: a field that the page needs is missing.
     """
     if privacy.get("format") != 1:
-        raise ArtifactError(
-            f"{ProjectPaths.privacy}: this version reads format 1. Run `dvc repro account` to write it again."
-        )
+        raise ArtifactError(f"{PRIVACY}: this version reads format 1. Run `dvc repro account` to write it again.")
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -64,17 +72,13 @@ def render(
             internal=section,
         )
     except UndefinedError as error:
-        raise ArtifactError(
-            f"{ProjectPaths.privacy}: {error.message}. Run `dvc repro account` to write it again."
-        ) from None
+        raise ArtifactError(f"{PRIVACY}: {error.message}. Run `dvc repro account` to write it again.") from None
     except KeyError as error:
-        raise ArtifactError(
-            f"{ProjectPaths.privacy}: {error} is missing. Run `dvc repro account` to write it again."
-        ) from None
+        raise ArtifactError(f"{PRIVACY}: {error} is missing. Run `dvc repro account` to write it again.") from None
 
 
-def write_report(paths: ProjectPaths) -> None:
-    """Read the artifacts of a project, write ``reports/index.html`` and, if there are results, the internal page.
+def write_report(root: Path | str) -> None:
+    """Read the artifacts below ``root``, write ``reports/index.html`` and, if there are results, the internal page.
 
     Beside the public page: its numbers and figures as files, see :mod:`likeness.report.headline`.
 
@@ -83,16 +87,18 @@ def write_report(paths: ProjectPaths) -> None:
     Raises:
         ArtifactError: a file that an earlier stage writes is missing or malformed.
     """
-    privacy = read_json(paths.privacy, str(ProjectPaths.privacy), "account")
-    statement = read_text(paths.statement, str(ProjectPaths.statement), "account")
-    losses = read_losses(paths.loss)
-    paths.report.parent.mkdir(parents=True, exist_ok=True)
-    paths.report.write_text(render(privacy, statement, losses, None), encoding="utf-8")
-    write_public(paths, privacy, losses)
-    if paths.internal_metrics.exists():
-        paths.internal.chmod(0o700)  # whoever brought the results back may have made it for all
-        page = render(privacy, statement, losses, read_internal(paths.internal))
-        paths.internal_report.write_bytes(padded_html(page))
+    root = Path(root)
+    privacy = read_json(root / PRIVACY, PRIVACY, "account")
+    statement = read_text(root / STATEMENT, STATEMENT, "account")
+    losses = read_losses(root / LOSS)
+    public = root / ProjectPaths.report
+    public.parent.mkdir(parents=True, exist_ok=True)
+    public.write_text(render(privacy, statement, losses, None), encoding="utf-8")
+    write_public(root, privacy, losses)
+    folder = root / INTERNAL_FOLDER
+    if (folder / "metrics.json").exists():
+        folder.chmod(0o700)  # whoever brought the results back may have made it for all
+        (folder / "index.html").write_bytes(padded_html(render(privacy, statement, losses, read_internal(folder))))
 
 
 def _without_title(statement: str) -> str:
