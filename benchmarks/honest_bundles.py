@@ -16,6 +16,7 @@ from likeness.bundle.write import write_bundle
 from likeness.config.load import load_params
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[1]
 IDENTITY = "staff"
@@ -71,7 +72,7 @@ def _bundle(folder: Path, method: str) -> Path:
     target = folder / f"{method}_bundle"
     _run(folder / method, IDENTITY, method, (*_RELEASE, *_PUBLISH))
     with contextlib.chdir(folder / method):
-        write_bundle(load_params(), target, open_others=True)
+        write_bundle(Project.load(), target, open_others=True)
     return target
 
 

@@ -21,7 +21,7 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.methods import method_from
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.pipeline.project import context
+from likeness.pipeline.project import Project
 
 RESULTS = Path("benchmarks/results/named_tables.csv")
 KEYS = ["epsilon", "variant", "draw"]
@@ -77,7 +77,7 @@ def score(params: Params, schema: Schema, train: pd.DataFrame, test: pd.DataFram
 def named(params: Params, schema: Schema, train: pd.DataFrame, synthetic: pd.DataFrame) -> float:
     """Mean total variation of the named tables by class, on the cells that the method releases."""
     params = settings(params, Path(params.ingest.schema), params.privacy.epsilon, "three tables, 10 %")
-    feature = method_from(params).embedding_query(context(params), {}).feature
+    feature = method_from(params).embedding_query(Project(Path(), params).context, {}).feature
     assert isinstance(feature, PairMarginals)
     encoder, pairs = Encoder(schema), len(feature.sizes)
     both = []

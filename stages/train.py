@@ -18,8 +18,8 @@ def main(project: Project) -> None:
     check_known(paths.released_files, *project.ledger_place)
     released = load_folder(paths.auxiliary), load_released(paths.embedding)
     beside = [load_released(path) for path in paths.category_files]
-    how = train.device, train.threads, train.precision
-    saved, losses = fit(project.method, project.context, *released, *how, beside)
+    how = project.method, project.context, *released, train.device, train.threads, train.precision, beside
+    saved, losses = fit(*how)
     if not is_first():
         return
     saved.save(paths.generator)

@@ -16,7 +16,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.ledger.witness import Witness
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import QueryShare, make_plan
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import from_bytes
@@ -44,7 +44,7 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     rows = [Records(np.zeros((10, 1)), np.zeros(10, dtype=np.int64))]
     facts = {**FACTS, "likeness": "9.9", "software": {"opendp": "8.8"}}
-    data = release(Query("q", "privatize", Constant()), plan, Dataset("people", "d"), ledger, lambda: rows, facts)
+    data = Door(plan, ledger, Dataset("people", "d"), lambda: rows, facts).release(Query("q", "privatize", Constant()))
     path = tmp_path / "q.safetensors"
     path.write_bytes(data)
     return path

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from likeness.config.load import load_params, source_at
 from likeness.core.errors import LikenessError, ParamsError
 from likeness.methods import METHODS, method_from
-from likeness.pipeline.project import context, plan_of
+from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,7 +32,7 @@ def loaded(tmp_path: Path, content: Any) -> Any:
 def test_the_shipped_file_holds_every_method(tmp_path: Path, name: str) -> None:
     method = loaded(tmp_path, {**shipped(), "method": name})
     assert method.name == name
-    facts = context(load_params(ROOT / "params.yaml"))
+    facts = Project.load(ROOT).context
     assert sum(share.share for share in method.shares(facts)) == pytest.approx(1)
 
 
@@ -45,7 +45,7 @@ def test_the_examples_plan_with_every_method_that_they_hold(example: str, monkey
     params = load_params(f"examples/{example}/params.yaml")
     assert set(params.sections) == set(METHODS) - ({"merf_ae", "moments"} if example == "mixture" else {"marginals"})
     for name in params.sections:
-        plan = plan_of(replace(params, method=name))
+        plan = Project(Path(), replace(params, method=name)).plan
         assert plan.private and plan.epsilon == 1.0
 
 

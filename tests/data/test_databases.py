@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from likeness.pipeline.source import source_digest
 from sqlalchemy import create_engine
 from typer.testing import CliRunner
 
@@ -23,7 +24,6 @@ from likeness.data.source.databases import Database
 from likeness.data.source.files import read_people
 from likeness.data.source.row_digests import SourceDigest, typed_digest
 from likeness.pipeline.private_rows import source_rows
-from likeness.pipeline.source import source_digest
 from likeness.preflight.faults import examine
 
 ROOT = Path(__file__).parents[2]

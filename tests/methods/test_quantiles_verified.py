@@ -15,7 +15,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.methods.base import EMBEDDING
 from likeness.methods.marginals.quantiles import QUANTILES
 from likeness.pipeline.consistency import auxiliary_of, check_answer, queries_of
-from likeness.pipeline.project import plan_of
+from likeness.pipeline.project import Project
 from likeness.report.statement import statement
 
 
@@ -46,7 +46,7 @@ def test_bins_from_elsewhere_are_another_query(fitted: tuple[Synthesizer, Path])
     """Edges that follow the rows would be learned for free. The query, made again, has those of the histogram."""
     synthesizer, _ = fitted
     released, params = synthesizer.releases_, synthesizer._params()
-    plan, auxiliary = plan_of(params, SCHEMA), auxiliary_of(released.values())
+    plan, auxiliary = Project(Path(), params, SCHEMA).plan, auxiliary_of(released.values())
     queries = queries_of(params, plan, SCHEMA, CONTEXT, auxiliary)
     embedding, histogram = released[EMBEDDING], released[QUANTILES]
     check_answer(*queries[EMBEDDING], embedding, "embedding")

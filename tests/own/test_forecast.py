@@ -9,6 +9,7 @@ import pytest
 from likeness.config.load import load_params
 from likeness.config.params import Params
 from likeness.methods import METHODS
+from likeness.pipeline.project import Project
 from likeness.preflight.forecast import forecast
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +41,7 @@ def settings(data: str, method: str) -> Params:
 @pytest.mark.parametrize(("data", "method"), sorted(measured()))
 def test_time_and_memory_are_foreseen_within_a_factor_of_three(data: str, method: str) -> None:
     seconds, megabytes = measured()[data, method]
-    found = forecast(settings(data, method), ROWS[data])
+    found = forecast(Project(Path(), settings(data, method)), ROWS[data])
     assert found.training_seconds is not None
     assert (seconds - LONGEST) / 3 <= found.training_seconds < seconds * 3
     assert megabytes / 3 < found.memory_bytes / 1e6 < megabytes * 3
@@ -48,16 +49,16 @@ def test_time_and_memory_are_foreseen_within_a_factor_of_three(data: str, method
 
 def test_the_network_beside_moments_is_foreseen() -> None:
     params = settings("mnist", "moments")
-    assert forecast(params, 60_000).training_seconds == 0
+    assert forecast(Project(Path(), params), 60_000).training_seconds == 0
     sections = {name: dict(section) for name, section in params.sections.items()}
     moments = sections["moments"]
     moments["plan"] = {"shares": {**moments["plan"]["shares"], "levels": 0.2, "fourier": 0.1, "embedding": 0.63}}
     moments["auxiliary"] = {**moments["auxiliary"], "fourier": sections["merf"]["privatize"]}
     moments["train"] = {**moments["train"], "network": sections["merf"]["train"]}
-    beside = forecast(dataclasses.replace(params, sections=sections), 60_000).training_seconds
-    assert beside == pytest.approx(forecast(settings("mnist", "merf"), 60_000).training_seconds)
+    beside = forecast(Project(Path(), dataclasses.replace(params, sections=sections)), 60_000).training_seconds
+    assert beside == pytest.approx(forecast(Project(Path(), settings("mnist", "merf")), 60_000).training_seconds)
 
 
 def test_class_counts_are_told_as_shares_of_a_class() -> None:
-    counts, *_ = forecast(settings("adult", "marginals"), 32_561).queries
+    counts, *_ = forecast(Project(Path(), settings("adult", "marginals")), 32_561).queries
     assert counts.query == "class_counts" and [measure.of for measure in counts.measures] == ["share of a class"]

@@ -49,7 +49,7 @@ SMALL = {
 
 
 @dataclass
-class Project:
+class Clone:
     """A project folder with its own environment."""
 
     root: Path

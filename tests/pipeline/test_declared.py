@@ -16,7 +16,7 @@ from small_project import ROOT, write_settings
 
 from likeness.config import params
 from likeness.config.load import load_params
-from likeness.core.paths import PRIVACY, read_json
+from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.method import Marginals
@@ -156,4 +156,4 @@ def test_a_stage_needs_reads_and_writes_what_dvc_yaml_says(
         for path in outputs:
             assert (folder / path).exists(), f"{name} does not write {path}"
             copy(folder / path, whole / path)
-    assert math.isfinite(read_json(PRIVACY)["total"]["epsilon"])
+    assert math.isfinite(read_json(ProjectPaths.privacy)["total"]["epsilon"])
