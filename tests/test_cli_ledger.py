@@ -107,7 +107,7 @@ def test_tracking_runs_are_witnesses(
     released: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """How they are read from a real store is tested in test_tracking."""
-    monkeypatch.setattr("likeness.config.load.load_params", lambda: None)
+    monkeypatch.setattr("likeness.pipeline.project.Project.load", lambda: None)
     head = Ledger.open(locate()).head()
     for seq, code in ((head.count, 0), (1000, 2)):
         seen = [Witness("tracking run 0123", head.ledger_id, seq, head.head)]

@@ -140,7 +140,7 @@ def test_what_an_older_version_released_stays_the_answer(ledger: Ledger, monkeyp
     """It knew the rows in their order only, and did not record those of the source."""
     with monkeypatch.context() as older:
         older.setattr(
-            "likeness.pipeline.private_rows.digest_of_release", lambda params, ledger, ordered, unordered: ordered()
+            "likeness.pipeline.private_rows.digest_of_release", lambda adjacency, ledger, ordered, unordered: ordered()
         )
         older.setattr("likeness.data.source.row_digests.SourceDigest.digest", lambda source: "")
         first = small().fit(rows())

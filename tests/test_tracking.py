@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from likeness.core.errors import ArtifactError, LikenessError, ParamsError
+from likeness.core.paths import ProjectPaths
 from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -165,12 +166,12 @@ def test_endings(project: Path) -> None:
     lock(ingest="1", train="1", sample="1")
     for name in ("ingest", "train", "sample"):
         marker(name, 10.0)
-    assert set(stage_endings().values()) == {"ran"}
+    assert set(stage_endings(ProjectPaths()).values()) == {"ran"}
     track(Project.load())
-    assert set(stage_endings().values()) == {"up to date"}
+    assert set(stage_endings(ProjectPaths()).values()) == {"up to date"}
     marker("ingest", 20.0)
     lock(ingest="2", train="2", sample="1")
-    assert stage_endings() == {"ingest": "ran", "train": "restored", "sample": "up to date"}
+    assert stage_endings(ProjectPaths()) == {"ingest": "ran", "train": "restored", "sample": "up to date"}
 
 
 def test_seconds_of_private_stages_are_left_out(project: Path) -> None:
@@ -260,7 +261,9 @@ def test_a_store_that_cannot_be_used_is_named_without_its_password(
 @pytest.mark.slow
 def test_processes_that_start_a_database_together_all_log(project: Path) -> None:
     """Without a lock all but one fail in the database's migrations."""
-    code = "from likeness.config.load import load_params; from likeness.tracking.run import track; track(load_params())"
+    code = (
+        "from likeness.pipeline.project import Project; from likeness.tracking.run import track; track(Project.load())"
+    )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     processes = [
         subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True)

@@ -11,6 +11,7 @@ import yaml
 from flows.sweep_folders import cell_of
 from likeness.core.errors import ParamsError
 from likeness.methods import METHODS
+from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +24,8 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_what_is_as_in_params_runs_in_the_project(project: Path) -> None:
-    assert cell_of(project, None, None) == project == cell_of(project, "marginals", 1.0)
+    own = Project.load(project)
+    assert cell_of(own, None, None) is own is cell_of(own, "marginals", 1.0)
     assert not (project / "sweeps").exists()
 
 
@@ -32,7 +34,7 @@ def test_anything_else_has_a_folder_and_params_of_its_own(project: Path) -> None
     content = yaml.safe_load(before)
     content["ledger"]["home"] = "mine"
     (project / "params.yaml").write_text(yaml.safe_dump(content))
-    cell = cell_of(project, "merf", 0.5)
+    cell = cell_of(Project.load(project), "merf", 0.5).root
     assert cell == project / "sweeps/merf-epsilon-0.5"
     written = yaml.safe_load((cell / "params.yaml").read_text())
     assert (written["method"], written["privacy"]["epsilon"]) == ("merf", 0.5)
@@ -46,7 +48,7 @@ def test_the_file_of_an_encoder_stays_in_the_project(project: Path, encoder: str
     content = yaml.safe_load((project / "params.yaml").read_text())
     content["merf_ae"]["privatize"]["encoder"] = encoder
     (project / "params.yaml").write_text(yaml.safe_dump(content))
-    written = yaml.safe_load((cell_of(project, "merf_ae", 0.5) / "params.yaml").read_text())
+    written = yaml.safe_load(cell_of(Project.load(project), "merf_ae", 0.5).paths.params.read_text())
     assert written["merf_ae"]["privatize"]["encoder"] == (str(project / encoder) if file else encoder)
 
 
@@ -55,7 +57,7 @@ def test_what_cannot_be_is_refused_before_a_folder_is_made(
     project: Path, method: str | None, epsilon: float | None
 ) -> None:
     with pytest.raises(ParamsError, match=r"epsilon must be|method must be one of"):
-        cell_of(project, method, epsilon)
+        cell_of(Project.load(project), method, epsilon)
     assert not (project / "sweeps").exists()
 
 

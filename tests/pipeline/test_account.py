@@ -9,10 +9,8 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from likeness.pipeline.card import card, encoded_card
 from small_project import Clone
 
-from likeness.config.load import load_params
 from likeness.core.errors import ArtifactError, DataError, ReleaseError
 from likeness.core.paths import ProjectPaths, read_json, write_json
 from likeness.data.encoding import layout
@@ -24,9 +22,9 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline import account as statement
 from likeness.pipeline.account import account
 from likeness.pipeline.consistency import check_run
+from likeness.pipeline.private_rows import card, encoded_card
 from likeness.pipeline.project import Project
 from likeness.privacy.accountant import compose
-from likeness.privacy.plan import Plan
 from likeness.release.released import load_released
 from stages import preprocess
 
@@ -51,8 +49,7 @@ def copy(
 
 
 def stated() -> dict[str, Any]:
-    params = load_params()
-    return account(Project(Path(), params))
+    return account(Project.load())
 
 
 def test_a_whole_run_is_stated_with_the_digests_of_its_files(copy: Clone) -> None:
@@ -190,12 +187,13 @@ def test_lost_and_replaced_files_are_not_stated(copy: Clone, spoil: Callable[[],
 
 
 def test_releases_of_different_rows_are_not_stated_together(copy: Clone) -> None:
-    params, plan = load_params(), Plan.from_dict(read_json(ProjectPaths.plan))
+    project = Project.load()
+    plan = project.written_plan()
     released = {path: load_released(path) for path in [*sorted(COUNTS.parent.iterdir()), ProjectPaths.embedding]}
-    check_run(params, plan, released)
+    check_run(project, plan, released)
     receipt = dataclasses.replace(released[COUNTS].receipt, digest="other rows")
     with pytest.raises(ReleaseError, match="different versions of the rows"):
-        check_run(params, plan, {**released, COUNTS: dataclasses.replace(released[COUNTS], receipt=receipt)})
+        check_run(project, plan, {**released, COUNTS: dataclasses.replace(released[COUNTS], receipt=receipt)})
 
 
 def test_more_than_the_target_is_not_stated(copy: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,18 +276,17 @@ def test_a_card_that_does_not_fit_is_refused(
     another: Clone, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], message: str
 ) -> None:
     monkeypatch.chdir(another.root)
-    params = load_params()
-    schema = Project(Path(), params).schema
-    right = encoded_card(card(params, "ledger", "digest", 5), schema)
+    project = Project.load()
+    right = encoded_card(card(project.params, "ledger", "digest", 5), project.schema)
     assert right["num_records"] is None  # private under add_remove_one
     (another.root / ProjectPaths.encoded).parent.mkdir(parents=True)
     write_private(pd.DataFrame({"x": [1]}), ProjectPaths.encoded, right)
-    _, read = Project(Path(), params).rows()
+    _, read = project.rows()
     write_private(pd.DataFrame({"x": [1]}), ProjectPaths.encoded, {**right, **change})
     with pytest.raises(ArtifactError, match="was replaced while it was in use"):
         next(read())
     with pytest.raises((ArtifactError, DataError), match=message):
-        Project(Path(), params).rows()
+        project.rows()
 
 
 def test_the_encoding_names_everything_that_shapes_a_row(finished: Clone, monkeypatch: pytest.MonkeyPatch) -> None:

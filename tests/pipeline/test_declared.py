@@ -21,6 +21,7 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.method import Marginals
 from likeness.pipeline import provenance
+from likeness.pipeline.project import Project
 
 STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 SCHEMA: dict[str, Any] = {
@@ -147,7 +148,7 @@ def test_a_stage_needs_reads_and_writes_what_dvc_yaml_says(
         with contextlib.chdir(folder):
             settings = load_params()
             seen.clear()
-            import_module(f"stages.{name}").main(settings)
+            import_module(f"stages.{name}").main(Project(Path(), settings))
             read = seen - sections - HARMLESS.get(name, set()) - {"ingest.schema"}  # a path among the deps
         undeclared = [key for key in sorted(read) if not covered(key, stage.get("params", []))]
         assert not undeclared, f"{name} reads settings that dvc.yaml does not name"
