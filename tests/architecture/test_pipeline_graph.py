@@ -11,7 +11,7 @@ import pytest
 import yaml
 from reachability import ROOT, file_of, reached
 
-from likeness.core import paths
+from likeness.core.paths import Place, ProjectPaths
 
 STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 HEAVY = ("torch", "mlflow", "prefect", "sklearn", "xgboost", "matplotlib", "autodp", "opendp", "pandas", "sqlalchemy")
@@ -31,13 +31,13 @@ MAY_LOAD = {
     "report": {"matplotlib", "pandas", "sklearn"},
     "track": set(),
 }
-# Constants of likeness.core.paths that a stage reaches, although DVC need not know the path.
+# Places that a stage reaches, although DVC need not know them.
 NO_DEPENDENCY = {
-    "ingest": {"WORKERS"},  # scratch space of the engine
-    "auxiliary": {"WORKERS"},
-    "privatize": {"WORKERS"},
-    "plan": {"CATEGORIES"},  # it gives the schema itself: that of before the release
-    "account": {"REPORT"},  # deleted where there is nothing to state
+    "ingest": {"workers"},  # scratch space of the engine
+    "auxiliary": {"workers"},
+    "privatize": {"workers"},
+    "account": {"report"},  # deleted where there is nothing to state
+    "track": {"lock", "markers", "tracked", "private"},  # how each stage ended, and which ones saw rows
 }
 
 
@@ -99,16 +99,16 @@ def test_imports_inside_functions_are_seen() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", STAGES)
 def test_deps_and_outs_name_every_file_that_a_stage_touches(name: str) -> None:
-    """Every path of :mod:`likeness.core.paths` that its code reaches; and the schema where one is opened."""
+    """Every place of the project's paths that its code reaches; and the schema where one is opened."""
     listed = declared(name, "deps", "outs", "metrics", "plots")
-    names = {constant for module, constant in reached(name)[1] if module == "likeness.core.paths"}
-    touched = {constant for constant in names if isinstance(getattr(paths, constant, None), Path)}
-    assert touched or name == "report", "no path is seen at all"
-    for constant in sorted(touched - NO_DEPENDENCY.get(name, set())):
-        wanted = str(getattr(paths, constant))
+    names = {place.partition(".")[2] for module, place in reached(name)[1] if module == "likeness.core.paths"}
+    touched = {place for place in names if isinstance(vars(ProjectPaths).get(place), Place)}
+    assert touched, "no path is seen at all"
+    for place in sorted(touched - NO_DEPENDENCY.get(name, set())):
+        wanted = str(getattr(ProjectPaths, place))
         missing = f"{name} uses {wanted}, which dvc.yaml does not name"
         assert any(path.startswith(wanted) or wanted.startswith(f"{path}/") for path in listed), missing
-    assert (("likeness.pipeline.schema", "open_schema") in reached(name)[1]) == (
+    assert (("likeness.pipeline.project", "Project.written_schema") in reached(name)[1]) == (
         "${ingest.schema}" in declared(name, "deps")
     )
 
@@ -122,7 +122,7 @@ def test_what_dvc_may_not_know_is_looked_at_every_time() -> None:
     """The source and the ledger are no files of DVC; what follows the source waits for its keyed hash."""
     always = {name for name, stage in STAGES.items() if stage.get("always_changed")}
     assert always == {"fingerprint", "account"}
-    assert str(paths.SOURCE) in declared("ingest", "deps")
+    assert str(ProjectPaths.source) in declared("ingest", "deps")
 
 
 @pytest.mark.parametrize("name", ["auxiliary", "privatize", "train"])

@@ -261,7 +261,7 @@ def test_account_and_forecast_of_cost_follow_the_released_quantiles(monkeypatch:
         changed = {"columns": ["age", "fnlwgt"], "cells": 64, **change}
         share = 0.0 if changed["columns"] == "none" else 0.1
         with pytest.raises(ReleaseError, match=message):
-            consistency.check_run(adult(share, **changed), plan, released)
+            consistency.check_run(Project(ROOT, adult(share, **changed)), plan, released)
     # Edges that are not those of the released histogram, in a release that is otherwise in order.
     unlearned = method.foreseen_queries(context)[-1]
     with pytest.raises(ReleaseError, match=r"embedding\.safetensors: answers another question"):

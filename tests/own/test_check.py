@@ -14,6 +14,7 @@ from likeness.cli.app import app
 from likeness.config.load import load_params
 from likeness.config.params import Params
 from likeness.core.errors import ParamsError
+from likeness.core.paths import ProjectPaths
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
@@ -174,11 +175,9 @@ def test_what_is_asked_of_a_column_with_private_categories_is_left_to_the_stage(
     assert run()[0] == 0
 
 
-def test_the_plan_stage_refuses_it_too(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_stage_refuses_it_too(clone: Path) -> None:
     from stages import plan
 
-    (clone / "plan").mkdir()
-    monkeypatch.setattr(plan, "PLAN", clone / "plan/plan.json")
     for changes, words in (
         ({"sample__where": {"age": 3}}, "sample.where.age"),
         ({"evaluate__classifiers": ["oracle"]}, "evaluate.classifiers: 'oracle'"),
@@ -186,10 +185,10 @@ def test_the_plan_stage_refuses_it_too(clone: Path, monkeypatch: pytest.MonkeyPa
         write(clone, GOOD, **changes)
         with pytest.raises(ParamsError, match=words):
             plan.main(Project.load())
-    assert not list((clone / "plan").iterdir())
+    assert not ProjectPaths(clone).plan.exists()
     write(clone, GOOD)
     plan.main(Project.load())
-    assert (clone / "plan/plan.json").exists()
+    assert ProjectPaths(clone).plan.exists()
 
 
 def test_a_ledger_that_was_never_started_is_told_before_the_run(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
