@@ -72,10 +72,10 @@ def prepare(cell: Project) -> Path:
     """A project folder for one cell: code and public files copied, places of the project made absolute."""
     root, folder = cell.root, folder_of(cell)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".dvc").mkdir(exist_ok=True)
+    (folder / ProjectPaths.dvc).mkdir(exist_ok=True)
     # Without git: DVC refuses a dvc.yaml that git ignores.
-    cache = (root / ".dvc" / "cache").resolve()
-    (folder / ".dvc" / "config").write_text(
+    cache = (cell.paths.dvc / "cache").resolve()
+    (folder / ProjectPaths.dvc / "config").write_text(
         f"[core]\n    analytics = false\n    no_scm = true\n[cache]\n    dir = {cache}\n"
     )
     for name in _COPIED:

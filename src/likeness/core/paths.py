@@ -33,6 +33,7 @@ class ProjectPaths:
     params = Place("params.yaml")
     stages = Place("dvc.yaml")
     lock = Place("dvc.lock")
+    dvc = Place(".dvc")
     lock_of_dvc = Place(".dvc/tmp/rwlock")
     markers = Place(".likeness/stages")
     tracked = Place(".likeness/tracked.json")
