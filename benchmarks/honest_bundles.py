@@ -13,7 +13,6 @@ import pandas as pd
 import yaml
 
 from likeness.bundle.write import write_bundle
-from likeness.config.load import load_params
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
@@ -92,7 +91,7 @@ def _run(folder: Path, identity: str, method: str, stages: Sequence[str]) -> Non
         Path("schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
         Path("params.yaml").write_text(yaml.safe_dump(content))
         for stage in stages:
-            import_module(f"stages.{stage}").main(load_params())
+            import_module(f"stages.{stage}").main(Project.load())
 
 
 def staff(people_of: str) -> pd.DataFrame:

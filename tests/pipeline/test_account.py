@@ -18,6 +18,8 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.private_tables import iter_private, read_card, read_private, write_private
 from likeness.data.schema.schema import Schema
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline import account as statement
 from likeness.pipeline.account import account
@@ -276,8 +278,8 @@ def test_a_card_that_does_not_fit_is_refused(
     another: Clone, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], message: str
 ) -> None:
     monkeypatch.chdir(another.root)
-    project = Project.load()
-    right = encoded_card(card(project.params, "ledger", "digest", 5), project.schema)
+    project, ledger = Project.load(), Ledger.create(locate())
+    right = encoded_card(card(project.params, ledger.id, "digest", 5), project.schema)
     assert right["num_records"] is None  # private under add_remove_one
     (another.root / ProjectPaths.encoded).parent.mkdir(parents=True)
     write_private(pd.DataFrame({"x": [1]}), ProjectPaths.encoded, right)

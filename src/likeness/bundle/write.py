@@ -68,13 +68,14 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         _check_encoder(privacy, folder)
         ledger, schema, identity = project.ledger, project.written_schema, project.params.privacy.identity
         (folder / SCHEMA).write_text(schema_text(schema))  # without comments: they are nobody's to check
-        write_json(folder / SETTINGS, settings_of(project))
-        write_json(folder / PLAN_FILE, project.written_plan().to_dict())
-        write_json(folder / PRIVACY, privacy)
+        plan = project.written_plan().to_dict()
+        for name, value in {SETTINGS: settings_of(project), PLAN_FILE: plan, PRIVACY: privacy}.items():
+            write_json(folder / name, value)
+        releases = read_json(project.paths.generator_spec)["provenance"]["releases"]
         (folder / STATEMENT).write_text(statement(privacy))
         (folder / CARD).write_text(data_card(privacy, schema))
         files = {name: sha256_bytes((folder / name).read_bytes()) for name in PUBLISHED}
-        ledger.publish(identity, files, read_json(project.paths.generator_spec)["provenance"]["releases"])
+        ledger.publish(identity, files, releases)
         extract = chain_extract(ledger.records(), identity, open_others)
         (folder / LEDGER).write_text(chain_text(extract))
         names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())

@@ -114,7 +114,7 @@ def queries_of(
         auxiliary: answers of the auxiliary stage, by the name of their query.
     """
     written, recipe = project.written_schema, project.method
-    open_encoding, encoding = encoding_digest(written), encoding_digest(facts.schema)
+    open_encoding, encoding = map(encoding_digest, (written, facts.schema))
     queries = [*recipe.auxiliary_queries(facts, auxiliary), recipe.embedding_query(facts, auxiliary)]
     return {
         **{query.name: (query, open_encoding) for query in key_queries(written, plan, project.params.categories.most)},
