@@ -12,7 +12,7 @@ from likeness.release.keys import key_queries
 
 def main(project: Project) -> None:
     """Ask the door for the keys of each open column."""
-    queries = key_queries(project.written_schema, project.written_plan(), project.params.categories.most)
+    queries = key_queries(project.written_schema, project.written_plan, project.params.categories.most)
     folder = project.paths.categories
     for old in folder.glob("*.safetensors"):
         old.unlink()

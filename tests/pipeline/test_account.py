@@ -190,7 +190,7 @@ def test_lost_and_replaced_files_are_not_stated(copy: Clone, spoil: Callable[[],
 
 def test_releases_of_different_rows_are_not_stated_together(copy: Clone) -> None:
     project = Project.load()
-    plan = project.written_plan()
+    plan = project.written_plan
     released = {path: load_released(path) for path in [*sorted(COUNTS.parent.iterdir()), ProjectPaths.embedding]}
     check_run(project, plan, released)
     receipt = dataclasses.replace(released[COUNTS].receipt, digest="other rows")

@@ -67,11 +67,11 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         _copy(project, folder)
         _check_encoder(privacy, folder)
         ledger, schema, identity = project.ledger, project.written_schema, project.params.privacy.identity
-        (folder / SCHEMA).write_text(schema_text(schema))  # without comments: they are nobody's to check
-        plan = project.written_plan().to_dict()
+        plan = project.written_plan.to_dict()
         for name, value in {SETTINGS: settings_of(project), PLAN_FILE: plan, PRIVACY: privacy}.items():
             write_json(folder / name, value)
         releases = read_json(project.paths.generator_spec)["provenance"]["releases"]
+        (folder / SCHEMA).write_text(schema_text(schema))  # without comments: they are nobody's to check
         (folder / STATEMENT).write_text(statement(privacy))
         (folder / CARD).write_text(data_card(privacy, schema))
         files = {name: sha256_bytes((folder / name).read_bytes()) for name in PUBLISHED}

@@ -22,7 +22,7 @@ class Place:
 
 @dataclass(frozen=True)
 class ProjectPaths:
-    """Every place of a project. ``ProjectPaths(root).plan`` is a file; ``ProjectPaths.plan`` is its name in messages.
+    """Every place of a project. ``ProjectPaths(root).plan`` is a file, ``ProjectPaths.plan`` its name.
 
     Attributes:
         root: the project's folder.
@@ -67,10 +67,6 @@ class ProjectPaths:
     internal = Place("reports/internal")
     internal_metrics = Place("reports/internal/metrics.json")
     internal_report = Place("reports/internal/index.html")
-
-    def name(self, path: Path) -> str:
-        """A place as other artifacts name it: relative to the root."""
-        return str(path.relative_to(self.root))
 
     @property
     def category_files(self) -> list[Path]:

@@ -35,7 +35,7 @@ def account(project: Project) -> dict[str, Any]:
             trained on others, or the total exceeds the target.
         ArtifactError: the synthetic table is missing or not of this generator.
     """
-    params, plan, ledger = project.params, project.written_plan(), project.ledger
+    params, plan, ledger = project.params, project.written_plan, project.ledger
     released = {path: load_released(path) for path in project.paths.released_files}
     receipts = [one.receipt for one in released.values()]
     commits, ledger_id = ledger.commits(), ledger.id

@@ -150,6 +150,7 @@ class Project:
             keys=KeyShares(names, STAGE, categories.share, categories.delta_share) if names else None,
         )
 
+    @cached_property
     def written_plan(self) -> "Plan":
         """The plan as stage ``plan`` wrote it.
 
@@ -324,12 +325,13 @@ class Project:
         from likeness.engine import LOCAL
         from likeness.release.door import Door
 
-        dataset, read = self.rows()
-        return Door(self.written_plan(), self.ledger_to_spend, dataset, read, self.provenance, engine or LOCAL)
+        plan, ledger = self.written_plan, self.ledger_to_spend
+        return Door(plan, ledger, *self.rows(), self.provenance, engine or LOCAL)
 
     def key_door(self, column: str) -> "Door":
         """The door to the texts of an open column."""
         from likeness.release.door import Door
 
+        plan, ledger = self.written_plan, self.ledger_to_spend
         dataset, read = self.keys()
-        return Door(self.written_plan(), self.ledger_to_spend, dataset, read(column), self.provenance)
+        return Door(plan, ledger, dataset, read(column), self.provenance)

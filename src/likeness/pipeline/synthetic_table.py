@@ -144,15 +144,15 @@ def check_synthetic(sample: Sample, paths: ProjectPaths) -> dict[str, str]:
     for name, digest in digests.items():
         if lineage["files"].get(name) != digest:
             raise ArtifactError(f"{path} does not belong to {name}: one of them was replaced. Run: dvc repro sample")
-    if sha256_bytes(csv_bytes(pd.read_parquet(path))) != digests[paths.name(csv)]:
+    if sha256_bytes(csv_bytes(pd.read_parquet(path))) != digests[str(ProjectPaths.synthetic_csv)]:
         raise ArtifactError(f"{path} and {csv} do not hold the same rows. Run: dvc repro sample")
-    return {**digests, paths.name(path): _digest(path)}
+    return {**digests, str(ProjectPaths.synthetic): _digest(path)}
 
 
 def _origin(paths: ProjectPaths) -> dict[str, str]:
     """SHA-256 of the files that a Parquet file names: of the generator, and of the table as CSV."""
-    files = (paths.generator_spec, paths.generator_weights, paths.synthetic_csv)
-    return {paths.name(path): _digest(path) for path in files}
+    names = (ProjectPaths.generator_spec, ProjectPaths.generator_weights, ProjectPaths.synthetic_csv)
+    return {str(name): _digest(paths.root / name) for name in names}
 
 
 def _digest(path: Path) -> str:
