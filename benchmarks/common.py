@@ -24,7 +24,7 @@ from likeness.methods.fit import fit
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.private_rows import split_parts
 from likeness.pipeline.project import Project
-from likeness.pipeline.rows_in_memory import rows_in_memory
+from likeness.pipeline.rows_in_memory import in_memory
 from likeness.pipeline.synthetic_table import draw as draw_rows
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.door import Door
@@ -131,7 +131,7 @@ def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, 
         os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
         ledger = Ledger.create(locate())
         ledger.declare_identity(plan.identity, Adjacency(plan.adjacency), plan.epsilon, plan.delta)
-        dataset, rows = rows_in_memory(params, project.schema, train, ledger)
+        dataset, rows = in_memory(params, project.schema, train, ledger).records(project.schema)
 
         def answer(query: Query) -> Released:
             return from_bytes(Door(plan, ledger, dataset, rows).release(query), query.name)

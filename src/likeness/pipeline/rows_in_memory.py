@@ -105,10 +105,3 @@ def in_memory(
     rows = own["identity"], digest, params.ledger.slot, own["encoding"], params.ingest.unit
     dataset = Dataset(*rows, rows_digest)
     return RowsInMemory(train, schema, numbers, dataset)
-
-
-def rows_in_memory(
-    params: Params, schema: Schema, train: "DataFrame", ledger: "Ledger", people: "Series[str] | None" = None
-) -> "tuple[Dataset, Callable[[], Iterator[Records]]]":
-    """Whose rows, and what opens them, by a schema without open columns; see :func:`in_memory`."""
-    return in_memory(params, schema, train, ledger, people).records(schema)
