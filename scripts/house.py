@@ -42,13 +42,13 @@ def tree(module: str) -> ast.Module:
 @cache
 def definitions(module: str) -> dict[str, ast.AST]:
     """Functions and classes of a module by name; members with their class."""
-    found: dict[str, ast.AST] = {}
+    places: dict[str, ast.AST] = {}
     for item in tree(module).body:
         if isinstance(item, ast.FunctionDef | ast.ClassDef):
-            found[item.name] = item
+            places[item.name] = item
         if isinstance(item, ast.ClassDef):
-            found |= {f"{item.name}.{part.name}": part for part in item.body if isinstance(part, ast.FunctionDef)}
-    return found
+            places |= {f"{item.name}.{part.name}": part for part in item.body if isinstance(part, ast.FunctionDef)}
+    return places
 
 
 @cache
@@ -93,8 +93,8 @@ class Walk:
         classes = {"self": (module, name.partition(".")[0])} if "." in name else {}
         for argument in node.args.args:
             text = "" if argument.annotation is None else ast.unparse(argument.annotation).strip("'\"")
-            if text.isidentifier() and (found := defined(module, text)):
-                classes[argument.arg] = found
+            if text.isidentifier() and (place_of := defined(module, text)):
+                classes[argument.arg] = place_of
         for part in in_order(node):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
                 target = defined(module, part.func.id)

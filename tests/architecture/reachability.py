@@ -68,13 +68,13 @@ class Source:
 
 def members(definition: ast.ClassDef) -> dict[str, ast.stmt]:
     """The members of a class as definitions of their own, and the rest of it under its name."""
-    found: dict[str, ast.stmt] = {}
+    parts: dict[str, ast.stmt] = {}
     for item in definition.body:
         if isinstance(item, ast.FunctionDef):
-            found[f"{definition.name}.{item.name}"] = item
+            parts[f"{definition.name}.{item.name}"] = item
         elif isinstance(item, ast.Assign):
-            found.update({f"{definition.name}.{ast.unparse(target)}": item for target in item.targets})
-    return {**found, definition.name: ast.Expr(ast.Constant(definition.name))}
+            parts.update({f"{definition.name}.{ast.unparse(target)}": item for target in item.targets})
+    return {**parts, definition.name: ast.Expr(ast.Constant(definition.name))}
 
 
 def instances_in(node: ast.AST, name: str) -> dict[str, str]:

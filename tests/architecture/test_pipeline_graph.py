@@ -12,6 +12,8 @@ import yaml
 from reachability import ROOT, file_of, reached
 
 from likeness.core.paths import Place, ProjectPaths
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 
 STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 HEAVY = ("torch", "mlflow", "prefect", "sklearn", "xgboost", "matplotlib", "autodp", "opendp", "pandas", "sqlalchemy")
@@ -42,9 +44,9 @@ NO_DEPENDENCY = {
 
 
 @cache
-def loaded_modules(stage: str) -> set[str]:
-    """Modules in memory after importing a stage, in a fresh interpreter."""
-    code = f"import sys, stages.{stage}; print('\\n'.join(sys.modules))"
+def loaded_modules(stage: str, work: str = "") -> set[str]:
+    """Modules in memory after importing a stage, and after some work, in a fresh interpreter."""
+    code = f"import sys, stages.{stage}; {work}\nprint('\\n'.join(sys.modules))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
@@ -94,6 +96,26 @@ def test_imports_inside_functions_are_seen() -> None:
         0
     ] and "likeness.preflight.later_stages" not in loaded_modules("plan")
     assert {name for name in STAGES if "likeness.preflight.later_stages" in reached(name)[0]} == {"plan"}
+
+
+@pytest.mark.process
+@pytest.mark.long
+def test_a_stage_at_work_loads_nothing_that_it_may_not_reach(tmp_path: Path) -> None:
+    """What it asks of a project is seen: the stages ahead of the method, each in an interpreter of its own."""
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["ingest"] = {"source": "rows.csv", "schema": "schema.yaml"}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(content))
+    (tmp_path / "rows.csv").write_text("x,job\n" + "0.5,clerk\n0.25,nurse\n" * 500)
+    job = {"kind": "categorical", "categories": "private", "other": "rest"}
+    columns = {"x": {"kind": "numeric", "lower": 0, "upper": 1}, "job": job}
+    schema = {"name": "staff", "source": "made up", "task": "none", "columns": columns}
+    (tmp_path / "schema.yaml").write_text(yaml.safe_dump(schema, sort_keys=False))
+    Ledger.create(locate())
+    for name in ("fingerprint", "ingest", "plan", "categories", "preprocess"):
+        work = f"stages.{name}.main(Project.load(Path({str(tmp_path)!r})))"
+        code = f"from pathlib import Path; from likeness.pipeline.project import Project; {work}"
+        loaded = {module for module in loaded_modules(name, code) if module.startswith("likeness")}
+        assert not loaded - reached(name)[0], f"{name} loads what nobody sees"
 
 
 @pytest.mark.long
