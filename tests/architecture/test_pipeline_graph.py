@@ -135,6 +135,14 @@ def test_deps_and_outs_name_every_file_that_a_stage_touches(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("folder", ["methods", "generators"])
+def test_a_change_of_a_method_does_not_read_the_source_again(folder: str) -> None:
+    """Nor does it ask for categories or encode rows again; the hash of a file needs a quarter of the library."""
+    stages = {name for name in STAGES if f"src/likeness/{folder}" in declared(name, "deps")}
+    assert stages == {"plan", "auxiliary", "privatize", "train", "sample", "account"}
+    assert sum(module.startswith("likeness") for module in reached("fingerprint")[0]) <= 50
+
+
 def test_the_page_with_real_rows_depends_on_all_that_evaluate_writes() -> None:
     """It is rendered without the figures that are not there, so no error would tell."""
     assert set(declared("evaluate", "outs")) <= set(declared("report", "deps"))
