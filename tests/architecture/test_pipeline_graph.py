@@ -137,7 +137,7 @@ def test_deps_and_outs_name_every_file_that_a_stage_touches(name: str) -> None:
 
 @pytest.mark.parametrize("folder", ["methods", "generators"])
 def test_a_change_of_a_method_does_not_read_the_source_again(folder: str) -> None:
-    """Nor does it ask for categories or encode rows again; the hash of a file needs a quarter of the library."""
+    """Nor does it ask for categories or encode rows again; the hash of a file needs few modules."""
     stages = {name for name in STAGES if f"src/likeness/{folder}" in declared(name, "deps")}
     assert stages == {"plan", "auxiliary", "privatize", "train", "sample", "account"}
     assert sum(module.startswith("likeness") for module in reached("fingerprint")[0]) <= 50
