@@ -112,9 +112,10 @@ def published(root: Path, privacy: dict[str, Any]) -> set[str]:
     from prefect import flow
 
     from flows.synthesize import publish
+    from likeness.core.paths import ProjectPaths
 
     (root / "reports/privacy.json").write_text(json.dumps(privacy))
-    state = flow(publish, name="publish", persist_result=False)(root, return_state=True)
+    state = flow(publish, name="publish", persist_result=False)(ProjectPaths(root), return_state=True)
     assert state.is_completed()
     with get_client(sync_client=True) as client:
         run = state.state_details.flow_run_id
