@@ -23,18 +23,26 @@ def cell_name(params: Params) -> str:
 
 
 def settings_of(params: Params, root: Path) -> dict[str, Any]:
-    """params.yaml of a cell: this project's, with the places of source, schema, ledger and encoder made absolute."""
+    """params.yaml of a cell: this project's, with absolute places of source, schema, ledger and public files."""
     settings: dict[str, Any] = yaml.safe_load((root / "params.yaml").read_text())
     settings["method"], settings["privacy"]["epsilon"] = params.method, params.privacy.epsilon
     settings["ingest"]["source"] = source_at(params.ingest.source, root)
     places = [(settings["ingest"], "schema"), (settings["ledger"], "home")]
-    encoded = (settings.get("merf_ae") or {}).get("privatize") or {}
-    if str(encoded.get("encoder")).endswith(".safetensors"):  # else a word, as random
-        places.append((encoded, "encoder"))
     for section, key in places:
         if section.get(key) is not None:
-            section[key] = str((root / Path(section[key]).expanduser()).resolve())
-    return settings
+            section[key] = _absolute(section[key], root)
+    return {key: _with_files(value, root) if key in METHODS else value for key, value in settings.items()}
+
+
+def _absolute(path: str, root: Path) -> str:
+    return str((root / Path(path).expanduser()).resolve())
+
+
+def _with_files(value: Any, root: Path) -> Any:
+    """Settings of a method, its public files at their absolute places: texts that end in .safetensors."""
+    if isinstance(value, dict):
+        return {key: _with_files(item, root) for key, item in value.items()}
+    return _absolute(value, root) if isinstance(value, str) and value.endswith(".safetensors") else value
 
 
 def cell_of(root: Path, method: str | None, epsilon: float | None) -> Path:

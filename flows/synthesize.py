@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
@@ -20,6 +20,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Completed, Failed
+from pydantic import Field
 
 from flows.dvc_stage import likeness, reproduce
 from flows.notify import notify
@@ -27,6 +28,7 @@ from flows.one_at_a_time import own_turn, server_limit
 from flows.stage_order import stage_order
 from flows.sweep_folders import cell_of
 from likeness.core.errors import LikenessError
+from likeness.methods import METHODS
 
 PRIVACY, STATEMENT = Path("reports/privacy.json"), Path("reports/PRIVACY_STATEMENT.md")
 FIGURES = {"loss": "Training loss", "rdp": "Rényi differential privacy of the run"}
@@ -66,7 +68,7 @@ def synthesize(
     root: str = ".",
     stage_timeout: float = _DAY,
     check_budget: bool = False,
-    method: Literal["marginals", "pearl", "merf", "merf_ae", "moments", "hp", "ntk"] | None = None,
+    method: Annotated[str, Field(json_schema_extra={"enum": sorted(METHODS)})] | None = None,
     epsilon: float | None = None,
     wait: float = _DAY,
 ) -> State[None]:

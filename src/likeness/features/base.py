@@ -153,7 +153,7 @@ class Map:
     def spec(self) -> dict[str, Any]:
         """Public specification as JSON. A field that equality ignores is left out."""
         values: Any = fields(self)  # type: ignore[arg-type]
-        return {"map": self.name, **{one.name: _plain(getattr(self, one.name)) for one in values if one.compare}}
+        return {"map": self.name, **{one.name: plain(getattr(self, one.name)) for one in values if one.compare}}
 
 
 class OneHotMap(Map):
@@ -180,10 +180,10 @@ class OneHotMap(Map):
         return torch.cat(rows, dim=1)
 
 
-def _plain(value: Any) -> Any:
-    """A field as JSON."""
+def plain(value: Any) -> Any:
+    """A field, or an argument, as JSON."""
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     convert = getattr(value, "spec", None) or getattr(value, "to_dict", None)
     return value if convert is None else convert()
 

@@ -87,6 +87,8 @@ class Hp(TwoQueryMethod):
     """Sum kernel, product kernel or both, of Hermite features; all subsets in one release, before training."""
 
     name: ClassVar[str] = "hp"
+    maps: ClassVar = (HermiteFeatures,)
+    multiplications_a_coordinate: ClassVar[int] = 8
     plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
     train: TrainHp = field(default_factory=TrainHp)
     auxiliary: NoSettings = field(default_factory=NoSettings)

@@ -47,6 +47,7 @@ class Merf(TwoQueryMethod):
     """Fourier features of the numeric columns beside scaled one-hot columns; class weights from noisy counts."""
 
     name: ClassVar[str] = "merf"
+    maps: ClassVar = (MixedFourierFeatures,)
     plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
     train: NetworkTraining = field(default_factory=NetworkTraining)
     auxiliary: NoSettings = field(default_factory=NoSettings)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from likeness.methods.merf_ae.encoder import Encoder
 
 RANDOM = "random"
+ENCODER = "encoder.safetensors"
+"""Name of the encoder's file in a bundle."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,13 @@ class EncodedFourier(FrequencyMap):
 
         return cosine_sine(self.codes(x) @ self.frequencies.to(x).T) / math.sqrt(self.num_frequencies)
 
-    def with_network(self, network: "Encoder") -> "EncodedFourier":
-        """The same map with its encoder, checked against its SHA-256."""
-        return replace(self, network=network)
+    @property
+    def files(self) -> dict[str, str]:
+        """The encoder, where it is a file."""
+        return {} if self.encoder == RANDOM else {ENCODER: self.encoder}
+
+    def with_files(self, folder: Path) -> "EncodedFourier":
+        """The map with the encoder of a folder."""
+        from likeness.methods.merf_ae.encoder import Encoder
+
+        return replace(self, network=Encoder.load(folder / ENCODER)) if self.files else self

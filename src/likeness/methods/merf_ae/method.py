@@ -8,14 +8,13 @@ from typing import ClassVar
 
 from likeness.config.typed import require
 from likeness.core.errors import ParamsError, PlanError
-from likeness.methods.base import EMBEDDING, Context
-from likeness.methods.merf_ae.encoded_map import RANDOM, EncodedFourier
+from likeness.methods.base import EMBEDDING, Context, PublicFile
+from likeness.methods.merf_ae.encoded_map import ENCODER, RANDOM, EncodedFourier
 from likeness.methods.network_method import TwoQueryMethod
 from likeness.methods.settings import MOST_FEATURES, NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
 from likeness.release.query import Query
 from likeness.release.released import Released
 
-ENCODER = "encoder.safetensors"  # its name in the bundle
 _WHERE = "merf_ae.privatize"
 _REFUSED = {
     "private": "an encoder trained on the private rows without privacy moves all their codes when one row changes, and "
@@ -88,6 +87,8 @@ class MerfAe(TwoQueryMethod):
     it needs no decoder, which would have to be private, or would make the public images again."""
 
     name: ClassVar[str] = "merf_ae"
+    maps: ClassVar = (EncodedFourier,)
+    public_names: ClassVar = (ENCODER,)
     plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
     train: TrainMerfAe = field(default_factory=TrainMerfAe)
     auxiliary: NoSettings = field(default_factory=NoSettings)
@@ -150,6 +151,7 @@ class MerfAe(TwoQueryMethod):
                 f"{context.schema.image}. Make one with: python scripts/train_encoder.py --shape"
             )
 
-    def public_files(self) -> dict[str, Path]:
+    def public_files(self) -> dict[str, PublicFile]:
         """The encoder, where it is a file: it belongs to the bundle."""
-        return {} if self.privatize.encoder == RANDOM else {ENCODER: Path(self.privatize.encoder)}
+        own = self.privatize
+        return {} if own.encoder == RANDOM else {ENCODER: PublicFile(Path(own.encoder), str(own.encoder_sha256))}

@@ -33,11 +33,11 @@ from likeness.release.released import Released
 if TYPE_CHECKING:
     import torch
 
+    from likeness.generators.latent import Generator
     from likeness.generators.training import Objective
     from likeness.methods.moments.ensemble import ImageEnsemble
     from likeness.methods.moments.estimates import Moments as Estimates
     from likeness.methods.moments.gaussian_images import GaussianImages
-    from likeness.methods.saved_generator import Generator
 
 NORMS = "norms"
 LEVEL_COUNTS = "level_counts"
@@ -54,6 +54,7 @@ class Moments(Method):
     levels, pixel by pixel; a Gaussian copula a class."""
 
     name: ClassVar[str] = "moments"
+    maps: ClassVar = (CosineLevels, CosineMoments, CosineNorms, LevelCounts)
     plan: PlanSettings = field(default_factory=PlanSettings)
     train: TrainMoments = field(default_factory=TrainMoments)
     auxiliary: Auxiliary = field(default_factory=Auxiliary)
@@ -113,6 +114,19 @@ class Moments(Method):
             features = 2 * self.auxiliary.fourier.num_frequencies * context.layout.num_classes
             remedy = "Lower moments.auxiliary.fourier.num_frequencies"
             within_limit("moments", features, limit, remedy, "Fourier features, by class")
+
+    @classmethod
+    def generators(cls) -> "tuple[type[Generator], ...]":
+        """The copula, and the copula with a network beside it."""
+        from likeness.methods.moments.ensemble import ImageEnsemble
+        from likeness.methods.moments.gaussian_images import GaussianImages
+
+        return GaussianImages, ImageEnsemble
+
+    def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float | None:
+        """Of the network, if there is one."""
+        beside = self._network
+        return beside and beside.multiplications(context, {EMBEDDING: coordinates[FOURIER]})
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
         """Counts by class, the histogram of norms; that of shares above levels, and by class where they are."""

@@ -58,6 +58,8 @@ class Ntk(TwoQueryMethod):
     """Normalized gradient of a random public network by class; class weights from noisy counts."""
 
     name: ClassVar[str] = "ntk"
+    maps: ClassVar = (NetworkTangent,)
+    multiplications_a_coordinate: ClassVar[int] = 2
     plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
     train: TrainNtk = field(default_factory=TrainNtk)
     auxiliary: NoSettings = field(default_factory=NoSettings)
