@@ -84,7 +84,7 @@ class NetworkTangent(Map):
         from likeness.features.random_network import RandomNetwork
 
         channels, widths = (self.widths[0], self.widths[1:]) if self._convolves else (None, self.widths)
-        network = RandomNetwork.draw(channels, widths, self.shape, self.seed)
+        network = RandomNetwork.draw(channels, widths, self.shape, self.seed, self.name)
         found = network.digest()
         if self.digest and found != self.digest:
             raise ReleaseError(
