@@ -110,39 +110,8 @@ class PairedMap(FeatureMap, Protocol):
         ...
 
 
-@runtime_checkable
-class RepeatedMap(FeatureMap, Protocol):
-    """A map that gives some numbers twice. Each copy gets its own noise."""
-
-    def differences(self, values: "NDArray[np.float64]") -> "NDArray[np.float64]":
-        """Differences of the copies: two noises each, and nothing else.
-
-        Args:
-            values: released sums, shape (num_groups, width).
-        """
-        ...
-
-
-@runtime_checkable
-class FileMap(FeatureMap, Protocol):
-    """A map that is made from public files. Without them it knows its bound only, which is enough for a receipt."""
-
-    @property
-    def files(self) -> Mapping[str, str]:
-        """SHA-256 of each file, by its name in a bundle."""
-        ...
-
-    def with_files(self, folder: Path) -> FeatureMap:
-        """The map with its files, checked.
-
-        Raises:
-            LikenessError: a file is not the one that the map names.
-        """
-        ...
-
-
-class Map:
-    """What the dataclasses of maps share: a specification that lists their fields.
+class Map(FeatureMap):
+    """What the dataclasses of maps share: a specification that lists their fields, and what others may check.
 
     Attributes:
         name: in the specification, and in the registry of maps.
@@ -155,18 +124,30 @@ class Map:
         values: Any = fields(self)  # type: ignore[arg-type]
         return {"map": self.name, **{one.name: plain(getattr(self, one.name)) for one in values if one.compare}}
 
-
-class OneHotMap(Map):
-    """A map of cells: in each part the root of its bound stands at one place, and 0 elsewhere."""
-
     @property
-    def parts(self) -> tuple[Part, ...]:
-        """See :class:`FeatureMap`."""
-        raise NotImplementedError
+    def files(self) -> Mapping[str, str]:
+        """SHA-256 of each public file that the map is made from, by its name in a bundle."""
+        return {}
 
-    def places(self, x: "NDArray[np.float64]") -> "NDArray[np.int64]":
-        """See :class:`CellMap`."""
-        raise NotImplementedError
+    def with_files(self, folder: Path) -> FeatureMap:
+        """The map with its files, checked. Without them it knows its bound only, which is enough for a receipt.
+
+        Raises:
+            LikenessError: a file is not the one that the map names.
+        """
+        return self
+
+    def differences(self, values: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        """Of numbers that the map gives twice: each is two noises, and nothing else.
+
+        Args:
+            values: released sums, shape (num_groups, width).
+        """
+        return values[:, :0]
+
+
+class OneHotMap(CellMap, Map):
+    """A map of cells: in each part the root of its bound stands at one place, and 0 elsewhere."""
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Dense features, shape (n, width): for small tables, and for tests of the sparse path."""

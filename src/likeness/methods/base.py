@@ -13,7 +13,6 @@ from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, Map
 from likeness.features.constant import Constant
 from likeness.generators.settings import TrainingSettings
-from likeness.methods.settings import TwoQueryShares
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, EachRecord
@@ -202,14 +201,6 @@ class Method(ABC):
     @abstractmethod
     def training(self) -> TrainingSettings:
         """How it is trained."""
-
-
-def class_counts_and_embedding(shares: TwoQueryShares) -> list[QueryShare]:
-    """Shares of a method that asks for these two."""
-    return [
-        QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
-        QueryShare(EMBEDDING, "privatize", shares.embedding),
-    ]
 
 
 def together(context: Context) -> EachRecord:

@@ -1,6 +1,7 @@
 """What PEARL, DP-MERF, DP-HP and DP-NTK share: one network, trained on batches against a map's mean embedding."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,12 +13,11 @@ from likeness.methods.base import (
     EMBEDDING,
     Context,
     Method,
-    class_counts_and_embedding,
     class_counts_query,
     class_weights,
     number_of_records,
 )
-from likeness.methods.settings import NetworkTraining, TwoQueryPlan
+from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -125,14 +125,25 @@ class EmbeddingMethod(Method):
         return self.train.loop
 
 
+@dataclass(frozen=True)
 class TwoQueryMethod(EmbeddingMethod):
-    """A recipe that asks for class counts and then for the embedding."""
+    """A recipe that asks for class counts and then for the embedding, whose map is public from the start."""
 
-    plan: TwoQueryPlan
+    plan: TwoQueryPlan = field(default_factory=TwoQueryPlan)
+    auxiliary: NoSettings = field(default_factory=NoSettings)
+
+    def check(self, context: Context) -> None:
+        """What the network cannot make, and what the map refuses."""
+        super().check(context)
+        self.embedding_query(context, {})
 
     def shares(self, context: Context) -> list[QueryShare]:
         """Class counts and embedding."""
-        return class_counts_and_embedding(self.plan.shares)
+        shares = self.plan.shares
+        return [
+            QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
+            QueryShare(EMBEDDING, "privatize", shares.embedding),
+        ]
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterable[Query]:
         """Counts by class."""

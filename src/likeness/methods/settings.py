@@ -1,6 +1,6 @@
 """Settings that several recipes share. Defaults are those of the shipped params.yaml; a test keeps them the same."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from likeness.config.typed import allowed, require
 from likeness.core.errors import PlanError
@@ -21,15 +21,15 @@ class NoSettings:
 class TwoQueryShares:
     """Sections ``METHOD.plan.shares`` of methods that release class counts and an embedding; they sum to 1."""
 
-    class_counts: float
-    embedding: float
+    class_counts: float = 0.05
+    embedding: float = 0.95
 
 
 @dataclass(frozen=True)
 class TwoQueryPlan:
     """Sections ``METHOD.plan`` of such methods."""
 
-    shares: TwoQueryShares
+    shares: TwoQueryShares = field(default_factory=TwoQueryShares)
 
 
 @dataclass(frozen=True)

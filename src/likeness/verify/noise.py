@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from likeness.features.base import CellMap, RepeatedMap, blocks_of
+from likeness.features.base import CellMap, Map, blocks_of
 from likeness.release.released import Released
 from likeness.verify.files import Bundle
 from likeness.verify.receipts import query_again
@@ -43,7 +43,7 @@ def noise(bundle: Bundle) -> str:
             tails = chi2.cdf(statistic, freedom), chi2.sf(statistic, freedom)
             require(min(tails) > _FALSE_ALARM, f"{name}: the noise is not of the scale that the receipt claims")
             tested.append(f"{one.receipt.query} (scale)")
-        if isinstance(feature, RepeatedMap) and (differences := feature.differences(one.values)).size:
+        if isinstance(feature, Map) and (differences := feature.differences(one.values)).size:
             statistic = float(np.square(differences).sum() / (2 * one.noise_std**2))
             enough = chi2.cdf(statistic, differences.size) > _FALSE_ALARM
             require(bool(enough), f"{name}: the noise is smaller than the receipt claims")

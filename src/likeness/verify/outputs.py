@@ -204,9 +204,9 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") 
         distance, most = np.abs(codes - others).astype(float), 1.0
         rare = int((distance > 0).sum()) <= max(1, _ROUNDING * len(codes))
     else:
-        numbers, others = (column.number.numbers(values, column) for values in (stated, again))
-        missing = np.isnan(numbers) != np.isnan(others)
-        distance, rare = np.where(missing, np.inf, np.abs(np.nan_to_num(numbers - others))), True
+        numbers, drawn = (column.number.numbers(values, column) for values in (stated, again))
+        missing = np.isnan(numbers) != np.isnan(drawn)
+        distance, rare = np.where(missing, np.inf, np.abs(np.nan_to_num(numbers - drawn))), True
         low, high = column.bounds
         most = max(_DIGITS * (high - low), float(column.is_whole))
         if int(missing.sum()) <= max(1, _ROUNDING * len(numbers)):

@@ -10,7 +10,7 @@ from likeness.bundle import contents as names
 from likeness.core.errors import ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import GENERATOR, SYNTHETIC, json_text
-from likeness.features.base import FileMap
+from likeness.features.base import Map
 from likeness.ledger.budget import budget_of
 from likeness.ledger.reservation import AGAIN
 from likeness.methods import method_from
@@ -57,7 +57,7 @@ def sensitivity(bundle: Bundle) -> str:
         fine = coarseness(receipt.dimension, receipt.noise_scale) <= COARSEST
         require(fine, f"{name}: the noise is too coarse on its lattice to be accounted as Gaussian")
         require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is not known")
-        if isinstance(query.feature, FileMap):
+        if isinstance(query.feature, Map):
             _with_files(bundle, name, query.feature)
     return f"{len(bundle.released)} receipts agree with their maps"
 
@@ -86,7 +86,7 @@ _SLOT = re.compile(f"{AGAIN}[1-9][0-9]{{0,3}}$")  # which draw, where one was lo
 _SAMPLER = re.compile(f"opendp {VERSION} discrete gaussian")
 
 
-def _with_files(bundle: Bundle, name: str, feature: FileMap) -> None:
+def _with_files(bundle: Bundle, name: str, feature: Map) -> None:
     """A map with public files: the bundle has these very files, and they fit the map."""
     for file, sha256 in feature.files.items():
         path = bundle.folder / file

@@ -65,7 +65,7 @@ class _Reading:
 
     def column(self, kind: str) -> Column:
         rules = KINDS_BY_NAME.get(kind)
-        number = rules if isinstance(rules, Numeric) else KINDS_BY_NAME[Numeric.name]
+        number = rules if isinstance(rules, Numeric) else Numeric()
         default = () if rules is None else rules.default_categories
         private = self.spec.get("categories") == PRIVATE
         values: dict[str, Any] = {

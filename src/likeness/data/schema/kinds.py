@@ -30,6 +30,7 @@ PRIVATE, OTHER = "private", "other"
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)", re.ASCII)  # 007 is a code
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 _Fault = tuple[str, str]
+_Words = tuple[str, ...]
 
 
 class Kind:
@@ -50,14 +51,14 @@ class Kind:
     """
 
     name: ClassVar[str]
-    keys: ClassVar[tuple[str, ...]]
+    keys: ClassVar[_Words]
     rank: ClassVar[int] = 9
-    arrow: ClassVar[tuple[str, ...]] = ()
+    arrow: ClassVar[_Words] = ()
     logged: ClassVar[str] = "string"
     is_categorical: ClassVar[bool] = False
     is_whole: ClassVar[bool] = False
     is_ordered: ClassVar[bool] = False
-    default_categories: ClassVar[tuple[str, ...]] = ()
+    default_categories: ClassVar[_Words] = ()
     questions: ClassVar[tuple[tuple[str, str], ...]] = ()
     hint: ClassVar[str]
 
@@ -78,11 +79,11 @@ class Numeric(Kind):
     """Numbers, in units of the column; the base of all kinds that are encoded as one."""
 
     name = "numeric"
-    keys = ("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values", "decimals")
+    keys: ClassVar[_Words] = ("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values", "decimals")
     rank = 2
-    arrow = ("is_floating", "is_decimal")
+    arrow: ClassVar[_Words] = ("is_floating", "is_decimal")
     logged = "double"
-    questions = (
+    questions: ClassVar[tuple[tuple[str, str], ...]] = (
         ("lower", "the smallest possible value, from the codebook; values beyond are clipped"),
         ("upper", "the largest possible value, from the codebook"),
     )
@@ -185,9 +186,9 @@ class Integer(Numeric):
     """Whole numbers."""
 
     name = "integer"
-    keys = Numeric.keys[:-1]
+    keys: ClassVar[_Words] = Numeric.keys[:-1]
     rank = 1
-    arrow = ("is_integer", "is_duration")
+    arrow: ClassVar[_Words] = ("is_integer", "is_duration")
     logged = "long"
     hint = Numeric.hint.replace(" decimals 2", "")
     is_whole = True
@@ -213,11 +214,11 @@ class Date(Numeric):
     """Days since 1970-01-01."""
 
     name = "date"
-    keys = ("kind", "lower", "upper", "nullable", "spikes", "missing_values", "format")
+    keys: ClassVar[_Words] = ("kind", "lower", "upper", "nullable", "spikes", "missing_values", "format")
     rank = 3
-    arrow = ("is_date",)
+    arrow: ClassVar[_Words] = ("is_date",)
     logged = "datetime"
-    questions = (
+    questions: ClassVar[tuple[tuple[str, str], ...]] = (
         ("lower", "the first possible day, as 1994-03-01; days before are clipped"),
         ("upper", "the last possible day"),
     )
@@ -301,8 +302,8 @@ class Datetime(Date):
 
     name = "datetime"
     rank = 4
-    arrow = ("is_timestamp",)
-    questions = (
+    arrow: ClassVar[_Words] = ("is_timestamp",)
+    questions: ClassVar[tuple[tuple[str, str], ...]] = (
         ("lower", "the first possible day or time, as 1994-03-01 or 1994-03-01 17:05:00"),
         ("upper", "the last possible day or time; a day means all of it"),
     )
@@ -316,10 +317,10 @@ class Categorical(Kind):
     """Texts out of a public list, or out of one that is released; the base of all kinds of categories."""
 
     name = "categorical"
-    keys = ("kind", "categories", "other", "nullable", "missing_values")
-    arrow = ("is_string", "is_large_string", "is_string_view", "is_dictionary")
+    keys: ClassVar[_Words] = ("kind", "categories", "other", "nullable", "missing_values")
+    arrow: ClassVar[_Words] = ("is_string", "is_large_string", "is_string_view", "is_dictionary")
     is_categorical = True
-    questions = (
+    questions: ClassVar[tuple[tuple[str, str], ...]] = (
         (
             "categories",
             "every possible value, as a list, from the codebook; private if not publicly known; names, ids, free "
@@ -384,7 +385,7 @@ class Ordinal(Categorical):
     """Categories in order."""
 
     name = "ordinal"
-    arrow = ()
+    arrow: ClassVar[_Words] = ()
     is_ordered = True
     hint = "all possible, in order: low, middle, high"
     needs_public = "their order"
@@ -394,11 +395,11 @@ class Boolean(Categorical):
     """Two categories, false first, whose usual spellings are all understood."""
 
     name = "boolean"
-    keys = ("kind", "categories", "nullable", "missing_values")
+    keys: ClassVar[_Words] = ("kind", "categories", "nullable", "missing_values")
     rank = 0
-    arrow = ("is_boolean",)
-    default_categories = DEFAULT_WORDS
-    questions = ()
+    arrow: ClassVar[_Words] = ("is_boolean",)
+    default_categories: ClassVar[_Words] = DEFAULT_WORDS
+    questions: ClassVar[tuple[tuple[str, str], ...]] = ()
     hint = "Enter; or its two words, the one for false first"
     needs_public = "its two words"
     unknown = (

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
@@ -65,8 +66,8 @@ def _typed_numbers(
             f"{file}: column '{column.name}' has a value that is not whole, but its kind is {column.kind}. Or use "
             "numeric."
         )
-    clipped = numbers.clip(*column.bounds) + 0.0  # one zero, whatever its sign
-    return column.number.typed(clipped.to_numpy(), column).set_axis(numbers.index)
+    clipped: NDArray[np.float64] = np.clip(numbers.to_numpy(), *column.bounds) + 0.0  # one zero, whatever its sign
+    return column.number.typed(clipped, column).set_axis(numbers.index)
 
 
 def _typed_by_kind(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[Any]":

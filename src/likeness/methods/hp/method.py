@@ -15,9 +15,6 @@ from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.network_method import TwoQueryMethod
 from likeness.methods.settings import (
     NetworkTraining,
-    NoSettings,
-    TwoQueryPlan,
-    TwoQueryShares,
     one_each,
     require_limit,
     within_limit,
@@ -79,9 +76,6 @@ class TrainHp(NetworkTraining):
         require(good, "hp.train.gamma", self.gamma, "above 0, or null for the weights of the noise")
 
 
-_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.05, embedding=0.95))
-
-
 @dataclass(frozen=True)
 class Hp(TwoQueryMethod):
     """Sum kernel, product kernel or both, of Hermite features; all subsets in one release, before training."""
@@ -89,15 +83,8 @@ class Hp(TwoQueryMethod):
     name: ClassVar[str] = "hp"
     maps: ClassVar = (HermiteFeatures,)
     multiplications_a_coordinate: ClassVar[int] = 8
-    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
     train: TrainHp = field(default_factory=TrainHp)
-    auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
-
-    def check(self, context: Context) -> None:
-        """As many length scales as numbers, enough columns for a subset, no more coordinates than allowed."""
-        super().check(context)
-        self.embedding_query(context, {})
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Hermite features by class; length scales and subsets are public settings.

@@ -9,7 +9,7 @@ from likeness.config.typed import require
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.methods.network_method import TwoQueryMethod
-from likeness.methods.settings import MOST_FEATURES, NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
+from likeness.methods.settings import MOST_FEATURES, NetworkTraining
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -39,18 +39,13 @@ class Privatize:
             require(good, "merf.privatize.lengthscale_weights", self.lengthscale_weights, rule)
 
 
-_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.05, embedding=0.95))
-
-
 @dataclass(frozen=True)
 class Merf(TwoQueryMethod):
     """Fourier features of the numeric columns beside scaled one-hot columns; class weights from noisy counts."""
 
     name: ClassVar[str] = "merf"
     maps: ClassVar = (MixedFourierFeatures,)
-    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
     train: NetworkTraining = field(default_factory=NetworkTraining)
-    auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:

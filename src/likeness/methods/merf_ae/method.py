@@ -11,7 +11,7 @@ from likeness.core.errors import ParamsError, PlanError
 from likeness.methods.base import EMBEDDING, Context, PublicFile
 from likeness.methods.merf_ae.encoded_map import ENCODER, RANDOM, EncodedFourier
 from likeness.methods.network_method import TwoQueryMethod
-from likeness.methods.settings import MOST_FEATURES, NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
+from likeness.methods.settings import MOST_FEATURES, NetworkTraining, TwoQueryPlan, TwoQueryShares
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -78,9 +78,6 @@ class TrainMerfAe(NetworkTraining):
     class_weighting: str = "joint"
 
 
-_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.03, embedding=0.97))
-
-
 @dataclass(frozen=True)
 class MerfAe(TwoQueryMethod):
     """Fourier features of public codes by class. The generator makes pixels, and the encoder sees those as well:
@@ -89,9 +86,8 @@ class MerfAe(TwoQueryMethod):
     name: ClassVar[str] = "merf_ae"
     maps: ClassVar = (EncodedFourier,)
     public_names: ClassVar = (ENCODER,)
-    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
+    plan: TwoQueryPlan = field(default_factory=lambda: TwoQueryPlan(TwoQueryShares(0.03, 0.97)))
     train: TrainMerfAe = field(default_factory=TrainMerfAe)
-    auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
 
     def check(self, context: Context) -> None:
@@ -102,7 +98,6 @@ class MerfAe(TwoQueryMethod):
                 "Use merf, which takes tables."
             )
         super().check(context)
-        self.embedding_query(context, {})
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The map of images by class. Encoder and length scale are public; no row is needed to choose them.

@@ -10,9 +10,6 @@ from likeness.methods.network_method import TwoQueryMethod
 from likeness.methods.ntk.tangent_map import ARCHITECTURES, NetworkTangent, block_sizes
 from likeness.methods.settings import (
     NetworkTraining,
-    NoSettings,
-    TwoQueryPlan,
-    TwoQueryShares,
     require_limit,
     with_memory,
     within_limit,
@@ -50,9 +47,6 @@ class TrainNtk(NetworkTraining):
     batch_size: int = 1000
 
 
-_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.05, embedding=0.95))
-
-
 @dataclass(frozen=True)
 class Ntk(TwoQueryMethod):
     """Normalized gradient of a random public network by class; class weights from noisy counts."""
@@ -60,15 +54,8 @@ class Ntk(TwoQueryMethod):
     name: ClassVar[str] = "ntk"
     maps: ClassVar = (NetworkTangent,)
     multiplications_a_coordinate: ClassVar[int] = 2
-    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
     train: TrainNtk = field(default_factory=TrainNtk)
-    auxiliary: NoSettings = field(default_factory=NoSettings)
     privatize: Privatize = field(default_factory=Privatize)
-
-    def check(self, context: Context) -> None:
-        """No more coordinates than allowed."""
-        super().check(context)
-        self.embedding_query(context, {})
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The gradient by class. The network sees an image as an image, and a table's row as it is encoded."""
