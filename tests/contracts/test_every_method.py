@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from method_examples import ONLY_IMAGES, SMALL
 
 from likeness.config.typed import build
 from likeness.core.errors import PlanError, ReleaseError
@@ -55,7 +56,6 @@ IMAGES = Schema.from_dict(
     },
     "toy.yaml",
 )
-ONLY_IMAGES = ("merf_ae", "moments")
 
 
 def rows() -> Iterator[Records]:
@@ -78,48 +78,6 @@ def images() -> Iterator[Records]:
     corners[::3, ::3] = 1
     bright = np.where(labels[:, None] == 1, corners.ravel(), np.pad(np.ones((2, 2)), 1).ravel())
     yield Records(np.clip(0.1 + 0.7 * bright + generator.normal(0, 0.1, bright.shape), 0, 1), labels)
-
-
-NETWORK = {"iterations": 300, "batch_size": 256, "hidden": [32, 32]}
-SMALL: dict[str, dict[str, dict[str, object]]] = {
-    "hp": {"train": NETWORK},
-    "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}},
-    "marginals with quantiles": {
-        "plan": {"shares": {"class_counts": 0.03, "quantiles": 0.07, "embedding": 0.9}},
-        "auxiliary": {"quantiles": {"columns": "all", "cells": 64}},
-        "privatize": {"bins": 6},
-        "train": {"num_components": 30},
-    },
-    "merf": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
-    "merf_ae": {
-        "privatize": {"num_frequencies": 200, "code": 64},
-        "train": {**NETWORK, "network": "fully_connected"},
-    },
-    "moments": {"privatize": {"num_coefficients": 12}},
-    "moments with fourier": {
-        "plan": {
-            "shares": {
-                "class_counts": 0.03,
-                "norms": 0.02,
-                "level_counts": 0.02,
-                "levels": 0.2,
-                "fourier": 0.2,
-                "embedding": 0.53,
-            }
-        },
-        "auxiliary": {"fourier": {"num_frequencies": 200, "lengthscale": 1.0}},
-        "privatize": {"num_coefficients": 12},
-        "train": {"network": {**NETWORK, "hidden": [32]}},
-    },
-    "ntk": {"privatize": {"widths": [60]}, "train": NETWORK},
-    "pearl": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
-    "pearl with modes": {
-        "plan": {"shares": {"class_counts": 0.05, "mixture": 0.2, "mean_pairwise_distance": 0.05, "embedding": 0.7}},
-        "auxiliary": {"mixture": {"components": 3, "iterations": 4, "columns": None}},
-        "privatize": {"num_frequencies": 200},
-        "train": NETWORK,
-    },
-}
 
 
 SHIPPED = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text())
