@@ -14,6 +14,8 @@ from method_examples import EXAMPLES, LARGE, MODES, SOME_PAIRS
 
 from likeness.features.base import CellMap, FeatureMap, MeanMap, OuterMap, width
 from likeness.methods.maps import MAPS, from_spec
+from likeness.methods.moments.cosine_map import CosineMoments
+from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.modal_map import Modal
 from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.release.query import Query
