@@ -19,14 +19,10 @@ from likeness.config.params import (
     ONE_PERSON,
     ONE_ROW,
     Categories,
-    Evaluate,
     Ingest,
     LedgerSettings,
     Params,
     Privacy,
-    Sample,
-    Schedule,
-    Tracking,
     Train,
 )
 from likeness.config.typed import allowed, build, require
@@ -49,9 +45,6 @@ from likeness.report.statement import statement
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-CAP = {"epsilon": 10.0, "delta": 1e-5}
-"""Lifetime cap of people that the ledger has never heard of, unless ``cap`` says otherwise; as in params.yaml."""
 
 _SETTINGS, _PLAN, _PRIVACY, _STATEMENT = "synthesizer.json", "plan.json", "privacy.json", "PRIVACY_STATEMENT.md"
 _SCHEMA, _GENERATOR, _RELEASED = "schema.yaml", "generator", "released"  # as in a bundle: `likeness sample` reads them
@@ -79,7 +72,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             many times wider.
         ledger_home: folder of the ledger; None: the user's. ``LIKENESS_HOME`` overrides both.
         cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or
-            :data:`CAP` for people that the ledger has never heard of.
+            that of ``likeness params ledger`` for people that the ledger has never heard of.
         slot: another value is a deliberate second release, at the full cost.
         settings: the method's own section of params.yaml, or a part of it; None: as shipped.
         categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
@@ -108,21 +101,21 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         epsilon: float = 1.0,
         delta: float = 1e-5,
         schema: "Schema | Mapping[str, Any] | str | Path | None" = None,
-        adjacency: str = "add_remove_one",
+        adjacency: str = Privacy.adjacency,
         num_records: int | None = None,
         identity: str | None = None,
-        unit: str = ONE_ROW,
+        unit: str = Privacy.unit,
         unit_column: str | None = None,
         max_rows: int | None = None,
         ledger_home: str | None = None,
         cap: tuple[float, float] | None = None,
-        slot: str = "1",
+        slot: str = LedgerSettings.slot,
         settings: Mapping[str, Any] | None = None,
         categories: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        device: str = "auto",
-        threads: int = 1,
-        precision: str = "float32",
+        seed: int = Train.seed,
+        device: str = Train.device,
+        threads: int = Train.threads,
+        precision: str = Train.precision,
     ) -> None:
         """Keep the parameters as they are; :meth:`fit` checks them."""
         self.method = method
@@ -315,7 +308,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         if (self.unit_column is None) is not (self.max_rows is None):
             raise ParamsError("unit_column and max_rows go together: who has several rows, and how many of them count")
         unit = None if self.unit_column is None else {"column": self.unit_column, "max_rows": _plain(self.max_rows)}
-        cap = CAP if self.cap is None else _plain(self.cap)
+        cap = {} if self.cap is None else _plain(self.cap)
         if isinstance(cap, list):
             require(len(cap) == 2, "cap", self.cap, "a pair of epsilon and delta")
             cap = dict(zip(("epsilon", "delta"), cap, strict=True))
@@ -327,10 +320,6 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             ledger=build(LedgerSettings, ledger, "ledger"),
             ingest=build(Ingest, {"source": "", "schema": "", "unit": unit}, "ingest"),
             train=build(Train, training, "train"),
-            sample=Sample(1),
-            evaluate=Evaluate(),
-            tracking=Tracking(""),
-            schedule=Schedule(""),
             sections={self.method: _plain(self.settings or {})},
             categories=build(Categories, _plain(self.categories or {}), "categories"),
         )

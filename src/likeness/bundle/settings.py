@@ -11,14 +11,11 @@ from likeness.bundle.contents import SCHEMA
 from likeness.config.params import (
     Cap,
     Categories,
-    Evaluate,
     Ingest,
     LedgerSettings,
     Params,
     Privacy,
     Sample,
-    Schedule,
-    Tracking,
     Train,
 )
 from likeness.config.typed import build
@@ -64,13 +61,10 @@ def params_of(settings: Mapping[str, Any], folder: Path) -> Params:
     return Params(
         method=name,
         privacy=build(Privacy, settings["privacy"], "privacy"),
-        ledger=LedgerSettings(Cap(math.inf, 0.5), slot=str(settings["slot"])),
+        ledger=LedgerSettings(cap=Cap(math.inf, 0.5), slot=str(settings["slot"])),
         ingest=Ingest("", str(folder / SCHEMA), unit=None if unit is None else build(Unit, unit, "unit")),
         train=build(Train, settings["train"], "train"),
         sample=build(Sample, settings["sample"], "sample"),
-        evaluate=Evaluate(),
-        tracking=Tracking(""),
-        schedule=Schedule(""),
         sections={name: section},
         categories=build(Categories, settings["categories"], "categories"),
     )

@@ -25,7 +25,7 @@ class Privacy(Section):
     """Section ``privacy``: the promise."""
 
     epsilon: float = setting(
-        help="for the whole run; less is more privacy and more noise; inf turns noise off: NOT PRIVATE",
+        help="for the whole run; less: more privacy, more noise; inf: no noise, NOT PRIVATE",
         above=0,
         rule="greater than 0; inf for no privacy",
     )
@@ -70,12 +70,10 @@ class LedgerSettings(Section):
 
     home: str | None = setting(None, "null: the user's data folder; LIKENESS_HOME overrides")
     cap: Cap = setting(Cap(10.0, 1e-5), "lifetime limit for these people; recorded at first use, then the ledger rules")
-    url: str | None = setting(
-        None, "null: SQLite in home; postgresql+psycopg://host/database for a team, never a password"
-    )
+    url: str | None = setting(None, "null: SQLite in home; for a team postgresql+psycopg://host/database, no password")
     slot: str = setting("1", "another value is a deliberate second release, at the full cost")
     project: str | None = setting(None, "a name; needed by caps.project")
-    caps: Caps = setting(Caps(), "policy: each null or {epsilon, delta}; recorded at first use too")
+    caps: Caps = setting(Caps(), "policy beside it: each null or {epsilon, delta}; recorded at first use too")
 
     def __post_init__(self) -> None:
         """Check what the ledger writes into its own names."""
@@ -99,13 +97,11 @@ class Split(Section):
 class Ingest(Section):
     """Section ``ingest``."""
 
-    source: str = setting(
-        help=".csv, .csv.gz, .parquet; or sqlite:///people.db, postgresql+psycopg://user@host/database"
-    )
+    source: str = setting(help=".csv, .csv.gz or .parquet file; or sqlite:///people.db, postgresql+psycopg://...")
     schema: str = setting(help="public: bounds and categories from the codebook, never from the rows")
     split: Split = setting(Split(), "which rows train, and which are held out for tests")
     unit: Unit | None = setting(
-        None, "several rows a person: {column: patient_id, max_rows: 5}; noise is 5 times wider then"
+        None, "several rows a person: {column: patient_id, max_rows: 5}; noise is 5 times wider"
     )
     query: str | None = setting(None, "of a database: SELECT ..., or the name of a table; read only, rows in any order")
 
@@ -191,7 +187,7 @@ class Train(Section):
     )
     precision: str = setting(
         "float32",
-        "float32 | bfloat16: faster networks where the processor has it; docs/evidence/SPEED.md",
+        "float32 | bfloat16: faster networks where the processor has it",
         options=("float32", "bfloat16"),
     )
 
@@ -277,7 +273,7 @@ class EngineSettings(Section):
 class Params(Section):
     """All of params.yaml. ``sections`` holds the methods' own sections as written."""
 
-    method: str = setting(help="the recipe; `likeness params METHOD` prints its settings")
+    method: str = setting(help="hp | marginals | merf | merf_ae | moments | ntk | pearl; likeness params METHOD")
     privacy: Privacy = setting(help="the promise; every document states it")
     ledger: LedgerSettings = setting(LedgerSettings(), "outlives this folder: see PRIVACY.md")
     ingest: Ingest = setting(help="the private table and its public schema")

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from likeness.config.load import load_params
+from likeness.config.load import load_params, params_from
 from likeness.config.params import Params
 from likeness.config.typed import build
 from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaError
@@ -159,39 +159,16 @@ def _params(path: Path) -> tuple[Params | None, list[Fault]]:
         words = "the most rows of one person that are used, public; noise is as many times wider"
         faults.append(Fault(path.name, f"ingest.unit.max_rows is an open question: {words}."))
         content = {**content, "ingest": {**ingest, "unit": {**unit, "max_rows": 1}}}
-    faults += [Fault(path.name, text) for text in _watched(content, path.parent / "dvc.yaml")]
     kinds = typing.get_type_hints(Params)
     for name, kind in kinds.items():
         if name in content and dataclasses.is_dataclass(kind):
             tried = _refused(partial(build, kind, content[name], name))  # type: ignore[arg-type]
             faults += [Fault(path.name, str(error)) for error in tried]
-    own = {name: content[name] for name in kinds if name in content}
-    sections = {name: value for name, value in content.items() if name not in kinds}
     made: list[Params] = []
-    last = _refused(lambda: made.append(build(Params, {**own, "sections": sections}, "")))
+    last = _refused(lambda: made.append(params_from(content)))
     if last and str(last[0]) not in [fault.text for fault in faults]:
         faults.append(Fault(path.name, str(last[0])))
     return (made[0] if made else None), faults
-
-
-def _watched(content: Mapping[str, Any], stages: Path) -> list[str]:
-    """Keys that DVC looks for before it starts a stage, and that an earlier version's params.yaml lacks."""
-    try:
-        found = yaml.safe_load(stages.read_text(encoding="utf-8"))["stages"].values()
-        keys = {key.replace("${method}", str(content["method"])) for own in found for key in own.get("params", ())}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, KeyError, TypeError):
-        return []  # no pipeline: settings of the Python API
-    missing = sorted(key for key in keys if not _has(content, key) and _has(content, key.rpartition(".")[0]))
-    words = "is missing, and the run does not start without it: copy it from the params.yaml of this version"
-    return [f"{key} {words}." for key in missing]
-
-
-def _has(content: Any, key: str) -> bool:
-    for name in key.split(".") if key else []:
-        if not isinstance(content, Mapping) or name not in content:
-            return False
-        content = content[name]
-    return True
 
 
 def _source_faults(params: Params, mapping: Any, notes: list[str]) -> list[Fault]:

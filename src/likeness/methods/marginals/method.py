@@ -77,7 +77,7 @@ class TrainMixture(Section):
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     exchange_rounds: int = setting(
         3,
-        "values that drawn rows exchange until pairs are as frequent as the model says; 0: none",
+        "drawn rows swap values until pairs are as frequent as the model says; 0: none",
         least=0,
         most=MOST_EXCHANGE_ROUNDS,
     )
