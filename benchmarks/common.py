@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from benchmarks import mixture
-from likeness.config.load import load_params
+from likeness.config.explain import plain
+from likeness.config.load import params_from
 from likeness.config.params import Params
 from likeness.core.rng import public
 from likeness.data.schema.schema import Schema
@@ -20,7 +22,7 @@ from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.methods import method_from
+from likeness.methods import METHODS, method_from
 from likeness.methods.fit import fit
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.private_rows import split_parts
@@ -67,7 +69,7 @@ def load(name: str) -> Table:
     if name in REBALANCED:
         source, count, test_share = REBALANCED[name]
         return rebalanced(load(source), count, test_share)
-    params = load_params(EXAMPLES.get(name, "params.yaml"))
+    params = settings(name)
     if name in UCI:
         split = dataclasses.replace(params.ingest.split, column="split" if name == "census" else None)
         ingest = dataclasses.replace(
@@ -89,6 +91,17 @@ def load(name: str) -> Table:
     table, column_values = read_source(source, schema, params.ingest.split.column)
     parts = split_parts(params, schema, table, column_values)
     return Table(params, schema, table[parts == "train"], table[parts == "test"])
+
+
+def settings(name: str) -> Params:
+    """Settings of a table, with the sections of all methods that are meant for it written out."""
+    example = EXAMPLES.get(name, Path("params.yaml"))
+    files = [example, *filter(Path.exists, [example.with_name("methods.yaml")])]
+    content = {key: value for file in files for key, value in yaml.safe_load(file.read_text()).items()}
+    params = params_from(content)
+    names = METHODS if name not in EXAMPLES else {*params.sections, params.method}
+    sections = {name: plain(method_from(dataclasses.replace(params, method=name))) for name in names}
+    return dataclasses.replace(params, sections=sections)
 
 
 def rebalanced(table: Table, count: int | None, test_share: float) -> Table:

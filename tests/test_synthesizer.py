@@ -15,11 +15,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from likeness import Schema, Synthesizer
+from likeness.config.params import LedgerSettings
 from likeness.core.errors import BudgetError, DataError, LikenessError, ParamsError, PlanError, ReleaseError
 from likeness.data.source.files import read_frame, read_source
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.synthesizer import CAP
 from likeness.verify.outputs import draw
 
 pytestmark = pytest.mark.long
@@ -98,7 +98,7 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
     assert privacy["total"]["epsilon"] == pytest.approx(1, abs=1e-6) and privacy["total"]["delta"] == 1e-5
     assert [query["query"] for query in privacy["queries"]] == ["class_counts", "quantiles", "embedding"]
     assert privacy["ledger"]["lifetime"]["spent_epsilon"] == budget.spent_epsilon == pytest.approx(1, abs=1e-6)
-    assert (budget.cap_epsilon, budget.cap_delta) == (CAP["epsilon"], CAP["delta"])
+    assert (budget.cap_epsilon, budget.cap_delta) == (LedgerSettings().cap.epsilon, LedgerSettings().cap.delta)
     assert "ε = 1 at δ = 1e-05" in fitted.statement and "toy people" in fitted.statement
 
 
@@ -292,7 +292,6 @@ def test_defaults_are_those_of_the_shipped_settings() -> None:
     }.items():
         for name in names:
             assert own[name] == shipped[section][name], name
-    assert {key: float(value) for key, value in shipped["ledger"]["cap"].items()} == CAP
 
 
 @pytest.mark.process

@@ -252,23 +252,6 @@ def test_a_run_that_no_cap_has_room_for_is_told(clone: Path, monkeypatch: pytest
     assert (clone / "ledger").exists() is started
 
 
-@pytest.mark.long
-def test_keys_that_dvc_looks_for_are_told_before_the_run(clone: Path) -> None:
-    (clone / "dvc.yaml").write_text((ROOT / "dvc.yaml").read_text())
-    write(clone, GOOD, ingest__query=None, ingest__unit=None)
-    assert not examine().faults
-    content = yaml.safe_load((clone / "params.yaml").read_text())
-    del content["categories"], content["privacy"]["num_records"], content["marginals"]["plan"]
-    (clone / "params.yaml").write_text(yaml.safe_dump(content))
-    words = "is missing, and the run does not start without it: copy it from the params.yaml of this version."
-    missing = ["categories", "marginals.plan", "privacy.num_records"]
-    assert [fault.text for fault in examine().faults if "is missing" in fault.text] == [
-        f"{key} {words}" for key in missing
-    ]
-    (clone / "dvc.yaml").write_text("stages: 3\n")  # for DVC to tell
-    assert not examine().faults
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -300,7 +300,7 @@ def test_whoever_says_yes_starts_the_ledger_once_and_the_run(clone: Path, monkey
 @pytest.mark.parametrize(
     ("right", "wrong", "words"),
     [
-        ("delta: 1.0e-5", "delta: 2.0", "1 to put right:"),
+        ("classifiers: null", "classifiers: [oracle]", "1 to put right:"),
         ("epsilon: 1.0", "epsilon: 50.0", "a run is refused: over budget for 'patients'"),
     ],
     ids=["settings", "cap"],
