@@ -75,7 +75,7 @@ def load(name: str) -> Table:
         ingest = dataclasses.replace(
             params.ingest, source=f"data/raw/{name}.parquet", schema=f"data/schema/{name}.yaml", split=split
         )
-        privacy = dataclasses.replace(params.privacy, identity=f"uci-{name}")
+        privacy = dataclasses.replace(params.privacy, population=f"uci-{name}")
         params = dataclasses.replace(params, ingest=ingest, privacy=privacy)
     source = Path(params.ingest.source)
     if not source.exists() and (SHARED / source.name).exists():
@@ -119,7 +119,7 @@ def rebalanced(table: Table, count: int | None, test_share: float) -> Table:
     first = (rows[schema.label].iloc[order] == schema.classes[0]).to_numpy()
     kept = np.sort(np.concatenate([order[~first], order[first][: round(0.4 * first.sum())]]))
     parts = public(0, "benchmarks.rebalanced.split").permutation(len(kept)) < test_share * len(kept)
-    privacy = dataclasses.replace(table.params.privacy, identity=f"{table.params.privacy.identity}-rebalanced")
+    privacy = dataclasses.replace(table.params.privacy, population=f"{table.params.privacy.population}-rebalanced")
     params = dataclasses.replace(table.params, privacy=privacy)
     return Table(params, schema, rows.iloc[kept[~parts]], rows.iloc[kept[parts]])
 

@@ -1,6 +1,8 @@
 """params.yaml: what ships loads; everything else is refused by name."""
 
 import copy
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from likeness.bundle.settings import params_of, settings_of
 from likeness.cli.app import app
 from likeness.config.explain import defaults, difference, keys
 from likeness.config.load import load_params, params_from, source_at
 from likeness.config.params import Evaluate, LedgerSettings, Params, Sample
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError
-from likeness.methods import METHODS, method_from, resolved
+from likeness.methods import METHODS, differing, method_from, resolved
 from likeness.pipeline.project import context, plan_of
 
 ROOT = Path(__file__).parents[1]
@@ -25,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 
 NEEDED: dict[str, Any] = {
     "method": "marginals",
-    "privacy": {"epsilon": 1, "delta": 1e-5, "identity": "somebody"},
+    "privacy": {"epsilon": 1, "delta": 1e-5, "population": "somebody"},
     "ingest": {"source": "t.csv", "schema": "t.yaml"},
 }
 EXAMPLES = ["digits", "mnist", "fashion_mnist", "mixture"]
@@ -90,7 +93,7 @@ def test_the_projects_file_is_what_the_command_prints(tmp_path: Path, monkeypatc
     assert text.endswith(printed()) and len(text.splitlines()) <= 120
     monkeypatch.chdir(tmp_path)
     content = yaml.safe_load(printed())  # in an empty folder: what is to be decided is a question
-    assert content["method"] == "marginals" and content["privacy"]["identity"] is None
+    assert content["method"] == "marginals" and content["privacy"]["population"] is None
     assert params_from({**content, **NEEDED}) == params_from({**NEEDED, "marginals": defaults(METHODS["marginals"])})
 
 
@@ -113,6 +116,44 @@ def test_every_method_plans_without_a_section(name: str, monkeypatch: pytest.Mon
     monkeypatch.chdir(ROOT)
     params = replace(load_params(), method=name)
     assert sum(share.share for share in method_from(params).shares(context(params))) == pytest.approx(1)
+
+
+OLD: dict[str, Any] = {
+    "privacy": {"epsilon": 1, "delta": 1e-5, "identity": "somebody"},
+    "ledger": {"slot": "two"},
+    "marginals": {"train": {"information_price": 0.5, "exchange_rounds": 1}},
+}
+NEW: dict[str, Any] = {
+    "privacy": NEEDED["privacy"],
+    "ledger": {"attempt": "two"},
+    "marginals": {"train": {"kl_penalty": 0.5, "swap_rounds": 1}},
+}
+
+
+def test_old_names_are_the_same_settings_and_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    ingest = {"source": "t.csv", "schema": "data/schema/adult.yaml"}
+    old, new = (params_from({**NEEDED, **words, "ingest": ingest}) for words in (OLD, NEW))
+    assert resolved(old) == resolved(new) and differing(old) == {**NEEDED, **NEW, "ingest": ingest}
+    assert plan_of(old) == plan_of(new) and plan_of(old).identity == "somebody"
+    assert replace(old, sections={}) == replace(new, sections={}) and method_from(old) == method_from(new)
+    train = {**OLD["marginals"]["train"], **NEW["marginals"]["train"]}
+    double = {name: {**OLD[name], **NEW[name]} for name in OLD} | {"marginals": {"train": train}}
+    for section, words in double.items():
+        with pytest.raises(ParamsError, match=r"(\S+)\.\w+ and \1\.\w+ are two names of one setting. Keep \1\.\w+"):
+            method_from(params_from({**NEEDED, section: words}))
+
+
+def test_settings_of_a_bundle_keep_their_words_and_are_read_in_both(tmp_path: Path) -> None:
+    params = params_from({**NEEDED, **NEW})
+    settings = settings_of(params)
+    assert settings["privacy"]["identity"] == "somebody" and settings["slot"] == "two"
+    assert settings["marginals"]["train"]["information_price"] == 0.5
+    assert {"exchange_rounds", "iterations"} <= set(settings["marginals"]["train"])
+    assert not {"population", "attempt", "kl_penalty", "swap_rounds"} & set(re.findall(r"\w+", json.dumps(settings)))
+    again = params_of(settings, tmp_path)
+    assert settings_of(again) == settings and method_from(again) == method_from(params)
+    assert (again.privacy, again.ledger.attempt) == (params.privacy, "two")
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -186,8 +227,8 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
         (("hp", "train", "gamma"), float("inf"), r"hp\.train\.gamma must be above 0"),
         (("marginals", "privatize", "bins"), 1, r"marginals\.privatize\.bins must be from 2 to"),
         (("marginals", "train", "beta2"), 1.0, r"marginals\.train\.beta2 must be from 0 to less than 1"),
-        (("marginals", "train", "information_price"), -1, r"information_price must be at least 0"),
-        (("marginals", "train", "exchange_rounds"), 101, r"exchange_rounds must be from 0 to 100"),
+        (("marginals", "train", "kl_penalty"), -1, r"kl_penalty must be at least 0"),
+        (("marginals", "train", "swap_rounds"), 101, r"swap_rounds must be from 0 to 100"),
         (("marginals", "train", "schedule"), "wild", r"train\.schedule must be one of constant, cosine"),
         (("train", "precision"), "float16", r"train\.precision must be one of float32, bfloat16"),
     ],

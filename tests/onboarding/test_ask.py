@@ -146,7 +146,7 @@ def test_the_answers_that_are_shown_are_taken() -> None:
         ("Columns with", "sick", "column 'sick' is the label, is dropped or has its answer already"),
         ("Columns with", "note", "column 'note' is the label, is dropped"),
         ("Written", "medicine", "has the same text in categories and in missing_values"),
-        ("Name of", "", "privacy.identity must be a name for the people"),
+        ("Name of", "", "privacy.population must be a name for the people"),
     ],
 )
 def test_what_is_wrong_is_told_in_the_schema_s_words_and_asked_again(key: str, line: str, words: str) -> None:
@@ -275,7 +275,7 @@ def test_the_files_are_complete_and_nothing_is_spent_without_a_word(clone: Path)
     result = CliRunner().invoke(app, ARGUMENTS, input="\n".join([*LINES_TYPED, ""]) + "\n", catch_exceptions=False)
     assert result.exit_code == 0, result.output
     params, schema = load_params(), Schema.load("data/schema/own.yaml")
-    assert params.privacy.identity == "patients" and params.ingest.unit is not None
+    assert params.privacy.population == "patients" and params.ingest.unit is not None
     assert (params.ingest.unit.column, params.ingest.unit.max_rows) == ("pid", 4)
     assert schema.column("age").nullable and [dropped.name for dropped in schema.dropped] == ["pid"]
     assert re.search(r"^[\d,]+ training records are enough, by a rule of thumb\.$", result.output, re.MULTILINE)
@@ -361,7 +361,7 @@ def test_options_answer_the_questions_of_a_draft(clone: Path) -> None:
     )
     (clone / "data/schema/own.yaml").write_text(text)
     params = yaml.safe_load((clone / "params.yaml").read_text())
-    params["privacy"]["identity"] = "people"
+    params["privacy"]["population"] = "people"
     (clone / "params.yaml").write_text(yaml.safe_dump(params))
     checked = CliRunner().invoke(app, ["check"], catch_exceptions=False)
     assert (

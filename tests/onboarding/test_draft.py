@@ -124,14 +124,14 @@ def test_params_hold_what_differs_and_what_is_to_be_decided(clone: Path) -> None
     text = (clone / "params.yaml").read_text()
     assert yaml.safe_load(text) == {
         "method": "marginals",
-        "privacy": {"epsilon": 1.0, "delta": 1e-5, "identity": None},
+        "privacy": {"epsilon": 1.0, "delta": 1e-5, "population": None},
         "ledger": {"home": "mine"},
         "ingest": {"source": "own.csv", "schema": "data/schema/mine.yaml"},
         "pearl": {"privatize": {"seed": 3}},
         "evaluate": {"bins": 8},
     }
-    assert "  identity: null                  # ? a name for the PEOPLE" in text
-    with pytest.raises(ParamsError, match=r"privacy\.identity must be of type str"):
+    assert "  population: null                # ? a name for the PEOPLE" in text
+    with pytest.raises(ParamsError, match=r"privacy\.population must be of type str"):
         load_params()
     shipped["evaluate"]["bins"] = 1
     (clone / "params.yaml").write_text(yaml.safe_dump(shipped))

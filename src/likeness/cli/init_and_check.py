@@ -135,7 +135,7 @@ def _draft(schema: str, target: Path, settings: str, person: bool) -> None:
         f"{target}: a draft. Its column names come from the header and its kinds are guesses; every '# ?' in it "
         f"({schema.count('  # ? ')}) is a question to you, to be answered from public knowledge, because it is "
         "published with the results.\n"
-        "params.yaml holds what differs from the defaults. privacy.identity is a question too"
+        "params.yaml holds what differs from the defaults. privacy.population is a question too"
         + (", and ingest.unit.max_rows" if person else "; if a person may have several rows, see ingest.unit")
         + ". Keep the table itself out of git.\n"
         "Then: likeness check"
@@ -147,7 +147,7 @@ def _complete(interview: "Interview", target: Path, settings: Callable[..., str]
     from likeness.onboarding.draft import completed_schema
 
     answered = _answered(interview)
-    _write(target, completed_schema(answered.schema), settings(answered.max_rows, answered.identity))
+    _write(target, completed_schema(answered.schema), settings(answered.max_rows, answered.population))
     typer.echo(f"Written: {target}, params.yaml. likeness check tells more.")
     if "://" not in source and Path(source).resolve().is_relative_to(Path.cwd()):
         typer.echo(f"Keep {source} out of git.")

@@ -38,18 +38,22 @@ class Privacy(Section):
         options=("add_remove_one", "replace_one"),
     )
     num_records: int | None = setting(None, "training rows; only, and then always, with replace_one")
-    identity: str = setting(help="a name for the PEOPLE in the data; new versions of the data keep it, so costs add up")
+    population: str = setting(
+        help="a name for the PEOPLE in the data; new versions of the data keep it, so costs add up"
+    )
     unit: str = setting(ONE_ROW, "who is protected, in words")
 
     def __post_init__(self) -> None:
         """Check ranges."""
         super().__post_init__()
-        require(self.identity.strip() != "", "privacy.identity", self.identity, "a name for the people in the data")
+        require(
+            self.population.strip() != "", "privacy.population", self.population, "a name for the people in the data"
+        )
 
 
 @dataclass(frozen=True)
 class Cap(Section):
-    """Section ``ledger.cap``: the most that may ever be spent on one identity. Also one of ``ledger.caps``."""
+    """Section ``ledger.cap``: the most that may ever be spent on one population. Also one of ``ledger.caps``."""
 
     epsilon: float = setting(above=0)
     delta: float = setting(above=0, below=1)
@@ -57,7 +61,7 @@ class Cap(Section):
 
 @dataclass(frozen=True)
 class Caps(Section):
-    """Section ``ledger.caps``: policy beside the lifetime cap; each holds for one identity."""
+    """Section ``ledger.caps``: policy beside the lifetime cap; each holds for one population."""
 
     project: Cap | None = setting(None, "for the project named above")
     user: Cap | None = setting(None, "for each user of the computer")
@@ -71,13 +75,18 @@ class LedgerSettings(Section):
     home: str | None = setting(None, "null: the user's data folder; LIKENESS_HOME overrides")
     cap: Cap = setting(Cap(10.0, 1e-5), "lifetime limit for these people; recorded at first use, then the ledger rules")
     url: str | None = setting(None, "null: SQLite in home; for a team postgresql+psycopg://host/database, no password")
-    slot: str = setting("1", "another value is a deliberate second release, at the full cost")
+    attempt: str = setting("1", "another value is a deliberate second release, at the full cost")
     project: str | None = setting(None, "a name; needed by caps.project")
     caps: Caps = setting(Caps(), "policy beside it: each null or {epsilon, delta}; recorded at first use too")
 
     def __post_init__(self) -> None:
         """Check what the ledger writes into its own names."""
-        require("~" not in self.slot, "ledger.slot", self.slot, "free of '~', which marks a draw that is spent again")
+        require(
+            "~" not in self.attempt,
+            "ledger.attempt",
+            self.attempt,
+            "free of '~', which marks a draw that is spent again",
+        )
         if self.caps.project is not None:
             require(bool(self.project), "ledger.project", self.project, "a name, as ledger.caps.project counts by it")
 

@@ -15,6 +15,7 @@ import yaml
 from likeness.config.explain import with_help
 from likeness.config.load import params_from
 from likeness.config.params import ONE_PERSON, Params
+from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column import OTHER, PRIVATE
 from likeness.data.schema.schema import entries
@@ -144,7 +145,7 @@ def draft_params(
     schema: str,
     person: str | None = None,
     max_rows: int | None = None,
-    identity: str | None = None,
+    population: str | None = None,
 ) -> str:
     """params.yaml for another table, as YAML text: whatever differs from the defaults, each key with its help.
 
@@ -155,17 +156,17 @@ def draft_params(
         schema: place of the schema.
         person: the column whose values name the people, where they may have several rows.
         max_rows: the most of these rows that are used; None is a question.
-        identity: the name of the people; None is a question.
+        population: the name of the people; None is a question.
 
     Raises:
         ParamsError: a setting that stays is wrong.
     """
     unit = None if person is None else {"column": person, "max_rows": max_rows or 1}
     ingest = {"source": source, "query": query, "schema": schema, "unit": unit}
-    privacy = {**(content.get("privacy") or {}), "identity": identity or "?"}
+    privacy = {**renamed(content.get("privacy") or {}, "privacy"), "population": population or "?"}
     privacy |= {} if person is None else {"unit": ONE_PERSON}
     values = differing(params_from({**content, "privacy": privacy, "ingest": ingest}))
-    values["privacy"]["identity"] = identity
+    values["privacy"]["population"] = population
     if unit is not None:
         values["ingest"]["unit"] = {**unit, "max_rows": max_rows}
     return f"{_PARAMS}\n{with_help(Params, values, METHODS)}\n"

@@ -73,7 +73,7 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
     from likeness.release.store import stored_bytes
 
     plan, recipe, schema = plan_of(params), method(params), open_schema(params)
-    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.slot, "", plan.unit)
+    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
     lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
 
     def key_of(query: Query | KeyQuery) -> str:
@@ -140,7 +140,7 @@ def _declared(params: Params) -> Budget:
     """What params.yaml says of an identity that the ledger has never heard of."""
     cap, privacy = params.ledger.cap, params.privacy
     keys = delta_for_keys(params, open_schema(params))
-    return Budget(privacy.identity, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
+    return Budget(privacy.population, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
 
 
 def afford(params: Params, ledger: Ledger) -> tuple[Cost, list[Room]]:

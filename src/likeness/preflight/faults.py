@@ -12,7 +12,7 @@ import yaml
 
 from likeness.config.load import load_params, params_from
 from likeness.config.params import Params
-from likeness.config.typed import build
+from likeness.config.typed import build, renamed
 from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaError
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
@@ -149,10 +149,11 @@ def _params(path: Path) -> tuple[Params | None, list[Fault]]:
         return None, [Fault(path.name, str(error)) for error in _refused(lambda: load_params(path))]
     faults = []
     privacy = content.get("privacy")
-    if isinstance(privacy, dict) and privacy.get("identity") is None:
+    privacy = renamed(privacy, "privacy") if isinstance(privacy, dict) and "population" not in privacy else privacy
+    if isinstance(privacy, dict) and privacy.get("population") is None:
         words = "a name for the PEOPLE in the data, which new versions of the data keep"
-        faults.append(Fault(path.name, f"privacy.identity is an open question: {words}."))
-        content = {**content, "privacy": {**privacy, "identity": "?"}}
+        faults.append(Fault(path.name, f"privacy.population is an open question: {words}."))
+        content = {**content, "privacy": {**privacy, "population": "?"}}
     ingest = content.get("ingest")
     unit = ingest.get("unit") if isinstance(ingest, dict) else None
     if isinstance(ingest, dict) and isinstance(unit, dict) and unit.get("max_rows") is None:
@@ -223,7 +224,7 @@ def _ledger_faults(params: Params, notes: list[str]) -> list[Fault]:
     person = None if unit is None else unit.column
 
     def ask() -> None:
-        terms = own.identity, Adjacency(own.adjacency), cap.epsilon, cap.delta, person
+        terms = own.population, Adjacency(own.adjacency), cap.epsilon, cap.delta, person
         open_ledger(params).check_identity(*terms)
 
     return [Fault("params.yaml", str(error)) for error in _refused(ask)]
