@@ -98,7 +98,7 @@ def test_answers_become_the_schema_that_they_say(tmp_path: Path) -> None:
     person = Person(KNOWN)
     found = person.interview()
     assert found.schema["columns"] == EXPECTED
-    assert (found.identity, found.max_rows) == ("patients-2024", None)
+    assert (found.population, found.max_rows) == ("patients-2024", None)
     schema = read_back(found.schema, tmp_path)
     assert (schema.source, schema.task, schema.label) == (KNOWN["Source"], "classification", "sick")
     text = (tmp_path / "own.yaml").read_text()
