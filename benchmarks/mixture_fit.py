@@ -24,7 +24,7 @@ RESULTS = Path("benchmarks/results/mixture_fit.csv")
 SETTINGS = {  # as columns of the CSV file, and as keys
     "components": "num_components",
     "steps": "iterations",
-    "price": "information_price",
+    "price": "kl_penalty",
     "learning_rate": "learning_rate",
     "beta2": "beta2",
 }

@@ -42,7 +42,7 @@ def own_turn(root: Path, wait: float, limit: str | None) -> Iterator[None]:
     """
     params = load_params(root / "params.yaml")
     busy = LikenessError(
-        f"another run of '{params.privacy.identity}' was still at work after {wait:g} s. This one did nothing."
+        f"another run of '{params.privacy.population}' was still at work after {wait:g} s. This one did nothing."
     )
     with _file_turn(_lock_file(params, root), wait, busy):
         if limit is None:
@@ -71,7 +71,7 @@ def server_limit(root: Path) -> str | None:
 
     if not PREFECT_API_URL.value():
         return None
-    name = limit_name(load_params(root / "params.yaml").privacy.identity)
+    name = limit_name(load_params(root / "params.yaml").privacy.population)
     with get_client(sync_client=True) as client:
         client.upsert_global_concurrency_limit_by_name(name, 1)
     return name
@@ -81,7 +81,7 @@ def _lock_file(params: Params, root: Path) -> Path | None:
     """Beside the ledger; None where there is no ledger, of which the first stage will tell."""
     home = None if params.ledger.home is None else str(root / params.ledger.home)
     locks = locate(home, params.ledger.url).locks
-    name = hashlib.sha256(params.privacy.identity.encode()).hexdigest()[:16]
+    name = hashlib.sha256(params.privacy.population.encode()).hexdigest()[:16]
     return locks / f"run-{name}.lock" if locks.is_dir() else None
 
 

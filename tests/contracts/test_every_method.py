@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from method_examples import ONLY_IMAGES, SMALL
 
 from likeness.config.typed import build
@@ -78,9 +77,6 @@ def images() -> Iterator[Records]:
     corners[::3, ::3] = 1
     bright = np.where(labels[:, None] == 1, corners.ravel(), np.pad(np.ones((2, 2)), 1).ravel())
     yield Records(np.clip(0.1 + 0.7 * bright + generator.normal(0, 0.1, bright.shape), 0, 1), labels)
-
-
-SHIPPED = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text())
 
 
 def small(name: str) -> Method:
@@ -227,9 +223,3 @@ def test_what_cannot_be_released_is_refused_before_anything_is_spent() -> None:
         small("moments").check(context(Adjacency.ADD_REMOVE_ONE))
     for name in SMALL:
         small(name).check(context(Adjacency.ADD_REMOVE_ONE, name))
-
-
-@pytest.mark.parametrize("name", sorted({*METHODS} & {*SHIPPED}))
-def test_the_defaults_in_the_code_are_the_shipped_settings(name: str) -> None:
-    """The Python API builds a method from nothing: it must be the one that params.yaml describes."""
-    assert build(METHODS[name], {}, name) == build(METHODS[name], SHIPPED[name], name)

@@ -1,10 +1,11 @@
 """What PEARL, DP-MERF, DP-HP and DP-NTK share: one network, trained on batches against a map's mean embedding."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
+from likeness.config.typed import setting
 from likeness.core.errors import PlanError
 from likeness.features.base import FeatureMap
 from likeness.generators.settings import TrainingSettings
@@ -17,7 +18,7 @@ from likeness.methods.base import (
     class_weights,
     number_of_records,
 )
-from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan
+from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -129,8 +130,8 @@ class EmbeddingMethod(Method):
 class TwoQueryMethod(EmbeddingMethod):
     """A recipe that asks for class counts and then for the embedding, whose map is public from the start."""
 
-    plan: TwoQueryPlan = field(default_factory=TwoQueryPlan)
-    auxiliary: NoSettings = field(default_factory=NoSettings)
+    plan: TwoQueryPlan = setting(TwoQueryPlan(TwoQueryShares(0.05, 0.95)))
+    auxiliary: NoSettings = setting(NoSettings(), "nothing to set")
 
     def check(self, context: Context) -> None:
         """What the network cannot make, and what the map refuses."""
