@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
@@ -66,8 +65,9 @@ def _typed_numbers(
             f"{file}: column '{column.name}' has a value that is not whole, but its kind is {column.kind}. Or use "
             "numeric."
         )
-    clipped: NDArray[np.float64] = np.clip(numbers.to_numpy(), *column.bounds) + 0.0  # one zero, whatever its sign
-    return column.number.typed(clipped, column).set_axis(numbers.index)
+    lower, upper = column.bounds
+    clipped = np.clip(numbers.to_numpy(np.float64), lower, upper) + 0.0  # one zero, whatever its sign
+    return column.number.typed(np.asarray(clipped, np.float64), column).set_axis(numbers.index)
 
 
 def _typed_by_kind(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[Any]":
