@@ -103,7 +103,7 @@ def objective(blocks: list[tuple[int, int, np.ndarray]], n: int, share: float, p
         class_weights=torch.tensor([1 - share, share]),
         records=float(n),
         noise_std=0.0,
-        information_price=price,
+        kl_penalty=price,
         device=CPU,
     )
 
@@ -149,7 +149,7 @@ def with_tables(
         class_weights=torch.tensor([0.5, 0.5]),
         records=records,
         noise_std=0.0,
-        information_price=price,
+        kl_penalty=price,
         device=CPU,
         tables=list(feature.table_counts(values)),
         squared_table_weight=feature.squared_table_weight,
@@ -203,7 +203,7 @@ def test_the_loss_of_pairs_counts_each_with_its_weight(pairs: tuple[tuple[int, i
         class_weights=torch.tensor([0.3, 0.7]),
         records=100,
         noise_std=4.0,
-        information_price=0.0,
+        kl_penalty=0.0,
         device=CPU,
         tables=list(feature.table_counts(values)),
         squared_table_weight=feature.squared_table_weight,
