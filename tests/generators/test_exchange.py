@@ -117,7 +117,7 @@ def test_a_round_that_is_of_no_use_is_taken_back_and_is_the_last(monkeypatch: py
         seen.append(column)
         chosen[:, column] = chosen[:, column].roll(1)
 
-    monkeypatch.setattr(exchanges._Excess, "exchange", shuffle)
+    monkeypatch.setattr(exchanges._Excess, "swap", shuffle)
     assert torch.equal(one.exchanged(50), one.chosen)
     assert len(seen) <= 10 * len(SIZES), "it went on after a round of no use"
 
