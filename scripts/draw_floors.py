@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "docs/img/floors.svg"
-WIDTH, FLOOR, BOX, WIDE = 540, 60, 40, 122
+WIDTH, FLOOR, BOX, WIDE = 440, 60, 40, 104
 _STYLE = (
     "text{font:15px system-ui,sans-serif;fill:#17313a}.room{fill:#e3f1f1;stroke:#14746f}"
     ".door{fill:#ffe3d3;stroke:#b3541e}"
@@ -83,7 +83,7 @@ def _line(start: tuple[float, float], end: tuple[float, float]) -> str:
     if between < 1:
         return f'<path class="line" d="M{x:.0f} {first:.0f}L{to_x:.0f} {last:.0f}"/>'
     left = x < WIDTH / 2 or (x == WIDTH / 2 and between % 2)
-    side = WIDTH / 2 + (215 + 3 * between) * (-1 if left else 1)
+    side = WIDTH / 2 + (172 + 3 * between) * (-1 if left else 1)
     way = f"M{x:.0f} {first:.0f}C{side:.0f} {first:.0f} {side:.0f} {first:.0f} {side:.0f} {first + 30:.0f}"
     way += f"V{last - 30:.0f}"
     return f'<path class="line" d="{way}C{side:.0f} {last:.0f} {side:.0f} {last:.0f} {to_x:.0f} {last:.0f}"/>'
