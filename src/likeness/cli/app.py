@@ -10,6 +10,7 @@ import typer
 from likeness.cli import run as cli_run
 from likeness.cli.init_and_check import register
 from likeness.cli.ledger import ledger_app
+from likeness.cli.params import params
 from likeness.cli.run import JSON
 from likeness.core.errors import LikenessError
 from likeness.pipeline.run_stage import place_refusal, storage_refusal
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.add_typer(ledger_app, name="ledger")
 register(app)  # init and check
+app.command()(params)
 app.command()(cli_run.run)
 app.command()(cli_run.compare)
 

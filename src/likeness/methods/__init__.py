@@ -1,5 +1,8 @@
 """Recipes: one file a method. A new one is a file here, a map in features, and two registry lines."""
 
+from typing import Any
+
+from likeness.config.explain import plain
 from likeness.config.params import Params
 from likeness.config.typed import allowed, build
 from likeness.core.errors import ParamsError
@@ -22,19 +25,28 @@ METHODS: dict[str, type[Method]] = {
     "pearl": Pearl,
 }
 
-__all__ = ["METHODS", "Context", "Method", "method_from"]
+__all__ = ["METHODS", "Context", "Method", "method_from", "resolved"]
 
 
 def method_from(params: Params) -> Method:
-    """The method that params.yaml chooses, from its own section.
+    """The method that params.yaml chooses, from its own section; a missing key or section takes the defaults.
 
     Raises:
-        ParamsError: the method is not known, or its section is missing or wrong.
+        ParamsError: the method is not known, or its section is wrong.
     """
     allowed("method", params.method, METHODS)
-    if params.method not in params.sections:
-        raise ParamsError(f"params.yaml: section '{params.method}' is missing; the method needs its settings there")
     unknown = sorted(set(params.sections) - set(METHODS))
     if unknown:
         raise ParamsError(f"params.yaml: {unknown[0]} is not a section. Methods: {', '.join(METHODS)}")
-    return build(METHODS[params.method], params.sections[params.method], params.method)
+    return build(METHODS[params.method], params.sections.get(params.method) or {}, params.method)
+
+
+def resolved(params: Params) -> dict[str, Any]:
+    """All settings of a run as YAML holds them, defaults included: the shared sections, and that of the method.
+
+    Raises:
+        ParamsError: the method's section is wrong.
+    """
+    values: dict[str, Any] = plain(params)
+    del values["sections"]
+    return {**values, params.method: plain(method_from(params))}

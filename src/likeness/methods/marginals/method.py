@@ -1,10 +1,10 @@
 """Marginals: pairs of columns and named tables by class as one mean embedding; a mixture of products fitted to it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from likeness.config.typed import allowed, require
+from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
 from likeness.data.encoding.bins import Grid, grid_of
 from likeness.features.cells import Cells
@@ -21,7 +21,7 @@ from likeness.methods.base import (
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.quantiles import Quantiles, cells_of_number
 from likeness.methods.marginals.workload import Workload
-from likeness.methods.settings import with_memory, within_limit
+from likeness.methods.settings import FREE, SCHEDULES, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -38,51 +38,49 @@ if TYPE_CHECKING:
 class Shares:
     """Section ``marginals.plan.shares``: parts of ρ, summing to 1."""
 
-    class_counts: float = 0.03
-    quantiles: float = 0.02
-    embedding: float = 0.95
+    class_counts: float = setting(0.03, "of records by class")
+    quantiles: float = setting(0.02, "of the histograms of numbers; the embedding has it where there are none")
+    embedding: float = setting(0.95, "of pairs and named tables")
 
 
 @dataclass(frozen=True)
 class PlanSettings:
     """Section ``marginals.plan``."""
 
-    shares: Shares = field(default_factory=Shares)
+    shares: Shares = setting(Shares(), "of rho; sum 1")
 
 
 @dataclass(frozen=True)
 class Auxiliary:
     """Section ``marginals.auxiliary``."""
 
-    quantiles: Quantiles = field(default_factory=Quantiles)
+    quantiles: Quantiles = setting(Quantiles(), "histograms of numbers: values lie within their bins as these say")
 
 
 @dataclass(frozen=True)
-class TrainMixture:
+class TrainMixture(Section):
     """Section ``marginals.train``.
 
     A step sees the whole release: its gradient has no noise, and falls by orders of magnitude during the fit. With
     Adam's usual ``beta2`` of .999 the first gradients would be remembered to the end, and the last steps be too short.
     """
 
-    iterations: int = 800
-    learning_rate: float = 0.2
-    beta2: float = 0.95
-    num_components: int = 1000
-    information_price: float = 1.5
-    schedule: str = "cosine"
-    exchange_rounds: int = 3
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        require(self.iterations >= 1, "marginals.train.iterations", self.iterations, "at least 1")
-        require(self.learning_rate > 0, "marginals.train.learning_rate", self.learning_rate, "greater than 0")
-        require(0 <= self.beta2 < 1, "marginals.train.beta2", self.beta2, "from 0 to less than 1")
-        require(self.num_components >= 1, "marginals.train.num_components", self.num_components, "at least 1")
-        require(self.information_price >= 0, "marginals.train.information_price", self.information_price, "at least 0")
-        allowed("marginals.train.schedule", self.schedule, ("constant", "cosine"))
-        key, rule = "marginals.train.exchange_rounds", f"from 0 to {MOST_EXCHANGE_ROUNDS}"
-        require(0 <= self.exchange_rounds <= MOST_EXCHANGE_ROUNDS, key, self.exchange_rounds, rule)
+    iterations: int = setting(800, "gradient steps", least=1)
+    learning_rate: float = setting(0.2, "of Adam", above=0)
+    beta2: float = setting(
+        0.95, "of Adam: squared gradients of some twenty steps; they shrink too fast for more", least=0, below=1
+    )
+    num_components: int = setting(1000, "products in the mixture", least=1)
+    information_price: float = setting(
+        1.5, "keeps columns independent where the release does not say otherwise; 0: believe noise", least=0
+    )
+    schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
+    exchange_rounds: int = setting(
+        3,
+        "values that drawn rows exchange until pairs are as frequent as the model says; 0: none",
+        least=0,
+        most=MOST_EXCHANGE_ROUNDS,
+    )
 
 
 @dataclass(frozen=True)
@@ -91,10 +89,10 @@ class Marginals(Method):
 
     name: ClassVar[str] = "marginals"
     any_category: ClassVar[bool] = True
-    plan: PlanSettings = field(default_factory=PlanSettings)
-    train: TrainMixture = field(default_factory=TrainMixture)
-    auxiliary: Auxiliary = field(default_factory=Auxiliary)
-    privatize: Workload = field(default_factory=Workload)
+    plan: PlanSettings = setting(PlanSettings())
+    auxiliary: Auxiliary = setting(Auxiliary())
+    privatize: Workload = setting(Workload())
+    train: TrainMixture = setting(TrainMixture(), FREE)
 
     def __post_init__(self) -> None:
         """Quantiles have a share of ρ, and no quantiles have none."""

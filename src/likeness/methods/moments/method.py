@@ -1,13 +1,13 @@
 """Moments: second moments of images' low frequencies by class, how bright each pixel is, and a Gaussian copula."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from likeness.config.typed import require
+from likeness.config.typed import require, setting
 from likeness.core.errors import PlanError
 from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import (
@@ -25,7 +25,7 @@ from likeness.methods.merf.method import Privatize as MerfPrivatize
 from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize, TrainMoments
-from likeness.methods.settings import with_memory, within_limit
+from likeness.methods.settings import FREE, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -54,26 +54,26 @@ class Moments(Method):
     levels, pixel by pixel; a Gaussian copula a class."""
 
     name: ClassVar[str] = "moments"
-    plan: PlanSettings = field(default_factory=PlanSettings)
-    train: TrainMoments = field(default_factory=TrainMoments)
-    auxiliary: Auxiliary = field(default_factory=Auxiliary)
-    privatize: Privatize = field(default_factory=Privatize)
+    plan: PlanSettings = setting(PlanSettings())
+    auxiliary: Auxiliary = setting(Auxiliary())
+    privatize: Privatize = setting(Privatize())
+    train: TrainMoments = setting(TrainMoments(), FREE)
 
     def __post_init__(self) -> None:
         """Levels have shares of ρ, and no levels have none."""
         levels, shares, fourier = self.auxiliary.levels, self.plan.shares, self.auxiliary.fourier
         frequencies = "fourier.num_frequencies", fourier.num_frequencies
-        for name, share, (setting, count) in (
+        for name, share, (cause, count) in (
             (LEVEL_COUNTS, shares.level_counts, ("levels", levels)),
             (LEVELS, shares.levels, ("levels", levels)),
             (FOURIER, shares.fourier, frequencies),
         ):
             key = f"moments.plan.shares.{name}"
             if count:
-                rule = f"between 0 and 1 while moments.auxiliary.{setting} is {count}: they are paid for"
+                rule = f"between 0 and 1 while moments.auxiliary.{cause} is {count}: they are paid for"
                 require(0 < share < 1, key, share, rule)
             else:
-                require(share == 0, key, share, f"0 while moments.auxiliary.{setting} is 0: there are none")
+                require(share == 0, key, share, f"0 while moments.auxiliary.{cause} is 0: there are none")
         if fourier.num_frequencies:
             rule = "0 while moments.auxiliary.fourier has frequencies: its network is trained, the copula is not"
             require(self.train.iterations == 0, "moments.train.iterations", self.train.iterations, rule)
