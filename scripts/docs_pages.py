@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: pages from the project's root and from the code, the notebook as a page, formulas, and no page forgotten.
+"""Hooks of mkdocs: pages from the root and from the code, the notebook as a page, formulas, no page forgotten.
 
 README.md and its neighbors stay where readers of the repository look for them. A link to a file that the site does not
 hold (a schema, a script) becomes its text: the project has no address of its own to point to. Formulas become MathML,

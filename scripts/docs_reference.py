@@ -5,12 +5,11 @@ Run: ``python scripts/docs_reference.py``. It prints the pages. The site makes t
 
 import inspect
 import re
-import types
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 from likeness.cli.app import app
+from likeness.config.explain import Key, keys
 from likeness.config.params import Params
 from likeness.data.schema.column import KINDS, Column
 from likeness.data.schema.column_keys import DROP, keys_of
@@ -66,52 +65,27 @@ def params_page() -> str:
     """Every key of ``params.yaml`` with its default and meaning: first those of every method, then each method's."""
     text = [
         "# Keys of params.yaml",
-        "This page lists every key, its default and its meaning. A key without a default must be written. "
+        "This page lists every key, its default and its meaning. "
         "`likeness params METHOD` prints a section as it may stand in the file.",
     ]
-    sections = [("", Params), *METHODS.items()]
-    for name, holder in sections:
+    for name, section in [("", Params), *METHODS.items()]:
         if name:
-            text += [f"## Method {name}", f"All keys stand below `{name}:`."]
-        rows = list(keys(holder))
-        for section in dict.fromkeys(key.partition(".")[0] for key, *_ in rows):
-            mine = [row for row in rows if row[0].partition(".")[0] == section]
-            text.append(f"##{'#' * bool(name)} {' '.join(filter(None, [name, section]))}")
-            text.append(_table(("key", "default", "meaning"), [(f"`{key}`", *rest) for key, *rest in mine]))
+            text.append(f"## Method {name}")
+        groups: dict[str, list[tuple[str, ...]]] = {}
+        for key in keys(section, name):
+            part = ".".join(key.name.split(".")[: 1 + bool(name)])
+            shown = "*must be written*" if key.default is None else f"`{key.default}`"
+            if key.name != "sections":
+                groups.setdefault(part, []).append((f"`{key.name}`", shown, _meaning(key)))
+        for part, rows in groups.items():
+            text += [f"##{'#' * bool(name)} {part}", _table(("key", "default", "meaning"), rows)]
     return "\n\n".join(text) + "\n"
 
 
-def keys(holder: type, path: str = "") -> Iterator[tuple[str, str, str]]:
-    """Key, default and meaning of all settings of a dataclass and of those below it."""
-    hints, about = get_type_hints(holder), {**_attributes(holder)}
-    for item in fields(holder):
-        if item.name == "sections":
-            continue
-        inner, key = _settings(hints[item.name]), f"{path}{item.name}"
-        meaning = _plain(item.metadata.get("help") or about.get(item.name, ""))
-        if inner is None or item.default is None:
-            yield key, _default(item), meaning
-        if inner is not None:
-            yield from keys(inner, f"{key}.")
-
-
-def _settings(hint: Any) -> type | None:
-    """The dataclass that a type holds, also one that may be None."""
-    choices = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    return next((choice for choice in choices if isinstance(choice, type) and is_dataclass(choice)), None)
-
-
-def _default(item: Field[Any]) -> str:
-    """The default as YAML writes it; nothing for a key that must be written."""
-    value = item.default
-    if item.default_factory is not MISSING:
-        value = item.default_factory()
-    if value is MISSING:
-        return ""
-    words: dict[Any, str] = {True: "true", False: "false", None: "null", (): "[]"}
-    if isinstance(value, bool | None) or value == ():
-        return f"`{words[value]}`"
-    return f"`{list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, dict) else value}`"
+def _meaning(key: Key) -> str:
+    """What a key means and what it must be."""
+    rule = f"Must be {_plain(key.rule)}" if key.rule else ""
+    return " ".join(f"{part.rstrip('.')}." for part in (_plain(key.help), rule) if part)
 
 
 def schema_page() -> str:
