@@ -1,8 +1,10 @@
 """Plain words: count long sentences, commit hashes, history and past tense on the pages that a newcomer reads.
 
-Run: ``python scripts/words.py [--all] [--count]``. It prints a line a page, the worst first. ``--all`` prints each finding
-too. The changelog and the pages of evidence and reference are left out: they say what was measured, and when. ``--count``
-prints how many words each page has, these too. Tables count; numbers, code, formulas and places of links do not.
+Run: ``python scripts/words.py [--all]``. It prints a line a page, the worst first. ``--all`` prints each finding too.
+The changelog and the pages of evidence and reference are left out: they say what was measured, and when.
+
+``--count`` prints how many words each page has, these pages too. Tables count; numbers, blocks of code, formulas and
+places of links do not.
 """
 
 import re
