@@ -143,6 +143,29 @@ def test_every_command_and_every_key_is_in_the_reference() -> None:
     assert not [key for key in (*KEYS, *docs_reference.column_keys()) if not re.search(rf"\n\| `{key}` \|.*\w", text)]
 
 
+def test_commands_of_the_pages_exist_with_their_options() -> None:
+    import typer
+
+    from likeness.cli.app import app
+
+    known = {
+        name: {word for item in command.params for word in item.opts} | {"--help"}
+        for name, command in docs_reference.commands(typer.main.get_command(app))
+    }
+    seen = 0
+    for path in [*DOCS.rglob("*.md"), *(ROOT / name for name in hooks.FROM_ROOT.values())]:
+        for line in re.findall(r"(?:^|[`;&]|exec )\s*(likeness [a-z][^`\n#;&]*)", path.read_text(), re.MULTILINE):
+            words = line.split()
+            name = " ".join(words[: 3 if words[1] == "ledger" else 2])
+            if name == "likeness ledger":
+                continue
+            assert name in known, f"{path.name}: {line}"
+            options = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", line))
+            assert options <= known[name], f"{path.name}: {line}"
+            seen += 1
+    assert seen > 80
+
+
 def test_the_picture_of_the_floors_is_that_of_the_imports() -> None:
     drawn = draw_floors.TARGET.read_text(encoding="utf-8")
     assert drawn == draw_floors.drawn(), "docs/img/floors.svg is out of date: python scripts/draw_floors.py"
