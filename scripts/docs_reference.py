@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from likeness.cli.app import app
-from likeness.config.explain import Key, keys
+from likeness.config.explain import Key, keys, summary
 from likeness.config.params import Params
 from likeness.data.schema.column import KINDS, Column
 from likeness.data.schema.column_keys import DROP, keys_of
@@ -70,7 +70,7 @@ def params_page() -> str:
     ]
     for name, section in [("", Params), *METHODS.items()]:
         if name:
-            text.append(f"## Method {name}")
+            text += [f"## Method {name}", _plain(summary(section))]
         groups: dict[str, list[tuple[str, ...]]] = {}
         for key in keys(section, name):
             part = ".".join(key.name.split(".")[: 1 + bool(name)])
