@@ -15,7 +15,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import Settings
 
-from flows.dvc_stage import failure_message, reproduce
+from flows.dvc_stage import reproduce
 from flows.stage_order import stage_order
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
@@ -57,7 +57,7 @@ def test_a_graph_that_cannot_be_ordered_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="missing"):
         stage_order(path)
     path.write_text("stages:\n  a: {deps: [y], outs: [x]}\n  b: {deps: [x], outs: [y]}\n")
-    with pytest.raises(ArtifactError, match="wait for each other: a, b"):
+    with pytest.raises(ArtifactError, match=r"wait for each other: (a, b|b, a)$"):
         stage_order(path)
 
 
@@ -153,23 +153,24 @@ def test_a_run_that_a_cap_has_no_room_for_is_refused_before_the_first_stage(toy:
     assert state.is_completed() and state.message == "first Ran, middle Ran, last Ran"
 
 
-def test_a_failed_stage_fails_the_flow_with_the_stages_own_words(toy: Path, prefect_server: None) -> None:
+def test_a_failed_stage_fails_the_flow_with_the_stages_own_words(
+    toy: Path, prefect_server: None, refusing: str
+) -> None:
     from flows.synthesize import synthesize
 
-    (toy / "step.py").write_text(
-        "import sys; print('chatter'); print('first: column age breaks a rule', file=sys.stderr); sys.exit(2)\n"
-    )
+    (toy / "step.py").write_text(refusing)
     state = synthesize(return_state=True)
     assert state.is_failed() and state.message == "first: column age breaks a rule" and state.name == "Failed"
     assert not (toy / "b.txt").exists()
+    (toy / "step.py").write_text("raise ValueError('42')")  # no stage of ours: what it says may be private
+    assert reproduce("first", toy, 60).message.startswith("first: dvc ended with exit code ")
 
 
 def test_nothing_is_retried_and_no_result_is_stored() -> None:
     """A refusal by a cap stays one, and what a stage gives back stays out of Prefect's folders."""
-    from flows.sweep import sweep
     from flows.synthesize import budget, dvc_stage, synthesize
 
-    for one in (synthesize, sweep, dvc_stage, budget):
+    for one in (synthesize, dvc_stage, budget):
         assert one.retries == 0 and one.persist_result is False, one.name
 
 
@@ -196,19 +197,16 @@ if not Path("first.broke").exists():
     sys.exit("killed between release and output")
 Path("a.txt").write_bytes(data)
 """
-BREAKING = "test -f {0}.broke || {{ touch {0}.broke; exit 3; }}; cp {1} {2}"
+BREAKING = "test -f {0}.broke || {{ touch {0}.broke; exit 3; }}; cp {1} {2}; python mark.py {0}"
 
 
 @pytest.mark.slow
-def test_a_run_that_breaks_at_every_stage_releases_once(
-    toy: Path, prefect_server: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_breaks_at_every_stage_releases_once(toy: Path, prefect_server: None) -> None:
     """Each stage fails once, the first after its release; the flow is run again until it is through."""
     import yaml
 
     from flows.synthesize import synthesize
 
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
     (toy / "data/schema").mkdir(parents=True)
     shutil.copy(ROOT / "data/schema/adult.yaml", toy / "data/schema")
     (toy / "step.py").write_text(RELEASING)
@@ -237,11 +235,9 @@ def test_a_stage_that_takes_too_long_is_killed(toy: Path) -> None:
 
 
 def test_a_failed_run_exits_1_with_one_line_and_its_output_stays_out_of_the_database(
-    toy: Path, outside: dict[str, str]
+    toy: Path, outside: dict[str, str], refusing: str
 ) -> None:
-    (toy / "step.py").write_text(
-        "import sys; print('chatter 7f3e9'); print('first: column age breaks a rule', file=sys.stderr); sys.exit(2)\n"
-    )
+    (toy / "step.py").write_text(refusing)
     done = subprocess.run(
         [sys.executable, "-m", "flows.synthesize"], cwd=toy, env=outside, capture_output=True, text=True
     )
@@ -270,24 +266,6 @@ def test_sigterm_kills_the_running_stage(toy: Path, outside: dict[str, str]) -> 
     flow.send_signal(signal.SIGTERM)
     assert flow.wait(timeout=60) == 128 + signal.SIGTERM
     assert all(gone(pid) for pid in children)
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        (
-            ["a: step 1", "a: too small.", "Raise it.", "ERROR: failed to run: x, exited with 2"],
-            "a: too small.\nRaise it.",
-        ),
-        (["a: step 1", "ERROR: failed to run: x, exited with -9"], "a: failed to run: x, exited with -9"),
-        (["a: row 7 holds 42", "ERROR: failed to run: x, exited with 1"], "a: failed to run: x, exited with 1"),
-        (["ValueError: 42", "ERROR: failed to run: x, exited with 1"], "a: failed to run: x, exited with 1"),
-        (["ERROR: failed to run: x, exited with 2"], "a: failed to run: x, exited with 2"),
-        ([], "a: dvc ended without a message"),
-    ],
-)
-def test_only_a_stages_own_message_is_quoted(lines: list[str], message: str) -> None:
-    assert failure_message("a", lines) == message
 
 
 def gone(pid: int) -> bool:

@@ -10,6 +10,9 @@ import typer
 from likeness.core.errors import LedgerError, LikenessError
 
 if TYPE_CHECKING:
+    from likeness.config.params import Params
+    from likeness.ledger.budget import Cost
+    from likeness.ledger.caps import Room
     from likeness.ledger.home import Home
     from likeness.ledger.ledger import Ledger
     from likeness.ledger.records import Record
@@ -198,34 +201,67 @@ def _finite(value: float) -> float | str:
 
 
 @ledger_app.command("afford")
-def ledger_afford(as_json: JSON = False) -> None:
-    """Say what a run with params.yaml would cost and whether every cap has room for it. Spends nothing."""
+def ledger_afford(
+    method: Annotated[list[str] | None, typer.Option(help="Of a grid; may be given several times.")] = None,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Of a grid; may be given several times.")] = None,
+    as_json: JSON = False,
+) -> None:
+    """Say what runs would cost and whether every cap has room for all of them. Spends nothing.
+
+    Without options it is one run with params.yaml. With them it is each method with each epsilon.
+    """
     from likeness.config.load import load_params
+    from likeness.ledger.budget import Cost
     from likeness.pipeline.open_ledger import open_ledger
     from likeness.preflight.cost import afford, room_lines
 
     params = load_params()
-    cost, rooms = afford(params, open_ledger(params))
+    runs = _grid(params, method or [params.method], epsilon or [params.privacy.epsilon])
+    costs, rooms = afford(runs, open_ledger(params))
+    total = Cost.total(costs)
+    grid = [
+        {"method": run.method, "epsilon": _finite(run.privacy.epsilon), "rho": _finite(cost.rho)}
+        for run, cost in zip(runs, costs, strict=True)
+    ]
     if as_json:
-        told = [
-            {
-                "scope": room.scope,
-                "name": room.name,
-                "cap": {"epsilon": _finite(room.epsilon), "delta": room.delta},
-                "spent_rho": _finite(room.spent_rho),
-                "spent_delta_keys": room.spent_delta,
-                "remaining_rho": _finite(room.after(cost).remaining_rho),
-            }
-            for room in rooms
-        ]
-        asked = {"method": params.method, "epsilon": _finite(params.privacy.epsilon), "rho": _finite(cost.rho)}
-        found = {**asked, "delta_keys": cost.delta_keys, "caps": told}
-        typer.echo(json.dumps(found, indent=1))
+        of_runs = grid[0] if len(grid) == 1 else {"runs": grid, "rho": _finite(total.rho)}
+        caps = [_cap_after(room, total) for room in rooms]
+        typer.echo(json.dumps({**of_runs, "delta_keys": total.delta_keys, "caps": caps}, indent=1))
         return
-    keys = f", and delta {cost.delta_keys:.6g} for thresholds," if cost.delta_keys else ""
-    typer.echo(f"{params.method} at epsilon {params.privacy.epsilon:g}: at most rho {cost.rho:.6g}{keys} to be charged")
-    for line in room_lines(rooms, cost):
+    names = [f"{run.method} at epsilon {run.privacy.epsilon:g}" for run in runs]
+    if len(runs) > 1:
+        for name, cost in zip(names, costs, strict=True):
+            typer.echo(f"{name}: rho {cost.rho:.6g}")
+        names = ["all of them"]
+    keys = f", and delta {total.delta_keys:.6g} for thresholds," if total.delta_keys else ""
+    typer.echo(f"{names[0]}: at most rho {total.rho:.6g}{keys} to be charged")
+    for line in room_lines(rooms, total):
         typer.echo(line)
+
+
+def _grid(params: "Params", methods: list[str], epsilons: list[float]) -> "list[Params]":
+    """Settings of each method with each epsilon."""
+    from likeness.config.typed import allowed, require
+    from likeness.methods import METHODS
+    from likeness.preflight.cost import with_target
+
+    for name in methods:
+        allowed("--method", name, sorted(METHODS))
+    for epsilon in epsilons:
+        require(epsilon > 0, "--epsilon", epsilon, "a number greater than 0")
+    return [with_target(params, name, target) for name in dict.fromkeys(methods) for target in dict.fromkeys(epsilons)]
+
+
+def _cap_after(room: "Room", cost: "Cost") -> dict[str, Any]:
+    """A cap for scripts, and what it would leave after a cost."""
+    return {
+        "scope": room.scope,
+        "name": room.name,
+        "cap": {"epsilon": _finite(room.epsilon), "delta": room.delta},
+        "spent_rho": _finite(room.spent_rho),
+        "spent_delta_keys": room.spent_delta,
+        "remaining_rho": _finite(room.after(cost).remaining_rho),
+    }
 
 
 @ledger_app.command("cap")

@@ -7,15 +7,18 @@ A table and a set of images get the same files under the same names; what stands
 better looked at than listed (:mod:`likeness.report.views`).
 """
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from likeness.config.params import Evaluate
+from likeness.core.messages import progress
 from likeness.data.private_tables import make_private_folder
 from likeness.data.schema.schema import Schema
+from likeness.evaluation.classifiers import select
 from likeness.evaluation.distances import at_most
 from likeness.evaluation.images import MOST_ROWS, Shape, check_shape
 from likeness.evaluation.row_counts import QUICK, scores_by_rows
@@ -42,8 +45,6 @@ CHARTED = {
     "regression": ("r2", "rmse"),
 }
 
-Progress = Callable[[str], None]
-
 
 def evaluate(
     real_train: pd.DataFrame,
@@ -55,7 +56,6 @@ def evaluate(
     *,
     classifiers: Sequence[str] | None = None,
     max_rows: int | None = None,
-    progress: Progress | None = None,
     shape: Shape | None = None,
 ) -> None:
     """Score the synthetic table against its ceiling and floor and write :data:`FILES`.
@@ -75,7 +75,6 @@ def evaluate(
         max_rows: most rows of a table that estimators see, drawn by the public seed; None means all. Marginals take all
             rows. Of images no more are looked at for any purpose, and None means
             :data:`likeness.evaluation.images.MOST_ROWS`.
-        progress: called with a short text without any number of a row as each estimator ends.
         shape: height and width if rows are images; None asks the schema.
 
     Raises:
@@ -93,32 +92,35 @@ def evaluate(
     tables = {"synthetic": synthetic, "real": real_train, "shuffled": shuffle_columns(real_train, seed)}
     metrics = metrics_of(schema.task)
     held_out = at_most(real_test, max_rows, seed, "test")
-    scores = []
-    for name, table in tables.items() if metrics else ():
-        rows = train_on_synthetic_test_on_real(
-            at_most(table, max_rows, seed, name),
-            held_out,
-            schema,
-            seed,
-            classifiers,
-            settings.workers,
-            _prefixed(progress, name),
-            shape,
-        )
-        scores.append(rows.assign(table=name))
     by_rows = pd.DataFrame(columns=["rows", "repeat", "classifier", *metrics])
-    if settings.row_counts and metrics:
-        by_rows = scores_by_rows(
-            synthetic,
-            held_out,
-            schema,
-            seed,
-            settings.row_counts,
-            QUICK[schema.task],
-            max_workers=settings.workers,
-            progress=progress,
-            shape=shape,
-        )
+    counts = settings.row_counts or () if metrics else ()
+    scores = []
+    with progress("evaluate", _trainings(tables, schema, counts, classifiers, shape)) as step:
+        done = itertools.count(1)  # estimators end in several threads
+        for name, table in tables.items() if metrics else ():
+            rows = train_on_synthetic_test_on_real(
+                at_most(table, max_rows, seed, name),
+                held_out,
+                schema,
+                seed,
+                classifiers,
+                settings.workers,
+                lambda note, name=name: step(next(done), f"{name}: {note}"),  # type: ignore[misc]
+                shape,
+            )
+            scores.append(rows.assign(table=name))
+        if counts:
+            by_rows = scores_by_rows(
+                synthetic,
+                held_out,
+                schema,
+                seed,
+                counts,
+                QUICK[schema.task],
+                max_workers=settings.workers,
+                progress=lambda note: step(next(done), note),
+                shape=shape,
+            )
     if shape is None:
         view = table_view(real_test, tables, schema, settings)
     else:
@@ -157,5 +159,15 @@ def _summary(scores: pd.DataFrame, view: View, metrics: Sequence[str]) -> dict[s
     }
 
 
-def _prefixed(progress: Progress | None, name: str) -> Progress | None:
-    return None if progress is None else lambda text: progress(f"{name}: {text}")
+def _trainings(
+    tables: Mapping[str, pd.DataFrame],
+    schema: Schema,
+    counts: Sequence[int],
+    classifiers: Sequence[str] | None,
+    shape: Shape | None,
+) -> int:
+    """How many estimators are trained."""
+    if not metrics_of(schema.task):
+        return 0
+    few = {count for count in counts if count <= len(tables["synthetic"])}
+    return len(tables) * len(select(schema.task, classifiers, shape)) + len(few) * len(QUICK[schema.task])
