@@ -34,8 +34,7 @@ def test_a_file_gets_a_line_each_tenth(capsys: pytest.CaptureFixture[str]) -> No
     ]
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+def terminal_of(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """Standard error as a terminal of a hundred columns."""
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
@@ -47,7 +46,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     return screen
 
 
-def test_a_terminal_gets_one_bar_with_the_time_left(terminal: io.StringIO) -> None:
+def test_a_terminal_gets_one_bar_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch)
     show_messages()
     work(20)
     text = terminal.getvalue()
@@ -56,7 +56,8 @@ def test_a_terminal_gets_one_bar_with_the_time_left(terminal: io.StringIO) -> No
 
 
 @pytest.mark.parametrize("level", ["NOTSET", "ERROR"])
-def test_a_library_user_sees_nothing_unasked_and_may_silence_it(terminal: io.StringIO, level: str) -> None:
+def test_a_library_user_sees_nothing_unasked_and_may_silence_it(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
+    terminal = terminal_of(monkeypatch)
     if level == "NOTSET":
         LOG.handlers = []
     else:
