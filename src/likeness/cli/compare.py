@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from likeness.cli.console import table
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import INTERNAL, PRIVACY, read_json
 from likeness.verify.files import opened
@@ -58,14 +59,9 @@ def compare(a: Run, b: Run) -> dict[str, dict[str, list[Any]]]:
 
 def comparison_text(found: Mapping[str, Mapping[str, list[Any]]], names: tuple[str, str]) -> str:
     """The comparison as a table for a terminal."""
-    rows = [("", *names)]
-    rows += [(name, _shown(a), _shown(b)) for name, (a, b) in found["account"].items()]
-    rows += [(name, _shown(a), _shown(b)) for name, (a, b) in found["internal"].items()]
-    widths = [max(len(row[place]) for row in rows) for place in range(3)]
-    lines = [f"{name:<{widths[0]}}  {a:>{widths[1]}}  {b:>{widths[2]}}".rstrip() for name, a, b in rows]
-    if found["internal"]:
-        lines.insert(1 + len(found["account"]), f"\ninternal scores, {NOT_PRIVATE}")
-    return "\n".join(lines)
+    account, scores = ([(name, _shown(a), _shown(b)) for name, (a, b) in part.items()] for part in found.values())
+    text = table(("", *names), account)
+    return f"{text}\n\n{table((f'internal scores, {NOT_PRIVATE}', *names), scores)}" if scores else text
 
 
 def _tracked(run: str) -> Run:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likeness.cli.console import say, say_json, table
 from likeness.core.errors import LedgerError, LikenessError
 
 if TYPE_CHECKING:
@@ -34,14 +35,14 @@ def ledger_init(
     home = _home()
     if if_absent and Chain.exists(home):
         Ledger.open(home)
-        typer.echo(f"ledger at {home.place}")
+        say(f"ledger at {home.place}")
         return
     ledger = Ledger.create(home)
-    typer.echo(f"started ledger {ledger.id} at {home.place}, anchor in {home.anchor}. Back up both, apart.")
+    say(f"started ledger {ledger.id} at {home.place}, anchor in {home.anchor}. Back up both, apart.")
     if home.url is not None:
-        typer.echo(f"Every machine of the team needs a copy of {home.key_file}; it is secret.")
+        say(f"Every machine of the team needs a copy of {home.key_file}; it is secret.")
     for other in sorted({witness.ledger_id for witness in git_witnesses(Path())} - {ledger.id}):
-        typer.echo(f"warning: git remembers ledger {other}. If it was this machine's, restore it instead.", err=True)
+        say(f"warning: git remembers ledger {other}. If it was this machine's, restore it instead.", err=True)
 
 
 @ledger_app.command("show")
@@ -49,15 +50,16 @@ def ledger_show(as_json: JSON = False) -> None:
     """Print every record, oldest first: what, at what cost, who asked, from which commit, with what."""
     ledger = _open()
     if as_json:
-        typer.echo(json.dumps([vars(record) for record in ledger.records()], indent=1, sort_keys=True))
+        say_json([dict(sorted(vars(record).items())) for record in ledger.records()])
         return
-    committed = ledger.commits()
+    committed, rows = ledger.commits(), []
     for record in ledger.records():
-        waste = record.kind == "reserve" and record.body["key"] not in committed
-        note = "  never committed: counts as spent" if waste else ""
-        typer.echo(f"{record.seq:>5}  {record.time}  {record.kind:<9} {_text(record)}{note}")
+        text = _text(record)
         if record.kind == "reserve":
-            typer.echo(f"{'':>29}{_asked(record.body)}")
+            text += "" if record.body["key"] in committed else "  never committed: counts as spent"
+            text += f"\n{_asked(record.body)}"
+        rows.append((str(record.seq), record.time, record.kind, text))
+    say(table(("#", "time", "kind", ""), rows, words=4))
 
 
 def _text(record: "Record") -> str:
@@ -140,10 +142,10 @@ def ledger_verify(
     if as_json:
         seen = {"witnesses": len(witnesses), "witnesses_of_this_ledger": right}
         found = {"ledger": head.ledger_id, "records": head.count, "releases": len(commits), "head": head.head, **seen}
-        typer.echo(json.dumps(found, indent=1))
+        say_json(found)
         return
     told = f", {right} of {len(witnesses)} outside witnesses are of this ledger, and on its chain" if witnesses else ""
-    typer.echo(f"ledger {head.ledger_id}: {head.count} records, {len(commits)} releases{told}, head {head.head}")
+    say(f"ledger {head.ledger_id}: {head.count} records, {len(commits)} releases{told}, head {head.head}")
 
 
 @ledger_app.command("budget")
@@ -153,23 +155,23 @@ def ledger_budget(as_json: JSON = False) -> None:
 
     ledger = _open()
     if as_json:
-        typer.echo(json.dumps([_budget(ledger, name) for name in ledger.identities()], indent=1))
+        say_json([_budget(ledger, name) for name in ledger.identities()])
         return
     for name in ledger.identities():
         budget = ledger.budget(name)
         assert budget is not None
-        typer.echo(
+        say(
             f"{name} ({budget.adjacency}): spent epsilon {budget.spent_epsilon:.6g} of {budget.cap_epsilon:g} at delta "
             f"{budget.cap_delta:g}; rho {budget.spent_rho:.6g} spent, {budget.remaining_rho:.6g} left; "
             f"{budget.uncommitted} reserved but never committed (counted as spent)"
         )
         if budget.cap_keys or budget.spent_delta:
-            typer.echo(
+            say(
                 f"  thresholds of private categories: delta {budget.spent_delta:.6g} spent of the {budget.cap_keys:g} "
                 "that is kept for them"
             )
         for (scope, whose), (epsilon, delta) in limits_of(ledger.records(), name).items():
-            typer.echo(f"  {scope} {whose or 'each'}: at most epsilon {epsilon:g} at delta {delta:g}")
+            say(f"  {scope} {whose or 'each'}: at most epsilon {epsilon:g} at delta {delta:g}")
 
 
 def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
@@ -226,17 +228,17 @@ def ledger_afford(
     if as_json:
         of_runs = grid[0] if len(grid) == 1 else {"runs": grid, "rho": _finite(total.rho)}
         caps = [_cap_after(room, total) for room in rooms]
-        typer.echo(json.dumps({**of_runs, "delta_keys": total.delta_keys, "caps": caps}, indent=1))
+        say_json({**of_runs, "delta_keys": total.delta_keys, "caps": caps})
         return
     names = [f"{run.method} at epsilon {run.privacy.epsilon:g}" for run in runs]
     if len(runs) > 1:
         for name, cost in zip(names, costs, strict=True):
-            typer.echo(f"{name}: rho {cost.rho:.6g}")
+            say(f"{name}: rho {cost.rho:.6g}")
         names = ["all of them"]
     keys = f", and delta {total.delta_keys:.6g} for thresholds," if total.delta_keys else ""
-    typer.echo(f"{names[0]}: at most rho {total.rho:.6g}{keys} to be charged")
+    say(f"{names[0]}: at most rho {total.rho:.6g}{keys} to be charged")
     for line in room_lines(rooms, total):
-        typer.echo(line)
+        say(line)
 
 
 def _grid(params: "Params", methods: list[str], epsilons: list[float]) -> "list[Params]":
@@ -289,10 +291,10 @@ def ledger_cap(
         ledger.change_cap(identity, epsilon, delta, delta_keys)
         budget = ledger.budget(identity)
         keys = f", {budget.cap_keys:g} of it for thresholds" if budget is not None and budget.cap_keys else ""
-        typer.echo(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
+        say(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
         return
     _open().change_limit(identity, scope, name, epsilon, delta)
-    typer.echo(f"cap of {identity} by {scope} {name or '(each)'}: epsilon {epsilon:g} at delta {delta:g}")
+    say(f"cap of {identity} by {scope} {name or '(each)'}: epsilon {epsilon:g} at delta {delta:g}")
 
 
 @ledger_app.command("reanchor")
@@ -303,7 +305,7 @@ def ledger_reanchor(
     from likeness.ledger.ledger import Ledger
 
     Ledger.reanchor(_home(), head)
-    typer.echo("anchor written")
+    say("anchor written")
 
 
 @ledger_app.command("witness")
@@ -315,7 +317,7 @@ def ledger_witness(
 
     line = trailer(_open().head())
     if into is None:
-        typer.echo(line)
+        typer.echo(line)  # a terminal must not break it
     else:
         write_trailer(into, line)
 
@@ -330,7 +332,7 @@ def ledger_restore(files: Annotated[list[Path], typer.Argument(help="Released fi
     for path in files:
         if not path.is_file():
             raise ArtifactError(f"{path} is not a file")
-        typer.echo(f"{path}: release {restore(ledger, path.read_bytes(), str(path))[:12]} is in the store")
+        say(f"{path}: release {restore(ledger, path.read_bytes(), str(path))[:12]} is in the store")
 
 
 @ledger_app.command("spend-again")
@@ -357,9 +359,7 @@ def ledger_spend_again(
     ledger.spend_again(found[0], {"asked_by": provenance()["asked_by"]})
     reserved, _ = ledger.find(found[0])
     assert reserved is not None
-    typer.echo(
-        f"{key} is given up. The next dvc repro draws it anew and is charged rho {reserved.body['rho']:.6g} again."
-    )
+    say(f"{key} is given up. The next dvc repro draws it anew and is charged rho {reserved.body['rho']:.6g} again.")
 
 
 def _home() -> "Home":
