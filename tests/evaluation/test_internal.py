@@ -18,7 +18,7 @@ pytestmark = pytest.mark.long
 Tables = Callable[..., pd.DataFrame]
 QUICK = ("logistic_regression", "decision_tree")
 
-CHARTS = ("views.histograms", *(f"score_figures.{name}" for name in ("correlations", "query_chart", "score_chart")))
+CHARTS = ("compare.histograms", *(f"score_figures.{name}" for name in ("correlations", "query_chart", "score_chart")))
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_scores_are_of_the_held_out_rows(
 ) -> None:
     """The held-out rows have the label turned around: who learned it from other rows is wrong about them."""
     for name in (
-        "views.histograms",
+        "compare.histograms",
         "score_figures.correlations",
         "score_figures.query_chart",
         "score_figures.score_chart",
@@ -115,7 +115,7 @@ def test_equal_results_have_different_bytes_and_progress_tells_no_number(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     for name in (
-        "views.histograms",
+        "compare.histograms",
         "score_figures.correlations",
         "score_figures.query_chart",
         "score_figures.score_chart",

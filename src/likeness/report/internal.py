@@ -4,7 +4,7 @@ NOT private: nothing of it may be published. Each file is padded with random tex
 stores of it says nothing about the rows, and the size nothing but its order of magnitude.
 
 A table and a set of images get the same files under the same names; what stands in them differs where 784 columns are
-better looked at than listed (:mod:`likeness.report.views`).
+better looked at than listed (:mod:`likeness.report.compare`).
 """
 
 import itertools
@@ -25,8 +25,8 @@ from likeness.evaluation.row_counts import QUICK, scores_by_rows
 from likeness.evaluation.shuffled import shuffle_columns
 from likeness.evaluation.utility import metrics_of, train_on_synthetic_test_on_real
 from likeness.report import score_figures as figures
+from likeness.report.compare import Comparison, compare_images, compare_tables
 from likeness.report.padding import padded_csv, padded_json
-from likeness.report.views import View, image_view, table_view
 
 FILES = (
     "metrics.json",
@@ -122,40 +122,40 @@ def evaluate(
                 shape=shape,
             )
     if shape is None:
-        view = table_view(real_test, tables, schema, settings)
+        comparison = compare_tables(real_test, tables, schema, settings)
     else:
-        view = image_view(real_test, tables, schema, settings, shape)
+        comparison = compare_images(real_test, tables, schema, settings, shape)
     columns = ["table", "classifier", *metrics, "seconds"]
     score_table = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
 
     out = Path(out_dir)
     make_private_folder(out)
     (out / "scores.csv").write_bytes(padded_csv(score_table))
-    (out / "marginals.csv").write_bytes(padded_csv(view.marginals))
+    (out / "marginals.csv").write_bytes(padded_csv(comparison.marginals))
     (out / "row_counts.csv").write_bytes(padded_csv(by_rows))
     (out / "scores.png").write_bytes(figures.score_chart(score_table, CHARTED.get(schema.task, ())))
-    for name, png in view.figures.items():
+    for name, png in comparison.figures.items():
         (out / f"{name}.png").write_bytes(png)
     summary = {
         "not_private": True,
         "reference": "held-out real rows",
         "image": list(shape or ()),  # empty for a table
-        **_summary(score_table, view, metrics),
+        **_summary(score_table, comparison, metrics),
     }
     (out / "metrics.json").write_bytes(padded_json(summary))
 
 
-def _summary(scores: pd.DataFrame, view: View, metrics: Sequence[str]) -> dict[str, Any]:
+def _summary(scores: pd.DataFrame, comparison: Comparison, metrics: Sequence[str]) -> dict[str, Any]:
     """Means over the estimators of each table, over the marginals of each table and order, and the distances."""
     by_table = scores.groupby("table", sort=False)[list(metrics)].mean() if len(scores) else scores.set_index("table")
-    by_order = view.marginals.groupby(["table", "order"], sort=False)["total_variation"].mean().unstack()
+    by_order = comparison.marginals.groupby(["table", "order"], sort=False)["total_variation"].mean().unstack()
     return {
         "scores": {str(name): {key: float(row[key]) for key in metrics} for name, row in by_table.iterrows()},
         "marginals": {
             str(name): {str(order): float(value) for order, value in row.items() if value == value}
             for name, row in by_order.iterrows()
         },
-        "distances": view.distances,
+        "distances": comparison.distances,
     }
 
 

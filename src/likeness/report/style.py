@@ -16,7 +16,7 @@ from likeness.report.padding import pad_png
 
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676"
 REAL, SYNTHETIC = BLUE, ORANGE
-"""The real table (and the ceiling learned from it) and the synthetic one. The shuffled control is black."""
+"""The real table (and the ceiling learned from it) and the synthetic one. The shuffled baseline is black."""
 
 MOST_COLUMNS = 60
 """Figures of wider tables show the first columns only, and say so."""
