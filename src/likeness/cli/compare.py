@@ -61,7 +61,7 @@ def comparison_text(found: Mapping[str, Mapping[str, list[Any]]], names: tuple[s
     """The comparison as a table for a terminal."""
     account, scores = ([(name, _shown(a), _shown(b)) for name, (a, b) in part.items()] for part in found.values())
     text = table(("", *names), account)
-    return f"{text}\n\n{table((f'internal scores, {NOT_PRIVATE}', *names), scores)}" if scores else text
+    return f"{text}\n\ninternal scores, {NOT_PRIVATE}\n{table(('', *names), scores)}" if scores else text
 
 
 def _tracked(run: str) -> Run:

@@ -47,7 +47,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) 
         grid.add_row(*map(Text, row))
     with console.capture() as captured:
         console.print(grid)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    return "\n".join(line.rstrip() for line in captured.get().splitlines() if line.strip())
 
 
 def _console(err: bool = False) -> "Console":
