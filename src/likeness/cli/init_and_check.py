@@ -82,17 +82,19 @@ def init(
     target = Path("data/schema") / f"{name}.yaml"
     if target.exists():
         raise LikenessError(f"{target} exists and is not overwritten. Give --name, or delete it.")
-    known = None
+    earlier = None
     if answers is not None:
         Schema.load(answers)  # complete, or refused
-        known = read_mapping(answers)
-    label = label_of(kinds, label, known)
+        earlier = read_mapping(answers)
+    label = label_of(kinds, label, earlier)
     check_columns(kinds, label, person)
-    settled = {} if known is None else {name: spec for name, spec in entries(known["columns"]) if name in kinds}
+    settled = {} if earlier is None else {name: spec for name, spec in entries(earlier["columns"]) if name in kinds}
     settled |= {} if person is None else {person: {"kind": DROP, "reason": NAMES_PERSON}}
     missing = None
     if nullable is not None:
-        able = [own for own in kinds if own not in settled and own != label and (ask or kinds[own] != DROP)]
+        able = [
+            column for column in kinds if column not in settled and column != label and (ask or kinds[column] != DROP)
+        ]
         missing = chosen(nullable, list(kinds), able)
     values: dict[str, Any] = {
         "ingest.source": source,
@@ -105,11 +107,11 @@ def init(
     }
     with_values(_PARAMS.read_text(encoding="utf-8"), values)  # complete, or refused before anybody is asked
     if not ask:
-        _draft(draft_schema(name, kinds, label, person, known, missing, private_categories), target, values)
+        _draft(draft_schema(name, kinds, label, person, earlier, missing, private_categories), target, values)
         return
-    told = None if known is None else str(known["source"])
+    origin = None if earlier is None else str(earlier["source"])
     _complete(
-        Interview(_ask, say, name, kinds, label, person, settled, told, missing, private_categories),
+        Interview(_ask, say, name, kinds, label, person, settled, origin, missing, private_categories),
         target,
         values,
     )
@@ -182,7 +184,7 @@ def _answered(interview: "Interview") -> "Completed":
 
 
 def _offer_run(bundle: Path) -> None:
-    """Ask whether to spend now; the commands that do so later are told if not."""
+    """Ask whether to spend now; print the commands that do so later if not."""
     from likeness.cli.ledger import ledger_init
     from likeness.cli.run import run
     from likeness.config.load import load_params

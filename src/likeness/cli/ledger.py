@@ -140,12 +140,20 @@ def ledger_verify(
         raise LikenessError(f"released bytes are lost or altered: {', '.join(lost)}. Restore {place}.")
     head = ledger.head()
     if as_json:
-        seen = {"witnesses": len(witnesses), "witnesses_of_this_ledger": right}
-        found = {"ledger": head.ledger_id, "records": head.count, "releases": len(commits), "head": head.head, **seen}
-        say_json(found)
+        outside = {"witnesses": len(witnesses), "witnesses_of_this_ledger": right}
+        checked = {
+            "ledger": head.ledger_id,
+            "records": head.count,
+            "releases": len(commits),
+            "head": head.head,
+            **outside,
+        }
+        say_json(checked)
         return
-    told = f", {right} of {len(witnesses)} outside witnesses are of this ledger, and on its chain" if witnesses else ""
-    say(f"ledger {head.ledger_id}: {head.count} records, {len(commits)} releases{told}, head {head.head}")
+    outside = (
+        f", {right} of {len(witnesses)} outside witnesses are of this ledger, and on its chain" if witnesses else ""
+    )
+    say(f"ledger {head.ledger_id}: {head.count} records, {len(commits)} releases{outside}, head {head.head}")
 
 
 @ledger_app.command("budget")
@@ -182,12 +190,12 @@ def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
     assert budget is not None
     limits = limits_of(ledger.records(), name).items()
     thresholds = budget.cap_keys or budget.spent_delta
-    kept, taken = ({"delta_keys": own} if thresholds else {} for own in (budget.cap_keys, budget.spent_delta))
+    cap, spent = ({"delta_keys": delta} if thresholds else {} for delta in (budget.cap_keys, budget.spent_delta))
     return {
         "identity": name,
         "adjacency": str(budget.adjacency),
-        "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta, **kept},
-        "spent": {"epsilon": _finite(budget.spent_epsilon), "rho": _finite(budget.spent_rho), **taken},
+        "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta, **cap},
+        "spent": {"epsilon": _finite(budget.spent_epsilon), "rho": _finite(budget.spent_rho), **spent},
         "remaining_rho": _finite(budget.remaining_rho),
         "uncommitted": budget.uncommitted,
         "limits": [
@@ -346,18 +354,20 @@ def ledger_spend_again(
     from likeness.release.store import stored_bytes
 
     ledger = _open()
-    found = [known for known in ledger.commits() if known.startswith(key)]
-    if len(key) < 8 or len(found) != 1:
-        raise LedgerError(f"'{key}' is the beginning of {len(found)} committed releases' keys: give 8 letters or more")
-    digest = ledger.commits()[found[0]][1]
-    data = stored_bytes(ledger, found[0])
+    matches = [committed for committed in ledger.commits() if committed.startswith(key)]
+    if len(key) < 8 or len(matches) != 1:
+        raise LedgerError(
+            f"'{key}' is the beginning of {len(matches)} committed releases' keys: give 8 letters or more"
+        )
+    digest = ledger.commits()[matches[0]][1]
+    data = stored_bytes(ledger, matches[0])
     if data is not None and sha256_bytes(data) == digest:
         raise LedgerError(f"release {key} is in the store, whole: nothing to give up")
     for path in released_files():
         if path.exists() and sha256_bytes(path.read_bytes()) == digest:
             raise LedgerError(f"{path} is that release: it costs nothing to run: likeness ledger restore {path}")
-    ledger.spend_again(found[0], {"asked_by": provenance()["asked_by"]})
-    reserved, _ = ledger.find(found[0])
+    ledger.spend_again(matches[0], {"asked_by": provenance()["asked_by"]})
+    reserved, _ = ledger.find(matches[0])
     assert reserved is not None
     say(f"{key} is given up. The next dvc repro draws it anew and is charged rho {reserved.body['rho']:.6g} again.")
 

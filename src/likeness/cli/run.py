@@ -39,11 +39,11 @@ def run(
     from likeness.config.load import load_params
     from likeness.pipeline.open_ledger import open_ledger
 
-    if bundle is not None and bundle.exists():  # told now, not after the run
+    if bundle is not None and bundle.exists():  # said now, not after the run
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
     if not Path("dvc.yaml").exists():
         raise ArtifactError("dvc.yaml is missing. Run from the project's folder.")
-    open_ledger(load_params())  # a missing ledger is told now, not by the first stage
+    open_ledger(load_params())  # a missing ledger is said now, not by the first stage
     for line in set_aside(Path()):
         say(line, err=True)
     _repro(["--force"] if force else [])
@@ -56,8 +56,8 @@ def run(
     write_bundle(load_params(), bundle)
     checks = verify(bundle)
     if as_json:
-        found = {**summary_json(Path()), "bundle": str(bundle), "checks": [vars(check) for check in checks]}
-        say_json(found)
+        summary = {**summary_json(Path()), "bundle": str(bundle), "checks": [vars(check) for check in checks]}
+        say_json(summary)
     else:
         say(f"{summary_text(Path())}\n\n{bundle}: all that may be published, verified:\n{checks_text(checks)}")
     if give_verdict(checks, as_json) == 1:
@@ -112,11 +112,11 @@ def compare(
     from likeness.cli.compare import NOT_PRIVATE, comparison_text, read_run
     from likeness.cli.compare import compare as compared
 
-    found = compared(read_run(run_a), read_run(run_b))
+    comparison = compared(read_run(run_a), read_run(run_b))
     if as_json:
-        say_json({"runs": [str(run_a), str(run_b)], **found, "internal_is": NOT_PRIVATE})
+        say_json({"runs": [str(run_a), str(run_b)], **comparison, "internal_is": NOT_PRIVATE})
     else:
-        say(comparison_text(found, (str(run_a), str(run_b))))
+        say(comparison_text(comparison, (str(run_a), str(run_b))))
 
 
 def _repro(options: list[str]) -> None:

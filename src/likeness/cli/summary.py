@@ -35,7 +35,7 @@ def summary_text(root: Path) -> str:
 
 
 def summary_json(root: Path) -> dict[str, Any]:
-    """The same for scripts; ``internal`` was computed on real rows and is NOT private."""
+    """The summary for scripts; ``internal`` was computed on real rows and is NOT private."""
     privacy, metrics = read_json(root / PRIVACY), read_json(root / INTERNAL / "metrics.json")
     files = {"table": f"{SYNTHETIC}.parquet", "table_csv": f"{SYNTHETIC}.csv", "statement": STATEMENT, "report": REPORT}
     return {

@@ -32,7 +32,7 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
     Returns:
         a line for each file, for a person.
     """
-    told = []
+    lines = []
     for name, whole in _WHOLE.items():
         path = root / name
         if _readable(path, whole):
@@ -42,8 +42,8 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
             continue
         aside = path.with_name(f"{path.name}.cut")
         path.replace(aside)
-        told.append(f"{name} was cut short by a kill; it is {aside.name} now. Stages run again and spend nothing.")
-    return told
+        lines.append(f"{name} was cut short by a kill; it is {aside.name} now. Stages run again and spend nothing.")
+    return lines
 
 
 def _readable(path: Path, whole: Callable[[str], bool]) -> bool:

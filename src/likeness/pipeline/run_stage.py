@@ -83,9 +83,9 @@ def storage_refusal(error: Exception) -> str | None:
     """What to tell of a disk that is full or may not be written; None for every other error."""
     import sqlite3
 
-    own = getattr(error, "orig", None)  # what SQLAlchemy wraps; its own text would quote statement and values
-    if isinstance(own, sqlite3.OperationalError):
-        what = f"the ledger's database cannot be used ({own})"
+    inner = getattr(error, "orig", None)  # what SQLAlchemy wraps; its own text would quote statement and values
+    if isinstance(inner, sqlite3.OperationalError):
+        what = f"the ledger's database cannot be used ({inner})"
     elif isinstance(error, OSError) and error.errno in _STORAGE:
         what = f"{error.filename or 'a file'} cannot be written ({error.strerror})"
     else:

@@ -1,6 +1,6 @@
 """One look for every figure, and one way to turn a figure into PNG bytes.
 
-Colors are Okabe and Ito's, told apart by people with any of the common color-vision deficiencies; where colors carry
+Colors are Okabe and Ito's: people with any of the common color-vision deficiencies tell them apart. Where colors carry
 meaning, a shape or a position carries it too. Figures are drawn on white in both page themes.
 """
 
