@@ -92,9 +92,7 @@ def init(
     settled |= {} if person is None else {person: {"kind": DROP, "reason": NAMES_PERSON}}
     missing = None
     if nullable is not None:
-        able = [
-            column for column in kinds if column not in settled and column != label and (ask or kinds[column] != DROP)
-        ]
+        able = [each for each in kinds if each not in settled and each != label and (ask or kinds[each] != DROP)]
         missing = chosen(nullable, list(kinds), able)
     values: dict[str, Any] = {
         "ingest.source": source,

@@ -140,20 +140,13 @@ def ledger_verify(
         raise LikenessError(f"released bytes are lost or altered: {', '.join(lost)}. Restore {place}.")
     head = ledger.head()
     if as_json:
-        outside = {"witnesses": len(witnesses), "witnesses_of_this_ledger": right}
-        checked = {
-            "ledger": head.ledger_id,
-            "records": head.count,
-            "releases": len(commits),
-            "head": head.head,
-            **outside,
-        }
-        say_json(checked)
+        checked = {"ledger": head.ledger_id, "records": head.count, "releases": len(commits), "head": head.head}
+        say_json({**checked, "witnesses": len(witnesses), "witnesses_of_this_ledger": right})
         return
-    outside = (
-        f", {right} of {len(witnesses)} outside witnesses are of this ledger, and on its chain" if witnesses else ""
-    )
-    say(f"ledger {head.ledger_id}: {head.count} records, {len(commits)} releases{outside}, head {head.head}")
+    line = f"ledger {head.ledger_id}: {head.count} records, {len(commits)} releases"
+    if witnesses:
+        line += f", {right} of {len(witnesses)} outside witnesses are of this ledger, and on its chain"
+    say(f"{line}, head {head.head}")
 
 
 @ledger_app.command("budget")
@@ -357,7 +350,7 @@ def ledger_spend_again(
     matches = [committed for committed in ledger.commits() if committed.startswith(key)]
     if len(key) < 8 or len(matches) != 1:
         raise LedgerError(
-            f"'{key}' is the beginning of {len(matches)} committed releases' keys: give 8 letters or more"
+            f"{len(matches)} committed releases have a key that begins with '{key}': give 8 letters or more"
         )
     digest = ledger.commits()[matches[0]][1]
     data = stored_bytes(ledger, matches[0])
