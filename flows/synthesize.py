@@ -5,7 +5,6 @@ stages' output goes to stderr, not to Prefect's database, which holds settings, 
 """
 
 import argparse
-import base64
 import json
 import logging
 import signal
@@ -27,7 +26,6 @@ from flows.stage_order import stage_order
 from likeness.core.errors import LikenessError
 
 PRIVACY, STATEMENT = Path("reports/privacy.json"), Path("reports/PRIVACY_STATEMENT.md")
-FIGURES = {"loss": "Training loss", "rdp": "Rényi differential privacy of the run"}
 _COLUMNS = ("query", "stage", "dimension", "sensitivity", "noise_multiplier", "share", "rho", "ledger_seq", "sha256")
 _DAY = 86_400.0
 _OVER = "over budget for "  # what every refusal by a cap says
@@ -96,9 +94,9 @@ def _failed(message: str) -> State[None]:
 
 
 def publish(root: Path) -> None:
-    """The account as Prefect artifacts: a table of the queries, the figures, and the statement for a person.
+    """The account as Prefect artifacts: a table of the queries, the ledger's head, and the statement for a person.
 
-    All of it is public. Without noise neither figures nor digests leave, as for the tracking store.
+    All of it is public. Without noise no digest leaves, as for the tracking store.
     """
     if (root / PRIVACY).exists():
         privacy = json.loads((root / PRIVACY).read_text())
@@ -106,22 +104,8 @@ def publish(root: Path) -> None:
         head = likeness(root, "ledger", "witness")
         if head.returncode == 0:  # an outside witness, see PRIVACY.md
             create_markdown_artifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`")
-        if privacy["private"]:
-            publish_figures(root / "reports/figures")
     if (root / STATEMENT).exists():
         create_markdown_artifact(key="privacy-statement", markdown=(root / STATEMENT).read_text())
-
-
-def publish_figures(folder: Path) -> None:
-    """Figures inside a page, because Prefect has no store for files."""
-    page = []
-    for name, title in FIGURES.items():
-        path = folder / f"{name}.png"
-        if path.exists():
-            data = base64.b64encode(path.read_bytes()).decode()
-            page.append(f"## {title}\n\n![{title}](data:image/png;base64,{data})\n")
-    if page:
-        create_markdown_artifact(key="figures", markdown="\n".join(page))
 
 
 def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:

@@ -349,9 +349,7 @@ def ledger_spend_again(
     ledger = _open()
     matches = [committed for committed in ledger.commits() if committed.startswith(key)]
     if len(key) < 8 or len(matches) != 1:
-        raise LedgerError(
-            f"{len(matches)} committed releases have a key that begins with '{key}': give 8 letters or more"
-        )
+        raise LedgerError(f"'{key}' begins the keys of {len(matches)} committed releases. Give 8 letters or more.")
     digest = ledger.commits()[matches[0]][1]
     data = stored_bytes(ledger, matches[0])
     if data is not None and sha256_bytes(data) == digest:

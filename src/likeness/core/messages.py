@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 LOG = logging.getLogger("likeness")
 _LINES = 10  # of long work, where there is no terminal
@@ -44,20 +45,15 @@ def progress(title: str, total: int) -> Iterator[Step]:
     if not total or not LOG.isEnabledFor(logging.INFO):
         yield lambda done, note: None
         return
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    except ImportError:  # training needs torch, numpy, safetensors and pyyaml only
+    if not sys.stderr.isatty() or find_spec("rich") is None:  # training needs torch, numpy, safetensors and pyyaml only
         yield _lines(title, total)
         return
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _lines(title, total)
-        return
-    texts = (TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[note]"))
-    with Progress(
-        next(texts), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), *texts, console=console
-    ) as bar:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    name, note = (TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[note]"))
+    columns = (name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), note)
+    with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(title, total=total, note="")
         yield lambda done, note: bar.update(task, completed=done, note=note)
 
