@@ -135,7 +135,7 @@ def test_lost_bytes_are_restored_or_given_up(
     before = len(Ledger.open(locate()).records())
     for wrong in ("", "0" * 12, key[:4]):
         code, text = run("spend-again", wrong, monkeypatch=monkeypatch, capsys=capsys)
-        assert code == 2 and "give 8 letters or more" in text
+        assert code == 2 and "Give 8 letters or more" in text
     assert len(Ledger.open(locate()).records()) == before
     code, text = run("spend-again", key, monkeypatch=monkeypatch, capsys=capsys)
     assert code == 0 and "is charged rho 0.0" in text

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.long
 Tables = Callable[..., pd.DataFrame]
 QUICK = ("logistic_regression", "decision_tree")
 
-CHARTS = ("views.histograms", *(f"score_figures.{name}" for name in ("correlations", "query_chart", "score_chart")))
+CHARTS = ("compare.histograms", *(f"score_figures.{name}" for name in ("correlations", "query_chart", "score_chart")))
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_scores_are_of_the_held_out_rows(
 ) -> None:
     """The held-out rows have the label turned around: who learned it from other rows is wrong about them."""
     for name in (
-        "views.histograms",
+        "compare.histograms",
         "score_figures.correlations",
         "score_figures.query_chart",
         "score_figures.score_chart",
@@ -108,21 +108,25 @@ def test_means_are_those_of_the_rows(written: Path) -> None:
 
 
 def test_equal_results_have_different_bytes_and_progress_tells_no_number(
-    tmp_path: Path, schema: Schema, table_of: Tables, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    schema: Schema,
+    table_of: Tables,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     for name in (
-        "views.histograms",
+        "compare.histograms",
         "score_figures.correlations",
         "score_figures.query_chart",
         "score_figures.score_chart",
     ):
         monkeypatch.setattr(f"likeness.report.{name}", lambda *_: b"")  # test_figures sees to those
-    told: list[str] = []
+    caplog.set_level("INFO", "likeness")
     digests = []
     for name in ("a", "b"):
         tables = [table_of(60, seed) for seed in (1, 2, 3)]
         out = tmp_path / name
-        evaluate(*tables, schema, Evaluate(), out, classifiers=("lda",), max_rows=40, progress=told.append)
+        evaluate(*tables, schema, Evaluate(), out, classifiers=("lda",), max_rows=40)
         digests.append({path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.iterdir()})
     assert all(digests[0][name] != digests[1][name] for name in FILES if not name.endswith(".png"))
     first, second = (
@@ -133,7 +137,8 @@ def test_equal_results_have_different_bytes_and_progress_tells_no_number(
         for name in ("a", "b")
     )
     assert first == second
-    assert told == ["synthetic: lda", "real: lda", "shuffled: lda"] * 2
+    tables = ("synthetic", "real", "shuffled")
+    assert caplog.messages == [f"evaluate: {done} of 3, {name}: lda" for done, name in enumerate(tables, 1)] * 2
 
 
 @pytest.mark.parametrize("task", ["regression", "none"])
