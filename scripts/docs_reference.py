@@ -5,7 +5,7 @@ Run: ``python scripts/docs_reference.py``. It prints the pages. The site makes t
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from likeness.cli.app import app
@@ -140,7 +140,7 @@ def _plain(text: str | None) -> str:
     return re.sub(r"``(.+?)``", r"`\1`", _ROLE.sub(r"`\1`", (text or "").strip())).replace("|", r"\|")
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A Markdown table."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join(f"| {' | '.join(' '.join(cell.split()) for cell in line)} |" for line in lines)
