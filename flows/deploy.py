@@ -112,7 +112,7 @@ def main(words: list[str] | None = None) -> int:
         # A run that breaks a cap is refused before it reads data, and says when budget remains again.
         parameters={"root": str(root), "check_budget": True},
         concurrency_limit=ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE),
-        tags=[params.privacy.identity],
+        tags=[params.privacy.population],
         description="Every stage of dvc.yaml, then the privacy account. Running again spends nothing.",
         build=False,
         push=False,

@@ -39,7 +39,7 @@ def exclusive_run(root: Path, wait: float, limit: str | None) -> Iterator[None]:
     """
     params = load_params(root / "params.yaml")
     locks = _lock_folder(params, root)
-    people = hashlib.sha256(params.privacy.identity.encode()).hexdigest()[:16]
+    people = hashlib.sha256(params.privacy.population.encode()).hexdigest()[:16]
     with ExitStack() as held:
         try:
             if locks.is_dir():  # without a ledger the first stage refuses to run
@@ -52,8 +52,8 @@ def exclusive_run(root: Path, wait: float, limit: str | None) -> Iterator[None]:
                 )
         except TimeoutError:
             raise LikenessError(
-                f"another run of '{params.privacy.identity}' was still at work after {wait:g} s. This one did nothing. "
-                "Start it again when the other has ended."
+                f"another run of '{params.privacy.population}' was still at work after {wait:g} s. "
+                "This one did nothing. Start it again when the other has ended."
             ) from None
         yield
 
@@ -68,7 +68,7 @@ def server_limit(root: Path) -> str | None:
 
     if not PREFECT_API_URL.value():
         return None
-    name = limit_name(load_params(root / "params.yaml").privacy.identity)
+    name = limit_name(load_params(root / "params.yaml").privacy.population)
     with get_client(sync_client=True) as client:
         client.upsert_global_concurrency_limit_by_name(name, 1)
     return name

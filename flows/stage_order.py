@@ -20,7 +20,7 @@ def stage_order(path: Path) -> list[str]:
     """
     stages = _read(path)
     outputs = {name: _paths(stage, "outs", "metrics", "plots") for name, stage in stages.items()}
-    inputs = {name: _paths(stage, "deps") for name, stage in stages.items()}
+    inputs = {name: _paths(stage, "deps", "params") for name, stage in stages.items()}
     graph = {
         name: [other for other in stages if other != name and _meet(inputs[name], outputs[other])] for name in stages
     }

@@ -120,7 +120,7 @@ def test_lost_bytes_are_restored_or_given_up(
     released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     key = stored().stem[:12]
-    code, text = run("spend-again", key, monkeypatch=monkeypatch, capsys=capsys)
+    code, text = run("redraw", key, monkeypatch=monkeypatch, capsys=capsys)
     assert code == 2 and "nothing to give up" in text
     stored().unlink()
     assert run("restore", str(released), monkeypatch=monkeypatch, capsys=capsys)[0] == 0
@@ -129,15 +129,15 @@ def test_lost_bytes_are_restored_or_given_up(
     embedding = tmp_path / "data/released/embedding.safetensors"
     embedding.parent.mkdir(parents=True)
     embedding.write_bytes(released.read_bytes())
-    code, text = run("spend-again", key, monkeypatch=monkeypatch, capsys=capsys)
+    code, text = run("redraw", key, monkeypatch=monkeypatch, capsys=capsys)
     assert code == 2 and "likeness ledger restore data/released/embedding.safetensors" in text
     embedding.unlink()
     before = len(Ledger.open(locate()).records())
     for wrong in ("", "0" * 12, key[:4]):
-        code, text = run("spend-again", wrong, monkeypatch=monkeypatch, capsys=capsys)
+        code, text = run("redraw", wrong, monkeypatch=monkeypatch, capsys=capsys)
         assert code == 2 and "Give 8 letters or more" in text
     assert len(Ledger.open(locate()).records()) == before
-    code, text = run("spend-again", key, monkeypatch=monkeypatch, capsys=capsys)
+    code, text = run("redraw", key, monkeypatch=monkeypatch, capsys=capsys)
     assert code == 0 and "is charged rho 0.0" in text
     assert run("verify", monkeypatch=monkeypatch, capsys=capsys)[0] == 0  # given up is not lost
     assert "bytes given up" in run("show", monkeypatch=monkeypatch, capsys=capsys)[1]

@@ -176,7 +176,7 @@ def test_settings_hold_no_password_and_ask_one_question(source: str, query: str 
 def project(database: Database, folder: Path, **privacy: Any) -> Params:
     """A folder of its own whose params.yaml asks the database."""
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    content["privacy"] |= {"identity": "visitors", **privacy}
+    content["privacy"] |= {"population": "visitors", **privacy}
     content["ingest"] |= {"source": database.url, "query": "visits", "schema": "schema.yaml"}
     content["ingest"]["split"] = {"column": "part"}
     (folder / "params.yaml").write_text(yaml.safe_dump(content))

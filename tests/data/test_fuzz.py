@@ -22,6 +22,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from likeness.config.explain import defaults
 from likeness.config.load import load_params
 from likeness.core.errors import LikenessError, ParamsError, SchemaError
 from likeness.data.encoding.bins import grid_of
@@ -160,7 +161,10 @@ def test_any_bytes_are_a_schema_or_a_plain_error(tmp_path: Path, content: bytes)
         Schema.load(path)
 
 
-SHIPPED: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text())
+SHIPPED: dict[str, Any] = {
+    **yaml.safe_load((ROOT / "params.yaml").read_text()),
+    **{name: defaults(method) for name, method in METHODS.items()},
+}
 
 
 @pytest.mark.long

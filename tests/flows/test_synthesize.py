@@ -170,7 +170,7 @@ from likeness.release.records import Records
 params = load_params()
 facts, ledger = context(params), open_ledger_to_spend(params)
 query, *_ = method(params).auxiliary_queries(facts, {})
-rows = Dataset(params.privacy.identity, "digest", "1", encoding_digest(facts.schema))
+rows = Dataset(params.privacy.population, "digest", "1", encoding_digest(facts.schema))
 read = lambda: [Records(np.zeros((3, facts.layout.width)), np.zeros(3, dtype=np.int64))]
 data = release(query, plan_of(params), rows, ledger, read)
 if not Path("first.broke").exists():

@@ -163,7 +163,7 @@ def test_a_pair_that_is_asked_is_kept_and_one_that_is_not_is_lost() -> None:
     settings = {"privatize": {"pairs": [["a", "b"], ["a", "c"], ["a", "d"]]}, "train": {"num_components": 20}}
     schema = Schema.from_dict(content, "bits.yaml")
     Ledger.create(locate())
-    own = Synthesizer(schema=schema, identity="bits", epsilon=5.0, settings=settings, device="cpu").fit(rows)
+    own = Synthesizer(schema=schema, population="bits", epsilon=5.0, settings=settings, device="cpu").fit(rows)
     made = own.sample(4_000)
     assert (made["a"] == made["b"]).mean() > 0.95
     assert 0.35 < (made["c"] == made["d"]).mean() < 0.65

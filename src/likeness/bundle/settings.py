@@ -11,17 +11,14 @@ from likeness.bundle.contents import SCHEMA
 from likeness.config.params import (
     Cap,
     Categories,
-    Evaluate,
     Ingest,
     LedgerSettings,
     Params,
     Privacy,
     Sample,
-    Schedule,
-    Tracking,
     Train,
 )
-from likeness.config.typed import build
+from likeness.config.typed import build, with_old_names
 from likeness.core.bounds import Unit
 from likeness.core.hashing import canonical_json
 from likeness.methods.merf_ae.method import ENCODER
@@ -41,14 +38,14 @@ def settings_of(params: Params) -> dict[str, Any]:
         "format": 1,
         "method": params.method,
         "privacy": asdict(params.privacy),
-        "slot": params.ledger.slot,
+        "slot": params.ledger.attempt,
         "unit": None if unit is None else unit.to_dict(),
         "categories": asdict(params.categories),
         "train": asdict(params.train),
         "sample": sample_request(params.sample),
         params.method: _renamed(asdict(recipe), names),  # type: ignore[call-overload]
     }
-    plain: dict[str, Any] = json.loads(canonical_json(value))
+    plain: dict[str, Any] = json.loads(canonical_json(with_old_names(value)))
     return plain
 
 
@@ -64,13 +61,10 @@ def params_of(settings: Mapping[str, Any], folder: Path) -> Params:
     return Params(
         method=name,
         privacy=build(Privacy, settings["privacy"], "privacy"),
-        ledger=LedgerSettings(Cap(math.inf, 0.5), slot=str(settings["slot"])),
+        ledger=LedgerSettings(cap=Cap(math.inf, 0.5), attempt=str(settings["slot"])),
         ingest=Ingest("", str(folder / SCHEMA), unit=None if unit is None else build(Unit, unit, "unit")),
         train=build(Train, settings["train"], "train"),
         sample=build(Sample, settings["sample"], "sample"),
-        evaluate=Evaluate(),
-        tracking=Tracking(""),
-        schedule=Schedule(""),
         sections={name: section},
         categories=build(Categories, settings["categories"], "categories"),
     )

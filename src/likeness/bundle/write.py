@@ -80,8 +80,8 @@ def write_bundle(params: Params, target: Path, open_others: bool = False) -> lis
         (folder / STATEMENT).write_text(statement(privacy))
         (folder / CARD).write_text(data_card(privacy, schema))
         files = {name: sha256_bytes((folder / name).read_bytes()) for name in PUBLISHED}
-        ledger.publish(params.privacy.identity, files, read_json(GENERATOR / "spec.json")["provenance"]["releases"])
-        extract = chain_extract(ledger.records(), params.privacy.identity, open_others)
+        ledger.publish(params.privacy.population, files, read_json(GENERATOR / "spec.json")["provenance"]["releases"])
+        extract = chain_extract(ledger.records(), params.privacy.population, open_others)
         (folder / LEDGER).write_text(chain_text(extract))
         names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
         stray = [name for name in names if not allowed_name(name)]

@@ -3,14 +3,15 @@
 import contextlib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from likeness.cli.console import say, say_json
-from likeness.config.params import ONE_PERSON, Ingest
+from likeness.config.params import Ingest
 from likeness.core.errors import LikenessError, SchemaError
 
 if TYPE_CHECKING:
@@ -67,11 +68,11 @@ def init(
     ] = False,
 ) -> None:
     """Draft the public schema of your own table, and point params.yaml to it. A person completes it, there or here."""
-    from likeness.config.edit import with_values
+    from likeness.config.load import read_content
     from likeness.data.schema.column_keys import DROP
     from likeness.data.schema.schema import Schema, entries, read_mapping
     from likeness.onboarding.answers import chosen
-    from likeness.onboarding.draft import NAMES_PERSON, check_columns, draft_schema, label_of
+    from likeness.onboarding.draft import NAMES_PERSON, check_columns, draft_params, draft_schema, label_of
     from likeness.onboarding.interview import Interview
 
     if not _PARAMS.is_file():
@@ -94,24 +95,18 @@ def init(
     if nullable is not None:
         able = [each for each in kinds if each not in settled and each != label and (ask or kinds[each] != DROP)]
         missing = chosen(nullable, list(kinds), able)
-    values: dict[str, Any] = {
-        "ingest.source": source,
-        "ingest.query": query,
-        "ingest.schema": target.as_posix(),
-        "ingest.split": {"test_fraction": 0.2, "seed": 0},
-        "ingest.unit": None if person is None else {"column": person, "max_rows": None},
-        "privacy.identity": None,
-        **({} if person is None else {"privacy.unit": ONE_PERSON}),
-    }
-    with_values(_PARAMS.read_text(encoding="utf-8"), values)  # complete, or refused before anybody is asked
+    settings = partial(draft_params, read_content(_PARAMS), source, query, target.as_posix(), person)
+    drafted = settings()  # complete, or refused before anybody is asked
     if not ask:
-        _draft(draft_schema(name, kinds, label, person, earlier, missing, private_categories), target, values)
+        schema = draft_schema(name, kinds, label, person, earlier, missing, private_categories)
+        _draft(schema, target, drafted, person is not None)
         return
     origin = None if earlier is None else str(earlier["source"])
     _complete(
         Interview(_ask, say, name, kinds, label, person, settled, origin, missing, private_categories),
         target,
-        values,
+        settings,
+        source,
     )
 
 
@@ -133,32 +128,27 @@ def _opened(source: str, query: str | None, name: str | None) -> tuple[str, str,
     return source, name, kinds_of_query(database)
 
 
-def _draft(schema: str, target: Path, values: Mapping[str, Any]) -> None:
+def _draft(schema: str, target: Path, settings: str, person: bool) -> None:
     """Write a schema with its questions, point params.yaml to it, and say what is to be done."""
-    _write(target, schema, values)
-    person = "privacy.unit" in values
+    _write(target, schema, settings)
     say(
         f"{target}: a draft. Its column names come from the header and its kinds are guesses; every '# ?' in it "
         f"({schema.count('  # ? ')}) is a question to you, to be answered from public knowledge, because it is "
         "published with the results.\n"
-        "params.yaml: ingest is set, privacy.identity is a question too"
+        "params.yaml holds what differs from the defaults. privacy.population is a question too"
         + (", and ingest.unit.max_rows" if person else "; if a person may have several rows, see ingest.unit")
         + ". Keep the table itself out of git.\n"
         "Then: likeness check"
     )
 
 
-def _complete(interview: "Interview", target: Path, values: dict[str, Any]) -> None:
+def _complete(interview: "Interview", target: Path, settings: Callable[..., str], source: str) -> None:
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
     from likeness.onboarding.draft import completed_schema
 
     answered = _answered(interview)
-    values["privacy.identity"] = answered.identity
-    if interview.person is not None:
-        values["ingest.unit"] = {"column": interview.person, "max_rows": answered.max_rows}
-    _write(target, completed_schema(answered.schema), values)
+    _write(target, completed_schema(answered.schema), settings(answered.max_rows, answered.population))
     say(f"Written: {target}, params.yaml. likeness check tells more.")
-    source = str(values["ingest.source"])
     if "://" not in source and Path(source).resolve().is_relative_to(Path.cwd()):
         say(f"Keep {source} out of git.")
     report = _report(None)
@@ -217,13 +207,11 @@ def _terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _write(target: Path, schema: str, values: Mapping[str, Any]) -> None:
+def _write(target: Path, schema: str, settings: str) -> None:
     """The schema and, last, the settings that point to it."""
-    from likeness.config.edit import with_values
-
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(schema, encoding="utf-8")
-    _PARAMS.write_text(with_values(_PARAMS.read_text(encoding="utf-8"), values), encoding="utf-8")
+    _PARAMS.write_text(settings, encoding="utf-8")
 
 
 def check(

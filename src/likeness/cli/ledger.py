@@ -336,8 +336,9 @@ def ledger_restore(files: Annotated[list[Path], typer.Argument(help="Released fi
         say(f"{path}: release {restore(ledger, path.read_bytes(), str(path))[:12]} is in the store")
 
 
-@ledger_app.command("spend-again")
-def ledger_spend_again(
+@ledger_app.command("spend-again", hidden=True)
+@ledger_app.command("redraw")
+def ledger_redraw(
     key: Annotated[str, typer.Argument(help="Key of the release, or its beginning.")],
 ) -> None:
     """Give up lost bytes: the next run draws the release anew, at the full cost. Stays on record for ever."""

@@ -6,6 +6,7 @@ import textwrap
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -81,7 +82,9 @@ def difference(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, 
     return parts
 
 
-def with_help(section: Any, values: Mapping[str, Any], others: Mapping[str, Any] | None = None, depth: int = 0) -> str:
+def with_help(
+    section: Any, values: Mapping[str, Any], others: Mapping[str, Any] = MappingProxyType({}), depth: int = 0
+) -> str:
     """Values of a section as YAML, each with its help; a key that a person must decide is a question, ``# ?``.
 
     Args:
@@ -93,12 +96,8 @@ def with_help(section: Any, values: Mapping[str, Any], others: Mapping[str, Any]
     hints, lines = typing.get_type_hints(section), []
     for item in fields(section):
         if item.name == "sections":
-            for name in (name for name in others or {} if name in values):
-                lines += [
-                    "",
-                    *_commented(f"{name}:", summary(others[name])),
-                    with_help(others[name], values[name], depth=1),
-                ]
+            for name, method in ((name, others[name]) for name in others if name in values):
+                lines += ["", *_commented(f"{name}:", summary(method)), with_help(method, values[name], depth=1)]
             continue
         if item.name not in values:
             continue

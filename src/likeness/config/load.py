@@ -30,6 +30,19 @@ def read_params(path: Path | str = "params.yaml") -> Params:
     Raises:
         ParamsError: names the file, the key, the rule and what is allowed.
     """
+    content = read_content(path)
+    try:
+        return params_from(content)
+    except ParamsError as error:
+        raise ParamsError(f"{path}: {error}") from None
+
+
+def read_content(path: Path | str) -> dict[str, Any]:
+    """What params.yaml holds, unchecked.
+
+    Raises:
+        ParamsError: there is no such file, or it holds no sections.
+    """
     path = Path(path)
     if not path.exists():
         raise ParamsError(f"{path} is missing. Run from the project's folder.")
@@ -39,10 +52,7 @@ def read_params(path: Path | str = "params.yaml") -> Params:
         raise ParamsError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
         raise ParamsError(f"{path} must hold sections, one a line")
-    try:
-        return params_from(content)
-    except ParamsError as error:
-        raise ParamsError(f"{path}: {error}") from None
+    return content
 
 
 def params_from(content: Mapping[str, Any]) -> Params:

@@ -25,7 +25,7 @@ class Privacy(Section):
     """Section ``privacy``: the promise."""
 
     epsilon: float = setting(
-        help="for the whole run; less is more privacy and more noise; inf turns noise off: NOT PRIVATE",
+        help="for the whole run; less: more privacy, more noise; inf: no noise, NOT PRIVATE",
         above=0,
         rule="greater than 0; inf for no privacy",
     )
@@ -38,18 +38,22 @@ class Privacy(Section):
         options=("add_remove_one", "replace_one"),
     )
     num_records: int | None = setting(None, "training rows; only, and then always, with replace_one")
-    identity: str = setting(help="a name for the PEOPLE in the data; new versions of the data keep it, so costs add up")
+    population: str = setting(
+        help="a name for the PEOPLE in the data; new versions of the data keep it, so costs add up"
+    )
     unit: str = setting(ONE_ROW, "who is protected, in words")
 
     def __post_init__(self) -> None:
         """Check ranges."""
         super().__post_init__()
-        require(self.identity.strip() != "", "privacy.identity", self.identity, "a name for the people in the data")
+        require(
+            self.population.strip() != "", "privacy.population", self.population, "a name for the people in the data"
+        )
 
 
 @dataclass(frozen=True)
 class Cap(Section):
-    """Section ``ledger.cap``: the most that may ever be spent on one identity. Also one of ``ledger.caps``."""
+    """Section ``ledger.cap``: the most that may ever be spent on one population. Also one of ``ledger.caps``."""
 
     epsilon: float = setting(above=0)
     delta: float = setting(above=0, below=1)
@@ -57,7 +61,7 @@ class Cap(Section):
 
 @dataclass(frozen=True)
 class Caps(Section):
-    """Section ``ledger.caps``: policy beside the lifetime cap; each holds for one identity."""
+    """Section ``ledger.caps``: policy beside the lifetime cap; each holds for one population."""
 
     project: Cap | None = setting(None, "for the project named above")
     user: Cap | None = setting(None, "for each user of the computer")
@@ -70,16 +74,19 @@ class LedgerSettings(Section):
 
     home: str | None = setting(None, "null: the user's data folder; LIKENESS_HOME overrides")
     cap: Cap = setting(Cap(10.0, 1e-5), "lifetime limit for these people; recorded at first use, then the ledger rules")
-    url: str | None = setting(
-        None, "null: SQLite in home; postgresql+psycopg://host/database for a team, never a password"
-    )
-    slot: str = setting("1", "another value is a deliberate second release, at the full cost")
+    url: str | None = setting(None, "null: SQLite in home; for a team postgresql+psycopg://host/database, no password")
+    attempt: str = setting("1", "another value is a deliberate second release, at the full cost")
     project: str | None = setting(None, "a name; needed by caps.project")
-    caps: Caps = setting(Caps(), "policy: each null or {epsilon, delta}; recorded at first use too")
+    caps: Caps = setting(Caps(), "policy beside it: each null or {epsilon, delta}; recorded at first use too")
 
     def __post_init__(self) -> None:
         """Check what the ledger writes into its own names."""
-        require("~" not in self.slot, "ledger.slot", self.slot, "free of '~', which marks a draw that is spent again")
+        require(
+            "~" not in self.attempt,
+            "ledger.attempt",
+            self.attempt,
+            "free of '~', which marks a draw that is spent again",
+        )
         if self.caps.project is not None:
             require(bool(self.project), "ledger.project", self.project, "a name, as ledger.caps.project counts by it")
 
@@ -99,13 +106,11 @@ class Split(Section):
 class Ingest(Section):
     """Section ``ingest``."""
 
-    source: str = setting(
-        help=".csv, .csv.gz, .parquet; or sqlite:///people.db, postgresql+psycopg://user@host/database"
-    )
+    source: str = setting(help=".csv, .csv.gz or .parquet file; or sqlite:///people.db, postgresql+psycopg://...")
     schema: str = setting(help="public: bounds and categories from the codebook, never from the rows")
     split: Split = setting(Split(), "which rows train, and which are held out for tests")
     unit: Unit | None = setting(
-        None, "several rows a person: {column: patient_id, max_rows: 5}; noise is 5 times wider then"
+        None, "several rows a person: {column: patient_id, max_rows: 5}; noise is 5 times wider"
     )
     query: str | None = setting(None, "of a database: SELECT ..., or the name of a table; read only, rows in any order")
 
@@ -191,7 +196,7 @@ class Train(Section):
     )
     precision: str = setting(
         "float32",
-        "float32 | bfloat16: faster networks where the processor has it; docs/evidence/SPEED.md",
+        "float32 | bfloat16: faster networks where the processor has it",
         options=("float32", "bfloat16"),
     )
 
@@ -277,7 +282,7 @@ class EngineSettings(Section):
 class Params(Section):
     """All of params.yaml. ``sections`` holds the methods' own sections as written."""
 
-    method: str = setting(help="the recipe; `likeness params METHOD` prints its settings")
+    method: str = setting(help="hp | marginals | merf | merf_ae | moments | ntk | pearl; likeness params METHOD")
     privacy: Privacy = setting(help="the promise; every document states it")
     ledger: LedgerSettings = setting(LedgerSettings(), "outlives this folder: see PRIVACY.md")
     ingest: Ingest = setting(help="the private table and its public schema")

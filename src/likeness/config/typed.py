@@ -16,6 +16,14 @@ from likeness.core.errors import ParamsError
 
 T = TypeVar("T")
 
+OLD_NAMES = {
+    "privacy.population": "identity",
+    "ledger.attempt": "slot",
+    "marginals.train.kl_penalty": "information_price",
+    "marginals.train.swap_rounds": "exchange_rounds",
+}
+"""Settings whose names are other ones in files: settings.json of a bundle has the old word, params.yaml may have it."""
+
 
 def setting(
     default: Any = MISSING,
@@ -112,6 +120,7 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
     """
     if not isinstance(mapping, Mapping):
         raise ParamsError(f"{where} must be a section with settings, got {mapping!r}")
+    mapping = renamed(mapping, where)
     known = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
     for key in mapping:
         if key not in known:
@@ -128,6 +137,34 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
         return cls(**values)
     except OutOfRange as error:
         raise ParamsError(_join(where, error)) from None
+
+
+def renamed(mapping: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """A section with today's names in the place of the old ones.
+
+    Args:
+        mapping: the section.
+        where: its dotted name.
+
+    Raises:
+        ParamsError: it has both names of a setting.
+    """
+    values = dict(mapping)
+    for key, old in OLD_NAMES.items():
+        section, _, name = key.rpartition(".")
+        if section == where and old in values:
+            if name in values:
+                raise ParamsError(f"{key} and {_join(where, old)} are two names of one setting. Keep {key}.")
+            values[name] = values.pop(old)
+    return values
+
+
+def with_old_names(value: Any, where: str = "") -> Any:
+    """Inverse of :func:`renamed` in all sections: settings as files hold them that are never to change."""
+    if not isinstance(value, Mapping):
+        return value
+    keys = {key: _join(where, key) for key in value}
+    return {OLD_NAMES.get(keys[key], key): with_old_names(item, keys[key]) for key, item in value.items()}
 
 
 def _without(hint: Any, where: str) -> Any:

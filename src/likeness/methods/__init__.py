@@ -1,8 +1,9 @@
 """Recipes: one file a method. A new one is a file here, a map in features, and two registry lines."""
 
+from dataclasses import replace
 from typing import Any
 
-from likeness.config.explain import plain
+from likeness.config.explain import defaults, difference, plain
 from likeness.config.params import Params
 from likeness.config.typed import allowed, build
 from likeness.core.errors import ParamsError
@@ -25,7 +26,7 @@ METHODS: dict[str, type[Method]] = {
     "pearl": Pearl,
 }
 
-__all__ = ["METHODS", "Context", "Method", "method_from", "resolved"]
+__all__ = ["METHODS", "Context", "Method", "differing", "method_from", "resolved"]
 
 
 def method_from(params: Params) -> Method:
@@ -39,6 +40,14 @@ def method_from(params: Params) -> Method:
     if unknown:
         raise ParamsError(f"params.yaml: {unknown[0]} is not a section. Methods: {', '.join(METHODS)}")
     return build(METHODS[params.method], params.sections.get(params.method) or {}, params.method)
+
+
+def differing(params: Params) -> dict[str, Any]:
+    """The settings that are not the defaults, of every method with a section."""
+    names = {*params.sections, params.method}
+    sections = {name: plain(method_from(replace(params, method=name))) for name in names}
+    base = {**defaults(Params), **{name: defaults(METHODS[name]) for name in names}}
+    return difference({**plain(params), "sections": {}, **sections}, base)
 
 
 def resolved(params: Params) -> dict[str, Any]:

@@ -12,9 +12,14 @@ from typing import Any
 
 import yaml
 
+from likeness.config.explain import with_help
+from likeness.config.load import params_from
+from likeness.config.params import ONE_PERSON, Params
+from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column import OTHER, PRIVATE
 from likeness.data.schema.schema import entries
+from likeness.methods import METHODS, differing
 
 GUESSED = "# from the data: confirm from public knowledge"
 NAMES_PERSON = "names the person (ingest.unit) and is never released"
@@ -52,6 +57,10 @@ _QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
 _COMPLETED = (
     "# PUBLIC: all of it must be public knowledge, from a codebook, a law, a questionnaire, never from the rows.",
     "# docs/own-data.md says what each key means.",
+)
+_PARAMS = (
+    "# What differs from the defaults, and what a person must decide. `likeness params` prints every setting,\n"
+    "# `likeness params pearl` those of another method. Answer every question (# ?) and run: likeness check.\n"
 )
 _QUESTIONS["numeric"] = _QUESTIONS["integer"]
 
@@ -127,6 +136,40 @@ def completed_schema(schema: Mapping[str, Any]) -> str:
     about = [f"{key}: {_value(value)}" for key, value in schema.items() if key != "columns"]
     columns = [f"  {_key(name)}: {_value(spec)}" for name, spec in schema["columns"].items()]
     return "\n".join([*_COMPLETED, *about, "columns:", *columns]) + "\n"
+
+
+def draft_params(
+    content: Mapping[str, Any],
+    source: str,
+    query: str | None,
+    schema: str,
+    person: str | None = None,
+    max_rows: int | None = None,
+    population: str | None = None,
+) -> str:
+    """params.yaml for another table, as YAML text: whatever differs from the defaults, each key with its help.
+
+    Args:
+        content: of the params.yaml that is there; what it says beside ``ingest`` and the people stays.
+        source: a file, or the URL of a database.
+        query: of a database.
+        schema: place of the schema.
+        person: the column whose values name the people, where they may have several rows.
+        max_rows: the most of these rows that are used; None is a question.
+        population: the name of the people; None is a question.
+
+    Raises:
+        ParamsError: a setting that stays is wrong.
+    """
+    unit = None if person is None else {"column": person, "max_rows": max_rows or 1}
+    ingest = {"source": source, "query": query, "schema": schema, "unit": unit}
+    privacy = {**renamed(content.get("privacy") or {}, "privacy"), "population": population or "?"}
+    privacy |= {} if person is None else {"unit": ONE_PERSON}
+    values = differing(params_from({**content, "privacy": privacy, "ingest": ingest}))
+    values["privacy"]["population"] = population
+    if unit is not None:
+        values["ingest"]["unit"] = {**unit, "max_rows": max_rows}
+    return f"{_PARAMS}\n{with_help(Params, values, METHODS)}\n"
 
 
 def label_of(kinds: Mapping[str, str], label: str | None, answers: Mapping[str, Any] | None) -> str | None:

@@ -39,7 +39,7 @@ class Completed:
     """What was answered. ``max_rows``: where people may have several rows."""
 
     schema: dict[str, Any]
-    identity: str
+    population: str
     max_rows: int | None
 
 
@@ -93,11 +93,11 @@ class Interview:
             if name not in self._specs:
                 self._column(place, name, hinted)
         self._missing()
-        identity = self._until("Name of the PEOPLE, also for later data: ", _identity)
+        population = self._until("Name of the PEOPLE, also for later data: ", _population)
         most = None
         if self.person is not None:
             most = self._until("Rows of one person that are used at most: ", self._max_rows)
-        return Completed(self._mapping(), identity, most)
+        return Completed(self._mapping(), population, most)
 
     def _is_open(self, name: str) -> bool:
         return self.kinds[name] == "categorical" and name != self.label
@@ -215,8 +215,8 @@ class Interview:
         return text
 
 
-def _identity(text: str) -> str:
-    return Privacy(epsilon=1, delta=0.5, identity=text, unit="one row").identity
+def _population(text: str) -> str:
+    return Privacy(epsilon=1, delta=0.5, population=text).population
 
 
 def _whole(text: str) -> int:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from likeness.config.explain import plain
+from likeness.config.load import read_params
 from likeness.config.params import Params
 from likeness.core.errors import BudgetError, LikenessError
 from likeness.core.hashing import sha256_json
-from likeness.core.paths import SOURCE, read_json
+from likeness.core.paths import SETTINGS, SOURCE, read_json
 from likeness.ledger.budget import Budget, Cost
 from likeness.ledger.caps import Asker, Room, check_rooms, rooms
 from likeness.ledger.home import locate
@@ -45,12 +47,12 @@ def known_rows(params: Params, ledger: Ledger) -> "Dataset | None":
             return None
     except LikenessError:
         return None
-    lock, now = (_yaml(path) for path in ("dvc.lock", "params.yaml"))
+    lock, now = _yaml("dvc.lock"), plain(read_params().ingest)
     try:
-        then = lock["stages"]["ingest"]["params"]["params.yaml"]["ingest"]
+        then = lock["stages"]["ingest"]["params"][str(SETTINGS)]["ingest"]
     except (KeyError, TypeError):
         return None
-    return dataset if then == now["ingest"] else None
+    return dataset if then == now else None
 
 
 def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> dict[str, Cost]:
@@ -71,7 +73,7 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
     from likeness.release.store import stored_bytes
 
     plan, recipe, schema = plan_of(params), method(params), open_schema(params)
-    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.slot, "", plan.unit)
+    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
     lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
 
     def key_of(query: Query | KeyQuery) -> str:
@@ -138,7 +140,7 @@ def _declared(params: Params) -> Budget:
     """What params.yaml says of an identity that the ledger has never heard of."""
     cap, privacy = params.ledger.cap, params.privacy
     keys = delta_for_keys(params, open_schema(params))
-    return Budget(privacy.identity, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
+    return Budget(privacy.population, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
 
 
 def afford(runs: Sequence[Params], ledger: Ledger) -> tuple[list[Cost], list[Room]]:

@@ -118,7 +118,7 @@ def internal_metrics(metrics: dict[str, Any]) -> dict[str, float]:
 def settings(params: Params) -> dict[str, Any]:
     """params.yaml of the chosen method, flattened with dots; places are left out, one of them may hold a password."""
     value = public_settings(params)
-    value[params.method] = value.pop("sections").get(params.method)
+    value[params.method] = value.pop("sections").get(params.method, {})
     value["ingest"]["schema"] = Path(params.ingest.schema).name
     return dict(_flatten(value, ""))
 

@@ -46,7 +46,7 @@ def texts(bundle: Bundle) -> str:
     require(one_line, f"a text of {names.SETTINGS} or {names.SCHEMA} has more than one line")
     require(bundle.text(names.STATEMENT) == statement(privacy), f"{names.STATEMENT} is not that of {names.PRIVACY}")
     require(bundle.text(names.CARD) == data_card(privacy, schema), f"{names.CARD} is not that of {names.PRIVACY}")
-    words = bundle.params.privacy.identity, bundle.params.privacy.unit, schema.name, schema.source
+    words = bundle.params.privacy.population, bundle.params.privacy.unit, schema.name, schema.source
     require(all(len(text) <= _MOST_CURATOR for text in words), "the curator has more words than a line")
     told = ", ".join(repr(text) for text in words)
     return f"statement and data card as written from the account; in words that only their writer answers for: {told}"

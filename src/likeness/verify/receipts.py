@@ -147,7 +147,7 @@ def account(bundle: Bundle) -> str:
     order = [KEY_STAGE, "auxiliary", "privatize"]
     answers = sorted(bundle.answers, key=lambda one: (order.index(one.receipt.stage), one.receipt.query))
     receipts = [one.receipt for one in answers]
-    budget = budget_of(bundle.records, params.privacy.identity)
+    budget = budget_of(bundle.records, params.privacy.population)
     require(budget is not None, "the ledger has no cap of these people")
     assert budget is not None
     digests = {one.receipt.key: _digest(bundle, name) for name, one in bundle.released.items()}
@@ -239,7 +239,7 @@ def plan(bundle: Bundle) -> str:
             "method": (receipt.method if receipt.plan == plan.digest else plan.method, plan.method),
             "stage": (receipt.stage, planned.stage),
             "delta": (receipt.delta_keys, planned.delta_keys),
-            "slot": (_SLOT.sub("", receipt.slot), params.ledger.slot),
+            "slot": (_SLOT.sub("", receipt.slot), params.ledger.attempt),
         }
         for field, (stated, expected) in same.items():
             require(stated == expected, f"{name}: another {field} than the plan's")

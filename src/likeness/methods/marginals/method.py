@@ -71,13 +71,13 @@ class TrainMixture(Section):
         0.95, "of Adam: squared gradients of some twenty steps; they shrink too fast for more", least=0, below=1
     )
     num_components: int = setting(1000, "products in the mixture", least=1)
-    information_price: float = setting(
+    kl_penalty: float = setting(
         1.5, "keeps columns independent where the release does not say otherwise; 0: believe noise", least=0
     )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
-    exchange_rounds: int = setting(
+    swap_rounds: int = setting(
         3,
-        "values that drawn rows exchange until pairs are as frequent as the model says; 0: none",
+        "drawn rows swap values until pairs are as frequent as the model says; 0: none",
         least=0,
         most=MOST_EXCHANGE_ROUNDS,
     )
@@ -152,7 +152,7 @@ class Marginals(Method):
 
         layout, columns = context.layout, self.columns(context, auxiliary)
         sizes = layout.num_classes, self.train.num_components, layout.width
-        return ProductMixture(columns, *sizes, self.train.exchange_rounds)
+        return ProductMixture(columns, *sizes, self.train.swap_rounds)
 
     def columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
         """Cells of each feature column, and how a number is drawn from its bin."""
@@ -195,7 +195,7 @@ class Marginals(Method):
             class_weights=class_weights(auxiliary[CLASS_COUNTS]),
             records=number_of_records(context, auxiliary[CLASS_COUNTS]),
             noise_std=embedding.noise_std,
-            information_price=self.train.information_price,
+            information_price=self.train.kl_penalty,
             device=device,
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weight=feature.squared_table_weight,

@@ -28,18 +28,18 @@ class Workload(Section):
     bins: int = setting(16, "cells of a numeric column, on public edges of equal width", least=2, most=MOST_BINS)
     pairs: str | tuple[tuple[str, ...], ...] = setting(
         "all",
-        "which pairs of columns are asked. all; or a list that has every column, [[age, sex]]; or drawn: every column "
-        "with this many partners, for hundreds of columns. From public knowledge, never from the rows",
+        "all; or a list that has every column, [[age, sex]]; or drawn, for hundreds of columns: each column with a few "
+        "partners. From public knowledge, never from the rows",
     )
     partners: int = setting(10, "of drawn pairs; an odd number of columns makes it even", least=2)
     seed: int = setting(0, "draws them; public")
     weights: Mapping[str, Any] = setting(
-        dict, "columns whose pairs must be right, {age: 3}: this many times the budget of other pairs"
+        dict, "columns whose pairs must be right, {age: 3}: three times the budget of others"
     )
     tables: str | tuple[tuple[str, ...], ...] = setting(
         "none",
-        "joint counts asked beside the pairs: a list of tables that must be right, each a list of three columns or "
-        "more, [[age, education, sex]]; or triples: of every three columns",
+        "joint counts beside the pairs: a list of tables that must be right, each of three columns or more, [[age, "
+        "education, sex]]; or triples: of every three columns",
     )
     # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
     tables_share: float = setting(

@@ -98,7 +98,7 @@ def test_answers_become_the_schema_that_they_say(tmp_path: Path) -> None:
     person = Person(KNOWN)
     found = person.interview()
     assert found.schema["columns"] == EXPECTED
-    assert (found.identity, found.max_rows) == ("patients-2024", None)
+    assert (found.population, found.max_rows) == ("patients-2024", None)
     schema = read_back(found.schema, tmp_path)
     assert (schema.source, schema.task, schema.label) == (KNOWN["Source"], "classification", "sick")
     text = (tmp_path / "own.yaml").read_text()
@@ -146,7 +146,7 @@ def test_the_answers_that_are_shown_are_taken() -> None:
         ("Columns with", "sick", "column 'sick' is the label, is dropped or has its answer already"),
         ("Columns with", "note", "column 'note' is the label, is dropped"),
         ("Written", "medicine", "has the same text in categories and in missing_values"),
-        ("Name of", "", "privacy.identity must be a name for the people"),
+        ("Name of", "", "privacy.population must be a name for the people"),
     ],
 )
 def test_what_is_wrong_is_told_in_the_schema_s_words_and_asked_again(key: str, line: str, words: str) -> None:
@@ -275,7 +275,7 @@ def test_the_files_are_complete_and_nothing_is_spent_without_a_word(clone: Path)
     result = CliRunner().invoke(app, ARGUMENTS, input="\n".join([*LINES_TYPED, ""]) + "\n", catch_exceptions=False)
     assert result.exit_code == 0, result.output
     params, schema = load_params(), Schema.load("data/schema/own.yaml")
-    assert params.privacy.identity == "patients" and params.ingest.unit is not None
+    assert params.privacy.population == "patients" and params.ingest.unit is not None
     assert (params.ingest.unit.column, params.ingest.unit.max_rows) == ("pid", 4)
     assert schema.column("age").nullable and [dropped.name for dropped in schema.dropped] == ["pid"]
     assert re.search(r"^[\d,]+ training records are enough, by a rule of thumb\.$", result.output, re.MULTILINE)
@@ -300,7 +300,7 @@ def test_whoever_says_yes_starts_the_ledger_once_and_the_run(clone: Path, monkey
 @pytest.mark.parametrize(
     ("right", "wrong", "words"),
     [
-        ("delta: 1.0e-5", "delta: 2.0", "1 to put right:"),
+        ("classifiers: null", "classifiers: [oracle]", "1 to put right:"),
         ("epsilon: 1.0", "epsilon: 50.0", "a run is refused: over budget for 'patients'"),
     ],
     ids=["settings", "cap"],
@@ -361,7 +361,7 @@ def test_options_answer_the_questions_of_a_draft(clone: Path) -> None:
     )
     (clone / "data/schema/own.yaml").write_text(text)
     params = yaml.safe_load((clone / "params.yaml").read_text())
-    params["privacy"]["identity"] = "people"
+    params["privacy"]["population"] = "people"
     (clone / "params.yaml").write_text(yaml.safe_dump(params))
     checked = CliRunner().invoke(app, ["check"], catch_exceptions=False)
     assert (

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from likeness.cli.app import app
-from likeness.config.edit import with_values
 from likeness.config.load import load_params
 from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.schema.schema import Schema, read_mapping
@@ -117,28 +116,28 @@ def test_a_draft_does_not_depend_on_how_many_or_which_values_there_are(clone: Pa
     assert (clone / "data/schema/again.yaml").read_text() == draft.replace("name: own", "name: again")
 
 
-def test_params_point_to_the_draft_and_keep_every_other_byte(clone: Path) -> None:
-    before = (ROOT / "params.yaml").read_text().splitlines()
+def test_params_hold_what_differs_and_what_is_to_be_decided(clone: Path) -> None:
+    shipped = yaml.safe_load((clone / "params.yaml").read_text())
+    shipped["ledger"]["home"], shipped["evaluate"]["bins"] = "mine", 8
+    (clone / "params.yaml").write_text(yaml.safe_dump({**shipped, "pearl": {"privatize": {"seed": 3}}}))
     run("own.csv", "--name", "mine")
-    after = (clone / "params.yaml").read_text()
-    changed = [(old, new) for old, new in zip(before, after.splitlines(), strict=True) if old != new]
-    assert [new.split("#")[0].strip() for _, new in changed] == [
-        "identity: null",
-        "source: own.csv",
-        "schema: data/schema/mine.yaml",
-        "split: {test_fraction: 0.2, seed: 0}",
-    ]
-    assert all(old.partition("#")[2] == new.partition("#")[2] for old, new in changed)
-    with pytest.raises(ParamsError, match=r"privacy\.identity must be of type str"):
-        load_params()
-    content = yaml.safe_load(after)
-    assert content["ingest"] == {
-        "source": "own.csv",
-        "schema": "data/schema/mine.yaml",
-        "split": {"test_fraction": 0.2, "seed": 0},
-        "unit": None,
-        "query": None,
+    text = (clone / "params.yaml").read_text()
+    assert yaml.safe_load(text) == {
+        "method": "marginals",
+        "privacy": {"epsilon": 1.0, "delta": 1e-5, "population": None},
+        "ledger": {"home": "mine"},
+        "ingest": {"source": "own.csv", "schema": "data/schema/mine.yaml"},
+        "pearl": {"privatize": {"seed": 3}},
+        "evaluate": {"bins": 8},
     }
+    assert "  population: null                # ? a name for the PEOPLE" in text
+    with pytest.raises(ParamsError, match=r"privacy\.population must be of type str"):
+        load_params()
+    shipped["evaluate"]["bins"] = 1
+    (clone / "params.yaml").write_text(yaml.safe_dump(shipped))
+    with pytest.raises(LikenessError, match=r"evaluate\.bins must be at least 2"):
+        run("own.csv", "--name", "other")
+    assert not (clone / "data/schema/other.yaml").exists()
 
 
 def test_nothing_is_overwritten(clone: Path) -> None:
@@ -249,12 +248,3 @@ def test_any_column_name_is_read_back(tmp_path: Path, names: list[str]) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(text, encoding="utf-8")
     assert [str(name) for name in read_mapping(path)["columns"]] == names
-
-
-def test_values_are_changed_in_block_mappings_too() -> None:
-    text = "a:\n  b:  # one\n    c: 1  # two\n    d: [1,\n      2]  # three\n\n# four\ne:\nf: 'x'\n"
-    changed = with_values(text, {"a.b": {"k": 1}, "e": "p/q", "f": None})
-    assert yaml.safe_load(changed) == {"a": {"b": {"k": 1}}, "e": "p/q", "f": None}
-    assert "# one" in changed and "# three" in changed and "# four" in changed
-    with pytest.raises(ParamsError, match=r"a\.x is missing"):
-        with_values(text, {"a.x": 1})

@@ -80,14 +80,14 @@ def test_all_faults_are_told_at_once_column_by_column(clone: Path) -> None:
     write(
         clone,
         {**GOOD, "source": None, "colour": 1, "columns": columns},
-        privacy__identity=None,
+        privacy__population=None,
         sample={"rows": 0},
         evaluate={"bins": 1},
     )
     code, output = run()
     assert code == 1
     for words in (
-        "privacy.identity is an open question",
+        "privacy.population is an open question",
         "sample.rows must be at least 1, got 0",
         "evaluate.bins must be at least 2, got 1",
     ):
@@ -218,7 +218,7 @@ def test_a_ledger_that_was_never_started_is_told_before_the_run(clone: Path, mon
             "accounted with a row as the unit of privacy",
         ),
         ({"ledger__cap": {"epsilon": 3.0, "delta": 1e-5}}, "ledger.cap in params.yaml is (epsilon 3, delta 1e-05)"),
-        ({"privacy__identity": "others", "ledger__cap": {"epsilon": 3.0, "delta": 1e-5}}, None),
+        ({"privacy__population": "others", "ledger__cap": {"epsilon": 3.0, "delta": 1e-5}}, None),
     ],
     ids=["same", "adjacency", "unit", "cap", "others"],
 )
@@ -228,7 +228,7 @@ def test_terms_that_the_ledger_will_refuse_are_told_before_the_run(
     monkeypatch.setenv("LIKENESS_HOME", str(clone / "ledger"))
     monkeypatch.setenv("LIKENESS_ANCHOR", str(clone / "anchor"))
     ledger, own = Ledger.create(locate()), load_params()
-    ledger.declare_identity(own.privacy.identity, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+    ledger.declare_identity(own.privacy.population, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
     write(clone, GOOD, **changes)
     faults = [fault.text for fault in examine().faults]
     assert [words in fault for fault in faults] == [True] if words else not faults
@@ -247,26 +247,9 @@ def test_a_run_that_no_cap_has_room_for_is_told(clone: Path, monkeypatch: pytest
         words = "note: unless these rows were released with these settings before, a run is refused: over budget for"
         assert (words in output) is refused and code == 0
     if ledger is not None:
-        ledger.declare_identity(load_params().privacy.identity, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+        ledger.declare_identity(load_params().privacy.population, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
         assert words in run()[1] and len(ledger.records()) == 2
     assert (clone / "ledger").exists() is started
-
-
-@pytest.mark.long
-def test_keys_that_dvc_looks_for_are_told_before_the_run(clone: Path) -> None:
-    (clone / "dvc.yaml").write_text((ROOT / "dvc.yaml").read_text())
-    write(clone, GOOD, ingest__query=None, ingest__unit=None)
-    assert not examine().faults
-    content = yaml.safe_load((clone / "params.yaml").read_text())
-    del content["categories"], content["privacy"]["num_records"], content["marginals"]["plan"]
-    (clone / "params.yaml").write_text(yaml.safe_dump(content))
-    words = "is missing, and the run does not start without it: copy it from the params.yaml of this version."
-    missing = ["categories", "marginals.plan", "privacy.num_records"]
-    assert [fault.text for fault in examine().faults if "is missing" in fault.text] == [
-        f"{key} {words}" for key in missing
-    ]
-    (clone / "dvc.yaml").write_text("stages: 3\n")  # for DVC to tell
-    assert not examine().faults
 
 
 @pytest.mark.parametrize(
