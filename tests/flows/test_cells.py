@@ -44,7 +44,7 @@ def test_anything_else_has_a_folder_and_params_of_its_own(project: Path) -> None
 @pytest.mark.parametrize(("encoder", "file"), [("e.safetensors", True), ("random", False), ("private", False)])
 def test_the_file_of_an_encoder_stays_in_the_project(project: Path, encoder: str, file: bool) -> None:
     content = yaml.safe_load((project / "params.yaml").read_text())
-    content["merf_ae"]["privatize"]["encoder"] = encoder
+    content["merf_ae"] = {"privatize": {"encoder": encoder}}
     (project / "params.yaml").write_text(yaml.safe_dump(content))
     written = yaml.safe_load((cell_of(project, "merf_ae", 0.5) / "params.yaml").read_text())
     assert written["merf_ae"]["privatize"]["encoder"] == (str(project / encoder) if file else encoder)
