@@ -282,7 +282,7 @@ def test_histograms_show_every_kind() -> None:
     table = pd.DataFrame(
         {
             column.name: typed_dates(plain[column.name].to_numpy(float), column)
-            if column.is_date
+            if "date" in column.kind
             else pd.Categorical(plain[column.name], list(column.categories))
             for column in PATIENTS.columns
         }

@@ -294,7 +294,7 @@ def test_the_digest_changes_with_any_cell(drawn: tuple[Schema, pd.DataFrame], da
     else:
         new = column.bounds[1] if old is pd.NA or old != column.bounds[1] else column.bounds[0]
         new = int(new) if column.kind == "integer" else new
-        if column.is_date:
+        if "date" in column.kind:
             last = column_values(column, [column.bounds[1]])[0]
             new = last if old is pd.NA or old != last else column_values(column, [column.bounds[0]])[0]
     changed.loc[row, name] = new
