@@ -5,7 +5,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +75,20 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LIKENESS_MLFLOW_URI", f"sqlite:///{tmp_path}/mlflow.db")
     monkeypatch.delenv("LIKENESS_LEDGER", raising=False)
     return tmp_path
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command line in this process: words in; exit code, output and errors out."""
+    from likeness.cli import app
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["likeness", *words])
+        code = 0
+        try:
+            app.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return (code, *capsys.readouterr())
+
+    return run
