@@ -83,7 +83,7 @@ def test_every_value_stays_in_its_column_and_component_and_pairs_are_never_farth
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("n", [300, 5_000, 100_000])
+@pytest.mark.parametrize("n", [300, 5_000])
 def test_pairs_come_much_nearer(n: int) -> None:
     one = drawn(1, n)
     assert one.distance(one.exchanged(3)) < 0.1 * one.distance(one.chosen)
