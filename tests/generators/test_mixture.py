@@ -97,12 +97,7 @@ def objective(
     blocks: list[tuple[int, int, np.ndarray]], records: float, share: float = 0.5, **others: object
 ) -> MarginalObjective:
     """Of pairs of these columns, without noise and price unless told otherwise."""
-    plain = {
-        "sizes": [column.cells.size for column in COLUMNS],
-        "squared_weights": (1, 1, 1),
-        "noise_std": 0.0,
-        "information_price": 0.0,
-    }
+    plain = {"sizes": [3, 3, 2], "squared_weights": (1, 1, 1), "noise_std": 0.0, "information_price": 0.0}
     classes = torch.tensor([1 - share, share])
     return MarginalObjective(blocks=blocks, records=records, class_weights=classes, device=CPU, **{**plain, **others})
 
@@ -142,7 +137,7 @@ def with_tables(
 ) -> MarginalObjective:
     """All that a map with named tables asks for."""
     more = {"tables": list(feature.table_counts(values)), "squared_table_weight": feature.squared_table_weight}
-    weights = feature.squared_weights
+    weights = feature.squared_weights or (1,) * len(feature.sizes)
     return objective(feature.blocks(values), records, sizes=sizes, squared_weights=weights, **more, **others)
 
 

@@ -51,7 +51,7 @@ def test_few_and_all_frequencies(count: int) -> None:
 
 
 def test_pixels_stay_as_bright_as_released_and_a_class_without_directions_stays_still() -> None:
-    """20,000 images a class; a share of 20,000 within six deviations, 2e-9. With detail beyond the frequencies or not."""
+    """With detail and without. 20,000 images a class; a share of 20,000 within six deviations, 2e-9."""
     shares = torch.stack([torch.linspace(0.9, 0.2, 54), torch.linspace(0.4, 0.0, 54)])
     high, detail = cosine_basis(SHAPE, 54)[KNOWN:], []
     for options in ({}, {"texture": 2.0}):
