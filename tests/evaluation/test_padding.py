@@ -24,8 +24,10 @@ VALUES = TEXTS | st.none() | st.floats(allow_nan=False)
 REPEATS = st.sampled_from([0, 1, 100, 3_000, 30_000])
 
 
-def check_size(data: bytes) -> None:
+def check_size(data: bytes, again: bytes | None = None) -> None:
+    """A power of two, and another text of that length the next time."""
     assert len(data) >= SMALLEST == 65_536 and len(data) & (len(data) - 1) == 0
+    assert again is None or (len(again) == len(data) and again != data)
 
 
 def picture(noise: bytes) -> bytes:
@@ -60,8 +62,7 @@ def test_the_text_is_random_throughout() -> None:
 def test_pictures(seed: int, count: int) -> None:
     bare = picture(random.Random(seed).randbytes(count))
     first, second = pad_png(bare), pad_png(bare)
-    check_size(first)
-    assert len(second) == len(first) and second != first
+    check_size(first, second)
     before, after = Image.open(io.BytesIO(bare)), Image.open(io.BytesIO(first))
     assert after.tobytes() == before.tobytes() and after.size == before.size
     assert isinstance(after, PngImagePlugin.PngImageFile) and len(after.text["Salt"]) >= 64
@@ -76,8 +77,7 @@ def test_pictures(seed: int, count: int) -> None:
 def test_metrics(value: dict[str, Any], repeats: int) -> None:
     value["long"] = "ä€" * repeats
     first, second = padded_json(value), padded_json(value)
-    check_size(first)
-    assert len(second) == len(first) and second != first
+    check_size(first, second)
     read = json.loads(first)
     assert list(read) == [*value, "salt"]
     assert len("".join(read.pop("salt"))) >= 64
@@ -97,8 +97,7 @@ def test_tables(
     rows = [(a, b + "€" * longer) for a, b in rows]
     table = pd.DataFrame(rows, columns=["table", "columns"], dtype=str)
     first, second = padded_csv(table), padded_csv(table)
-    check_size(first)
-    assert len(second) == len(first) and second != first
+    check_size(first, second)
     path: Path = tmp_path_factory.mktemp("tables") / "table.csv"
     path.write_bytes(first)
     read = read_rows(path, "table.csv", "evaluate")
@@ -122,8 +121,7 @@ def test_no_cell_grows_beyond_what_readers_take(count: int) -> None:
 def test_pages(text: str, repeats: int) -> None:
     page = f"<!doctype html>\n<html><p>{text.replace('<', '').replace('&', '')}{'ä' * repeats}</p></html>\n"
     first, second = padded_html(page), padded_html(page)
-    check_size(first)
-    assert len(second) == len(first) and second != first
+    check_size(first, second)
     assert first.startswith(page.encode())
     comments: list[str] = []
 
