@@ -1,8 +1,6 @@
 """The public schema: what it reads, what it refuses and in which words."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -152,14 +150,3 @@ def test_a_broken_file_is_refused(tmp_path: Path, text: bytes, words: str) -> No
         Schema.load(path)
     with pytest.raises(SchemaError, match="cannot be read"):
         Schema.load(tmp_path / "absent.yaml")
-
-
-@pytest.mark.process
-def test_schema_and_layout_need_no_table_library() -> None:
-    heavy = "('pandas', 'pyarrow', 'torch')"
-    code = f"import sys, likeness.data.encoding.layout; print([name for name in {heavy} if name in sys.modules])"
-    source = Path(__file__).resolve().parents[2] / "src"
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(source)}
-    )
-    assert found.stdout.strip() == "[]"

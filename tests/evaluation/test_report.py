@@ -2,8 +2,6 @@ import base64
 import json
 import math
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -303,12 +301,6 @@ def test_missing_files_and_fields_are_named(project: Path, privacy: dict[str, An
     (project / "reports/PRIVACY_STATEMENT.md").unlink()
     with pytest.raises(ArtifactError, match=r"reports/PRIVACY_STATEMENT.md is missing.*dvc repro account"):
         write_report(project)
-
-
-@pytest.mark.process
-def test_the_report_needs_no_table_library() -> None:
-    code = "import sys; from likeness.report.pages import write_report; print({'sklearn', 'pandas'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
 
 
 @pytest.mark.parametrize(
