@@ -73,23 +73,3 @@ def test_the_first_rows_survive_a_round_trip(name: str, tmp_path: Path) -> None:
     # The split is no column of the table.
     assert tuple(table.columns) == schema.names
     assert (parts is None) is (SPLIT[name] is None)
-
-
-def test_every_row_of_census_is_known_to_its_schema() -> None:
-    table, parts = read_source(source("census"), load("census"), "split")
-    assert table.shape == (299_285, 41) and parts is not None
-    assert parts.value_counts().to_dict() == {"train": 199_523, "test": 99_762}
-    assert table["income_gt_50k"].value_counts().to_dict() == LABELS["census"]
-    assert sorted(count for count in table.isna().sum() if count) == [1038, 5157, 9191, 10_142, *[149_642] * 4]
-
-
-def test_every_row_of_covtype_is_known_to_its_schema() -> None:
-    schema = load("covtype")
-    table, _ = read_source(source("covtype"), schema)
-    assert table.shape == (581_012, 55)
-    assert not table.isna().any().any()
-    assert table["Cover_Type"].value_counts().to_dict() == LABELS["covtype"]
-    # One wilderness area and one type of soil each.
-    for group in ("Wilderness_Area", "Soil_Type"):
-        names = [name for name in schema.names if name.startswith(group)]
-        assert (sum(table[name].cat.codes.to_numpy() for name in names) == 1).all()

@@ -216,17 +216,6 @@ def test_a_shape_that_does_not_fit_is_refused(schema: Schema) -> None:
         check_shape(schema, (7, 8))
 
 
-def test_scores_by_rows(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
-    rows = scores_by_rows(
-        parts[2], parts[1], schema, 0, (300, 60, 60), ("decision_tree",), repeats=2, max_workers=1, shape=SHAPE
-    )
-    assert list(zip(rows["repeat"], rows["rows"], strict=True)) == [(0, 60), (0, 300), (1, 60), (1, 300)]
-    assert rows["accuracy"][0] != rows["accuracy"][2]  # another order, another tree
-    assert (rows["accuracy"][[1, 3]].to_numpy() > rows["accuracy"][[0, 2]].to_numpy()).all()
-    none = scores_by_rows(parts[2], parts[1], schema, 0, (99_999,), ("decision_tree",), shape=SHAPE)
-    assert none.empty and "accuracy" in none
-
-
 def test_pictures_show_both_sides(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
     a, b = (pixels(part[:300], schema) for part in (parts[1], parts[2]))
     for figure in (image_figures.sample_grids, image_figures.means_and_values, image_figures.class_association):

@@ -6,6 +6,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from likeness.core.errors import DataError, ParamsError
+from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.evaluation import utility
 from likeness.evaluation.classifiers import CLASSIFIERS, REGRESSORS, SLOWEST_FIRST, select
@@ -156,13 +157,8 @@ def test_tiny_and_constant_tables_do_not_crash(schema: Schema, table_of: Tables,
 
 
 def test_several_classes_end_to_end_with_one_missing_from_training(table_of: Tables) -> None:
-    columns = {
-        "height": {"kind": "numeric", "lower": 0, "upper": 8},
-        "kind": {"kind": "categorical", "categories": ["a", "b", "c"]},
-    }
-    schema = Schema.from_dict(
-        {"name": "t", "source": "made up", "task": "classification", "label": "kind", "columns": columns}, "t.yaml"
-    )
+    columns = Column("height", "numeric", 0.0, 8.0), Column("kind", "categorical", categories=("a", "b", "c"))
+    schema = Schema("t", "made up", "classification", "kind", columns)
     height = np.random.default_rng(0).uniform(0, 8, 300)
     kind = pd.Categorical.from_codes((height / 2.7).astype(int), ["a", "b", "c"])
     test = pd.DataFrame({"height": height, "kind": kind})

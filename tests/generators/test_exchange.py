@@ -82,13 +82,6 @@ def test_every_value_stays_in_its_column_and_component_and_pairs_are_never_farth
         assert torch.equal(after, before)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("n", [300, 5_000])
-def test_pairs_come_much_nearer(n: int) -> None:
-    one = drawn(1, n)
-    assert one.distance(one.exchanged(3)) < 0.1 * one.distance(one.chosen)
-
-
 def test_the_excess_is_what_a_loop_says_after_every_exchange() -> None:
     one = drawn(2, 700)
     excess = one.excess(one.chosen)

@@ -211,30 +211,6 @@ def test_a_named_table_teaches_what_no_pair_shows() -> None:
     assert alike[1] > 0.97 and alike[0] < 0.9
 
 
-def dependent() -> tuple[np.ndarray, np.ndarray]:
-    """Rows and classes: the last column says whether the first is its last cell, the number goes with the class."""
-    generator = np.random.default_rng(0)
-    labels = (generator.random(4_000) < 0.3).astype(np.int64)
-    first = generator.integers(0, 3, 4_000)
-    x = np.zeros((4_000, 7))
-    x[np.arange(4_000), first] = 1
-    x[:, 3] = np.where(labels == 1, 0.8, 0.2)
-    x[np.arange(4_000), 5 + (first == 2)] = 1
-    return x, labels
-
-
-@pytest.mark.long
-def test_it_learns_a_dependence_that_no_product_has() -> None:
-    x, labels = dependent()
-    model = mixture(components=20)
-    settings_ = TrainingSettings(400, 1, 0.05, "cosine")
-    losses = train(model, objective(counts_of(x, labels), 4_000, labels.mean()), settings_, CPU, lambda *_: None)
-    assert losses[-1][1] < losses[0][1] / 100
-    drawn = model.draw(torch.from_numpy(labels), seeded(3)).numpy()
-    assert ((drawn[:, 2] == 1) == (drawn[:, 6] == 1)).mean() > 0.97
-    assert ((drawn[:, 3] > 0.5) == (labels == 1)).mean() > 0.97
-
-
 def test_marginals_that_noise_made_negative_still_give_a_start() -> None:
     blocks = [
         (i, j, -np.ones((2, a, b))) for (i, j), (a, b) in zip([(0, 1), (0, 2), (1, 2)], FEATURE.sizes, strict=True)
@@ -269,14 +245,6 @@ def test_a_price_on_information_makes_components_alike() -> None:
         mean = (weights @ probabilities)[:, None, :]
         spread.append(float((weights[:, :, None] * (probabilities - mean).square()).sum().detach()))
     assert spread[1] < spread[0] / 10
-
-
-def test_spec_rebuilds_the_mixture() -> None:
-    model = mixture()
-    again = ProductMixture.from_spec(model.spec())
-    again.load_state_dict(model.state_dict())
-    labels = torch.zeros(50, dtype=torch.int64)
-    assert torch.equal(again.draw(labels, seeded(1)), model.draw(labels, seeded(1)))
 
 
 def test_a_value_lies_in_the_pieces_of_its_bin_as_often_as_they_say() -> None:
