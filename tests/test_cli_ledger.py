@@ -47,15 +47,8 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     ledger = Ledger.create(locate())
     ledger.declare_identity("people", ADD, 2.0, 1e-5)
-    plan = make_plan(
-        method="m",
-        identity="people",
-        shares=[QueryShare("q", "privatize", 1.0)],
-        epsilon=1.0,
-        delta=1e-5,
-        adjacency=ADD,
-        num_records=None,
-    )
+    target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": ADD, "num_records": None}
+    plan = make_plan(method="m", identity="people", shares=[QueryShare("q", "privatize", 1.0)], **target)
     rows = [Records(np.zeros((10, 1)), np.zeros(10, dtype=np.int64))]
     facts = {**FACTS, "likeness": "9.9", "software": {"opendp": "8.8"}}
     data = release(Query("q", "privatize", Constant()), plan, Dataset("people", "d"), ledger, lambda: rows, facts)

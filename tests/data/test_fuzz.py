@@ -39,7 +39,6 @@ from likeness.pipeline.project import plan_of
 ROOT = Path(__file__).parents[2]
 EXAMPLES = 60 * int(os.environ.get("LIKENESS_FUZZ", "1"))
 FUZZ = settings(
-    deadline=None,
     max_examples=EXAMPLES,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     database=None,

@@ -29,6 +29,7 @@ from likeness.report.histograms import histograms
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKER = "8675309"
+DAYS = {"lower": "1999-01-01", "upper": "2000-01-01"}
 
 
 def schema_of(**columns: Any) -> Schema:
@@ -81,7 +82,7 @@ def test_an_upper_bound_without_hours_means_the_whole_day() -> None:
 
 
 @given(st.sampled_from(["date", "datetime"]), st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_text_and_number_are_inverse_over_all_years(kind: str, data: st.DataObject) -> None:
     lowest, highest = (int(number) for number in date_range(kind))
     number = data.draw(st.integers(lowest, highest) | st.sampled_from([lowest, highest]))
@@ -175,30 +176,20 @@ def test_a_bad_cell_is_refused_without_its_value(tmp_path: Path, row: str, colum
         ({"kind": "date", "lower": 1999, "upper": "2000-01-01"}, "lower must be a date like 1994-03-01"),
         ({"kind": "datetime", "lower": "x", "upper": "2000-01-01"}, "lower must be a datetime like"),
         ({"kind": "date", "lower": "1999-01-01"}, "has no bounds"),
-        ({"kind": "date", "lower": "1999-01-01", "upper": "2000-01-01", "format": "%m/%Y"}, "has format '%m/%Y'"),
-        (
-            {"kind": "date", "lower": "1999-01-01", "upper": "2000-01-01", "transform": "log1p"},
-            "transform is not a key",
-        ),
-        (
-            {"kind": "date", "lower": "1999-01-01", "upper": "2000-01-01", "spikes": ["1900-01-01"]},
-            "spike at 1900-01-01",
-        ),
+        ({"kind": "date", **DAYS, "format": "%m/%Y"}, "has format '%m/%Y'"),
+        ({"kind": "date", **DAYS, "transform": "log1p"}, "transform is not a key"),
+        ({"kind": "date", **DAYS, "spikes": ["1900-01-01"]}, "spike at 1900-01-01"),
         ({"kind": "boolean", "categories": ["yes", "no"]}, "the one for false first"),
         ({"kind": "boolean", "categories": ["yes", "perhaps"]}, "the one for false first"),
-        ({"kind": "boolean", "categories": ["perhaps", "no"]}, "the one for false first"),
         ({"kind": "boolean", "categories": ["no", "yes", "maybe"]}, "its categories are two words"),
         ({"kind": "boolean", "other": "x"}, "other is not a key of a boolean column"),
         ({"kind": "drop"}, "reason is missing"),
         ({"kind": "drop", "reason": "id", "lower": 1}, "lower is not a key of a drop column"),
         (
             {"kind": "integer", "lower": 3, "upper": 3},
-            "A column with one value: give it kind drop, or kind categorical",
+            "A column with one value: give it kind drop, or",
         ),
-        (
-            {"kind": "categorical", "categories": list(range(MOST_CATEGORIES + 1))},
-            "Merge them along a public hierarchy",
-        ),
+        ({"kind": "categorical", "categories": [*range(MOST_CATEGORIES + 1)]}, "Merge them along a public hierarchy"),
     ],
 )
 def test_what_is_refused_names_column_and_rule(spec: dict[str, Any], words: str) -> None:

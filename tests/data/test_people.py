@@ -46,7 +46,7 @@ def kept(table: list[Row], most: int) -> list[Row]:
 
 
 @pytest.mark.long
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows, st.integers(1, 4), st.sampled_from(["p1", "p2"]), st.randoms(use_true_random=False))
 def test_a_whole_person_more_or_less_moves_no_other_row_and_so_many_at_most(table, most, person, random) -> None:
     others = [row for row in table if row[0] != person]

@@ -117,10 +117,6 @@ def test_the_network_learns_the_digits_in_seconds(schema: Schema, parts: tuple[p
     assert (network.predict(x_test) == y_test).mean() > 0.93  # .96 to .98 by seeds 0 ... 3
     chances = network.predict_proba(x_test)
     assert chances.shape == (500, 10) and np.allclose(chances.sum(axis=1), 1)
-    # Pixels in another order cost .01 to .03 by seeds 0 ... 3: it looks at neighbors, as no other judge does.
-    order = np.random.default_rng(0).permutation(64)
-    mixed = ConvNet(SHAPE, 1, steps=250).fit(x[:, order], y)
-    assert (mixed.predict(x_test[:, order]) == y_test).mean() < (network.predict(x_test) == y_test).mean()
 
 
 def test_the_network_is_a_function_of_its_seed_and_rows(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:

@@ -57,7 +57,7 @@ def test_the_text_is_random_throughout() -> None:
     assert texts[0][:64] != texts[1][:64] and texts[0][-64:] != texts[1][-64:]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 99), st.integers(1, 300_000))
 def test_pictures(seed: int, count: int) -> None:
     bare = picture(random.Random(seed).randbytes(count))
@@ -72,7 +72,7 @@ def test_pictures(seed: int, count: int) -> None:
     assert first.endswith(bare[start:])  # the pixels behind the text are untouched
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.dictionaries(TEXTS.filter(lambda key: key != "salt"), VALUES), REPEATS)
 def test_metrics(value: dict[str, Any], repeats: int) -> None:
     value["long"] = "ä€" * repeats
@@ -85,7 +85,7 @@ def test_metrics(value: dict[str, Any], repeats: int) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(TEXTS, TEXTS), max_size=6), st.sampled_from([0, 1, 30]), st.integers(0, 200))
 @example([], 0, 0)
 @example([("a,b", 'quo"te'), ("", "")], 1, 0)
@@ -116,7 +116,7 @@ def test_no_cell_grows_beyond_what_readers_take(count: int) -> None:
         assert max(map(len, row)) <= 131_072 == csv.field_size_limit()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(TEXTS, REPEATS)
 def test_pages(text: str, repeats: int) -> None:
     page = f"<!doctype html>\n<html><p>{text.replace('<', '').replace('&', '')}{'ä' * repeats}</p></html>\n"

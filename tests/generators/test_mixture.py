@@ -39,7 +39,7 @@ def seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 500), groups=st.integers(1, 5), categories=st.integers(1, 9))
 def test_each_group_holds_each_category_as_often_as_expected(seed: int, n: int, groups: int, categories: int) -> None:
     probabilities = torch.softmax(2 * torch.randn(groups, categories, generator=seeded(seed)), dim=1)
