@@ -48,7 +48,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module", autouse=True)
 def _each_curve_is_drawn_once() -> Iterator[None]:
-    """Drawing takes most of the time of a page; test_curves sees to the figures themselves."""
+    """Drawing takes most of the time of a page; test_figures sees to the figures themselves."""
     drawn: dict[str, bytes] = {}
 
     def once(draw: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
