@@ -5,7 +5,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +75,32 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LIKENESS_MLFLOW_URI", f"sqlite:///{tmp_path}/mlflow.db")
     monkeypatch.delenv("LIKENESS_LEDGER", raising=False)
     return tmp_path
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """``likeness WORDS`` in this process: exit code, standard output, standard error."""
+
+    def command(*words: str) -> tuple[int, str, str]:
+        from likeness.cli import app
+
+        monkeypatch.setattr(sys, "argv", ["likeness", *words])
+        code = 0
+        try:
+            app.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return code, *capsys.readouterr()
+
+    return command
+
+
+@pytest.fixture
+def said(run: Callable[..., tuple[int, str, str]]) -> Callable[..., tuple[int, str]]:
+    """``likeness WORDS`` in this process: exit code, and both streams."""
+
+    def command(*words: str) -> tuple[int, str]:
+        code, out, err = run(*words)
+        return code, out + err
+
+    return command
