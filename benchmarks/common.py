@@ -43,7 +43,6 @@ REBALANCED = {"adult_rebalanced": ("adult", 22_561, 0.1), "census_rebalanced": (
 """Tables as the papers' code makes them: from which rows, how many of these, the share of their test rows."""
 NAMES = ("adult", "adult_rebalanced", "census", "census_rebalanced", "covtype", *EXAMPLES)
 ONLY_IMAGES = ("merf_ae", "moments")  # methods that refuse tables
-CHOICES = Path("docs/evidence/CHOICES.md")
 _WRITTEN = ("benchmarks/results", "docs/evidence", "docs/img")  # by benchmarks
 _MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
 _MOST_IMAGES = 60_000
@@ -246,13 +245,6 @@ def cell(values: pd.Series, digits: int) -> str:
         return ""
     spread = f" ± {values.std():.{digits}f}" if values.count() > 1 else ""
     return f"{values.mean():.{digits}f}{spread}"
-
-
-def on_choices(name: str, results: pd.DataFrame, keys: list[str], columns: list[str]) -> None:
-    """Print the table of a choice of settings, and put it on the page of choices."""
-    table = markdown(results, keys, columns, digits=4)
-    on_page(CHOICES, {name: table})
-    print(table)
 
 
 def markdown(results: pd.DataFrame, keys: list[str], columns: list[str], digits: int = 3) -> str:

@@ -4,17 +4,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from likeness.data.schema.column import Column
 from likeness.data.schema.dates import date_range
 from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema
-
-# A busy machine is no failure.
-settings.register_profile("no_deadline", deadline=None)
-settings.load_profile("no_deadline")
 
 WORDS = ["a", "b", "7", "07", "No", "1.5", "naïve", "<=50K", ">50K", "x y", "NA", "nan", "Other"]
 

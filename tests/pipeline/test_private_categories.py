@@ -92,7 +92,7 @@ def refused(*names: str) -> bool:
 
 
 def test_a_run_with_private_categories(project: Path) -> None:
-    cost, _ = afford(load_params(), open_ledger(load_params()))
+    (cost,), _ = afford([load_params()], open_ledger(load_params()))
     assert cost.delta_keys == pytest.approx(1e-6)
     for name in STAGES:
         stage(name)
@@ -242,4 +242,4 @@ def test_without_such_columns_the_stage_spends_nothing(project: Path) -> None:
     assert read_json(CATEGORIES / "columns.json") == {} and len(list(CATEGORIES.iterdir())) == 1
     ledger = open_ledger(load_params())
     assert len(ledger.records()) == 1
-    assert afford(load_params(), ledger)[0].delta_keys == Cost(0).delta_keys == 0
+    assert afford([load_params()], ledger)[0][0].delta_keys == Cost(0).delta_keys == 0

@@ -44,11 +44,12 @@ def keys(section: Any, where: str, base: Any = None) -> Iterator[Key]:
     hints = typing.get_type_hints(section)
     for item in fields(section):
         default, name = _default(item, base), f"{where}.{item.name}" if where else item.name
-        if is_dataclass(hints[item.name]):
-            yield from keys(hints[item.name], name, None if default is MISSING else default)
-        else:
+        inner = _inner(hints[item.name])
+        if inner is None or default is None:
             words = None if default is MISSING else yaml_value(plain(default))
             yield Key(name, words, item.metadata.get("help", ""), rule_of(item))
+        if inner is not None:
+            yield from keys(inner, name, default if is_dataclass(default) else None)
 
 
 def defaults(section: Any, base: Any = None) -> dict[str, Any]:
@@ -101,9 +102,7 @@ def with_help(
         if item.name not in values:
             continue
         value, help, start = values[item.name], item.metadata.get("help", ""), f"{'  ' * depth}{item.name}:"
-        inner = next(
-            (hint for hint in (hints[item.name], *typing.get_args(hints[item.name])) if is_dataclass(hint)), None
-        )
+        inner = _inner(hints[item.name])
         if inner is not None and value:
             lines += ([""] if depth == 0 else []) + _commented(start, help)
             lines += [with_help(inner, value, depth=depth + 1)]
@@ -121,6 +120,11 @@ def summary(section: Any) -> str:
 def yaml_value(value: Any) -> str:
     """A value on one line."""
     return str(yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=math.inf)).strip()[1:-1]
+
+
+def _inner(hint: Any) -> Any:
+    """The section that a type holds, also one that may be null."""
+    return next((part for part in (hint, *typing.get_args(hint)) if is_dataclass(part)), None)
 
 
 def _default(item: "dataclasses.Field[Any]", base: Any) -> Any:

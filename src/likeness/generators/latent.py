@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from likeness.core.errors import DataError, ParamsError
+from likeness.core.messages import progress
 from likeness.features.base import plain
 
 _ROWS = 10_000  # rows made at once
@@ -114,7 +115,12 @@ class LatentGenerator(Generator):
             ParamsError: ``cells`` are given. DataError: rows that are not finite.
         """
         self.class_likelihood(cells or {})
-        return torch.cat([self._draw(part, generator) for part in torch.split(labels, _ROWS)])
+        rows, parts = [], torch.split(labels, _ROWS)
+        with progress("sample", len(parts) if len(parts) > 1 else 0) as step:
+            for done, part in enumerate(parts, start=1):
+                rows.append(self._draw(part, generator))
+                step(done, "")
+        return torch.cat(rows)
 
     def _draw(self, labels: Tensor, generator: torch.Generator) -> Tensor:
         z = torch.randn(len(labels), self.latent_dim, generator=generator)

@@ -9,12 +9,12 @@ how far that machine has seen: others may have appended since, but what was seen
 """
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from filelock import BaseFileLock, FileLock
 from sqlalchemy import Connection, Engine, insert, select
 
 from likeness.core.errors import LedgerError
@@ -272,19 +272,17 @@ def _make_folders(home: Home) -> None:
         make_private_folder(folder)
 
 
-@contextlib.contextmanager
-def _locked(home: Home) -> Iterator[None]:
+def _locked(home: Home) -> BaseFileLock:
     """One process at a time touches the chain and its anchor."""
-    with file_lock(home.locks / "ledger.lock"):
-        yield
+    return file_lock(home.locks / "ledger.lock")
 
 
-@contextlib.contextmanager
-def file_lock(path: Path) -> Iterator[None]:
-    """An exclusive lock that the operating system drops when its holder dies."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def file_lock(path: Path, seconds: float = -1) -> BaseFileLock:
+    """An exclusive lock on a file. The operating system drops it when its holder dies.
+
+    Args:
+        path: the lock file. Only its owner may read it.
+        seconds: how long to wait before ``filelock.Timeout`` is raised; -1 waits for ever.
+    """
+    # Where a disk has no such locks, a file that stands for one would outlive a killed process: that is refused.
+    return FileLock(path, timeout=seconds, mode=0o600, fallback_to_soft=False)

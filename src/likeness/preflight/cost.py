@@ -1,7 +1,7 @@
 """What a run would cost before it starts: which of its releases are on record already, and which caps have room.
 
-Only the door charges; this is foresight, for schedules and sweeps. No private row is read: whether the rows are those
-of an earlier run is told by the keyed hash of the source and the card of the encoded table.
+Only the door charges; this is foresight, for schedules and grids of methods and ε. No private row is read: the keyed
+hash of the source and the card of the encoded table say whether the rows are those of an earlier run.
 """
 
 from collections.abc import Sequence
@@ -143,33 +143,33 @@ def _declared(params: Params) -> Budget:
     return Budget(privacy.population, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
 
 
-def afford(params: Params, ledger: Ledger) -> tuple[Cost, list[Room]]:
-    """What a run with these settings would be charged, and the caps with room for it.
+def afford(runs: Sequence[Params], ledger: Ledger) -> tuple[list[Cost], list[Room]]:
+    """What runs with these settings would be charged, and the caps with room for all of them.
 
     Rows that the ledger may not know are taken as new. Only where that would not fit is the source looked at.
 
     Raises:
         BudgetError: a cap has no room; nothing was read.
     """
-    rooms = rooms_for(params, ledger)
-    cost = Cost.total(new_releases(params, ledger, None).values())
+    rooms = rooms_for(runs[0], ledger)
+    costs = grid_costs(runs, ledger, None)
     try:
-        check_rooms(rooms, cost)
+        check_rooms(rooms, Cost.total(costs))
     except BudgetError:
-        dataset = known_rows(params, ledger)
+        dataset = known_rows(runs[0], ledger)
         if dataset is None:
             raise
-        cost = Cost.total(new_releases(params, ledger, dataset).values())
-        check_rooms(rooms, cost)
-    return cost, rooms
+        costs = grid_costs(runs, ledger, dataset)
+        check_rooms(rooms, Cost.total(costs))
+    return costs, rooms
 
 
-def grid_costs(cells: Sequence[Params], ledger: Ledger, dataset: "Dataset | None") -> list[Cost]:
-    """What each cell of a grid adds to those before it: what is on record, or shared with them, is not paid again."""
+def grid_costs(runs: Sequence[Params], ledger: Ledger, dataset: "Dataset | None") -> list[Cost]:
+    """What each run adds to those before it: what is on record, or shared with them, is not paid again."""
     seen: dict[str, Cost] = {}
     costs = []
-    for cell in cells:
-        new = {key: cost for key, cost in new_releases(cell, ledger, dataset).items() if key not in seen}
+    for params in runs:
+        new = {key: cost for key, cost in new_releases(params, ledger, dataset).items() if key not in seen}
         seen |= new
         costs.append(Cost.total(new.values()))
     return costs

@@ -30,7 +30,9 @@ def log_generator(client: "MlflowClient", run: str, params: Params, settings: di
     model is a script, :mod:`likeness.tracking.serving`, and files of safetensors and JSON.
 
     Args:
-        client: of the tracking store. run: its id. settings: shown beside the model.
+        client: of the tracking store.
+        run: its id.
+        settings: shown beside the model.
 
     Returns:
         the model's URI, ``models:/m-...``.
@@ -40,8 +42,8 @@ def log_generator(client: "MlflowClient", run: str, params: Params, settings: di
     from mlflow.models import Model
 
     experiment = client.get_run(run).info.experiment_id
-    told = {name: str(value) for name, value in settings.items()}
-    model = client.create_logged_model(experiment, name=NAME, source_run_id=run, params=told, model_type="generator")
+    shown = {name: str(value) for name, value in settings.items()}
+    model = client.create_logged_model(experiment, name=NAME, source_run_id=run, params=shown, model_type="generator")
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # wants an example of the input, to run it
         mlflow.pyfunc.save_model(

@@ -20,7 +20,7 @@ SCORE_GROUPS = (
 )
 
 
-def internal_view(internal: Internal) -> dict[str, Any]:
+def internal_rows(internal: Internal) -> dict[str, Any]:
     """Everything of the internal section, ready to print: numbers as text, images embedded.
 
     Raises:

@@ -21,8 +21,9 @@ from prefect.client.schemas.actions import DeploymentScheduleCreate
 from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-import flows.schedule
-from flows.schedule import cron
+import flows.deploy
+from flows.deploy import cron, main
+from flows.synthesize import synthesize
 from likeness.config.params import Schedule
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -34,7 +35,7 @@ DEAD = "http://127.0.0.1:9/api"
 def refusal(url: str, capsys: pytest.CaptureFixture[str]) -> str:
     """What the command says where Prefect has this address, or none."""
     with temporary_settings({PREFECT_API_URL: url} if url else {}, restore_defaults={PREFECT_API_URL}):
-        assert flows.schedule.main() == 2
+        assert main([]) == 2
     return capsys.readouterr().err
 
 
@@ -91,15 +92,22 @@ def _healthy(url: str) -> bool:
 
 
 @pytest.mark.slow
-def test_the_served_flow_gets_scheduled_runs_and_can_run(toy: Path, outside: dict[str, str], server: str) -> None:
+def test_a_worker_runs_the_deployed_flow_and_the_server_schedules_it(
+    toy: Path, outside: dict[str, str], server: str
+) -> None:
     """The scheduler service dies silently with some versions of its database library: then no run ever appears."""
     (toy / "data/schema").mkdir(parents=True)
     shutil.copy(ROOT / "data/schema/adult.yaml", toy / "data/schema")
+    for name in ("flows", "src", "stages"):
+        (toy / name).symlink_to(ROOT / name)
     Ledger.create(locate())  # a scheduled run asks it first
-    own = {name: os.environ[name] for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR")}
-    environment = outside | own | {"PREFECT_API_URL": server, "PREFECT_RUNNER_POLL_FREQUENCY": "1"}
-    serving = subprocess.Popen(
-        [sys.executable, "-m", "flows.schedule"],
+    places = {name: os.environ[name] for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR")}
+    environment = outside | places | {"PREFECT_API_URL": server, "PREFECT_WORKER_QUERY_SECONDS": "1"}
+    command = [sys.executable, "-m", "flows.deploy", "--pool", "a-pool", "--name", "a-name"]
+    done = subprocess.run(command, cwd=toy, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and "prefect worker start --pool a-pool" in done.stderr, done.stderr
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "prefect", "worker", "start", "--pool", "a-pool"],
         cwd=toy,
         env=environment,
         stdout=subprocess.DEVNULL,
@@ -111,34 +119,18 @@ def test_the_served_flow_gets_scheduled_runs_and_can_run(toy: Path, outside: dic
             scheduled = wait_for(lambda: [run for run in client.read_flow_runs() if run.auto_scheduled])
             times = [run.expected_start_time for run in scheduled]
             assert all((at.weekday(), at.hour, at.minute) == (0, 3, 0) for at in times if at is not None)
-            deployment = scheduled[0].deployment_id
-            assert deployment is not None
-            run = client.create_flow_run_from_deployment(deployment).id
-            state = wait_for(lambda: (now := client.read_flow_run(run).state) and now.is_final() and now)
-            assert state.message == "first Ran, middle Ran, last Ran"
-            tasks = client.read_task_runs()
-            assert "Affordable" in {task.state_name for task in tasks}
-            deployed(toy, environment)
-            pool = client.read_work_pool("own-pool")
-            found = client.read_deployment_by_name("synthesize/own")
-            assert pool.type == "process" and found.work_pool_name == "own-pool"
-            assert found.parameters == {"root": str(toy), "check_budget": True}
-            assert found.global_concurrency_limit is not None and found.global_concurrency_limit.limit == 1
-            assert found.paused and [one.schedule.cron for one in found.schedules] == ["0 3 * * 1"]
+            pool = client.read_work_pool("a-pool")
+            deployment = client.read_deployment_by_name("synthesize/a-name")
+            assert pool.type == "process" and deployment.id == scheduled[0].deployment_id
             limit = client.read_global_concurrency_limit_by_name("likeness-uci-adult-1994")
             assert limit.limit == 1
+            run = client.create_flow_run_from_deployment(deployment.id).id
+            state = wait_for(lambda: (now := client.read_flow_run(run).state) and now.is_final() and now)
+            assert state.message == "first Ran, middle Ran, last Ran"
+            assert "Affordable" in {task.state_name for task in client.read_task_runs()}
     finally:
-        os.killpg(serving.pid, signal.SIGKILL)
-        serving.wait()
-
-
-def deployed(folder: Path, environment: dict[str, str]) -> None:
-    """The flow registered with a pool of its own."""
-    command = [sys.executable, "-m", "flows.deploy", "--pool", "own-pool", "--name", "own", "--paused"]
-    for name in ("flows", "src", "stages"):
-        (folder / name).symlink_to(ROOT / name)
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0 and "prefect worker start --pool own-pool" in done.stderr, done.stderr
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
 
 
 def wait_for(look: Callable[[], Any]) -> Any:
@@ -161,14 +153,16 @@ def test_hours_are_those_of_the_time_zone_in_winter_and_in_summer(day: datetime,
     assert first.astimezone(UTC) == start.replace(hour=hour)
 
 
-def test_the_flow_is_served_with_the_schedule_of_params_one_run_at_a_time(
+def test_the_flow_is_deployed_with_the_schedule_of_params_one_run_at_a_time(
     toy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served: dict[str, Any] = {}
-    monkeypatch.setattr(flows.schedule, "check_server", lambda _: None)
-    monkeypatch.setattr(flows.schedule.synthesize, "serve", lambda **settings: served.update(settings))
+    sent: dict[str, Any] = {}
+    for name in ("check_server", "ensure_pool", "server_limit"):
+        monkeypatch.setattr(flows.deploy, name, lambda _: None)
+    monkeypatch.setattr(flows.deploy.Flow, "from_source", lambda **_: synthesize)
+    monkeypatch.setattr(flows.deploy.Flow, "deploy", lambda _, **settings: sent.update(settings))
     edited = (toy / "params.yaml").read_text().replace("timezone: UTC", "timezone: Europe/Berlin")
     (toy / "params.yaml").write_text(edited)
-    assert flows.schedule.main() == 0
-    assert (served["schedule"].cron, served["schedule"].timezone) == ("0 3 * * 1", "Europe/Berlin")
-    assert served["limit"] == 1 and served["parameters"] == {"root": str(toy), "check_budget": True}
+    assert main([]) == 0
+    assert (sent["schedule"].cron, sent["schedule"].timezone) == ("0 3 * * 1", "Europe/Berlin")
+    assert sent["concurrency_limit"].limit == 1 and sent["parameters"] == {"root": str(toy), "check_budget": True}

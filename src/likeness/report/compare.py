@@ -1,4 +1,4 @@
-"""What is looked at beside the scores: one view of tables, one of images, in three figures of the same names.
+"""What the report shows beside the scores: one comparison of tables, one of images. Their figures have the same names.
 
 - ``histograms``: every column | mean image of every class, and pixel values;
 - ``correlations``: every pair of columns | every pixel with the class;
@@ -23,13 +23,13 @@ from likeness.report import score_figures as figures
 from likeness.report.histograms import histograms
 
 Tables = Mapping[str, pd.DataFrame]
-"""``synthetic``, ``real`` (the ceiling) and ``shuffled`` (the floor)."""
+"""``synthetic``, ``real`` (training rows, the ceiling) and ``shuffled`` (the shuffled baseline, the floor)."""
 
 ORDERS = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
-class View:
+class Comparison:
     """A comparison with the held-out rows.
 
     Attributes:
@@ -43,8 +43,8 @@ class View:
     figures: dict[str, bytes]
 
 
-def table_view(real_test: pd.DataFrame, tables: Tables, schema: Schema, settings: Evaluate) -> View:
-    """Of tables: marginals of one to four columns, range queries, L1 of all pairs, MMD."""
+def compare_tables(real_test: pd.DataFrame, tables: Tables, schema: Schema, settings: Evaluate) -> Comparison:
+    """Compare tables: marginals of one to four columns, range queries, L1 of all pairs, MMD."""
     seed, bins = settings.seed, settings.bins
     marginals = {
         name: marginal_table(real_test, table, schema, ORDERS, bins, settings.max_tuples, seed)
@@ -52,37 +52,39 @@ def table_view(real_test: pd.DataFrame, tables: Tables, schema: Schema, settings
     }
     queries = draw_queries(schema, settings.range_queries, seed=seed)
     real = answers(real_test, schema, queries)
-    told = {name: answers(table, schema, queries) for name, table in tables.items()}
+    answered = {name: answers(table, schema, queries) for name, table in tables.items()}
     distances = {}
     for name, table in tables.items():
-        found = {"range_queries": float(abs(told[name] - real).mean())}
+        measures = {"range_queries": float(abs(answered[name] - real).mean())}
         pairs = marginals[name].query("order == 2")["total_variation"]
         if len(pairs):
-            found["pairs_l1"] = 2 * float(pairs.mean())  # total variation is half of the L1 distance
-        distances[name] = {**found, **table_mmd(real_test, table, schema, settings.mmd_rows, seed)}
-    return View(
+            measures["pairs_l1"] = 2 * float(pairs.mean())  # total variation is half of the L1 distance
+        distances[name] = {**measures, **table_mmd(real_test, table, schema, settings.mmd_rows, seed)}
+    return Comparison(
         _joined(marginals),
         distances,
         {
             "histograms": histograms(tables["real"], tables["synthetic"], schema),
             "correlations": figures.correlations(tables["real"], tables["synthetic"], schema, bins),
-            "comparison": figures.query_chart(real, told),
+            "comparison": figures.query_chart(real, answered),
         },
     )
 
 
-def image_view(real_test: pd.DataFrame, tables: Tables, schema: Schema, settings: Evaluate, shape: Shape) -> View:
-    """Of images: pixels alone and with the class, FID, KID, MMD; samples and mean images instead of 784 columns."""
+def compare_images(
+    real_test: pd.DataFrame, tables: Tables, schema: Schema, settings: Evaluate, shape: Shape
+) -> Comparison:
+    """Compare images: pixels alone and with the class, FID, KID, MMD. Samples and mean images replace the columns."""
     seed, bins = settings.seed, settings.bins
     marginals = {name: pixel_marginals(real_test, table, schema, bins) for name, table in tables.items()}
-    looks = image_distances(real_test, tables, schema, shape, seed)
+    between = image_distances(real_test, tables, schema, shape, seed)
     distances = {
-        name: {**looks[name], **table_mmd(real_test, table, schema, settings.mmd_rows, seed)}
+        name: {**between[name], **table_mmd(real_test, table, schema, settings.mmd_rows, seed)}
         for name, table in tables.items()
     }
     real, synthetic = pixels(real_test, schema), pixels(tables["synthetic"], schema)
     names = schema.classes
-    return View(
+    return Comparison(
         _joined(marginals),
         distances,
         {
