@@ -1,14 +1,13 @@
 """What runs would cost before they start: a grid is composed, what is on record is free, and every cap counts."""
 
 import shutil
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
-from likeness.cli import app as cli
 from likeness.config.load import load_params
 from likeness.config.params import Params
 from likeness.core.errors import BudgetError
@@ -84,26 +83,21 @@ def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pyte
     assert afford([params], ledger)[0] == [Cost(0)]  # nothing is left, and nothing is asked
 
 
-def test_a_grid_on_the_command_line(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def told(*words: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["likeness", "ledger", "afford", *words])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(end.value.code or 0), captured.out + captured.err
-
-    code, text = told("--method", "merf", "--epsilon", "1", "--epsilon", "2", "--epsilon", "1")
+def test_a_grid_on_the_command_line(project: Path, command: Callable[..., tuple[int, str, str]]) -> None:
+    code, text, _ = command(
+        "ledger", "afford", "--method", "merf", "--epsilon", "1", "--epsilon", "2", "--epsilon", "1"
+    )
     total = ONE + rho_for(2.0, 1e-5)
     assert code == 0 and text.startswith(f"merf at epsilon 1: rho {ONE:.6g}\nmerf at epsilon 2: rho ")
     assert f"all of them: at most rho {total:.6g} to be charged" in text
     assert "lifetime cap of uci-adult-1994: epsilon 0 spent, 2.302 of 10 afterwards" in text
-    code, text = told("--epsilon", "9", "--epsilon", "10")
-    assert code == 2 and "over budget" in text
-    for words, rule in ((("--epsilon", "0"), "--epsilon must be"), (("--method", "magic"), "--method must be one of")):
-        code, text = told(*words)
-        assert code == 2 and rule in text
+    for words, rule in (
+        (("--epsilon", "9", "--epsilon", "10"), "over budget"),
+        (("--epsilon", "0"), "--epsilon must be"),
+        (("--method", "magic"), "--method must be one of"),
+    ):
+        code, _, error = command("ledger", "afford", *words)
+        assert code == 2 and rule in error
 
 
 def test_a_wished_cap_counts_before_it_is_recorded(project: Path) -> None:

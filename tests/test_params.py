@@ -91,6 +91,7 @@ def test_the_projects_file_is_what_the_command_prints(tmp_path: Path, monkeypatc
     monkeypatch.chdir(ROOT)
     text = (ROOT / "params.yaml").read_text()
     assert text.endswith(printed()) and len(text.splitlines()) <= 120
+    assert set(differing(load_params())) == set(NEEDED)  # everything else has its default
     monkeypatch.chdir(tmp_path)
     content = yaml.safe_load(printed())  # in an empty folder: what is to be decided is a question
     assert content["method"] == "marginals" and content["privacy"]["population"] is None

@@ -307,6 +307,10 @@ def test_importing_likeness_is_quick_and_names_are_there() -> None:
         "from likeness import Schema\n"
         "assert Schema.__module__ == 'likeness.data.schema.schema' and 'sklearn' not in sys.modules\n"
         "assert not hasattr(likeness, 'Nothing')\n"
+        "import likeness.data.encoding.layout\n"
+        "assert not {'pandas', 'pyarrow', 'torch'} & set(sys.modules), 'a schema needs no table'\n"
+        "import likeness.report.pages\n"
+        "assert not {'pandas', 'sklearn'} & set(sys.modules), 'a report needs no table'\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

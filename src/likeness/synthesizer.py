@@ -30,7 +30,7 @@ from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.schema.schema import Schema, schema_text
-from likeness.methods import METHODS, method_from
+from likeness.methods import DEFAULT, METHODS, method_from
 from likeness.pipeline.account import Standing, composed, privacy_json
 from likeness.pipeline.open_ledger import open_ledger, open_ledger_to_spend
 from likeness.pipeline.project import context, plan_of
@@ -56,7 +56,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
     Every parameter is public. A ledger must exist (``likeness ledger init``, once a machine).
 
     Args:
-        method: a name in :data:`likeness.methods.METHODS`: ``marginals``, ``pearl``, ``merf``, ``hp``, ``ntk``...
+        method: a name in :data:`likeness.methods.METHODS`.
         epsilon: ε of the whole fit; ``inf`` turns noise off and states NOT PRIVATE.
         delta: δ, well below 1 / number of records.
         schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, the path of a schema
@@ -97,7 +97,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        method: str = "marginals",
+        method: str = DEFAULT,
         epsilon: float = 1.0,
         delta: float = 1e-5,
         schema: "Schema | Mapping[str, Any] | str | Path | None" = None,

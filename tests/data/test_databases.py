@@ -29,20 +29,13 @@ from likeness.preflight.faults import examine
 ROOT = Path(__file__).parents[2]
 SECRET = "8675309"  # stands for a private value: it must never be in a message
 KEY = b"k" * 32
-SCHEMA = Schema.from_dict(
-    {
-        "name": "visits",
-        "source": "made up",
-        "task": "none",
-        "columns": {
-            "a": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
-            "x": {"kind": "numeric", "lower": 0, "upper": 1},
-            "c": {"kind": "categorical", "categories": ["u", "v"]},
-            "seen": {"kind": "date", "lower": "2000-01-01", "upper": "2030-01-01"},
-        },
-    },
-    "visits.yaml",
-)
+COLUMNS = {
+    "a": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
+    "x": {"kind": "numeric", "lower": 0, "upper": 1},
+    "c": {"kind": "categorical", "categories": ["u", "v"]},
+    "seen": {"kind": "date", "lower": "2000-01-01", "upper": "2030-01-01"},
+}
+SCHEMA = Schema.from_dict({"name": "visits", "source": "made up", "task": "none", "columns": COLUMNS}, "visits.yaml")
 
 
 def visits(count: int = 300) -> pd.DataFrame:

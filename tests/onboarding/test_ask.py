@@ -18,7 +18,7 @@ from likeness.cli import run as cli_run
 from likeness.cli.app import app
 from likeness.config.load import load_params
 from likeness.core.errors import LikenessError, SchemaError
-from likeness.data.schema.column import KINDS
+from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema, read_mapping
 from likeness.ledger.home import Home
 from likeness.onboarding.answers import chosen, read_answer

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from likeness.bundle.contents import SCHEMA
+from likeness.bundle.contents import PUBLIC_FILES, SCHEMA
 from likeness.config.params import (
     Cap,
     Categories,
@@ -21,7 +21,6 @@ from likeness.config.params import (
 from likeness.config.typed import build, with_old_names
 from likeness.core.bounds import Unit
 from likeness.core.hashing import canonical_json
-from likeness.methods.merf_ae.method import ENCODER
 from likeness.pipeline.project import method
 from likeness.pipeline.synthetic_table import sample_request
 
@@ -32,7 +31,7 @@ def settings_of(params: Params) -> dict[str, Any]:
     A public file beside the settings has its name in the bundle.
     """
     recipe = method(params)
-    names = {str(path): name for name, path in recipe.public_files().items()}
+    names = {str(file.path): name for name, file in recipe.public_files().items()}
     unit = params.ingest.unit
     value = {
         "format": 1,
@@ -43,7 +42,7 @@ def settings_of(params: Params) -> dict[str, Any]:
         "categories": asdict(params.categories),
         "train": asdict(params.train),
         "sample": sample_request(params.sample),
-        params.method: _renamed(asdict(recipe), names),  # type: ignore[call-overload]
+        params.method: renamed(asdict(recipe), names),  # type: ignore[call-overload]
     }
     plain: dict[str, Any] = json.loads(canonical_json(with_old_names(value)))
     return plain
@@ -57,7 +56,7 @@ def params_of(settings: Mapping[str, Any], folder: Path) -> Params:
         KeyError: a section is missing.
     """
     name, unit = settings["method"], settings["unit"]
-    section = _renamed(settings[name], {ENCODER: str(folder / ENCODER)})
+    section = renamed(settings[name], {file: str(folder / file) for file in PUBLIC_FILES})
     return Params(
         method=name,
         privacy=build(Privacy, settings["privacy"], "privacy"),
@@ -70,10 +69,10 @@ def params_of(settings: Mapping[str, Any], folder: Path) -> Params:
     )
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
     """A JSON value in which texts that are names of files have other names."""
     if isinstance(value, Mapping):
-        return {key: _renamed(item, names) for key, item in value.items()}
+        return {key: renamed(item, names) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_renamed(item, names) for item in value]
+        return [renamed(item, names) for item in value]
     return names.get(value, value) if isinstance(value, str) else value

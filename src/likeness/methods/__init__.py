@@ -1,4 +1,4 @@
-"""Recipes: one file a method. A new one is a file here, a map in features, and two registry lines."""
+"""Recipes: one folder a method, and a line in :data:`METHODS`, the only list of them."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,17 +16,10 @@ from likeness.methods.moments.method import Moments
 from likeness.methods.ntk.method import Ntk
 from likeness.methods.pearl.method import Pearl
 
-METHODS: dict[str, type[Method]] = {
-    "hp": Hp,
-    "marginals": Marginals,
-    "merf": Merf,
-    "merf_ae": MerfAe,
-    "moments": Moments,
-    "ntk": Ntk,
-    "pearl": Pearl,
-}
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Hp, Marginals, Merf, MerfAe, Moments, Ntk, Pearl)}
+DEFAULT = Marginals.name
 
-__all__ = ["METHODS", "Context", "Method", "differing", "method_from", "resolved"]
+__all__ = ["DEFAULT", "METHODS", "Context", "Method", "differing", "method_from", "resolved"]
 
 
 def method_from(params: Params) -> Method:

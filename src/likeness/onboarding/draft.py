@@ -17,7 +17,8 @@ from likeness.config.load import params_from
 from likeness.config.params import ONE_PERSON, Params
 from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
-from likeness.data.schema.column import OTHER, PRIVATE
+from likeness.data.schema.column_keys import DROP
+from likeness.data.schema.kinds import KINDS_BY_NAME, OTHER, PRIVATE
 from likeness.data.schema.schema import entries
 from likeness.methods import METHODS, differing
 
@@ -27,33 +28,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ .-][A-Za-z0-9_]+)*", re.ASCII)
 _WORDS_OF_YAML = ("null", "true", "false")
 _OTHER_TRUTHS = ("yes", "no", "y", "n", "on", "off")  # texts here, but not to every reader of YAML
 _NULLABLE = ("nullable", "true where a value may be missing, false where never")
-_QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
-    "integer": (
-        ("lower", "the smallest possible value, from the codebook; values beyond are clipped"),
-        ("upper", "the largest possible value, from the codebook"),
-        _NULLABLE,
-    ),
-    "date": (
-        ("lower", "the first possible day, as 1994-03-01; days before are clipped"),
-        ("upper", "the last possible day"),
-        _NULLABLE,
-    ),
-    "datetime": (
-        ("lower", "the first possible day or time, as 1994-03-01 or 1994-03-01 17:05:00"),
-        ("upper", "the last possible day or time; a day means all of it"),
-        _NULLABLE,
-    ),
-    "categorical": (
-        (
-            "categories",
-            "every possible value, as a list, from the codebook; private if not publicly known; names, ids, free "
-            "text: kind drop; days like 31.12.1999: kind date with lower, upper and format",
-        ),
-        _NULLABLE,
-    ),
-    "boolean": (_NULLABLE,),
-    "drop": (("reason", "why the column is left out; or another kind"),),
-}
+_DROPPED = (("reason", "why the column is left out; or another kind"),)
 _COMPLETED = (
     "# PUBLIC: all of it must be public knowledge, from a codebook, a law, a questionnaire, never from the rows.",
     "# docs/own-data.md says what each key means.",
@@ -62,7 +37,6 @@ _PARAMS = (
     "# What differs from the defaults, and what a person must decide. `likeness params` prints every setting,\n"
     "# `likeness params pearl` those of another method. Answer every question (# ?) and run: likeness check.\n"
 )
-_QUESTIONS["numeric"] = _QUESTIONS["integer"]
 
 
 def draft_schema(
@@ -106,7 +80,7 @@ def draft_schema(
         lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
     else:
         kind = known.get(label, {}).get("kind", kinds[label])
-        task = "classification" if kind in ("categorical", "ordinal", "boolean") else "regression"
+        task = "classification" if kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].is_categorical else "regression"
         lines += [f"task: {task}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
     lines.append("columns:")
     for column, kind in kinds.items():
@@ -116,7 +90,7 @@ def draft_schema(
         if column in known:
             lines.append(indent(_as_yaml({column: known[column]}), "  "))
             continue
-        questions = _QUESTIONS[kind]
+        questions = _DROPPED if kind == DROP else (*KINDS_BY_NAME[kind].questions, _NULLABLE)
         if column == label:  # a label is never missing
             questions = tuple(question for question in questions if question is not _NULLABLE)
         lines += [f"  {_key(column)}:", f"    kind: {kind}  {GUESSED}"]

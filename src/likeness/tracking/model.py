@@ -73,10 +73,9 @@ def signature(schema: Schema) -> "ModelSignature":
     from mlflow.types import ColSpec, ParamSchema, ParamSpec
     from mlflow.types import Schema as Columns
 
-    kinds = {"numeric": "double", "integer": "long", "date": "datetime", "datetime": "datetime"}
     columns = [schema.column(name) for name in schema.names]
     return ModelSignature(
-        outputs=Columns([ColSpec(kinds.get(one.kind, "string"), one.name, not one.nullable) for one in columns]),
+        outputs=Columns([ColSpec(one.type.logged, one.name, not one.nullable) for one in columns]),
         params=ParamSchema([ParamSpec("where", "string", [], shape=(-1,)), ParamSpec("seed", "long", 0)]),
     )
 

@@ -14,7 +14,6 @@ from likeness.verify.files import Bundle
 from likeness.verify.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pandas import DataFrame, Series
     from pyarrow.parquet import ParquetFile
     from torch import Tensor
@@ -205,23 +204,16 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") 
         distance, most = np.abs(codes - others).astype(float), 1.0
         rare = int((distance > 0).sum()) <= max(1, _ROUNDING * len(codes))
     else:
-        numbers, others = (_numbers(values, column) for values in (stated, again))
-        missing = np.isnan(numbers) != np.isnan(others)
-        distance, rare = np.where(missing, np.inf, np.abs(np.nan_to_num(numbers - others))), True
+        numbers, drawn = (column.number.numbers(values, column) for values in (stated, again))
+        missing = np.isnan(numbers) != np.isnan(drawn)
+        distance, rare = np.where(missing, np.inf, np.abs(np.nan_to_num(numbers - drawn))), True
         low, high = column.bounds
-        most = max(_DIGITS * (high - low), 0.0 if column.kind == "numeric" else 1.0)
+        most = max(_DIGITS * (high - low), float(column.is_whole))
         if int(missing.sum()) <= max(1, _ROUNDING * len(numbers)):
             distance[missing] = most
     if not rare or (distance > most).any():
         raise Wrong(f"column '{column.name}': cells are drawn otherwise here, and not by rounding")
     return int((distance > 0).sum())
-
-
-def _numbers(values: "Series[Any]", column: "Column") -> "NDArray[Any]":
-    """Numbers, days or seconds; NaN where missing."""
-    from likeness.data.source.date_cells import numbers_of_dates
-
-    return numbers_of_dates(values, column) if column.is_date else values.to_numpy(float, na_value=float("nan"))
 
 
 def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":

@@ -16,9 +16,6 @@ from likeness.methods.network_method import TwoQueryMethod
 from likeness.methods.settings import (
     FREE,
     NetworkTraining,
-    NoSettings,
-    TwoQueryPlan,
-    TwoQueryShares,
     coordinates,
     one_each,
     within_limit,
@@ -102,15 +99,10 @@ class Hp(TwoQueryMethod):
     """Sum kernel, product kernel or both, of Hermite features; all subsets in one release, before training."""
 
     name: ClassVar[str] = "hp"
-    plan: TwoQueryPlan = setting(TwoQueryPlan(TwoQueryShares(0.05, 0.95)))
-    auxiliary: NoSettings = setting(NoSettings(), "nothing to set")
+    maps: ClassVar = (HermiteFeatures,)
+    multiplications_a_coordinate: ClassVar[int] = 8
     privatize: Privatize = setting(Privatize())
     train: TrainHp = setting(TrainHp(), FREE)
-
-    def check(self, context: Context) -> None:
-        """As many length scales as numbers, enough columns for a subset, no more coordinates than allowed."""
-        super().check(context)
-        self.embedding_query(context, {})
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Hermite features by class; length scales and subsets are public settings.

@@ -1,6 +1,7 @@
 """Marginals: pairs of columns and named tables by class as one mean embedding; a mixture of products fitted to it."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -8,19 +9,21 @@ from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
 from likeness.data.encoding.bins import Grid, grid_of
 from likeness.features.cells import Cells
-from likeness.generators.settings import MOST_EXCHANGE_ROUNDS, TrainingSettings
+from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import (
+    BYTES_A_COORDINATE,
     CLASS_COUNTS,
     EMBEDDING,
     Context,
+    Measured,
     Method,
     class_counts_query,
     class_weights,
     number_of_records,
 )
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.marginals.quantiles import Quantiles, cells_of_number
-from likeness.methods.marginals.workload import Workload
+from likeness.methods.marginals.quantiles import QUANTILES, Quantiles, cells_of_number
+from likeness.methods.marginals.workload import MOST_EXCHANGE_ROUNDS, Workload
 from likeness.methods.settings import FREE, SCHEDULES, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -29,9 +32,9 @@ from likeness.release.released import Released
 if TYPE_CHECKING:
     import torch
 
+    from likeness.generators.latent import Generator
     from likeness.generators.training import Objective
     from likeness.methods.marginals.mixture import MixtureColumn
-    from likeness.methods.saved_generator import Generator
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Marginals(Method):
     """Noisy counts of pairs and named tables of columns in every class, and the mixture of products behind them."""
 
     name: ClassVar[str] = "marginals"
+    maps: ClassVar = (PairMarginals,)
     any_category: ClassVar[bool] = True
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
@@ -120,6 +124,26 @@ class Marginals(Method):
             raise PlanError("marginals needs two feature columns at least: there is no pair. Use method pearl or merf.")
         self.auxiliary.quantiles.check(context, self.privatize.bins)
         self._embedding(context, {})
+
+    @classmethod
+    def generators(cls) -> "tuple[type[Generator], ...]":
+        """The mixture of products."""
+        from likeness.methods.marginals.mixture import ProductMixture
+
+        return (ProductMixture,)
+
+    def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float:
+        """Products of components with cells, of every pair and table in every class."""
+        return 4 * self.train.num_components * coordinates[EMBEDDING]
+
+    def measures(self, query: Query, sigma: float, context: Context, private: Collection[str]) -> Iterator[Measured]:
+        """Of bins and of pairs; the rest by its map."""
+        if query.name == QUANTILES:
+            yield self.auxiliary.quantiles.measure(query, sigma, self.privatize.bins)
+        elif query.name == EMBEDDING:
+            yield from measures_of_cells(self._asked(query), sigma, query.num_groups, context, private)
+        else:
+            yield from super().measures(query, sigma, context, private)
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
         """Counts by class, and the histograms that the quantiles are read from."""
@@ -208,9 +232,12 @@ class Marginals(Method):
         return TrainingSettings(own.iterations, 1, own.learning_rate, own.schedule, own.beta2)
 
     def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> PairMarginals:
-        feature = self.embedding_query(context, auxiliary).feature
-        assert isinstance(feature, PairMarginals)
-        return feature
+        return self._asked(self.embedding_query(context, auxiliary))
+
+    @staticmethod
+    def _asked(query: Query) -> PairMarginals:
+        assert isinstance(query.feature, PairMarginals)
+        return query.feature
 
     def _columns(self, context: Context, grids: Mapping[str, Grid | None]) -> list[tuple[Cells, Grid | None]]:
         """Cells of each feature column, and the grid of a numeric one: a given one, else of equal width."""
@@ -226,8 +253,42 @@ class Marginals(Method):
         return found
 
 
-BYTES_A_COORDINATE = 130  # of memory, measured in the noise and in the objective
-
-
 def _weights(feature: PairMarginals) -> tuple[int, ...]:
     return feature.squared_weights or (1,) * len(feature.sizes)
+
+
+def measures_of_cells(
+    feature: PairMarginals, sigma: float, classes: int, context: Context, private: Collection[str]
+) -> Iterator[Measured]:
+    """A cell of a pair as it is released; and the column whose own cells are known worst.
+
+    A cell of one column is the sum over the other column's cells in each of its pairs; it is so measured as often as
+    the column has pairs, and the mean weighs each by its precision. Single cells of pairs are not held to the rule: the
+    generator is fitted to all of them at once. Nor are columns with private categories: how many of theirs will be kept
+    is not known, and those that are clear a threshold.
+    """
+    sizes = [column.size for column in feature.columns]
+    weights = [float(part.norm_bound_squared) for part in feature.parts[: len(feature.sizes)]]
+    precision = [0.0] * len(sizes)
+    for (i, j), weight in zip(feature.asked, weights, strict=True):
+        precision[i] += weight / sizes[j]
+        precision[j] += weight / sizes[i]
+    noise = [sigma / math.sqrt(value) for value in precision]
+    names, by_class = [column.name for column in context.schema.feature_columns], ", by class" if classes > 1 else ""
+    cells = sum(a * b for a, b in feature.sizes) / len(weights)
+    yield Measured(
+        f"share in a cell of a pair of columns{by_class}",
+        sigma / math.sqrt(min(weights)),
+        1 / (classes * cells),
+        False,
+    )
+    if feature.tables:
+        tables = feature.parts[len(weights) :]
+        cells = sum(part.width for part in tables) / len(tables)
+        noise_of_one = sigma / math.sqrt(feature.squared_table_weight)
+        yield Measured(f"share in a cell of a named table{by_class}", noise_of_one, 1 / (classes * cells), False)
+    listed = [place for place, name in enumerate(names) if name not in private]
+    if listed:
+        worst = max(listed, key=lambda place: noise[place] * sizes[place])
+        of = f"share in a cell of '{names[worst]}', the hardest column{by_class}"
+        yield Measured(of, noise[worst], 1 / (classes * sizes[worst]), True)

@@ -14,7 +14,7 @@ from likeness.data.encoding.quantile_bins import quantile_bins
 from likeness.data.schema.column import Column
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
-from likeness.methods.base import Context, together
+from likeness.methods.base import Context, Measured, together
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -80,6 +80,15 @@ class Quantiles(Section):
     def shares(self, context: Context, bins: int, share: float) -> list[QueryShare]:
         """The one release, or none."""
         return [QueryShare(QUANTILES, "auxiliary", share)] if self._chosen(context, bins) else []
+
+    def measure(self, query: Query, sigma: float, bins: int) -> Measured:
+        """How well the histogram says where edges are or, without learned edges, how values lie within bins."""
+        cells = max(part.width for part in query.parts)
+        if self.edges == "equal_width":
+            return Measured(f"share in one of {cells} cells, where noise alone is evened out", sigma, 1 / cells, False)
+        # Half of the cells are below the edge in the middle; an edge may be wrong by a part of a bin.
+        of = f"share below an edge among {cells} cells, against that of a bin"
+        return Measured(of, sigma * cells**0.5 / 2, 1 / bins, True)
 
     def queries(self, context: Context, bins: int) -> list[Query]:
         """Fine histograms of all chosen columns, in one release."""

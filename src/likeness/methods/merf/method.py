@@ -9,7 +9,7 @@ from likeness.config.typed import Section, require, setting
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.methods.network_method import TwoQueryMethod
-from likeness.methods.settings import FREE, MOST_FEATURES, NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
+from likeness.methods.settings import FREE, MOST_FEATURES, NetworkTraining
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -49,8 +49,7 @@ class Merf(TwoQueryMethod):
     """Fourier features of the numeric columns beside scaled one-hot columns; class weights from noisy counts."""
 
     name: ClassVar[str] = "merf"
-    plan: TwoQueryPlan = setting(TwoQueryPlan(TwoQueryShares(0.05, 0.95)))
-    auxiliary: NoSettings = setting(NoSettings(), "nothing to set")
+    maps: ClassVar = (MixedFourierFeatures,)
     privatize: Privatize = setting(Privatize())
     train: NetworkTraining = setting(NetworkTraining(), FREE)
 

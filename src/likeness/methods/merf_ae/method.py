@@ -8,22 +8,20 @@ from typing import ClassVar
 
 from likeness.config.typed import Section, require, setting
 from likeness.core.errors import ParamsError, PlanError
-from likeness.methods.base import EMBEDDING, Context
-from likeness.methods.merf_ae.encoded_map import RANDOM, EncodedFourier
+from likeness.methods.base import EMBEDDING, Context, PublicFile
+from likeness.methods.merf_ae.encoded_map import ENCODER, RANDOM, EncodedFourier
 from likeness.methods.network_method import TwoQueryMethod
 from likeness.methods.settings import (
     FREE,
     IMAGE_TRAINING,
     MOST_FEATURES,
     NetworkTraining,
-    NoSettings,
     TwoQueryPlan,
     TwoQueryShares,
 )
 from likeness.release.query import Query
 from likeness.release.released import Released
 
-ENCODER = "encoder.safetensors"  # its name in the bundle
 _WHERE = "merf_ae.privatize"
 _REFUSED = {
     "private": "an encoder trained on the private rows without privacy moves all their codes when one row changes, and "
@@ -79,8 +77,9 @@ class MerfAe(TwoQueryMethod):
     it needs no decoder, which would have to be private, or would make the public images again."""
 
     name: ClassVar[str] = "merf_ae"
+    maps: ClassVar = (EncodedFourier,)
+    public_names: ClassVar = (ENCODER,)
     plan: TwoQueryPlan = setting(TwoQueryPlan(TwoQueryShares(0.03, 0.97)))
-    auxiliary: NoSettings = setting(NoSettings(), "nothing to set")
     privatize: Privatize = setting(Privatize())
     train: NetworkTraining = setting(NetworkTraining(iterations=1500, **IMAGE_TRAINING), FREE)
 
@@ -92,7 +91,6 @@ class MerfAe(TwoQueryMethod):
                 "Use merf, which takes tables."
             )
         super().check(context)
-        self.embedding_query(context, {})
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The map of images by class. Encoder and length scale are public; no row is needed to choose them.
@@ -141,6 +139,7 @@ class MerfAe(TwoQueryMethod):
                 f"{context.schema.image}. Make one with: python scripts/train_encoder.py --shape"
             )
 
-    def public_files(self) -> dict[str, Path]:
+    def public_files(self) -> dict[str, PublicFile]:
         """The encoder, where it is a file: it belongs to the bundle."""
-        return {} if self.privatize.encoder == RANDOM else {ENCODER: Path(self.privatize.encoder)}
+        own = self.privatize
+        return {} if own.encoder == RANDOM else {ENCODER: PublicFile(Path(own.encoder), str(own.encoder_sha256))}

@@ -11,9 +11,6 @@ from likeness.methods.ntk.tangent_map import ARCHITECTURES, NetworkTangent, bloc
 from likeness.methods.settings import (
     FREE,
     NetworkTraining,
-    NoSettings,
-    TwoQueryPlan,
-    TwoQueryShares,
     coordinates,
     with_memory,
     within_limit,
@@ -53,15 +50,10 @@ class Ntk(TwoQueryMethod):
     """Normalized gradient of a random public network by class; class weights from noisy counts."""
 
     name: ClassVar[str] = "ntk"
-    plan: TwoQueryPlan = setting(TwoQueryPlan(TwoQueryShares(0.05, 0.95)))
-    auxiliary: NoSettings = setting(NoSettings(), "nothing to set")
+    maps: ClassVar = (NetworkTangent,)
+    multiplications_a_coordinate: ClassVar[int] = 2
     privatize: Privatize = setting(Privatize())
     train: NetworkTraining = setting(NetworkTraining(iterations=2000, batch_size=1000), FREE)
-
-    def check(self, context: Context) -> None:
-        """No more coordinates than allowed."""
-        super().check(context)
-        self.embedding_query(context, {})
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The gradient by class. The network sees an image as an image, and a table's row as it is encoded."""

@@ -13,6 +13,7 @@ from likeness.methods.network_method import EmbeddingMethod
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.modal_map import Modal
 from likeness.methods.pearl.mode import Modes
+from likeness.methods.pearl.mode_statistics_map import ModeStatistics
 from likeness.methods.pearl.modes import Mixture
 from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.methods.settings import FREE, MOST_FEATURES, NetworkTraining
@@ -24,8 +25,8 @@ from likeness.release.released import Released
 if TYPE_CHECKING:
     import torch
 
+    from likeness.generators.latent import Generator
     from likeness.generators.objective import Critic
-    from likeness.methods.saved_generator import Generator
 
 DISTANCE = "mean_pairwise_distance"
 _MOST_PAIRS = 2**24
@@ -89,6 +90,7 @@ class Pearl(EmbeddingMethod):
     """Characteristic function of the encoded row by class, at frequencies scaled to a private mean distance."""
 
     name: ClassVar[str] = "pearl"
+    maps: ClassVar = (CharacteristicFunction, Modal, ModeStatistics, PairDistance)
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
     privatize: Privatize = setting(Privatize())
@@ -157,6 +159,17 @@ class Pearl(EmbeddingMethod):
         if not modes:
             return super().build_generator(context, auxiliary)
         return ModalGenerator(context.layout, modes, train.latent_dim, train.hidden, train.sampling)
+
+    @classmethod
+    def generators(cls) -> "tuple[type[Generator], ...]":
+        """The papers' networks, and the one of split rows."""
+        from likeness.methods.pearl.modal_generator import ModalGenerator
+
+        return *super().generators(), ModalGenerator
+
+    def trained_feature(self, feature: FeatureMap) -> FeatureMap:
+        """The rows of the network are split already."""
+        return feature.inner if isinstance(feature, Modal) else feature
 
     def critic(self, feature: FeatureMap, device: "torch.device") -> "Critic | None":
         """The paper's critic over the frequencies, unless ``critic: false``."""
