@@ -9,7 +9,7 @@ from likeness.data.private_tables import sample_private
 from likeness.data.schema.private_categories import closed
 from likeness.pipeline.private_rows import BESIDE, SPLIT
 from likeness.pipeline.project import Project
-from likeness.pipeline.run_stage import run_stage, say
+from likeness.pipeline.run_stage import run_stage
 from likeness.report.internal import evaluate
 
 
@@ -29,7 +29,6 @@ def main(project: Project) -> None:
         paths.internal,
         classifiers=settings.classifiers,
         max_rows=settings.max_rows,
-        progress=say,
     )
 
 

@@ -3,8 +3,7 @@
 Reads: the private source, the ledger's key. Writes: data/private/source.json (a keyed hash). Spends: nothing.
 """
 
-from likeness.core.paths import write_json
-from likeness.data.private_tables import make_private_folder
+from likeness.core.paths import make_private_folder, write_json
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 

@@ -19,6 +19,7 @@ STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages
 HEAVY = ("torch", "mlflow", "prefect", "sklearn", "xgboost", "matplotlib", "autodp", "opendp", "pandas", "sqlalchemy")
 # What each stage may load before it works. Everything else is loaded where it is used, or not at all.
 MAY_LOAD = {
+    "settings": set(),
     "fingerprint": {"pandas"},
     "ingest": {"pandas"},
     "plan": set(),
@@ -139,7 +140,7 @@ def test_deps_and_outs_name_every_file_that_a_stage_touches(name: str) -> None:
 def test_a_change_of_a_method_does_not_read_the_source_again(folder: str) -> None:
     """Nor does it ask for categories or encode rows again; the hash of a file needs few modules."""
     stages = {name for name in STAGES if f"src/likeness/{folder}" in declared(name, "deps")}
-    assert stages == {"plan", "auxiliary", "privatize", "train", "sample", "account"}
+    assert stages == {"settings", "plan", "auxiliary", "privatize", "train", "sample", "account"}
     assert sum(module.startswith("likeness") for module in reached("fingerprint")[0]) <= 50
 
 
@@ -155,10 +156,15 @@ def test_what_dvc_may_not_know_is_looked_at_every_time() -> None:
     assert str(ProjectPaths.source) in declared("ingest", "deps")
 
 
+def watched(stage: dict[str, Any]) -> list[str]:
+    """Keys of the settings that a stage depends on."""
+    return [key for item in stage.get("params", []) for key in item[str(ProjectPaths.settings)]]
+
+
 @pytest.mark.parametrize("name", ["auxiliary", "privatize", "train"])
 def test_what_question_and_generator_hang_on_makes_their_stages_run_again(name: str) -> None:
     """Both follow these settings, even where the files that went before stay as they are."""
-    assert {"method", "${method}.auxiliary", "${method}.privatize"} <= set(STAGES[name]["params"])
+    assert {"method", "${method}.auxiliary", "${method}.privatize"} <= set(watched(STAGES[name]))
 
 
 @pytest.mark.process

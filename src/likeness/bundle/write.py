@@ -5,12 +5,10 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from likeness.bundle.contents import (
     CARD,
     CHECKSUMS,
-    ENCODER,
     LEDGER,
     PLAN_FILE,
     PRIVACY,
@@ -32,7 +30,6 @@ from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.schema.schema import schema_text
-from likeness.methods.merf_ae.encoded_map import RANDOM
 from likeness.pipeline.account import account
 from likeness.pipeline.project import Project
 from likeness.report.statement import statement
@@ -65,8 +62,7 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bundle") as temporary:
         folder = Path(temporary) / "bundle"
         _copy(project, folder)
-        _check_encoder(privacy, folder)
-        ledger, schema, identity = project.ledger, project.written_schema, project.params.privacy.identity
+        ledger, schema, population = project.ledger, project.written_schema, project.params.privacy.population
         plan = project.written_plan.to_dict()
         for name, value in {SETTINGS: settings_of(project), PLAN_FILE: plan, PRIVACY: privacy}.items():
             write_json(folder / name, value)
@@ -75,8 +71,8 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         (folder / STATEMENT).write_text(statement(privacy))
         (folder / CARD).write_text(data_card(privacy, schema))
         files = {name: sha256_bytes((folder / name).read_bytes()) for name in PUBLISHED}
-        ledger.publish(identity, files, releases)
-        extract = chain_extract(ledger.records(), identity, open_others)
+        ledger.publish(population, files, releases)
+        extract = chain_extract(ledger.records(), population, open_others)
         (folder / LEDGER).write_text(chain_text(extract))
         names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
         stray = [name for name in names if not allowed_name(name)]
@@ -95,28 +91,27 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
 
 
 def _copy(project: Project, folder: Path) -> None:
-    """Copy the artifacts that may be published."""
-    paths = project.paths
+    """Copy the artifacts that may be published.
+
+    Raises:
+        ReleaseError: a public file is another one than the settings declare.
+    """
+    paths, public = project.paths, project.method.public_files()
     sources = {
         TABLE: paths.synthetic,
         TABLE_CSV: paths.synthetic_csv,
         SPEC: paths.generator_spec,
         WEIGHTS: paths.generator_weights,
-        **project.method.public_files(),
+        **{name: file.path for name, file in public.items()},
         **{f"{RELEASED}/{path.name}": path for path in paths.released_files},
     }
     for name, source in sources.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, folder / name)
         (folder / name).chmod(0o644)  # the ledger's store is read-only, and so would be its copy
-
-
-def _check_encoder(privacy: dict[str, Any], folder: Path) -> None:
-    """The public encoder is still the file that the release names."""
-    for query in privacy["queries"]:
-        named = query["map"].get("encoder", RANDOM)
-        if named != RANDOM and sha256_bytes((folder / ENCODER).read_bytes()) != named:
-            raise ReleaseError(f"the encoder is not the file that was released with, whose SHA-256 is {named}")
+    for name, file in public.items():
+        if sha256_bytes((folder / name).read_bytes()) != file.sha256:
+            raise ReleaseError(f"{file.path} is not the file that was released with, whose SHA-256 is {file.sha256}")
 
 
 def _zip(folder: Path, names: Sequence[str], target: Path) -> None:

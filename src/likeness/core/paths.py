@@ -1,4 +1,4 @@
-"""Where every file of a project lies, written once; and JSON files."""
+"""Where every file of a project lies, written once; JSON files and private folders."""
 
 import json
 from dataclasses import dataclass
@@ -33,13 +33,12 @@ class ProjectPaths:
     params = Place("params.yaml")
     stages = Place("dvc.yaml")
     lock = Place("dvc.lock")
-    dvc = Place(".dvc")
     lock_of_dvc = Place(".dvc/tmp/rwlock")
     markers = Place(".likeness/stages")
     tracked = Place(".likeness/tracked.json")
-    sweeps = Place("sweeps")
 
     schemas = Place("data/schema")
+    settings = Place("data/plan/settings.yaml")
     plan = Place("data/plan/plan.json")
     private = Place("data/private")
     source = Place("data/private/source.json")
@@ -82,6 +81,12 @@ class ProjectPaths:
     def released_files(self) -> list[Path]:
         """Every released file of a run, in the order of its stages."""
         return [*self.category_files, *self.auxiliary_files, self.embedding]
+
+
+def make_private_folder(path: Path) -> None:
+    """Create a folder that only its owner may enter."""
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(0o700)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -9,20 +9,21 @@ how far that machine has seen: others may have appended since, but what was seen
 """
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from filelock import BaseFileLock, FileLock
 from sqlalchemy import Connection, Engine, insert, select
 
 from likeness.core.errors import LedgerError
 from likeness.core.hashing import sha256_bytes
+from likeness.core.paths import make_private_folder
 from likeness.core.rng import secret_bytes
 from likeness.ledger.anchor import Anchor, read_anchor, write_anchor, write_durably
 from likeness.ledger.database import RECORDS, RELEASES, lock_database, make_engine, release_lock, told_plainly
-from likeness.ledger.home import Home, make_private_folder
+from likeness.ledger.home import Home
 from likeness.ledger.migrations import migrate, version_of
 from likeness.ledger.records import START, Record, append, digest_of, first, row
 
@@ -272,19 +273,17 @@ def _make_folders(home: Home) -> None:
         make_private_folder(folder)
 
 
-@contextlib.contextmanager
-def _locked(home: Home) -> Iterator[None]:
+def _locked(home: Home) -> BaseFileLock:
     """One process at a time touches the chain and its anchor."""
-    with file_lock(home.locks / "ledger.lock"):
-        yield
+    return file_lock(home.locks / "ledger.lock")
 
 
-@contextlib.contextmanager
-def file_lock(path: Path) -> Iterator[None]:
-    """An exclusive lock that the operating system drops when its holder dies."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def file_lock(path: Path, seconds: float = -1) -> BaseFileLock:
+    """An exclusive lock on a file. The operating system drops it when its holder dies.
+
+    Args:
+        path: the lock file. Only its owner may read it.
+        seconds: how long to wait before ``filelock.Timeout`` is raised; -1 waits for ever.
+    """
+    # Where a disk has no such locks, a file that stands for one would outlive a killed process: that is refused.
+    return FileLock(path, timeout=seconds, mode=0o600, fallback_to_soft=False)

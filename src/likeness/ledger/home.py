@@ -107,9 +107,3 @@ def _check_url(url: str) -> None:
             "ledger.url must not hold a password: params.yaml, dvc.lock and logs would keep it. Leave it out and use "
             "PGPASSWORD, PGPASSFILE (~/.pgpass) or a service file (PGSERVICE), as for psql."
         )
-
-
-def make_private_folder(path: Path) -> None:
-    """Create a folder that only its owner may enter."""
-    path.mkdir(parents=True, exist_ok=True)
-    path.chmod(0o700)

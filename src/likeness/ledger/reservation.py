@@ -95,7 +95,7 @@ def check_owner(records: list[Record], request: Reservation, key: bytes) -> None
             owner = body["identity"]
             raise BudgetError(
                 f"these very rows are accounted under identity '{owner}' (entry {record.seq}); a new name would "
-                f"forget what was spent on them. Set privacy.identity: {owner}."
+                f"forget what was spent on them. Set privacy.population: {owner}."
             )
 
 

@@ -39,7 +39,7 @@ def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -
         ReleaseError: saying which file contradicts which setting.
     """
     check_plan(project, plan)
-    _check_receipts(project.params.ledger.slot, plan, released)
+    _check_receipts(project.params.ledger.attempt, plan, released)
     queries = queries_of(project, plan, project.context, auxiliary_of(released.values()))
     for path, one in released.items():
         check_answer(*queries[one.receipt.query], one, str(path))
@@ -88,7 +88,7 @@ def _check_receipts(slot: str, plan: Plan, released: Mapping[Path, Released]) ->
         if receipt.unit != plan.unit:
             raise ReleaseError(f"{path}: released under another ingest.unit. Run: dvc repro")
         if base_slot(receipt.slot) != slot:
-            raise ReleaseError(f"{path}: released in another slot than ledger.slot. Run: dvc repro")
+            raise ReleaseError(f"{path}: released in another slot than ledger.attempt. Run: dvc repro")
         own = plan.query(receipt.query)
         same = _close(receipt.noise_multiplier, own.noise_multiplier) and receipt.delta_keys == own.delta_keys
         if receipt.private is not plan.private or not same:

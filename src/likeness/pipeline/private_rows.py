@@ -58,7 +58,7 @@ def card(params: Params, ledger_id: str, digest: str, num_records: int, rows_dig
     public = params.privacy.adjacency == Adjacency.REPLACE_ONE
     _check_number(params, num_records if public else None)
     return {
-        "identity": params.privacy.identity,
+        "identity": params.privacy.population,
         "adjacency": params.privacy.adjacency,
         "ledger": ledger_id,
         "digest": digest,
@@ -90,7 +90,7 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
 
     card = read_card(path)
     expected = {
-        "identity": params.privacy.identity,
+        "identity": params.privacy.population,
         "adjacency": params.privacy.adjacency,
         **more,
         "unit": _unit(params),
@@ -102,7 +102,7 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
         raise ArtifactError(f"{path} was written with the key of another ledger. Run: dvc repro --force ingest")
     _check_number(params, card["num_records"])
     unit = None if card.get("unit") is None else Unit.from_dict(card["unit"])
-    rows = card["identity"], card["digest"], params.ledger.slot, card.get("encoding", ""), unit
+    rows = card["identity"], card["digest"], params.ledger.attempt, card.get("encoding", ""), unit
     return Dataset(*rows, card.get("rows_digest", "")), card
 
 

@@ -140,7 +140,7 @@ class Project:
         names = tuple(query_name(place) for place, _ in enumerate(self.written_schema.open_columns, start=1))
         return make_plan(
             method=self.params.method,
-            identity=privacy.identity,
+            identity=privacy.population,
             shares=self.method.shares(facts),
             epsilon=privacy.epsilon,
             delta=privacy.delta,
@@ -241,8 +241,8 @@ class Project:
         check_witnesses(ledger.records(), witnesses)
         unit, adjacency = self.params.ingest.unit, Adjacency(privacy.adjacency)
         person = None if unit is None else unit.column
-        ledger.declare_identity(privacy.identity, adjacency, cap.epsilon, cap.delta, person, self.delta_for_keys)
-        ledger.declare_limits(privacy.identity, self.limits)
+        ledger.declare_identity(privacy.population, adjacency, cap.epsilon, cap.delta, person, self.delta_for_keys)
+        ledger.declare_limits(privacy.population, self.limits)
         return ledger
 
     @property

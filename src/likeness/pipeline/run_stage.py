@@ -1,5 +1,6 @@
-"""How a stage runs: settings in, plain errors out, a marker of when it ended."""
+"""How a stage runs: settings in, plain errors out, a marker of how it ended."""
 
+import contextlib
 import errno
 import json
 import os
@@ -8,8 +9,12 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
+
+import yaml
 
 from likeness.core.errors import LikenessError
+from likeness.core.messages import LOG, show_messages
 from likeness.core.paths import ProjectPaths
 from likeness.pipeline.project import Project
 
@@ -28,24 +33,41 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
     written. Any other error might quote a private value, so only its type and place are shown, exit code 3; the
     traceback goes to ``data/private/errors``.
     """
-    started, paths = time.time(), ProjectPaths(root)
+    first = os.environ.get("RANK", "0") == "0"  # of several that torchrun started, one speaks and writes
+    paths = ProjectPaths(root)
+    show_messages()
+    if first:
+        _announce(name, paths)
+    started = time.time()
     try:
         main(Project.load(root))
     except LikenessError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        sys.exit(2)
+        _fail(name, f"{name}: {error}", 2, paths)
     except Exception as error:
         refusal = storage_refusal(error)
         if refusal is not None:
-            print(f"{name}: {refusal}", file=sys.stderr)
-            sys.exit(2)
-        _keep_private(name, error, paths.failures)
-        sys.exit(3)
-    if os.environ.get("RANK", "0") != "0":  # one of several that torchrun started: the first one writes
-        return
+            _fail(name, f"{name}: {refusal}", 2, paths)
+        _fail(name, _keep_private(name, error, paths.failures), 3, paths)
+    if first:
+        marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
+        (paths.markers / f"{name}.json").write_text(json.dumps(marker))
+
+
+def _announce(name: str, paths: ProjectPaths) -> None:
+    """Say which stage of how many begins, and forget how it failed the last time."""
     paths.markers.mkdir(parents=True, exist_ok=True)
-    marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
-    (paths.markers / f"{name}.json").write_text(json.dumps(marker))
+    (paths.markers / f"{name}.failed").unlink(missing_ok=True)
+    stages = yaml.safe_load(paths.stages.read_text())["stages"] if paths.stages.exists() else {}
+    if name in stages:
+        LOG.info("[%2d/%d] %s: %s", [*stages].index(name) + 1, len(stages), name, stages[name].get("desc", ""))
+
+
+def _fail(name: str, message: str, code: int, paths: ProjectPaths) -> NoReturn:
+    """End the stage; its message, which is safe to show, is also left for whoever started it."""
+    LOG.error(message)
+    with contextlib.suppress(OSError):
+        (paths.markers / f"{name}.failed").write_text(message)
+    sys.exit(code)
 
 
 def place_refusal(error: Exception) -> str | None:
@@ -59,9 +81,9 @@ def storage_refusal(error: Exception) -> str | None:
     """What to tell of a disk that is full or may not be written; None for every other error."""
     import sqlite3
 
-    own = getattr(error, "orig", None)  # what SQLAlchemy wraps; its own text would quote statement and values
-    if isinstance(own, sqlite3.OperationalError):
-        what = f"the ledger's database cannot be used ({own})"
+    inner = getattr(error, "orig", None)  # what SQLAlchemy wraps; its own text would quote statement and values
+    if isinstance(inner, sqlite3.OperationalError):
+        what = f"the ledger's database cannot be used ({inner})"
     elif isinstance(error, OSError) and error.errno in _STORAGE:
         what = f"{error.filename or 'a file'} cannot be written ({error.strerror})"
     else:
@@ -69,13 +91,8 @@ def storage_refusal(error: Exception) -> str | None:
     return f"{what}. Make room, or make the folder writable, and run again: what was spent is on record and not lost."
 
 
-def say(line: str) -> None:
-    """A progress line in one piece, so that those of threads that end at once do not run into each other."""
-    sys.stderr.write(f"{line}\n")
-
-
-def _keep_private(name: str, error: Exception, target: Path) -> None:
-    """Tell what went wrong without quoting it."""
+def _keep_private(name: str, error: Exception, target: Path) -> str:
+    """What went wrong, without a quote of it."""
     for folder in (target.parent, target):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -84,8 +101,7 @@ def _keep_private(name: str, error: Exception, target: Path) -> None:
     with os.fdopen(descriptor, "w") as file:
         file.write("".join(traceback.format_exception(error)))
     place = traceback.extract_tb(error.__traceback__)[-1]
-    print(
+    return (
         f"{name}: unexpected {type(error).__name__} at {Path(place.filename).name}:{place.lineno}. Its text may quote "
-        f"private values, so it is kept in {path}. Please report the line above.",
-        file=sys.stderr,
+        f"private values, so it is kept in {path}. Please report this line."
     )

@@ -1,7 +1,7 @@
 """What a run would cost before it starts: which of its releases are on record already, and which caps have room.
 
-Only the door charges; this is foresight, for schedules and sweeps. No private row is read: whether the rows are those
-of an earlier run is told by the keyed hash of the source and the card of the encoded table.
+Only the door charges; this is foresight, for schedules and grids of methods and ε. No private row is read: the keyed
+hash of the source and the card of the encoded table say whether the rows are those of an earlier run.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from likeness.config.explain import plain
+from likeness.config.load import read_params
 from likeness.core.errors import BudgetError, LikenessError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
@@ -38,12 +40,12 @@ def known_rows(project: Project) -> "Dataset | None":
             return None
     except LikenessError:
         return None
-    lock, now = (_yaml(path) for path in (project.paths.lock, project.paths.params))
+    lock, now = _yaml(project.paths.lock), plain(read_params(project.paths.params).ingest)
     try:
-        then = lock["stages"]["ingest"]["params"][str(ProjectPaths.params)]["ingest"]
+        then = lock["stages"]["ingest"]["params"][str(ProjectPaths.settings)]["ingest"]
     except (KeyError, TypeError):
         return None
-    return dataset if then == now["ingest"] else None
+    return dataset if then == now else None
 
 
 def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]:
@@ -65,7 +67,7 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
 
     params, ledger = project.params, project.ledger
     plan, recipe, schema = project.plan, project.method, project.written_schema
-    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.slot, "", plan.unit)
+    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
     lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
 
     def key_of(query: Query | KeyQuery) -> str:
@@ -131,36 +133,36 @@ def refusal_ahead(project: Project) -> str:
 def _declared(project: Project) -> Budget:
     """What params.yaml says of an identity that the ledger has never heard of."""
     cap, privacy, keys = project.params.ledger.cap, project.params.privacy, project.delta_for_keys
-    return Budget(privacy.identity, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
+    return Budget(privacy.population, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
 
 
-def afford(project: Project) -> tuple[Cost, list[Room]]:
-    """What a run with these settings would be charged, and the caps with room for it.
+def afford(runs: Sequence[Project]) -> tuple[list[Cost], list[Room]]:
+    """What runs of these projects would be charged, and the caps with room for all of them.
 
     Rows that the ledger may not know are taken as new. Only where that would not fit is the source looked at.
 
     Raises:
         BudgetError: a cap has no room; nothing was read.
     """
-    rooms = rooms_for(project)
-    cost = Cost.total(new_releases(project, None).values())
+    rooms = rooms_for(runs[0])
+    costs = grid_costs(runs, None)
     try:
-        check_rooms(rooms, cost)
+        check_rooms(rooms, Cost.total(costs))
     except BudgetError:
-        dataset = known_rows(project)
+        dataset = known_rows(runs[0])
         if dataset is None:
             raise
-        cost = Cost.total(new_releases(project, dataset).values())
-        check_rooms(rooms, cost)
-    return cost, rooms
+        costs = grid_costs(runs, dataset)
+        check_rooms(rooms, Cost.total(costs))
+    return costs, rooms
 
 
-def grid_costs(cells: Sequence[Project], dataset: "Dataset | None") -> list[Cost]:
-    """What each cell of a grid adds to those before it: what is on record, or shared with them, is not paid again."""
+def grid_costs(runs: Sequence[Project], dataset: "Dataset | None") -> list[Cost]:
+    """What each run adds to those before it: what is on record, or shared with them, is not paid again."""
     seen: dict[str, Cost] = {}
     costs = []
-    for cell in cells:
-        new = {key: cost for key, cost in new_releases(cell, dataset).items() if key not in seen}
+    for run in runs:
+        new = {key: cost for key, cost in new_releases(run, dataset).items() if key not in seen}
         seen |= new
         costs.append(Cost.total(new.values()))
     return costs

@@ -157,7 +157,7 @@ def _check_regular(folder: Path) -> None:
         place = folder / inner
         if place.is_symlink() or (place.exists() and not place.is_dir()):
             raise ArtifactError(f"{folder}: '{inner}' is no folder")
-    listed = [folder / name for name in (*names.ALWAYS, names.ENCODER)]
+    listed = [folder / name for name in (*names.ALWAYS, *names.PUBLIC_FILES)]
     for file in [*listed, *(folder / names.RELEASED).glob("*")]:
         try:
             found = file.lstat()
@@ -236,9 +236,10 @@ def files(bundle: Bundle) -> str:
     require(not stray, f"{stray[0] if stray else ''} does not belong in a bundle")
     lost = sorted(set(names.ALWAYS) - present)
     require(not lost, f"{lost[0] if lost else ''} is missing")
-    public = {names.ENCODER: bundle.folder / names.ENCODER} if names.ENCODER in present else {}
-    named = bundle.project.method.public_files()
-    require(named == public, f"{names.ENCODER} is missing, or the settings name another file")
+    public = {name: bundle.folder / name for name in names.PUBLIC_FILES if name in present}
+    named = {name: file.path for name, file in bundle.project.method.public_files().items()}
+    odd = min({**public, **named}, default="")
+    require(named == public, f"{odd} is missing, or the settings name another file")
     return f"{len(present)} files, none that does not belong"
 
 
