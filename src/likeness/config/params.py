@@ -55,8 +55,8 @@ class Privacy(Section):
 class Cap(Section):
     """Section ``ledger.cap``: the most that may ever be spent on one population. Also one of ``ledger.caps``."""
 
-    epsilon: float = setting(above=0)
-    delta: float = setting(above=0, below=1)
+    epsilon: float = setting(help="the most epsilon that may be spent", above=0)
+    delta: float = setting(help="at this delta", above=0, below=1)
 
 
 @dataclass(frozen=True)
