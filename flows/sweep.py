@@ -23,8 +23,7 @@ from flows.synthesize import stop_cleanly, synthesize
 from likeness.config.load import load_params
 from likeness.config.params import Params
 from likeness.core.errors import BudgetError, LikenessError, ParamsError
-from likeness.ledger.budget import Cost
-from likeness.ledger.caps import check_rooms
+from likeness.ledger.budget import Cost, check_headrooms
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.pipeline.open_ledger import open_ledger
@@ -54,7 +53,7 @@ def price_list(cells: Sequence[Params]) -> tuple[list[str], str]:
     total = Cost.total(costs)
     lines += [f"all of it: rho {total.rho:.6g}, composed with what was spent before:", *room_lines(rooms, total)]
     try:
-        check_rooms(rooms, total)
+        check_headrooms(rooms, total)
     except BudgetError as error:
         return lines, str(error)
     return lines, ""

@@ -19,7 +19,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     """Two releases, of which one was never committed."""
     monkeypatch.chdir(tmp_path)
     made = Ledger.create(locate())
-    made.declare_identity("people", Adjacency.ADD_REMOVE_ONE, 1.0, 1e-5)
+    made.declare_population("people", Adjacency.ADD_REMOVE_ONE, 1.0, 1e-5)
     for key in ("a" * 64, "b" * 64):
         details = {"query": "embedding", "asked_by": "somebody"}
         made.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, 0.01, key, {}, "digest", "1", "e", details))

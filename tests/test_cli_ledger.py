@@ -32,7 +32,7 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One release in a ledger, as a file of the working folder."""
     monkeypatch.chdir(tmp_path)
     ledger = Ledger.create(locate())
-    ledger.declare_identity("people", ADD, 2.0, 1e-5)
+    ledger.declare_population("people", ADD, 2.0, 1e-5)
     plan = make_plan(
         method="m",
         identity="people",

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from table_strategies import column_values, schemas_and_tables
 
 from likeness.core.errors import ArtifactError, DataError
+from likeness.core.files import make_private_folder
 from likeness.data.private_tables import (
     iter_private,
-    make_private_folder,
     read_private,
     write_private,
     write_private_chunks,

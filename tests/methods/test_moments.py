@@ -65,7 +65,7 @@ def released(method: Method = METHOD, context: Context = CONTEXT, rows: Records 
         adjacency=Adjacency.ADD_REMOVE_ONE, num_records=None,
     )  # fmt: skip
     ledger = Ledger.create(locate())
-    ledger.declare_identity("people", Adjacency.ADD_REMOVE_ONE, 2.0, 1e-5)
+    ledger.declare_population("people", Adjacency.ADD_REMOVE_ONE, 2.0, 1e-5)
 
     def answer(query: Query) -> Released:
         return from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: [rows]), query.name)

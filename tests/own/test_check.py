@@ -228,7 +228,7 @@ def test_terms_that_the_ledger_will_refuse_are_told_before_the_run(
     monkeypatch.setenv("LIKENESS_HOME", str(clone / "ledger"))
     monkeypatch.setenv("LIKENESS_ANCHOR", str(clone / "anchor"))
     ledger, own = Ledger.create(locate()), load_params()
-    ledger.declare_identity(own.privacy.identity, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+    ledger.declare_population(own.privacy.identity, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
     write(clone, GOOD, **changes)
     faults = [fault.text for fault in examine().faults]
     assert [words in fault for fault in faults] == [True] if words else not faults
@@ -247,7 +247,7 @@ def test_a_run_that_no_cap_has_room_for_is_told(clone: Path, monkeypatch: pytest
         words = "note: unless these rows were released with these settings before, a run is refused: over budget for"
         assert (words in output) is refused and code == 0
     if ledger is not None:
-        ledger.declare_identity(load_params().privacy.identity, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+        ledger.declare_population(load_params().privacy.identity, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
         assert words in run()[1] and len(ledger.records()) == 2
     assert (clone / "ledger").exists() is started
 

@@ -15,7 +15,7 @@ from likeness.core.errors import ArtifactError, BudgetError, DataError, LedgerEr
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import KeyShares, Plan, QueryShare, make_plan
+from likeness.privacy.plan import Plan, QueryShare, SelectionShares, make_plan
 from likeness.release.door import release_keys
 from likeness.release.keys import KEY_BITS, KeyQuery, Keys, counted, kept
 from likeness.release.released import Released, from_bytes, to_bytes
@@ -33,7 +33,7 @@ def plan(
     return make_plan(
         method="m", identity="people", shares=[QueryShare("embedding", "privatize", 1.0)], epsilon=epsilon,
         delta=delta, adjacency=ADD if rows is None else REPLACE, num_records=rows, unit=unit,
-        keys=KeyShares(("categories_1",), "categories", 0.5, share),
+        selection=SelectionShares(("categories_1",), "categories", 0.5, share),
     )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def texts(**counts: int) -> list[str | None]:
 def started(own: Plan, cap: float = 1.0) -> Ledger:
     ledger = Ledger.create(locate())
     person = None if own.unit is None else own.unit.column
-    ledger.declare_identity("people", own.adjacency, cap, own.delta, person, keys=own.delta_keys)
+    ledger.declare_population("people", own.adjacency, cap, own.delta, person, selection_delta=own.delta_keys)
     return ledger
 
 

@@ -12,7 +12,7 @@ from likeness.core.hashing import sha256_json
 from likeness.features.constant import Constant
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.privacy.adjacency import Adjacency, TermChange, lattice_sensitivity_squared
+from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 from likeness.privacy.receipt import Receipt
 from likeness.release.door import release
@@ -47,7 +47,7 @@ def forbidden() -> Iterator[Records]:
 @pytest.fixture
 def ledger() -> Ledger:
     made = Ledger.create(locate())
-    made.declare_identity("people", ADD, 5.0, 1e-5, "pid")
+    made.declare_population("people", ADD, 5.0, 1e-5, "pid")
     return made
 
 
@@ -100,7 +100,7 @@ def test_rows_and_plan_must_agree_on_who_is_protected(ledger: Ledger) -> None:
             release(QUERY, own, dataset, ledger, forbidden)
         assert ledger.records() == before
     other = Ledger.create(replace(locate(), path=locate().path / "o", anchor=locate().anchor / "o"))
-    other.declare_identity("people", ADD, 1.0, 1e-5)
+    other.declare_population("people", ADD, 1.0, 1e-5)
     with pytest.raises(ReleaseError, match="the plan is not"):
         release(QUERY, plan(None), Dataset("people", "d"), other, lambda: rows([0, 1]))
 
@@ -120,14 +120,14 @@ def test_the_key_changes_with_column_and_rows_and_is_as_it_was_without(ledger: L
 def test_an_identity_keeps_its_unit_of_privacy(ledger: Ledger) -> None:
     for person in (None, "household"):
         with pytest.raises(BudgetError, match="with all rows of one value of 'pid' as the unit of privacy"):
-            ledger.declare_identity("people", ADD, 5.0, 1e-5, person)
+            ledger.declare_population("people", ADD, 5.0, 1e-5, person)
     with pytest.raises(BudgetError, match="cannot be composed with the earlier ones"):
         release(QUERY, plan(None), Dataset("people", "digest"), ledger, forbidden)
     ledger.change_cap("people", 6.0, 1e-5)
-    ledger.declare_identity("people", ADD, 6.0, 1e-5, "pid")  # a new cap forgets nothing
-    ledger.declare_identity("rows", ADD, 1.0, 1e-5)
+    ledger.declare_population("people", ADD, 6.0, 1e-5, "pid")  # a new cap forgets nothing
+    ledger.declare_population("rows", ADD, 1.0, 1e-5)
     with pytest.raises(BudgetError, match=r"with a row as the unit of privacy; .* as it was: null\."):
-        ledger.declare_identity("rows", ADD, 1.0, 1e-5, "pid")
+        ledger.declare_population("rows", ADD, 1.0, 1e-5, "pid")
 
 
 def test_what_another_bound_has_paid_for_is_not_paid_for_this_one(ledger: Ledger) -> None:
@@ -167,9 +167,9 @@ def test_a_receipt_whose_rows_are_no_whole_number_is_refused(ledger: Ledger, row
 
 def test_what_is_not_proved_is_refused() -> None:
     with pytest.raises(PlanError, match="at least one row"):
-        lattice_sensitivity_squared(QUERY.parts, 8, TermChange.ONE_APPEARS, rows=0)
+        lattice_sensitivity_squared(QUERY.parts, 8, Stability.ONE_APPEARS, rows=0)
     with pytest.raises(PlanError, match="under add_remove_one only"):
-        lattice_sensitivity_squared(QUERY.parts, 8, TermChange.ONE_REPLACED, rows=2)
+        lattice_sensitivity_squared(QUERY.parts, 8, Stability.ONE_REPLACED, rows=2)
     shares = [QueryShare("q", "privatize", 1.0)]
     with pytest.raises(PlanError, match=r"Set privacy\.adjacency: add_remove_one"):
         make_plan(

@@ -11,7 +11,7 @@ from likeness.core.bounds import Unit
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import KeyShares, QueryShare, make_plan
+from likeness.privacy.plan import QueryShare, SelectionShares, make_plan
 from likeness.release.door import release_keys
 from likeness.release.keys import KeyQuery, Keys
 from likeness.release.released import Released, from_bytes
@@ -27,10 +27,10 @@ def honest() -> Released:
     plan = make_plan(
         method="m", identity="people", shares=[QueryShare("embedding", "privatize", 1.0)], epsilon=1.0, delta=1e-5,
         adjacency=Adjacency.ADD_REMOVE_ONE, num_records=None, unit=unit,
-        keys=KeyShares(("categories_1",), "categories", 0.5, 0.1),
+        selection=SelectionShares(("categories_1",), "categories", 0.5, 0.1),
     )  # fmt: skip
     ledger = Ledger.create(locate())
-    ledger.declare_identity("people", plan.adjacency, 1.0, plan.delta, "pid", keys=plan.delta_keys)
+    ledger.declare_population("people", plan.adjacency, 1.0, plan.delta, "pid", selection_delta=plan.delta_keys)
     query = KeyQuery("categories_1", "job", "other", 2, plan.query("categories_1").delta_keys)
     rows = Keys(["clerk"] * 500 + ["nurse"] * 500 + ["rare"], np.arange(1_001))
     dataset = Dataset("people", "digest", encoding="open", unit=unit)

@@ -146,13 +146,13 @@ def ledger_verify(
 @ledger_app.command("budget")
 def ledger_budget(as_json: JSON = False) -> None:
     """Print what was spent and what remains, by identity."""
-    from likeness.ledger.caps import limits_of
+    from likeness.ledger.budget import limits_of
 
     ledger = _open()
     if as_json:
-        typer.echo(json.dumps([_budget(ledger, name) for name in ledger.identities()], indent=1))
+        typer.echo(json.dumps([_budget(ledger, name) for name in ledger.populations()], indent=1))
         return
-    for name in ledger.identities():
+    for name in ledger.populations():
         budget = ledger.budget(name)
         assert budget is not None
         typer.echo(
@@ -160,10 +160,10 @@ def ledger_budget(as_json: JSON = False) -> None:
             f"{budget.cap_delta:g}; rho {budget.spent_rho:.6g} spent, {budget.remaining_rho:.6g} left; "
             f"{budget.uncommitted} reserved but never committed (counted as spent)"
         )
-        if budget.cap_keys or budget.spent_delta:
+        if budget.selection_delta or budget.spent_delta:
             typer.echo(
-                f"  thresholds of private categories: delta {budget.spent_delta:.6g} spent of the {budget.cap_keys:g} "
-                "that is kept for them"
+                f"  thresholds of private categories: delta {budget.spent_delta:.6g} spent of the "
+                f"{budget.selection_delta:g} that is kept for them"
             )
         for (scope, whose), (epsilon, delta) in limits_of(ledger.records(), name).items():
             typer.echo(f"  {scope} {whose or 'each'}: at most epsilon {epsilon:g} at delta {delta:g}")
@@ -171,13 +171,13 @@ def ledger_budget(as_json: JSON = False) -> None:
 
 def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
     """The budget of an identity for scripts."""
-    from likeness.ledger.caps import limits_of
+    from likeness.ledger.budget import limits_of
 
     budget = ledger.budget(name)
     assert budget is not None
     limits = limits_of(ledger.records(), name).items()
-    thresholds = budget.cap_keys or budget.spent_delta
-    kept, taken = ({"delta_keys": own} if thresholds else {} for own in (budget.cap_keys, budget.spent_delta))
+    thresholds = budget.selection_delta or budget.spent_delta
+    kept, taken = ({"delta_keys": own} if thresholds else {} for own in (budget.selection_delta, budget.spent_delta))
     return {
         "identity": name,
         "adjacency": str(budget.adjacency),
@@ -219,10 +219,10 @@ def ledger_afford(as_json: JSON = False) -> None:
             for room in rooms
         ]
         asked = {"method": params.method, "epsilon": _finite(params.privacy.epsilon), "rho": _finite(cost.rho)}
-        found = {**asked, "delta_keys": cost.delta_keys, "caps": told}
+        found = {**asked, "delta_keys": cost.delta, "caps": told}
         typer.echo(json.dumps(found, indent=1))
         return
-    keys = f", and delta {cost.delta_keys:.6g} for thresholds," if cost.delta_keys else ""
+    keys = f", and delta {cost.delta:.6g} for thresholds," if cost.delta else ""
     typer.echo(f"{params.method} at epsilon {params.privacy.epsilon:g}: at most rho {cost.rho:.6g}{keys} to be charged")
     for line in room_lines(rooms, cost):
         typer.echo(line)
@@ -252,7 +252,11 @@ def ledger_cap(
         ledger = _open()
         ledger.change_cap(identity, epsilon, delta, delta_keys)
         budget = ledger.budget(identity)
-        keys = f", {budget.cap_keys:g} of it for thresholds" if budget is not None and budget.cap_keys else ""
+        keys = (
+            f", {budget.selection_delta:g} of it for thresholds"
+            if budget is not None and budget.selection_delta
+            else ""
+        )
         typer.echo(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
         return
     _open().change_limit(identity, scope, name, epsilon, delta)
@@ -318,7 +322,7 @@ def ledger_spend_again(
     for path in released_files():
         if path.exists() and sha256_bytes(path.read_bytes()) == digest:
             raise LedgerError(f"{path} is that release: it costs nothing to run: likeness ledger restore {path}")
-    ledger.spend_again(found[0], {"asked_by": provenance()["asked_by"]})
+    ledger.redraw(found[0], {"asked_by": provenance()["asked_by"]})
     reserved, _ = ledger.find(found[0])
     assert reserved is not None
     typer.echo(

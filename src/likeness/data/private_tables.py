@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from likeness.core.errors import ArtifactError
+from likeness.core.files import make_private_folder
 from likeness.core.rng import public, secret_bytes
 
 _ROW_GROUP = 65_536
@@ -22,12 +23,6 @@ _SALT_BYTES = 32
 _SALT_AT_ONCE = 1 << 20
 _CATEGORIES = b"likeness.categories"  # keys in the metadata of a private file
 _CARD = b"likeness.card"
-
-
-def make_private_folder(path: Path) -> None:
-    """Create a folder that only its owner may enter."""
-    path.mkdir(parents=True, exist_ok=True)
-    path.chmod(0o700)
 
 
 def write_private(table: pd.DataFrame, path: Path, card: Mapping[str, Any] | None = None) -> None:

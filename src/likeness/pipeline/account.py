@@ -186,9 +186,9 @@ def _threshold(receipt: Receipt, keys: int) -> dict[str, Any]:
 
 def _lifetime_keys(budget: Budget) -> dict[str, float]:
     """The part of the cap's δ for thresholds, where it has one."""
-    if not (budget.cap_keys or budget.spent_delta):
+    if not (budget.selection_delta or budget.spent_delta):
         return {}
-    return {"cap_delta_keys": budget.cap_keys, "spent_delta_keys": budget.spent_delta}
+    return {"cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}
 
 
 def _finite(value: float) -> float | str:

@@ -26,9 +26,9 @@ from likeness.core.errors import DataError, PlanError, ReleaseError
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.engine import LOCAL, Engine
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.reservation import AGAIN, Reservation
+from likeness.ledger.reservation import REDRAW, Reservation
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.lattice_error import check_fine
+from likeness.privacy.lattice_error import check_discretization
 from likeness.privacy.noise import add_discrete_gaussian, sampler_name
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
@@ -122,7 +122,7 @@ def _answered(
     # Of a release with a threshold, η is about the coordinates that one person changes, whatever their number.
     dimension = query.dimension if isinstance(query, Query) else query.touched(plan.adjacency, plan.unit)
     if plan.private:
-        check_fine(query.name, dimension, scale)
+        check_discretization(query.name, dimension, scale)
     request = request_of(query, str(plan.adjacency), scale, dataset)
     key = sha256_json(request)
     with ledger.drawing(key):
@@ -135,16 +135,16 @@ def _answered(
         reserved = ledger.reserve(
             Reservation(
                 key=key,
-                identity=dataset.identity,
+                population=dataset.identity,
                 adjacency=plan.adjacency,
                 rho=rho,
                 plan=plan.digest,
                 others={own.query: own.rho for own in plan.queries if own.query != query.name},
                 others_delta={own.query: own.delta_keys for own in plan.queries if own.delta_keys},
-                delta_keys=request.get("delta_keys", 0.0),
+                delta=request.get("delta_keys", 0.0),
                 digest=dataset.digest,
                 rows_digest=dataset.rows_digest,
-                slot=dataset.slot,
+                attempt=dataset.slot,
                 encoding=dataset.encoding,
                 details=details,
                 unit=plan.unit,
@@ -200,12 +200,12 @@ def current_draw(query: Query | KeyQuery, plan: Plan, dataset: Dataset, lost: Co
     """The data set with the slot of the newest draw: another one for every draw that was declared lost.
 
     Args:
-        lost: keys of releases that a person gave up, see :meth:`likeness.ledger.ledger.Ledger.spend_again`.
+        lost: keys of releases that a person gave up, see :meth:`likeness.ledger.ledger.Ledger.redraw`.
     """
     slot, draw = dataset.slot, 1
     while sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), dataset)) in lost:
         draw += 1
-        dataset = replace(dataset, slot=f"{slot}{AGAIN}{draw}")
+        dataset = replace(dataset, slot=f"{slot}{REDRAW}{draw}")
     return dataset
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from likeness.core.bounds import Part, Unit, rows_per_unit
 from likeness.core.errors import ArtifactError, DataError, PlanError, SchemaError
 from likeness.data.schema.schema import Schema
-from likeness.privacy.adjacency import Adjacency, TermChange, lattice_sensitivity_squared
+from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.privacy.plan import Plan
 from likeness.privacy.thresholds import threshold_for
 from likeness.release.query import MAX_TERMS
@@ -76,7 +76,7 @@ class KeyQuery:
 
     def touched(self, adjacency: Adjacency, unit: Unit | None = None) -> int:
         """The most counts that one person changes."""
-        return 2 if self.terms.change(adjacency) is TermChange.ONE_REPLACED else rows_per_unit(unit)
+        return 2 if self.terms.change(adjacency) is Stability.ONE_REPLACED else rows_per_unit(unit)
 
     def threshold(self, scale: float, unit: Unit | None) -> int:
         """T in lattice steps; 0 without noise.

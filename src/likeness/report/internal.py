@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from likeness.config.params import Evaluate
-from likeness.data.private_tables import make_private_folder
+from likeness.core.files import make_private_folder
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.distances import at_most
 from likeness.evaluation.images import MOST_ROWS, Shape, check_shape

@@ -7,7 +7,7 @@ import math
 
 from likeness.config.params import MOST_ROWS
 from likeness.core.bounds import rows_per_unit
-from likeness.privacy.lattice_error import COARSEST, coarseness
+from likeness.privacy.lattice_error import MOST_ERROR, discretization_error
 from likeness.privacy.receipt import THRESHOLDED
 from likeness.release.released import Released
 from likeness.verify.verdict import require
@@ -38,7 +38,7 @@ def keys(name: str, released: Released) -> None:
     for field, (own, told) in expected.items():
         require(math.isclose(own, told, rel_tol=_EXACT), f"{name}: {field} is {told:.9g}, not {own:.9g}")
     require(receipt.change == ("one_replaced" if replaced else "one_appears"), f"{name}: change is wrong")
-    fine = coarseness(receipt.dimension, receipt.noise_scale) <= COARSEST
+    fine = discretization_error(receipt.dimension, receipt.noise_scale) <= MOST_ERROR
     require(fine, f"{name}: the noise is too coarse on its lattice to be accounted as Gaussian")
     threshold = receipt.threshold
     require(type(threshold) is int and 0 < receipt.delta_keys < 1, f"{name}: no threshold, or no delta for it")

@@ -8,8 +8,7 @@ from typing import Any
 from likeness.bundle import contents as names
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
-from likeness.ledger.budget import budget_of, coarseness_of
-from likeness.ledger.caps import SCOPES
+from likeness.ledger.budget import SCOPES, budget_of, discretization_error_of
 from likeness.ledger.records import SALT, Record, digest_of
 from likeness.privacy.lattice_error import ALLOWANCE
 from likeness.release.request import REQUEST_KEYS, SOMETIMES, request_in
@@ -159,13 +158,13 @@ def _check_caps(bundle: Bundle) -> None:
     require(budget is not None, "the ledger has no cap of these people")
     assert budget is not None
     entries = [r.body for r in bundle.records if r.kind == "reserve" and r.body["identity"] == identity]
-    lattices = math.fsum(coarseness_of(entry) for entry in entries)
+    lattices = math.fsum(discretization_error_of(entry) for entry in entries)
     require(lattices <= ALLOWANCE, "the lattices of all releases together are too coarse to be accounted for")
     require(budget.adjacency is bundle.plan.adjacency, "the ledger accounts for these people under another adjacency")
     unit = bundle.plan.unit
     require(budget.person == (None if unit is None else unit.column), "the ledger's unit of privacy is another one")
-    require(0 <= budget.cap_keys < budget.cap_delta, "thresholds have all of the lifetime cap's delta")
-    taken = budget.spent_delta <= budget.cap_keys * (1 + _EXACT)
+    require(0 <= budget.selection_delta < budget.cap_delta, "thresholds have all of the lifetime cap's delta")
+    taken = budget.spent_delta <= budget.selection_delta * (1 + _EXACT)
     require(taken, "thresholds took more than the part of delta that the cap keeps for them")
 
 

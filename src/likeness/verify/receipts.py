@@ -11,7 +11,7 @@ from likeness.core.errors import ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import GENERATOR, SYNTHETIC, json_text
 from likeness.ledger.budget import budget_of
-from likeness.ledger.reservation import AGAIN
+from likeness.ledger.reservation import REDRAW
 from likeness.methods import method_from
 from likeness.methods.maps import from_spec
 from likeness.methods.merf_ae.encoded_map import EncodedFourier
@@ -22,7 +22,7 @@ from likeness.pipeline.synthetic_table import sample_request
 from likeness.privacy.accountant import ORDERS, Account, curves_of
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import MOST_GAUSSIAN
-from likeness.privacy.lattice_error import ALLOWANCE, COARSEST, coarseness
+from likeness.privacy.lattice_error import ALLOWANCE, MOST_ERROR, discretization_error
 from likeness.privacy.receipt import MECHANISM, Receipt
 from likeness.release.keys import STAGE as KEY_STAGE
 from likeness.release.query import Query
@@ -55,7 +55,7 @@ def sensitivity(bundle: Bundle) -> str:
         for field, (expected, told) in own.items():
             require(math.isclose(expected, told, rel_tol=_EXACT), f"{name}: {field} is {told:.9g}, not {expected:.9g}")
         require(receipt.change == str(query.terms.change(Adjacency(receipt.adjacency))), f"{name}: change is wrong")
-        fine = coarseness(receipt.dimension, receipt.noise_scale) <= COARSEST
+        fine = discretization_error(receipt.dimension, receipt.noise_scale) <= MOST_ERROR
         require(fine, f"{name}: the noise is too coarse on its lattice to be accounted as Gaussian")
         require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is not known")
         if isinstance(query.feature, EncodedFourier) and query.feature.network is None:
@@ -83,7 +83,7 @@ def _sizes_in(spec: Mapping[str, Any]) -> Iterator[int]:
 _SIZES = ("cells", "channels", "code", "dimension", "levels", "num_categorical", "num_coefficients", "num_frequencies",
           "order", "product_order", "shape", "widths")  # fmt: skip
 _MOST_DRAWN = 1 << 31  # numbers
-_SLOT = re.compile(f"{AGAIN}[1-9][0-9]{{0,3}}$")  # which draw, where one was lost
+_SLOT = re.compile(f"{REDRAW}[1-9][0-9]{{0,3}}$")  # which draw, where one was lost
 _SAMPLER = re.compile(f"opendp {VERSION} discrete gaussian")
 
 
