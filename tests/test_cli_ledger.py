@@ -113,7 +113,7 @@ def test_tracking_runs_are_witnesses(
         seen = [Witness("tracking run 0123", head.ledger_id, seq, head.head)]
         monkeypatch.setattr("likeness.tracking.run.run_witnesses", lambda params, seen=seen: seen)
         found, text = run("verify", "--mlflow", monkeypatch=monkeypatch, capsys=capsys)
-        assert (found, "tracking run 0123 saw record 1000" in text) == (code, code == 2)
+        assert (found, "tracking run 0123 names record 1000" in text) == (code, code == 2)
 
 
 def test_lost_bytes_are_restored_or_given_up(

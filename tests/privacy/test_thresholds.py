@@ -179,7 +179,7 @@ def test_the_account_takes_thresholds_off_delta_and_believes_no_receipt() -> Non
         compose([receipt(delta_keys=0.0)], 1e-5)
     with pytest.raises(ReleaseError, match="does not know"):
         compose([receipt(threshold=None)], 1e-5)
-    with pytest.raises(ReleaseError, match="all of delta"):
+    with pytest.raises(ReleaseError, match=r"all of privacy\.delta"):
         compose([receipt()], 1e-6)
 
 

@@ -134,7 +134,7 @@ def test_released_once_with_its_cost_and_nothing_of_the_rest(tmp_path) -> None:
     assert (receipt.dimension, receipt.format, receipt.mechanism) == (1, 2, "thresholded_discrete_gaussian")
     assert ledger.budget("people").spent_delta == own.delta_keys
     again = dataclasses.replace(DATASET, slot="2")
-    with pytest.raises(BudgetError, match="thresholds of private categories"):
+    with pytest.raises(BudgetError, match="private categories spent"):
         release_keys(query(own), own, again, ledger, forbidden)
     with pytest.raises(LedgerError, match=r"took 1e-06 of delta already.*--delta-keys 1e-06 or more"):
         ledger.change_cap("people", 10.0, 1e-5, own.delta_keys / 2)

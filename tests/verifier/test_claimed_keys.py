@@ -16,7 +16,7 @@ from likeness.release.door import release_keys
 from likeness.release.keys import KeyQuery, Keys
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
-from likeness.verify.keys import keys
+from likeness.verify.receipts import check_selection
 from likeness.verify.verdict import Wrong
 
 
@@ -38,7 +38,7 @@ def honest() -> Released:
 
 
 def test_an_honest_release_passes(honest: Released) -> None:
-    keys("categories_1", honest)
+    check_selection("categories_1", honest)
     assert honest.keys == ("clerk", "nurse")
 
 
@@ -51,10 +51,10 @@ CLAIMS: list[tuple[Any, str]] = [
     (lambda r: {"feature": {**r.feature, "map": "constant"}}, "another map"),
     (lambda r: {"feature": {**r.feature, "note": "audited"}}, "another map"),
     (lambda r: {"feature": {**r.feature, "terms": "all_records"}}, "another map"),
-    (lambda _: {"mechanism": "discrete_gaussian"}, "mechanism 'discrete_gaussian' is not known"),
-    (lambda _: {"num_groups": 2}, "not of a release of keys"),
-    (lambda _: {"format": 1}, "not of a release of keys"),
-    (lambda _: {"adjacency": "add_remove_two"}, "adjacency is not known"),
+    (lambda _: {"mechanism": "discrete_gaussian"}, "mechanism 'discrete_gaussian' is unknown"),
+    (lambda _: {"num_groups": 2}, "not one of a partition selection"),
+    (lambda _: {"format": 1}, "not one of a partition selection"),
+    (lambda _: {"adjacency": "add_remove_two"}, "adjacency is unknown"),
     (lambda _: {"adjacency": "replace_one"}, "people of several rows cannot be replaced"),
     (lambda _: {"noise_scale": 0.0}, "no noise, or people of too many rows"),
     (lambda _: {"unit": Unit("pid", MOST_ROWS + 1)}, "no noise, or people of too many rows"),
@@ -67,11 +67,11 @@ CLAIMS: list[tuple[Any, str]] = [
     (lambda _: {"threshold": 1.5}, "no threshold, or no delta for it"),
     (lambda _: {"delta_keys": 0.0}, "no threshold, or no delta for it"),
     (lambda _: {"delta_keys": 1.0}, "no threshold, or no delta for it"),
-    (times("threshold", 0.98), "the threshold lets a person's own value pass"),
+    (times("threshold", 0.98), "the threshold lets a value of one person pass"),
     (times("delta_keys", 0.5), "more than delta"),
     (lambda r: {"threshold": r.threshold * 9}, "a key below the threshold"),
-    (lambda r: {"feature": {**r.feature, "most": 1}}, "more keys than asked for"),
-    (lambda r: {"feature": {**r.feature, "other": "nurse"}}, "'nurse' is no key"),
+    (lambda r: {"feature": {**r.feature, "most": 1}}, "more keys than the query allows"),
+    (lambda r: {"feature": {**r.feature, "other": "nurse"}}, "'nurse' is not a key"),
 ]
 
 
@@ -79,7 +79,7 @@ CLAIMS: list[tuple[Any, str]] = [
 def test_a_receipt_that_breaks_one_rule_is_refused(honest: Released, claim: Any, reason: str) -> None:
     changed = dataclasses.replace(honest.receipt, **claim(honest.receipt))
     with pytest.raises(Wrong, match=f"categories_1: .*{reason}"):
-        keys("categories_1", dataclasses.replace(honest, receipt=changed))
+        check_selection("categories_1", dataclasses.replace(honest, receipt=changed))
 
 
 def test_noise_that_is_coarse_on_its_lattice_is_refused(honest: Released) -> None:
@@ -93,4 +93,4 @@ def test_noise_that_is_coarse_on_its_lattice_is_refused(honest: Released) -> Non
         threshold=round(receipt.threshold * 2.0 ** (bits - receipt.lattice_bits)),
     )
     with pytest.raises(Wrong, match="too coarse on its lattice"):
-        keys("categories_1", dataclasses.replace(honest, receipt=coarse))
+        check_selection("categories_1", dataclasses.replace(honest, receipt=coarse))

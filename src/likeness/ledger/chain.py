@@ -232,7 +232,8 @@ class Chain:
             return
         raise LedgerError(
             f"the ledger at {self.home.place} has {len(records)} records. Its anchor counts {anchor.count}, "
-            "with another head. The ledger was truncated, rewritten, or restored from an older copy. Restore the newest copy."
+            "with another head. The ledger was truncated, rewritten, or restored from an older copy. Restore the "
+            "newest copy."
         )
 
     @contextlib.contextmanager

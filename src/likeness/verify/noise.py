@@ -1,4 +1,4 @@
-"""Whether released integers look like sums with the noise that their receipts claim."""
+"""Statistical tests of released integers against the noise of their receipts."""
 
 import math
 
@@ -17,13 +17,14 @@ _LOW_BITS = 6
 
 
 def noise(bundle: Bundle) -> str:
-    """Whether the released integers look like values with the noise that their receipts claim.
+    """Test that released integers have the noise of their receipts.
 
-    The lowest bits of a sum with so wide a noise are uniform (without noise they are zeros or repeat); where a map's
-    cells must add up to the same number of records in every pair, table or column, they may differ by the noise only;
-    and a matrix of second moments is symmetric but for its noise, which so is at least as large as claimed (what
-    truncation to the lattice adds grows with the number of records, and is not tested).
-    Two tests a release, false alarm 1e-9 each. A smaller noise in a map without such redundancy cannot be seen.
+    - With wide noise the lowest bits of a sum are uniform. Without noise they are zeros, or they repeat.
+    - The cells of some maps add up to one number of records in each pair, table or column. Totals differ by noise only.
+    - A matrix of second moments is symmetric but for its noise. This tests from below: truncation to the lattice adds
+      an asymmetry that grows with the number of records.
+
+    Two tests a release, each with false alarm 1e-9. No test sees a smaller noise in a map without such redundancy.
     """
     from scipy.stats import chi2
 
@@ -38,7 +39,7 @@ def noise(bundle: Bundle) -> str:
             require(chi2.sf(statistic, 2**_LOW_BITS - 1) > _FALSE_ALARM, f"{name}: the low bits are not those of noise")
             tested.append(f"{one.receipt.query} (bits)")
         if one.receipt.threshold is not None:
-            continue  # every key is a sum of its own
+            continue  # keys have no common total
         feature = query_again(one.receipt).feature
         if isinstance(feature, PairMarginals | ColumnMarginals) and len(feature.parts) > 1:
             statistic, freedom = _block_sums(feature, one)
@@ -51,12 +52,12 @@ def noise(bundle: Bundle) -> str:
             require(bool(enough), f"{name}: the noise is smaller than the receipt claims")
             tested.append(f"{one.receipt.query} (scale, from below)")
     if not tested:
-        raise Untestable("no release is large enough to test its noise")
-    return "as claimed where it can be tested: " + ", ".join(tested)
+        raise Untestable("no release is large enough for a test of its noise")
+    return "as the receipts state, where a test exists: " + ", ".join(tested)
 
 
 def _block_sums(feature: PairMarginals | ColumnMarginals, released: Released) -> tuple[float, int]:
-    """Chi-square of the parts' totals around their mean, class by class, in units of the claimed noise."""
+    """Chi-square of the totals of parts around their mean by class, in units of the claimed noise, and its freedom."""
     totals, variances, start = [], [], 0
     for part in feature.parts:
         norm = float(part.norm_bound_squared)
@@ -70,7 +71,7 @@ def _block_sums(feature: PairMarginals | ColumnMarginals, released: Released) ->
 
 
 def _asymmetry(feature: CosineMoments, released: Released) -> tuple[float, int]:
-    """Chi-square of the differences across the diagonal of second moments: two noises each, and nothing else."""
+    """Chi-square of differences across the diagonal of second moments, each of two noises; and its freedom."""
     size = feature.num_coefficients
     second = released.values.reshape(-1, size, 1 + size)[:, :, 1:]
     above = np.triu_indices(size, 1)
