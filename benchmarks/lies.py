@@ -149,7 +149,7 @@ LIES: tuple[Lie, ...] = (
         lambda folder: redraw(folder, real, only_csv=True)),
     Lie("both files of the table hold other rows", "table", "more than rounding", table(real)),
     Lie("one cell in two hundred is another", "table", "more than rounding", table(moved)),
-    Lie("last digits of all numbers differ", "table", "drawn again;", table(nudged), verdict=None),
+    Lie("last digits of all numbers differ", "table", "drawn again:", table(nudged), verdict=None),
     Lie("the table has other categories", "table", "other categories", table(swapped)),
     Lie("the table lacks rows", "table", "other columns or rows", table(lambda table: table[:-1])),
     Lie("the table lacks a column", "table", "other columns or rows", table(lambda table: table.drop(columns="x"))),

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from likeness.evaluation.association import cramers_v
+from likeness.evaluation.marginals import cramers_v
 
 
 def test_a_column_and_its_copy_have_one_and_strangers_none() -> None:

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.association import cramers_v
-from likeness.evaluation.marginals import cells, marginal_table
-from likeness.evaluation.shuffled import shuffle_columns
+from likeness.evaluation.marginals import cells, cramers_v, marginal_table
+from likeness.evaluation.utility import shuffle_columns
 
 Tables = Callable[..., pd.DataFrame]
 

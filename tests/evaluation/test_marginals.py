@@ -88,5 +88,5 @@ def test_high_orders_are_a_public_sample(schema: Schema) -> None:
 
 
 def test_a_table_without_rows_is_refused(schema: Schema, table_of: Tables) -> None:
-    with pytest.raises(DataError, match="without rows"):
+    with pytest.raises(DataError, match="no rows"):
         marginal_table(table_of(5, 1), table_of(5, 1).head(0), schema)

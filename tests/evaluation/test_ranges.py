@@ -86,5 +86,5 @@ def test_narrow_and_empty_tables(table_of: Tables) -> None:
         "n.yaml",
     )
     assert all(len(query) == 1 for query in draw_queries(narrow, 5))
-    with pytest.raises(DataError, match="range queries: a table without rows"):
+    with pytest.raises(DataError, match="range queries: a table has no rows"):
         answers(pd.DataFrame({"height": np.empty(0)}), narrow, draw_queries(narrow, 5))
