@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from likeness.core.errors import DataError
 from likeness.data.booleans import spelled
@@ -49,8 +50,19 @@ def typed_column(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Ser
         return _typed_categories(texts, missing, column, file)
     if column.is_date:
         return _typed_dates(texts.mask(missing), column, file)
-    numbers = pd.to_numeric(texts.where(~missing), errors="coerce").astype("float64")
-    return _typed_numbers(numbers, missing, column, file)
+    return _typed_numbers(_numbers_of_texts(texts.mask(missing)), missing, column, file)
+
+
+def _numbers_of_texts(texts: "pd.Series[str]") -> "pd.Series[float]":
+    """The number nearest to each text, NaN where it is missing; all NaN where a text is not a number.
+
+    Arrow casts each cell by itself. pandas chooses one type for a column, and reads +6e72 with another last digit.
+    """
+    cells = pa.array(texts, from_pandas=True)
+    try:
+        return pd.Series(cells.cast(pa.float64()).to_numpy(zero_copy_only=False), index=texts.index)
+    except pa.ArrowInvalid:
+        return pd.Series(np.nan, index=texts.index)
 
 
 def _check_missing(missing: "pd.Series[bool]", column: Column, file: str) -> None:
