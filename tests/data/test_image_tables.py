@@ -63,7 +63,7 @@ def test_nothing_but_a_class_stands_beside_an_image() -> None:
         {"columns": {"age": age}, "task": "regression", "label": "age"},
         {"columns": {"age": age}, "task": "none", "label": None},
     ):
-        with pytest.raises(SchemaError, match="'age' stands beside an image"):
+        with pytest.raises(SchemaError, match="'age' cannot stand beside an image"):
             schema(**changes)
 
 

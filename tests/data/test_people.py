@@ -2,6 +2,7 @@
 
 import zlib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from scipy.stats import binom
 
 from likeness.core.errors import DataError
 from likeness.data.schema.schema import Schema
-from likeness.data.source import people as people_module
+from likeness.data.source import contribution_bounding, row_digests, split
+from likeness.data.source.contribution_bounding import bound_contributions, numbered, people_of
 from likeness.data.source.files import read_frame_people, read_people
-from likeness.data.source.people import bounded, numbered, people_of, split_by_person
+from likeness.data.source.split import split_by_person
 
 SECRET = "8675309"  # stands for a private value: it must never be in a message
 SCHEMA = Schema.from_dict(
@@ -50,7 +52,7 @@ def kept(table: list[Row], most: int) -> list[Row]:
     """The rows that are used, in order."""
     frame = pd.DataFrame(table, columns=["p", "a", "c", "part"])
     typed = pd.DataFrame({"a": frame["a"].astype("int64"), "c": frame["c"].astype(pd.CategoricalDtype(["u", "v"]))})
-    mask = bounded(typed, SCHEMA, frame["p"].astype("str"), frame["part"].to_numpy(dtype=str), most)
+    mask = bound_contributions(typed, SCHEMA, frame["p"].astype("str"), frame["part"].to_numpy(dtype=str), most)
     return [row for row, used in zip(table, mask, strict=True) if used]
 
 
@@ -97,24 +99,26 @@ def test_the_work_for_a_person_does_not_grow_with_the_number_of_people(monkeypat
     A third of the people have four rows, of which two are used: theirs are hashed once each, of the others none.
     """
     hashed, rows_hashed = [0], [0]
-    one, many = people_module._hashed, people_module.row_hashes
+    words, many = row_digests.hash_words, row_digests.row_hashes
 
-    def counted_one(start: Any, name: bytes) -> bytes:
-        hashed[0] += 1
-        return one(start, name)
+    def counted_names(start: Any, texts: Iterable[bytes]) -> Any:
+        names = list(texts)
+        hashed[0] += len(names)
+        return words(start, names)
 
     def counted_many(table: pd.DataFrame, *more: Any) -> Any:
         rows_hashed[0] += len(table)
         return many(table, *more)
 
-    monkeypatch.setattr(people_module, "_hashed", counted_one)
-    monkeypatch.setattr(people_module, "row_hashes", counted_many)
+    for module in (contribution_bounding, split):
+        monkeypatch.setattr(module, "hash_words", counted_names)
+    monkeypatch.setattr(contribution_bounding, "row_hashes", counted_many)
     for count in (300, 3_000):
         names = [f"p{number}" for number in range(count) for _ in range(4 if number % 3 == 0 else 2)]
         table = pd.DataFrame({"a": np.arange(len(names)) % 10, "c": pd.Categorical(["u"] * len(names), ["u", "v"])})
         people = pd.Series([Name(name) for name in names], dtype="object")
         Name.compared, hashed[0], rows_hashed[0] = 0, 0, 0
-        used = bounded(table, SCHEMA, people, np.full(len(names), "train"), 2)
+        used = bound_contributions(table, SCHEMA, people, np.full(len(names), "train"), 2)
         assert used.sum() == 2 * count and hashed[0] == rows_hashed[0] == 4 * count // 3
         assert len(names) / 2 <= Name.compared <= 20 * len(names)
         Name.compared, hashed[0] = 0, 0

@@ -16,7 +16,7 @@ from likeness.core.bounds import Unit
 from likeness.core.errors import DataError
 from likeness.core.paths import TABLE
 from likeness.data import private_tables as tables
-from likeness.data.private_tables import iter_private, read_card, read_private, sample_private, write_private_chunks
+from likeness.data.private_tables import iter_private, read_manifest, read_private, sample_private, write_private_chunks
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.data.source import files as sources
 from likeness.data.source.cells import typed_column
@@ -213,7 +213,7 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
     assert turned != unordered_digest([train], SCHEMA, KEY)
     expected_digest = typed_digest(train, SCHEMA, ledger.key) if rule == "position" else turned
     assert found == [(expected_digest, len(train))]
-    assert read_card(written) == {"digest": found[0][0]}
+    assert read_manifest(written) == {"digest": found[0][0]}
 
 
 def digest_of(params: Params, schema: Schema = SCHEMA, engine: Engine = LOCAL, key: bytes = KEY) -> str:
@@ -320,7 +320,7 @@ def test_a_private_file_does_not_tell_how_its_rows_came(
     assert [about.row_group(place).num_rows for place in range(about.num_row_groups)] == [16, 16, 16, 12]
     assert path.stat().st_size.bit_count() == 1 and path.stat().st_mode & 0o777 == 0o600
     pd.testing.assert_frame_equal(read_private(path), table)
-    assert read_card(path) == {"whose": "ours"}
+    assert read_manifest(path) == {"whose": "ours"}
     parts = [joined(iter_private(path, None, 10, groups=groups)) for groups in ([0], [1, 2], [3])]
     pd.testing.assert_frame_equal(joined(parts), table)
 
@@ -382,7 +382,7 @@ def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp
 
         if number == 42:
             write()
-            assert read_card(written)["num_records"] == 42
+            assert read_manifest(written)["num_records"] == 42
             written.unlink()
         else:
             with pytest.raises(DataError, match="num_records is 60, the training table has 42 rows"):

@@ -21,7 +21,7 @@ from likeness.cli.app import app
 from likeness.config.load import load_params
 from likeness.core.errors import ArtifactError, BudgetError, LikenessError, ReleaseError
 from likeness.core.paths import CATEGORIES, PRIVACY, STATEMENT, read_json
-from likeness.data.source.people import split_by_person
+from likeness.data.source.split import split_by_person
 from likeness.ledger.budget import Cost
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger

@@ -8,7 +8,7 @@ from likeness.config.params import Params
 from likeness.core.bounds import Unit
 from likeness.core.errors import ArtifactError, DataError
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.private_tables import read_card
+from likeness.data.private_tables import read_manifest
 from likeness.data.schema.schema import Schema
 from likeness.privacy.adjacency import Adjacency
 
@@ -51,7 +51,7 @@ def _dataset(params: Params, path: Path, ledger_id: str, more: Mapping[str, Any]
     """Whose rows a private table holds, and its card; refused where params.yaml says otherwise."""
     from likeness.release.request import Dataset
 
-    found = read_card(path)
+    found = read_manifest(path)
     expected = {
         "identity": params.privacy.identity,
         "adjacency": params.privacy.adjacency,

@@ -1,7 +1,7 @@
-"""Texts of cells that are Python's objects, as frames and databases give them.
+"""Texts of Python objects in cells of frames and databases.
 
-A text depends on its cell alone. A library that types a whole column would let one person's cell retype all others: a
-date in front of times of day takes the hours off every row.
+A text depends on its cell alone. A library that types a whole column lets one person's cell retype all others: a date
+before times of day removes the hours from all rows.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
-_EXACT = 2**53  # up to here every whole number is a float of its own
+_EXACT = 2**53  # up to here floats tell whole numbers apart
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -28,19 +28,20 @@ def python_texts(cells: Iterable[Any]) -> "pd.Series[str] | None":
 
 @singledispatch
 def text_of(cell: Any) -> str | None:
-    """The text of one cell, None where it is missing: the text that a Parquet column of cells of its type gives.
+    """The text of one cell, None where it is missing. A Parquet column of its type gives this text.
 
     Raises:
         TypeError: cells of this type have no text.
-        ValueError, OverflowError: this one has none: bytes that are not UTF-8, a time beyond the year 9999.
+        ValueError: the cell has no text, as bytes that are not UTF-8.
+        OverflowError: the cell has no text, as a time after the year 9999.
     """
-    raise TypeError
+    raise TypeError(type(cell).__name__)
 
 
 @text_of.register(type(None))
 @text_of.register(type(pd.NA))
 @text_of.register(type(pd.NaT))
-def _missing(cell: Any) -> None:
+def _missing(_: Any) -> None:
     return None
 
 
