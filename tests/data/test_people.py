@@ -189,7 +189,7 @@ def test_every_type_of_name_keeps_people_apart(tmp_path: Path, names: pa.Array) 
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["", SECRET], "'pid' of ingest.unit has an empty cell. Every row must say whose it is"),
+        (["", SECRET], "'pid' of ingest.unit has an empty cell. Give each row an id"),
         ([None, 8675309], "'pid' of ingest.unit has an empty cell"),
         ([1.5, 8675309.0], "'pid' of ingest.unit must hold texts or whole numbers"),
         ([True, False], "'pid' of ingest.unit must hold texts or whole numbers"),
@@ -204,5 +204,5 @@ def test_rows_without_an_owner_are_refused_without_a_value(names: list[object], 
 
 
 def test_images_in_a_file_of_arrays_have_no_owner(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="says of no image whose it is"):
+    with pytest.raises(DataError, match="does not name people"):
         read_people(tmp_path / "t.npz", SCHEMA, None, "pid")

@@ -167,7 +167,7 @@ def test_columns_and_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     good = "age,code,city,height\n1,7,Rome,1\n"
     with pytest.raises(DataError, match="column 'part' is missing"):
         read_source(write(tmp_path, good), PEOPLE, "part")
-    with pytest.raises(DataError, match="column 'age' stands twice"):
+    with pytest.raises(DataError, match="column 'age' occurs twice"):
         read_source(write(tmp_path, "age,code,city,height,age\n1,7,Rome,1,2\n"), PEOPLE)
     with pytest.raises(DataError, match=r"absent\.csv: no such file"):
         read_source(tmp_path / "absent.csv", PEOPLE)

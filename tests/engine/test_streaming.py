@@ -157,7 +157,7 @@ def test_a_folder_is_cut_at_its_row_groups(tmp_path: Path) -> None:
 def test_folders_that_might_hide_rows_are_refused(tmp_path: Path) -> None:
     path = source(tmp_path)
     (path / "year=2001").mkdir()
-    with pytest.raises(DataError, match=r"source: a folder as a source holds \.parquet files"):
+    with pytest.raises(DataError, match=r"source: a folder as a source must hold \.parquet files"):
         read_source(path, SCHEMA)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="at least one"):
