@@ -62,7 +62,7 @@ def test_budget_and_cap(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, capsys:
     words = ("ledger", "cap", "people", "--epsilon", "2", "--delta", "1e-5")
     assert run(*words, monkeypatch=monkeypatch, capsys=capsys) == (0, "cap of people: epsilon 2 at delta 1e-05\n")
     code, text = run("ledger", "cap", "nobody", *words[3:], monkeypatch=monkeypatch, capsys=capsys)
-    assert code == 2 and "identity 'nobody' is not in the ledger" in text and "Traceback" not in text
+    assert code == 2 and "population 'nobody' is not in the ledger" in text and "Traceback" not in text
 
 
 def test_verify_finds_lost_bytes(

@@ -131,7 +131,9 @@ def test_cells_that_are_no_single_values_are_refused_in_silence(tmp_path: Path, 
         ("the DataFrame", lambda: read_frame(frame, schema())),
         ("t", lambda: read_source(path, schema())),
     ):
-        with pytest.raises(DataError, match=rf"{where}.*: column 'job' holds (lists or records|cells that are not single)") as caught:
+        with pytest.raises(
+            DataError, match=rf"{where}.*: column 'job' holds (lists or records|cells that are not single)"
+        ) as caught:
             read()
         assert "Xq7" not in str(caught.value)
 

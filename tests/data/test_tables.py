@@ -171,7 +171,7 @@ def test_columns_and_files_that_are_not_there_are_named(tmp_path: Path) -> None:
         read_source(write(tmp_path, "age,code,city,height,age\n1,7,Rome,1,2\n"), PEOPLE)
     with pytest.raises(DataError, match=r"absent\.csv: no such file"):
         read_source(tmp_path / "absent.csv", PEOPLE)
-    with pytest.raises(DataError, match=r"people\.xlsx: not a format that is read"):
+    with pytest.raises(DataError, match=r"people\.xlsx: unknown format"):
         read_source(write(tmp_path, good, "people.xlsx"), PEOPLE)
 
 

@@ -175,7 +175,7 @@ def test_a_verifier_sees_noise_that_is_smaller_than_claimed(tmp_path: Path) -> N
         (tmp_path / "released/embedding.safetensors").write_bytes(to_bytes(dataclasses.replace(one, receipt=receipt)))
         return noise(Bundle(tmp_path))
 
-    assert told(1.0) == "as claimed where it can be tested: embedding (bits), embedding (scale, from below)"
+    assert told(1.0) == "as the receipts state, where a test exists: embedding (bits), embedding (scale, from below)"
     with pytest.raises(Wrong, match="the noise is smaller than the receipt claims"):
         told(1.5)
 

@@ -156,8 +156,7 @@ def test_what_a_later_stage_would_stop_at_is_told_with_all_else(clone: Path) -> 
         where.insert(1, "sample.where.sick must be one of false")
         assert [words.partition(",")[0] for words in told if "bogus" not in words] == [
             *(f"params.yaml: {words}" for words in where),
-            "params.yaml: evaluate.classifiers: 'oracle' is not a known estimator. For classification choose from: "
-            "logistic_regression",
+            "params.yaml: evaluate.classifiers: 'oracle' is not an estimator. Give some of: logistic_regression",
         ]
         # With faults of the schema, and of the section of the method in use: that of another one is not read.
         bogus = "params.yaml: marginals.bogus is not a setting" in output
@@ -210,8 +209,8 @@ def test_a_ledger_that_was_never_started_is_told_before_the_run(clone: Path, mon
         ({}, None),
         (
             {"privacy__adjacency": "replace_one", "privacy__num_records": 50},
-            "accounted under add_remove_one; a release under replace_one cannot be composed with the earlier ones. Set "
-            "privacy.adjacency: add_remove_one.",
+            "accounted under add_remove_one. A release under replace_one cannot be composed with the earlier ones. Set "
+            "privacy.adjacency in params.yaml: add_remove_one.",
         ),
         (
             {"ingest__unit": {"column": "id", "max_rows": 4}, "privacy__unit": "one patient"},
@@ -274,7 +273,7 @@ def test_keys_that_dvc_looks_for_are_told_before_the_run(clone: Path) -> None:
     [
         ({"label": "age"}, "label 'age' is integer, but task classification"),
         ({"label": "id"}, "label 'id' has kind drop"),
-        ({"task": "guess"}, "task 'guess' is not known"),
+        ({"task": "guess"}, "task 'guess' is not a task"),
         ({"columns": None}, "columns is missing"),
     ],
 )
@@ -288,7 +287,8 @@ def test_rules_that_span_columns(clone: Path, change: dict[str, Any], words: str
 
 
 @pytest.mark.parametrize(
-    ("schema", "words"), [("name: [", "is not valid YAML"), ("- 1\n", "holds no mapping"), ("", "holds no mapping")]
+    ("schema", "words"),
+    [("name: [", "is not valid YAML"), ("- 1\n", "must hold a mapping"), ("", "must hold a mapping")],
 )
 def test_a_schema_that_is_none(clone: Path, schema: str, words: str) -> None:
     write(clone, schema)
@@ -308,7 +308,7 @@ def test_settings_that_are_none(clone: Path, text: str | None) -> None:
 def test_a_plan_that_cannot_be_is_a_fault(clone: Path) -> None:
     write(clone, GOOD, privacy__num_records=100)
     code, output = run()
-    assert code == 1 and "privacy.num_records must be null when privacy.adjacency is add_remove_one" in output
+    assert code == 1 and "privacy.num_records must be null with privacy.adjacency: add_remove_one" in output
 
 
 def test_the_verdict_follows_the_rule_and_nothing_is_opened_or_written(clone: Path) -> None:

@@ -149,7 +149,7 @@ def test_the_same_rows_under_another_name_are_refused(another: Project) -> None:
     another.stages("auxiliary")
     another.set(privacy__identity="somebody else")
     another.stages("preprocess")
-    assert "accounted under identity 'uci-adult-1994'" in another.run("stages.auxiliary", ok=False)
+    assert "accounted under population 'uci-adult-1994'" in another.run("stages.auxiliary", ok=False)
 
 
 def test_no_privacy_is_stamped_everywhere(another: Project) -> None:
