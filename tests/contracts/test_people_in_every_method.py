@@ -107,5 +107,5 @@ def test_a_person_moves_every_sum_no_farther_than_declared(params: Params, name:
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_no_query_of_several_rows_is_answered_under_replacement(name: str) -> None:
     for query in small(name).foreseen_queries(context(Adjacency.REPLACE_ONE, name)):
-        with pytest.raises(PlanError, match="needs privacy.adjacency: add_remove_one"):
+        with pytest.raises(PlanError, match=r"needs privacy\.adjacency: add_remove_one"):
             query.sensitivity_squared(Adjacency.REPLACE_ONE, UNIT)

@@ -76,11 +76,6 @@ class Budget:
         """ρ that may still be spent."""
         return max(0.0, rho_left(self.cap_epsilon, self.cap_delta, self.selection_delta) - self.spent_rho)
 
-    @property
-    def remaining_delta(self) -> float:
-        """δ that partition selection may still cost."""
-        return max(0.0, self.selection_delta - self.spent_delta)
-
 
 @dataclass(frozen=True)
 class Asker:

@@ -35,7 +35,7 @@ from likeness.ledger.database import (
     version_of,
 )
 from likeness.ledger.home import Home
-from likeness.ledger.records import START, Record, digest_of, first, row
+from likeness.ledger.records import START, Record, append, digest_of, row
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Chain:
             lock_database(connection)
             if version_of(connection) == 0:  # else another machine of the team was first
                 migrate(connection, home.place)
-                connection.execute(insert(RECORDS), row(first(body)))
+                connection.execute(insert(RECORDS), row(append([], "genesis", body)))
         engine.dispose()
         if home.url is None:  # the SQLite file is there whole or not at all
             temporary.chmod(0o600)

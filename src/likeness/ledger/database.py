@@ -236,17 +236,11 @@ def _order_and_versions(connection: Connection) -> None:
     _append_only(connection, VERSIONS.name)
 
 
-def _delta(connection: Connection) -> None:
-    """Version 3: an entry may cost δ (``delta_keys``), which older programs do not count.
+def _refuse_older(connection: Connection) -> None:
+    """Versions 3 and 4 leave the tables as they are; their numbers make an older program refuse the ledger.
 
-    The tables stay as they are. The number makes an older program refuse the ledger.
-    """
-
-
-def _populations(connection: Connection) -> None:
-    """Version 4: a record's digest is over population and content, which older programs cannot check.
-
-    The tables stay as they are; see :func:`_delta`.
+    Version 3: an entry may cost δ (``delta_keys``), which older programs do not count. Version 4: a record's digest is
+    over population and content, which older programs cannot check.
     """
 
 
@@ -265,5 +259,5 @@ def _append_only(connection: Connection, table: str) -> None:
         )
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_records, _order_and_versions, _delta, _populations)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_records, _order_and_versions, _refuse_older, _refuse_older)
 """The n-th migration leads to version n."""

@@ -54,11 +54,6 @@ def append(records: list[Record], kind: str, body: dict[str, Any], time: str | N
     return record
 
 
-def first(body: dict[str, Any]) -> Record:
-    """The first record of a chain."""
-    return append([], "genesis", body)
-
-
 def moment(records: list[Record]) -> str:
     """Today in UTC, or the last record's day if that is later: a clock that is set back opens no month again.
 

@@ -36,7 +36,7 @@ class Reservation:
         unit: unit of privacy where a person may have several rows; None: a row is a person.
         delta: δ of the partition selection.
         others_delta: from the name of each other partition selection of the plan to its δ.
-        rows_digest: keyed hash of the rows of the source, whatever a schema takes of them; empty if it is missing.
+        rows_digest: keyed hash of the rows of the source, for any schema; empty if it is missing.
     """
 
     key: str

@@ -33,7 +33,7 @@ does not matter: given them, the theorem of :mod:`likeness.privacy.lattice_error
 are at most k, or 2 under replace-one. This is the ``dimension`` in the η of such a release.
 
 *Composition.* Let releases be made one after the other, each with any dependence on earlier answers: Gaussian sums, and
-thresholds. Let Σρ and the thresholds' ``δ_1 + δ_2 + ...`` stay below ρ_K and δ_K, *both fixed beforehand*, whatever the
+thresholds. Let Σρ and the thresholds' ``δ_1 + δ_2 + ...`` stay below ρ_K and δ_K, *both fixed beforehand*, for all
 answers. Then all of them together are ``(ε, δ' + δ_K)``-differentially private for every (ε, δ') that the Gaussians
 alone have, the A's in the place of the M's: by Rényi divergence at ρ_K, or as one Gaussian of ``μ = sqrt(2 ρ_K)`` with
 its lattices.

@@ -1,4 +1,4 @@
-"""The verifier: it computes again whatever it can, and believes nothing else in a bundle.
+"""The verifier: it computes again all that it can, and believes nothing else in a bundle.
 
 It needs no ledger, private file or autodp. Plan and queries come from the settings, sensitivities from the maps'
 specifications, and ε from dp-accounting. The account comes from receipts and ledger, the generator from the released
