@@ -54,9 +54,9 @@ def lattice_sensitivity_squared(
       ``Δ² ≤ 2 Σ_p L_p``. With more than one group the larger of the two counts.
 
     *A person of several rows.* ``change`` says what one record does to the contributions *of any table*; let Δ be the
-    bound above. Let two tables differ in one person of at most ``rows`` = k rows. They are the ends of a chain of tables
-    T_0, ..., T_m, m ≤ k, each with one record more than the one before. Each link moves the sum by at most Δ, for any
-    other records. By the triangle inequality the ends are at most ``m Δ ≤ k Δ`` apart: ``Δ_k² = k² Δ²``, an integer.
+    bound above. Let two tables differ in one person of at most ``rows`` = k rows. They are the ends of a chain of
+    tables T_0, ..., T_m, m ≤ k, each with one record more than the one before. Each link moves the sum by at most Δ,
+    for any other records. By the triangle inequality the ends are at most ``m Δ ≤ k Δ`` apart: ``Δ_k² = k² Δ²``, an integer.
     Equal rows reach the bound where each record is one contribution. The rows may be of different classes, and anywhere
     in the table.
 
