@@ -15,7 +15,7 @@ from test_every_method import IMAGES, ONLY_IMAGES, SCHEMA, SMALL, context, small
 
 from likeness.config.load import load_params
 from likeness.config.params import Params, Split
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
@@ -26,7 +26,7 @@ from likeness.release.records import BucketPairs, Records
 from likeness.release.sums.lattice_sum import lattice_sum
 
 ADD = Adjacency.ADD_REMOVE_ONE
-UNIT = Unit("pid", 3)
+UNIT = PrivacyUnit("pid", 3)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 from likeness.config.load import load_params
 from likeness.config.params import Ingest, Params, Split
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import DataError
 from likeness.core.paths import TABLE
 from likeness.data import private_tables as tables
@@ -272,7 +272,7 @@ def test_a_csv_and_its_frame_have_the_digest_of_their_rows_too(tmp_path: Path) -
     table[table.columns[::-1]].sample(frac=1, random_state=1).to_csv(path, index=False)
     assert digest_of(settings_of(path)) == expected
     own = settings_of(path)
-    people = replace(own.ingest, unit=Unit("age", 60))
+    people = replace(own.ingest, unit=PrivacyUnit("age", 60))
     assert digest_of(replace(own, ingest=people, privacy=replace(own.privacy, unit="one person"))) == expected
     texts = pd.read_csv(path, dtype="str", na_filter=False)
     found = SourceDigest(SourceDigest.key_of(KEY))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from likeness.core.bounds import Part, Unit
+from likeness.core.bounds import Part, PrivacyUnit
 from likeness.core.errors import BudgetError, LedgerError, PlanError, ReleaseError
 from likeness.core.hashing import sha256_json
 from likeness.features.constant import Constant
@@ -123,7 +123,7 @@ def test_the_whole_mechanism_has_the_privacy_that_is_claimed_and_less_would_show
     assert worst(threshold - int(4 * SCALE)) > claimed
 
 
-def plan(keys: SelectionShares | None, epsilon: float = 1.0, unit: Unit | None = None) -> Plan:
+def plan(keys: SelectionShares | None, epsilon: float = 1.0, unit: PrivacyUnit | None = None) -> Plan:
     return make_plan(
         method="m", identity="people", shares=[QueryShare("a", "auxiliary", 0.3), QueryShare("b", "privatize", 0.7)],
         epsilon=epsilon, delta=1e-5, adjacency=ADD, num_records=None, unit=unit, selection=keys,
@@ -149,7 +149,7 @@ def test_the_plan_gives_keys_their_shares_and_meets_its_target() -> None:
 
 def test_without_such_columns_plans_and_keys_are_what_they_were() -> None:
     """Golden values of the version before: if one changes, everything on record would be released again."""
-    unit = Unit("pid", 3)
+    unit = PrivacyUnit("pid", 3)
     assert plan(None).digest == "49a798d7b880ffaa4eedab4d0e4a9208ded19582ee38e104c7dae25d53cda416"
     assert plan(None, unit=unit).digest == "5f96f18ba07bf3b7e50cc708366a742ee1205e464b5d94b8c3b236a8f31b0caf"
     request = request_of(

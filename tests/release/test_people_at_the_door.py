@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import BudgetError, DataError, LikenessError, PlanError, ReleaseError
 from likeness.core.hashing import sha256_json
 from likeness.features.constant import Constant
@@ -22,12 +22,12 @@ from likeness.release.released import Released, from_bytes
 from likeness.release.request import REQUEST_KEYS, Dataset, request_in, request_of
 
 ADD = Adjacency.ADD_REMOVE_ONE
-UNIT = Unit("pid", 3)
+UNIT = PrivacyUnit("pid", 3)
 QUERY = Query("q", "privatize", Constant(), num_groups=2)
 ROWS = Dataset("people", "digest", unit=UNIT)
 
 
-def plan(unit: Unit | None = UNIT) -> Plan:
+def plan(unit: PrivacyUnit | None = UNIT) -> Plan:
     shares = [QueryShare("q", "privatize", 1.0)]
     own = {"method": "m", "identity": "people", "shares": shares, "epsilon": 1.0, "delta": 1e-5, "unit": unit}
     return make_plan(**own, adjacency=ADD, num_records=None)
@@ -51,14 +51,14 @@ def ledger() -> Ledger:
     return made
 
 
-def asked(ledger: Ledger, *chunks: list[int] | None, unit: Unit = UNIT) -> Released:
+def asked(ledger: Ledger, *chunks: list[int] | None, unit: PrivacyUnit = UNIT) -> Released:
     data = release(QUERY, plan(unit), replace(ROWS, unit=unit), ledger, lambda: rows(*chunks))
     return from_bytes(data, "r")
 
 
 def test_noise_is_so_many_times_as_wide_at_the_same_cost(ledger: Ledger) -> None:
     three = asked(ledger, [0, 1, 1], [1, 2]).receipt
-    one = asked(ledger, [0, 1, 2], unit=Unit("pid", 1)).receipt
+    one = asked(ledger, [0, 1, 2], unit=PrivacyUnit("pid", 1)).receipt
     assert three.noise_scale == pytest.approx(3 * one.noise_scale, rel=1e-12)
     assert three.sensitivity == 3 * one.sensitivity
     assert (three.noise_multiplier, three.rho) == pytest.approx((one.noise_multiplier, one.rho), rel=1e-12)
@@ -91,7 +91,7 @@ def test_the_door_counts_the_rows_of_each_person(
 
 def test_rows_and_plan_must_agree_on_who_is_protected(ledger: Ledger) -> None:
     for own, dataset in [
-        (plan(), replace(ROWS, unit=Unit("pid", 2))),
+        (plan(), replace(ROWS, unit=PrivacyUnit("pid", 2))),
         (plan(None), ROWS),
         (plan(), Dataset("people", "d")),
     ]:
@@ -108,7 +108,7 @@ def test_rows_and_plan_must_agree_on_who_is_protected(ledger: Ledger) -> None:
 def test_the_key_changes_with_column_and_rows_and_is_as_it_was_without(ledger: Ledger) -> None:
     without = request_of(QUERY, "add_remove_one", 5.0, Dataset("people", "digest"))
     assert tuple(without) == REQUEST_KEYS
-    units = [UNIT, Unit("pid", 4), Unit("household", 3)]
+    units = [UNIT, PrivacyUnit("pid", 4), PrivacyUnit("household", 3)]
     requests = [without, *(request_of(QUERY, "add_remove_one", 5.0, replace(ROWS, unit=unit)) for unit in units)]
     assert len({sha256_json(request) for request in requests}) == 4
     receipt = asked(ledger, [0]).receipt
@@ -133,7 +133,9 @@ def test_an_identity_keeps_its_unit_of_privacy(ledger: Ledger) -> None:
 def test_what_another_bound_has_paid_for_is_not_paid_for_this_one(ledger: Ledger) -> None:
     """A plan that cannot finish does not start: its other query was answered at that cost, for other bounds."""
     shares = [QueryShare("q", "privatize", 0.5), QueryShare("other", "auxiliary", 0.5)]
-    plans = [replace(plan(unit), queries=two.queries) for unit in (UNIT, Unit("pid", 2)) for two in [_two(shares)]]
+    plans = [
+        replace(plan(unit), queries=two.queries) for unit in (UNIT, PrivacyUnit("pid", 2)) for two in [_two(shares)]
+    ]
     other = replace(QUERY, name="other", stage="auxiliary")
     ledger.change_cap("people", 1.3, 1e-5)  # room for three quarters of a plan more
     for query in (other, QUERY):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from likeness.config.params import MOST_ROWS
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
@@ -23,7 +23,7 @@ from likeness.verify.verdict import Wrong
 @pytest.fixture
 def honest() -> Released:
     """Two texts that are in 500 rows each; people of up to three rows."""
-    unit = Unit("pid", 3)
+    unit = PrivacyUnit("pid", 3)
     plan = make_plan(
         method="m", identity="people", shares=[QueryShare("embedding", "privatize", 1.0)], epsilon=1.0, delta=1e-5,
         adjacency=Adjacency.ADD_REMOVE_ONE, num_records=None, unit=unit,
@@ -57,12 +57,12 @@ CLAIMS: list[tuple[Any, str]] = [
     (lambda _: {"adjacency": "add_remove_two"}, "adjacency is unknown"),
     (lambda _: {"adjacency": "replace_one"}, "people of several rows cannot be replaced"),
     (lambda _: {"noise_scale": 0.0}, "no noise, or people of too many rows"),
-    (lambda _: {"unit": Unit("pid", MOST_ROWS + 1)}, "no noise, or people of too many rows"),
+    (lambda _: {"unit": PrivacyUnit("pid", MOST_ROWS + 1)}, "no noise, or people of too many rows"),
     (times("dimension", 2), "dimension is 6, not 3"),
     (times("sensitivity", 0.5), "sensitivity is 1.5, not 3"),
     (times("noise_multiplier", 2), "noise_scale is"),
     (times("rho", 0.5), "rho is"),
-    (lambda _: {"unit": Unit("pid", 2)}, "dimension is 3, not 2"),
+    (lambda _: {"unit": PrivacyUnit("pid", 2)}, "dimension is 3, not 2"),
     (lambda _: {"change": "one_replaced"}, "change is wrong"),
     (lambda _: {"threshold": 1.5}, "no threshold, or no delta for it"),
     (lambda _: {"delta_keys": 0.0}, "no threshold, or no delta for it"),

@@ -22,7 +22,7 @@ from likeness.config.params import (
     Train,
 )
 from likeness.config.typed import build
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.hashing import canonical_json
 from likeness.methods.merf_ae.method import ENCODER
 from likeness.pipeline.project import method
@@ -65,7 +65,7 @@ def params_of(settings: Mapping[str, Any], folder: Path) -> Params:
         method=name,
         privacy=build(Privacy, settings["privacy"], "privacy"),
         ledger=LedgerSettings(Cap(math.inf, 0.5), slot=str(settings["slot"])),
-        ingest=Ingest("", str(folder / SCHEMA), unit=None if unit is None else build(Unit, unit, "unit")),
+        ingest=Ingest("", str(folder / SCHEMA), unit=None if unit is None else build(PrivacyUnit, unit, "unit")),
         train=build(Train, settings["train"], "train"),
         sample=build(Sample, settings["sample"], "sample"),
         evaluate=Evaluate(),

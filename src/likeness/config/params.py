@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from likeness.config.typed import allowed, require
-from likeness.core.bounds import MOST_CATEGORIES, Unit
+from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import ParamsError
 
 _DATABASES = ("sqlite", "postgresql+psycopg")
@@ -101,7 +101,7 @@ class Ingest:
     source: str
     schema: str
     split: Split = field(default_factory=Split)
-    unit: Unit | None = None
+    unit: PrivacyUnit | None = None
     query: str | None = None
 
     @property

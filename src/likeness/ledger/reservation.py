@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import BudgetError
 from likeness.core.rng import secret_bytes
 from likeness.ledger.budget import RELATIVE_TOLERANCE, Cost
@@ -49,7 +49,7 @@ class Reservation:
     attempt: str
     encoding: str
     details: dict[str, Any]
-    unit: Unit | None = None
+    unit: PrivacyUnit | None = None
     delta: float = 0.0
     others_delta: Mapping[str, float] = field(default_factory=dict)
     rows_digest: str = ""

@@ -8,7 +8,7 @@ from typing import Any
 
 from likeness import __version__
 from likeness.config.params import Params
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
 from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger
@@ -195,7 +195,7 @@ def _finite(value: float) -> float | str:
     return value if math.isfinite(value) else "inf"
 
 
-def protected(unit: Unit | None, words: str) -> str:
+def protected(unit: PrivacyUnit | None, words: str) -> str:
     """Who is protected, in words.
 
     Args:

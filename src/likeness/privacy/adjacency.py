@@ -18,8 +18,8 @@ class Adjacency(StrEnum):
     ``ADD_REMOVE_ONE``: one record is added or removed; the number of records is private (Dwork et al. 2006,
     "unbounded"). ``REPLACE_ONE``: one record is replaced; the number of records is public ("bounded").
 
-    Where a person may have several rows (:class:`likeness.core.bounds.Unit`), ``ADD_REMOVE_ONE`` adds or removes one
-    person with all rows. ``REPLACE_ONE`` is refused there: a replacement would change the number of records, which
+    Where a person may have several rows (:class:`likeness.core.bounds.PrivacyUnit`), ``ADD_REMOVE_ONE`` adds or removes
+    one person with all rows. ``REPLACE_ONE`` is refused there: a replacement would change the number of records, which
     could then not be public.
     """
 
@@ -56,9 +56,9 @@ def lattice_sensitivity_squared(
     *A person of several rows.* ``change`` says what one record does to the contributions *of any table*; let Δ be the
     bound above. Let two tables differ in one person of at most ``rows`` = k rows. They are the ends of a chain of
     tables T_0, ..., T_m, m ≤ k, each with one record more than the one before. Each link moves the sum by at most Δ,
-    for any other records. By the triangle inequality the ends are at most ``m Δ ≤ k Δ`` apart: ``Δ_k² = k² Δ²``, an integer.
-    Equal rows reach the bound where each record is one contribution. The rows may be of different classes, and anywhere
-    in the table.
+    for any other records. By the triangle inequality the ends are at most ``m Δ ≤ k Δ`` apart: ``Δ_k² = k² Δ²``, an
+    integer. Equal rows reach the bound where each record is one contribution. The rows may be of different classes, and
+    anywhere in the table.
 
     *Secret dice* (:class:`likeness.release.records.BucketPairs`). Fix the dice of *all* records first, also the
     person's. The chain then consists of tables with equal dice. A chain of replacements would prove the bound for a

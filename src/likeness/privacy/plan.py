@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
 from likeness.core.hashing import sha256_json
 from likeness.privacy.adjacency import Adjacency
@@ -76,7 +76,7 @@ class Plan:
     delta: float
     num_records: int | None
     queries: tuple[PlannedQuery, ...]
-    unit: Unit | None = None
+    unit: PrivacyUnit | None = None
 
     @property
     def rho(self) -> float:
@@ -131,7 +131,7 @@ class Plan:
             delta=value["delta"],
             num_records=value["num_records"],
             queries=queries,
-            unit=Unit.from_dict(value["unit"]) if "unit" in value else None,
+            unit=PrivacyUnit.from_dict(value["unit"]) if "unit" in value else None,
         )
 
 
@@ -144,7 +144,7 @@ def make_plan(
     delta: float,
     adjacency: Adjacency,
     num_records: int | None,
-    unit: Unit | None = None,
+    unit: PrivacyUnit | None = None,
     selection: SelectionShares | None = None,
 ) -> Plan:
     """Split the ρ of the target by shares.

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
 
 MECHANISM = "discrete_gaussian"
@@ -70,7 +70,7 @@ class Receipt:
     ledger_id: str
     ledger_seq: int
     format: int = 1
-    unit: Unit | None = None
+    unit: PrivacyUnit | None = None
     threshold: int | None = None
     delta_keys: float = 0.0
 
@@ -107,5 +107,5 @@ class Receipt:
                 f"{where}: the receipt does not have the fields of format {expected}. Restore the released file, or "
                 "install the Likeness that wrote it."
             )
-        unit = Unit.from_dict(value["unit"]) if "unit" in value else None
+        unit = PrivacyUnit.from_dict(value["unit"]) if "unit" in value else None
         return cls(**{**value, "rho": float(value["rho"]), "unit": unit})

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import DataError, PlanError, ReleaseError
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.engine import LOCAL, Engine
@@ -233,7 +233,7 @@ def _draw_keys(query: KeyQuery, plan: Plan, scale: float, read: ReadKeys, receip
     return Released(noisy[places].reshape(1, len(places)), receipt, tuple(keys[place] for place in places))
 
 
-def _keys_counted(chunks: Iterable[Keys], unit: Unit | None) -> Iterator[Keys]:
+def _keys_counted(chunks: Iterable[Keys], unit: PrivacyUnit | None) -> Iterator[Keys]:
     """Pass keys on; insist, as for records, that nobody has more rows than the plan says."""
     rows = np.zeros(0, dtype=np.int64)
     for chunk in chunks:
@@ -244,7 +244,7 @@ def _keys_counted(chunks: Iterable[Keys], unit: Unit | None) -> Iterator[Keys]:
         yield Keys(chunk.texts)
 
 
-def _counted(records: Iterable[Records], unit: Unit) -> Iterator[Records]:
+def _counted(records: Iterable[Records], unit: PrivacyUnit) -> Iterator[Records]:
     """Pass rows on, but not whose they are; insist that nobody has more of them than the plan says.
 
     Whoever reads the rows tells whose they are, and here they are counted, so that a table that was prepared under
@@ -265,7 +265,7 @@ def _check_number(plan: Plan, count: int) -> None:
         )
 
 
-def _rows_of_each(rows: np.ndarray, people: np.ndarray | None, count: int, unit: Unit) -> np.ndarray:
+def _rows_of_each(rows: np.ndarray, people: np.ndarray | None, count: int, unit: PrivacyUnit) -> np.ndarray:
     """Add a chunk of so many rows to the rows of each person.
 
     Raises:
@@ -284,5 +284,5 @@ def _rows_of_each(rows: np.ndarray, people: np.ndarray | None, count: int, unit:
     return found
 
 
-def _who(unit: Unit | None) -> str:
+def _who(unit: PrivacyUnit | None) -> str:
     return "single rows" if unit is None else f"people by '{unit.column}' with at most {unit.max_rows} rows"
