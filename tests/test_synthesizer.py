@@ -183,7 +183,7 @@ def test_the_cap_is_kept_and_the_one_on_record_rules(ledger: Ledger) -> None:
         ({"cap": (1.0,)}, "cap must be a pair"),
         ({"device": "abacus"}, "train.device must be one of"),
         ({"settings": {"trane": {}}}, "marginals.trane is not a setting"),
-        ({"adjacency": "replace_one"}, "num_records is needed"),
+        ({"adjacency": "replace_one"}, "num_records is missing"),
         ({"adjacency": "replace_one", "num_records": 399}, "the training table has 400 rows"),
         ({"settings": {"privatize": {"max_coordinates": 5}}}, "would release"),
         ({"settings": {"plan": {"shares": {"class_counts": 0.5, "embedding": 0.4}}}}, "must sum to 1"),
