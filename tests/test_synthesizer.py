@@ -212,7 +212,7 @@ def test_wrong_tables_are_refused_without_a_private_word(ledger: Ledger) -> None
         (table.assign(n=np.where(table["n"] > 5, 0.5, 1)), "column 'n' has a value that is not whole"),
         (table.assign(n=table["b"]), "column 'n' has a missing value"),
         (table.assign(n=table["b"].astype("Int64")), "column 'n' has a missing value"),
-        (table.assign(c=[MARKER, [MARKER]] * 200), "column 'c' holds lists or records"),
+        (table.assign(c=[MARKER, [MARKER]] * 200), "column 'c' holds cells that are not single values"),
         (table.iloc[:0], "the training table has no rows, and nothing was spent"),
         (table.to_numpy(), "must be a pandas DataFrame, got ndarray"),
     ]
