@@ -12,9 +12,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # DVC runs `python`: it must be this one.
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: demo install quick test test-slow fuzz lint docs clean
-# Three workers on two cores: tests that start programs wait a third of their time.
-PYTEST = $(BIN)/python -m pytest --numprocesses 3 --dist loadfile
+# A second run takes the compiled tests of the first.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo install quick test test-slow fuzz lint style types quick-tests most-tests docs clean
+PYTEST = $(BIN)/python -m pytest --dist loadfile
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -28,20 +30,32 @@ demo: $(VENV)/.installed
 	$(BIN)/dvc repro
 	$(BIN)/likeness summary
 
-lint: $(VENV)/.installed
+lint: style types
+
+style: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+
+types: $(VENV)/.installed
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 
-quick: lint
-	$(PYTEST) -m "not slow and not process and not long"
+# mypy works beside the tests, on the second core.
+quick: style
+	$(MAKE) --jobs 2 types quick-tests
 
-test: lint
-	$(PYTEST) -m "not slow"
+quick-tests: $(VENV)/.installed
+	$(PYTEST) --numprocesses 2 -m "not slow and not process and not long"
+
+test: style
+	$(MAKE) --jobs 2 types most-tests
+
+# Three workers on two cores: tests that start programs wait a third of their time.
+most-tests: $(VENV)/.installed
+	$(PYTEST) --numprocesses 3 -m "not slow"
 
 test-slow: $(VENV)/.installed
-	$(PYTEST) -m slow
+	$(PYTEST) --numprocesses 3 -m slow
 
 # The property tests again, with other examples every time and more of them.
 fuzz: $(VENV)/.installed

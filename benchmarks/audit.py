@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
 from benchmarks.audit_options import OPTIONS
 from benchmarks.common import ONLY_IMAGES
-from likeness.config.load import load_params
+from likeness.config.explain import defaults
 from likeness.config.typed import build
 from likeness.core.bounds import Part
 from likeness.data.encoding.layout import Layout
@@ -178,7 +178,7 @@ class Finding:
 def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
     """Every query of the methods, each question once, under both adjacencies: settings as shipped, and the options."""
     found: dict[str, Case] = {}
-    sections = load_params(Path(__file__).parents[1] / "params.yaml").sections
+    sections = {name: defaults(METHODS[name]) for name in names}
     asked = [(name, "", sections[name]) for name in names]
     asked += [(name, f" with {option}", change(sections[name])) for name, option, change in OPTIONS if name in names]
     for name, variant, section in asked:

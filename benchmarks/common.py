@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from benchmarks import mixture
-from likeness.config.load import load_params
+from likeness.config.explain import plain
+from likeness.config.load import params_from
 from likeness.config.params import Params
 from likeness.core.rng import public
 from likeness.data.schema.schema import Schema
@@ -20,7 +22,7 @@ from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.methods import method_from
+from likeness.methods import METHODS, method_from
 from likeness.methods.fit import fit
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.private_rows import split_parts
@@ -41,7 +43,6 @@ REBALANCED = {"adult_rebalanced": ("adult", 22_561, 0.1), "census_rebalanced": (
 """Tables as the papers' code makes them: from which rows, how many of these, the share of their test rows."""
 NAMES = ("adult", "adult_rebalanced", "census", "census_rebalanced", "covtype", *EXAMPLES)
 ONLY_IMAGES = ("merf_ae", "moments")  # methods that refuse tables
-CHOICES = Path("docs/evidence/CHOICES.md")
 _WRITTEN = ("benchmarks/results", "docs/evidence", "docs/img")  # by benchmarks
 _MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
 _MOST_IMAGES = 60_000
@@ -67,13 +68,13 @@ def load(name: str) -> Table:
     if name in REBALANCED:
         source, count, test_share = REBALANCED[name]
         return rebalanced(load(source), count, test_share)
-    params = load_params(EXAMPLES.get(name, "params.yaml"))
+    params = settings(name)
     if name in UCI:
         split = dataclasses.replace(params.ingest.split, column="split" if name == "census" else None)
         ingest = dataclasses.replace(
             params.ingest, source=f"data/raw/{name}.parquet", schema=f"data/schema/{name}.yaml", split=split
         )
-        privacy = dataclasses.replace(params.privacy, identity=f"uci-{name}")
+        privacy = dataclasses.replace(params.privacy, population=f"uci-{name}")
         params = dataclasses.replace(params, ingest=ingest, privacy=privacy)
     source = Path(params.ingest.source)
     if not source.exists() and (SHARED / source.name).exists():
@@ -91,6 +92,17 @@ def load(name: str) -> Table:
     return Table(params, schema, table[parts == "train"], table[parts == "test"])
 
 
+def settings(name: str) -> Params:
+    """Settings of a table, with the sections of all methods that are meant for it written out."""
+    example = EXAMPLES.get(name, Path("params.yaml"))
+    files = [example, *filter(Path.exists, [example.with_name("methods.yaml")])]
+    content = {key: value for file in files for key, value in yaml.safe_load(file.read_text()).items()}
+    params = params_from(content)
+    names = METHODS if name not in EXAMPLES else {*params.sections, params.method}
+    sections = {name: plain(method_from(dataclasses.replace(params, method=name))) for name in names}
+    return dataclasses.replace(params, sections=sections)
+
+
 def rebalanced(table: Table, count: int | None, test_share: float) -> Table:
     """Training rows with 40 % of the first class, and test rows that are a part of these, as the papers take them.
 
@@ -106,7 +118,7 @@ def rebalanced(table: Table, count: int | None, test_share: float) -> Table:
     first = (rows[schema.label].iloc[order] == schema.classes[0]).to_numpy()
     kept = np.sort(np.concatenate([order[~first], order[first][: round(0.4 * first.sum())]]))
     parts = public(0, "benchmarks.rebalanced.split").permutation(len(kept)) < test_share * len(kept)
-    privacy = dataclasses.replace(table.params.privacy, identity=f"{table.params.privacy.identity}-rebalanced")
+    privacy = dataclasses.replace(table.params.privacy, population=f"{table.params.privacy.population}-rebalanced")
     params = dataclasses.replace(table.params, privacy=privacy)
     return Table(params, schema, rows.iloc[kept[~parts]], rows.iloc[kept[parts]])
 
@@ -233,13 +245,6 @@ def cell(values: pd.Series, digits: int) -> str:
         return ""
     spread = f" ± {values.std():.{digits}f}" if values.count() > 1 else ""
     return f"{values.mean():.{digits}f}{spread}"
-
-
-def on_choices(name: str, results: pd.DataFrame, keys: list[str], columns: list[str]) -> None:
-    """Print the table of a choice of settings, and put it on the page of choices."""
-    table = markdown(results, keys, columns, digits=4)
-    on_page(CHOICES, {name: table})
-    print(table)
 
 
 def markdown(results: pd.DataFrame, keys: list[str], columns: list[str], digits: int = 3) -> str:

@@ -69,7 +69,7 @@ class Field:
         field.set(
             method="marginals",
             privacy__epsilon=epsilon,
-            privacy__identity=IDENTITY,
+            privacy__population=IDENTITY,
             ledger__cap={"epsilon": cap, "delta": 1e-5},
         )
         made = field.child(_init_and_prepare)
@@ -227,7 +227,7 @@ class Grounds:
 
     def slot(self, name: str) -> Field:
         """The shared field, about to make releases of its own."""
-        self.shared.set(ledger__slot=name)
+        self.shared.set(ledger__attempt=name)
         self.shared.forget_released()
         return self.shared
 

@@ -70,7 +70,7 @@ def read_only(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
 def disk_full(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
     """The ledger on a small file system with a random rest of it free."""
     field = grounds.fresh("full")
-    field.set(ledger__slot=str(trial))
+    field.set(ledger__attempt=str(trial))
     aside = field.home.with_name("aside")
     shutil.copytree(field.home, aside)
     with _mounted(field.home, ["-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs"]):
@@ -100,7 +100,7 @@ def race(processes: int) -> Trial:
         field = grounds.fresh("race", cap=EPSILON * 1.2)
         clones = [field.another(grounds.folder / "race" / f"clone {place}") for place in range(processes)]
         for place, clone in enumerate(clones):
-            clone.set(ledger__slot=f"{place}")
+            clone.set(ledger__attempt=f"{place}")
         ended = [child.wait() for child in [clone.start(spend) for clone in clones]]
         cap = rho_for(EPSILON * 1.2, 1e-5)
         wrong = [rule for clone in clones for rule in clone.broken_rules(cap)]
@@ -151,7 +151,7 @@ def restored_file(grounds: Grounds, trial: int, dice: random.Random) -> list[str
         old = field.home / "ledger.sqlite" if trial % 2 else field.home
         aside = field.home.with_name("aside")
         (shutil.copy if old.is_file() else shutil.copytree)(old, aside)
-        field.set(ledger__slot="2")
+        field.set(ledger__attempt="2")
         wrong += _went_well(field.spend())
         if old.is_dir():
             shutil.rmtree(old)
@@ -169,7 +169,7 @@ def restored_both(grounds: Grounds, trial: int, dice: random.Random) -> list[str
         asides = [(folder, folder.with_name(f"aside {folder.name}")) for folder in (field.home, field.anchor)]
         for folder, aside in asides:
             shutil.copytree(folder, aside)
-        field.set(ledger__slot="2")
+        field.set(ledger__attempt="2")
         wrong += _went_well(field.spend())
         for folder, aside in asides:
             shutil.rmtree(folder)
@@ -215,7 +215,7 @@ def clock_back(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
 def damaged_file(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
     """The ledger's file cut short, or with bytes changed: refused, or, where nothing was written there, unharmed."""
     field = grounds.shared
-    field.set(ledger__slot="measure 1")
+    field.set(ledger__attempt="measure 1")
     field.forget_released()
     wrong = _went_well(field.spend())
     before, records = field.released(), field.records()
@@ -265,7 +265,7 @@ _EDITS = (
 def edited_file(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
     """The ledger edited with SQL by somebody who took the triggers away."""
     field = grounds.shared
-    field.set(ledger__slot="measure 1")
+    field.set(ledger__attempt="measure 1")
     field.forget_released()
     wrong = _went_well(field.spend())
     path = field.home / "ledger.sqlite"

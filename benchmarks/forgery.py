@@ -253,7 +253,7 @@ def hide(opened_as: str | None = None) -> Plant:
 
         edit_chain(folder, change)
         found = Bundle(folder)
-        budget = budget_of(found.records, found.params.privacy.identity)
+        budget = budget_of(found.records, found.params.privacy.population)
         assert budget is not None
         spent = {name: getattr(budget, name) for name in ("spent_rho", "spent_epsilon", "uncommitted")}
         spent["spent_delta_keys"] = budget.spent_delta

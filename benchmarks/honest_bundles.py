@@ -80,11 +80,11 @@ def _run(folder: Path, identity: str, method: str, stages: Sequence[str]) -> Non
     folder.mkdir()
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
     content["method"] = method
-    content["privacy"] |= {"identity": identity, "unit": "one employee"}
+    content["privacy"] |= {"population": identity, "unit": "one employee"}
     content["ingest"] |= {"source": "staff.csv", "schema": "schema.yaml", "split": {"test_fraction": 0.2, "seed": 0}}
     content["ingest"]["unit"] = {"column": "pid", "max_rows": 2}
     for section, values in _SETTINGS[method].items():
-        content[method][section] |= values
+        content.setdefault(method, {}).setdefault(section, {}).update(values)
     content["sample"]["rows"] = 50
     with contextlib.chdir(folder), contextlib.redirect_stdout(sys.stderr):
         staff(identity).to_csv("staff.csv", index=False)

@@ -101,6 +101,7 @@ from benchmarks.lie_plants import (
 )
 from likeness.bundle import contents as names
 from likeness.core.errors import ArtifactError
+from likeness.methods.merf_ae.encoded_map import ENCODER
 from likeness.privacy.receipt import MECHANISM
 from likeness.verify import verify
 from likeness.verify.verdict import Check
@@ -195,11 +196,11 @@ LIES: tuple[Lie, ...] = (
     Lie("a folder has a name that says something", "files", "does not belong",
         lambda folder: (folder / NOTE).mkdir()),
     Lie("the plan is missing", "files", "is missing", without(names.PLAN_FILE), seal=S),
-    Lie("an encoder belongs to no setting", "files", "name another file", file(names.ENCODER)),
+    Lie("an encoder belongs to no setting", "files", "name another file", file(ENCODER)),
     Lie("the settings name a file outside of the bundle", "files", "name another file",
         outside, seal=S),
     Lie("the settings name another encoder than that of the bundle", "files", "name another file",
-        all_of(outside, file(names.ENCODER)), seal=S),
+        all_of(outside, file(ENCODER)), seal=S),
     Lie("a text was changed", "checksums", "was changed",
         edit_file(names.CARD, "none of them", "some of them"), seal=N),
     Lie("a file is not among the checksums", "checksums", "lists other files",
@@ -279,7 +280,7 @@ LIES: tuple[Lie, ...] = (
     Lie("a map has half a frequency", "sensitivity", "not a whole number", method="pearl",
         plant=lambda folder: inner(folder, num_frequencies=100.5)),
     Lie("a map's encoder is missing", "sensitivity", "encoder.safetensors is missing", encoder),
-    Lie("a map's encoder is another", "sensitivity", "is another encoder", all_of(encoder, file(names.ENCODER))),
+    Lie("a map's encoder is another", "sensitivity", "is another encoder", all_of(encoder, file(ENCODER))),
     Lie("records together are two groups", "sensitivity", "are one group", feature(COUNTS, terms="all_records")),
     Lie("the terms are unknown", "sensitivity", "are unknown", feature(COUNTS, terms="no_records")),
     Lie("a map lacks a word", "sensitivity", "does not have the specification",

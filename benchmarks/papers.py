@@ -206,7 +206,7 @@ def with_fourier(params: Params) -> dict[str, Any]:
     """Section ``moments`` with a tenth of the budget for the features and the network of section ``merf``."""
     section, merf = copy.deepcopy(params.sections["moments"]), params.sections["merf"]
     section["plan"]["shares"] |= {"levels": 0.2, "fourier": 0.1, "embedding": 0.63}
-    section["auxiliary"]["fourier"] = merf["privatize"]
+    section["auxiliary"]["fourier"] = {key: merf["privatize"][key] for key in section["auxiliary"]["fourier"]}
     section["train"]["network"] = merf["train"]
     return section
 

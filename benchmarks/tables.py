@@ -12,6 +12,7 @@ memory is the peak of the process that made it.
 """
 
 import argparse
+import copy
 import dataclasses
 import json
 import subprocess
@@ -27,7 +28,6 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.common import Table, cell, commit, keep, load, on_page, read_results, score, synthesize
-from benchmarks.look_alike import with_marginals
 from benchmarks.memory import peak_mb
 from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder
@@ -131,9 +131,9 @@ def with_bins(name: str) -> Table:
     table = load(source)
     if bins is None:
         return table
-    own = table.params
-    own = with_marginals(own, Path(own.ingest.schema), own.privacy.epsilon, {"privatize": {"bins": bins}})
-    return dataclasses.replace(table, params=own)
+    sections = copy.deepcopy(dict(table.params.sections))
+    sections["marginals"]["privatize"]["bins"] = bins
+    return dataclasses.replace(table, params=dataclasses.replace(table.params, method="marginals", sections=sections))
 
 
 def asked_for(methods: tuple[str, ...], only: str | None) -> list[str]:

@@ -1,5 +1,6 @@
 """The stages of ``dvc.yaml`` in an order in which they can run."""
 
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -9,28 +10,24 @@ from likeness.core.errors import ArtifactError
 
 
 def stage_order(path: Path) -> list[str]:
-    """Names of the stages, every stage after those whose outputs it reads; among equals, as written.
+    """Names of the stages, every stage after those whose outputs it reads.
 
-    Templates such as ``${ingest.schema}`` are compared as text: a stage's output is written the same way where it is
-    read.
+    Templates such as ``${ingest.schema}`` are compared as text: the stage that writes a path spells it in the way of
+    the stages that read it.
 
     Raises:
         ArtifactError: there is no such file, it has no stages, or two stages wait for each other.
     """
     stages = _read(path)
     outputs = {name: _paths(stage, "outs", "metrics", "plots") for name, stage in stages.items()}
-    inputs = {name: _paths(stage, "deps") for name, stage in stages.items()}
-    waiting = {
-        name: {other for other in stages if other != name and _meet(inputs[name], outputs[other])} for name in stages
+    inputs = {name: _paths(stage, "deps", "params") for name, stage in stages.items()}
+    graph = {
+        name: [other for other in stages if other != name and _meet(inputs[name], outputs[other])] for name in stages
     }
-    order: list[str] = []
-    while waiting:
-        ready = next((name for name, needs in waiting.items() if needs <= set(order)), None)
-        if ready is None:
-            raise ArtifactError(f"{path}: these stages wait for each other: {', '.join(waiting)}")
-        order.append(ready)
-        del waiting[ready]
-    return order
+    try:
+        return list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        raise ArtifactError(f"{path}: these stages wait for each other: {', '.join(error.args[1][1:])}") from None
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -48,11 +45,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _paths(stage: dict[str, Any], *keys: str) -> list[Path]:
     """Paths of a stage; an item is a path, or a mapping from path to options."""
-    return [Path(item) for key in keys for entry in stage.get(key, []) for item in _names(entry)]
-
-
-def _names(entry: str | dict[str, Any]) -> list[str]:
-    return [entry] if isinstance(entry, str) else list(entry)
+    entries = [entry for key in keys for entry in stage.get(key, [])]
+    return [Path(name) for entry in entries for name in ([entry] if isinstance(entry, str) else entry)]
 
 
 def _meet(inputs: list[Path], outputs: list[Path]) -> bool:

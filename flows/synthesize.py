@@ -5,14 +5,13 @@ stages' output goes to stderr, not to Prefect's database, which holds settings, 
 """
 
 import argparse
-import base64
 import json
 import logging
 import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal
+from typing import Any
 
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
@@ -22,14 +21,11 @@ from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settin
 from prefect.states import Completed, Failed
 
 from flows.dvc_stage import likeness, reproduce
-from flows.notify import notify
-from flows.one_at_a_time import own_turn, server_limit
+from flows.one_at_a_time import exclusive_run, server_limit
 from flows.stage_order import stage_order
-from flows.sweep_folders import cell_of
 from likeness.core.errors import LikenessError
 
 PRIVACY, STATEMENT = Path("reports/privacy.json"), Path("reports/PRIVACY_STATEMENT.md")
-FIGURES = {"loss": "Training loss", "rdp": "Rényi differential privacy of the run"}
 _COLUMNS = ("query", "stage", "dimension", "sensitivity", "noise_multiplier", "share", "rho", "ledger_seq", "sha256")
 _DAY = 86_400.0
 _OVER = "over budget for "  # what every refusal by a cap says
@@ -53,22 +49,9 @@ def budget(root: str) -> State[None]:
     return Completed(name="Affordable", message=done.stdout.strip())
 
 
-@flow(
-    name="synthesize",
-    retries=0,
-    persist_result=False,
-    log_prints=False,
-    on_completion=[notify],
-    on_failure=[notify],
-    on_crashed=[notify],
-)
+@flow(name="synthesize", retries=0, persist_result=False, log_prints=False)
 def synthesize(
-    root: str = ".",
-    stage_timeout: float = _DAY,
-    check_budget: bool = False,
-    method: Literal["marginals", "pearl", "merf", "merf_ae", "moments", "hp", "ntk"] | None = None,
-    epsilon: float | None = None,
-    wait: float = _DAY,
+    root: str = ".", stage_timeout: float = _DAY, check_budget: bool = False, wait: float = _DAY
 ) -> State[None]:
     """Run every stage of ``dvc.yaml`` in the folder ``root``, then put the privacy account on record.
 
@@ -76,22 +59,21 @@ def synthesize(
     released comes from the ledger's store. The state's name tells a refusal by a cap (OverBudget) from a failure.
 
     Args:
-        root: the project's folder. stage_timeout: seconds after which a stage is killed.
+        root: the project's folder.
+        stage_timeout: seconds after which a stage is killed.
         check_budget: refuse at once, before data are read, what any cap has no room for. The door refuses it anyway.
-        method: other than that of params.yaml; the run then has a folder of its own below ``sweeps/``.
-        epsilon: the same for ε.
         wait: seconds to wait for another run of the same people.
     """
+    folder = Path(root)
     try:
-        folder = cell_of(Path(root), method, epsilon)
-        with own_turn(folder, wait, server_limit(folder)):
+        with exclusive_run(folder, wait, server_limit(folder)):
             return _stages(folder, stage_timeout, check_budget)
     except LikenessError as error:
         return Failed(message=str(error))
 
 
 def _stages(root: Path, stage_timeout: float, check_budget: bool) -> State[None]:
-    """Every stage in its turn, up to the first that fails."""
+    """Every stage in order, up to the first that fails."""
     if check_budget:
         state = budget(str(root), return_state=True)
         if not state.is_completed():
@@ -112,9 +94,9 @@ def _failed(message: str) -> State[None]:
 
 
 def publish(root: Path) -> None:
-    """The account as Prefect artifacts: a table of the queries, the figures, and the statement for a person.
+    """The account as Prefect artifacts: a table of the queries, the ledger's head, and the statement for a person.
 
-    All of it is public. Without noise neither figures nor digests leave, as for the tracking store.
+    All of it is public. Without noise no digest leaves, as for the tracking store.
     """
     if (root / PRIVACY).exists():
         privacy = json.loads((root / PRIVACY).read_text())
@@ -122,22 +104,8 @@ def publish(root: Path) -> None:
         head = likeness(root, "ledger", "witness")
         if head.returncode == 0:  # an outside witness, see PRIVACY.md
             create_markdown_artifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`")
-        if privacy["private"]:
-            publish_figures(root / "reports/figures")
     if (root / STATEMENT).exists():
         create_markdown_artifact(key="privacy-statement", markdown=(root / STATEMENT).read_text())
-
-
-def publish_figures(folder: Path) -> None:
-    """Figures inside a page, because Prefect has no store for files."""
-    page = []
-    for name, title in FIGURES.items():
-        path = folder / f"{name}.png"
-        if path.exists():
-            data = base64.b64encode(path.read_bytes()).decode()
-            page.append(f"## {title}\n\n![{title}](data:image/png;base64,{data})\n")
-    if page:
-        create_markdown_artifact(key="figures", markdown="\n".join(page))
 
 
 def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:
@@ -188,12 +156,12 @@ def main() -> int:
 
 
 def stop_cleanly() -> None:
-    """Prepare this process to run a flow: stages and Prefect's server end with it, failures are told once."""
+    """Prepare this process to run a flow: stages and Prefect's server end with it, a failure is printed once."""
     # Prefect puts a handler of its own in front while the flow runs and comes back to this one. Leaving by an exception
     # is what stops its server: with the default action that child would stay for ever.
     signal.signal(signal.SIGTERM, _terminate)
     for name in ("prefect.flow_runs", "prefect.task_runs"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # a failure is told once, by the last line below
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # main prints it
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -28,7 +28,7 @@ def synthetic_rows(train: pd.DataFrame, count: int) -> pd.DataFrame:
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"}
         Ledger.create(locate())
-        return Synthesizer(schema=SCHEMA, identity="uci-adult-1994").fit(train).sample(count)
+        return Synthesizer(schema=SCHEMA, population="uci-adult-1994").fit(train).sample(count)
 
 
 def pair(panel: Axes, title: str, names: list[str], real: pd.Series, synthetic: pd.Series) -> None:

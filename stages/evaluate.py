@@ -11,7 +11,7 @@ from likeness.data.private_tables import sample_private
 from likeness.data.schema.private_categories import closed
 from likeness.pipeline.private_rows import BESIDE, SPLIT
 from likeness.pipeline.released import load_schema
-from likeness.pipeline.run_stage import run_stage, say
+from likeness.pipeline.run_stage import run_stage
 from likeness.pipeline.schema import open_schema
 from likeness.report.internal import evaluate
 
@@ -31,7 +31,6 @@ def main(params: Params) -> None:
         INTERNAL,
         classifiers=own.classifiers,
         max_rows=own.max_rows,
-        progress=say,
     )
 
 

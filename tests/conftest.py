@@ -5,7 +5,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from hypothesis import settings
 # Two workers share two cores: more threads would only wait for each other. Read when numpy and torch are imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# The same examples on every machine, so that a change is judged by what it changed; `make fuzz` looks for new ones.
-settings.register_profile("repeat", derandomize=True)
-settings.load_profile("default" if "LIKENESS_FUZZ" in os.environ else "repeat")
+# Every machine tries the same examples, so that a change is judged by what it changed. `make fuzz` looks for new ones.
+# A busy machine is no failure: there is no deadline.
+settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("search", deadline=None)
+settings.load_profile("search" if "LIKENESS_FUZZ" in os.environ else "repeat")
 
 # Whoever uses one of these fixtures works with programs that the fixture starts; these folders run whole pipelines.
 STARTING = {"toy", "outside", "prefect_server", "cluster", "socket"}
@@ -75,3 +77,20 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LIKENESS_MLFLOW_URI", f"sqlite:///{tmp_path}/mlflow.db")
     monkeypatch.delenv("LIKENESS_LEDGER", raising=False)
     return tmp_path
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command line in this process: words in; exit code, output and errors out."""
+    from likeness.cli import app
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["likeness", *words])
+        code = 0
+        try:
+            app.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return (code, *capsys.readouterr())
+
+    return run

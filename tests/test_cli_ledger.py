@@ -1,8 +1,9 @@
-"""The ledger's command line: who asked, witnesses, restoring and giving up, caps by scope."""
+"""The command line of the ledger: what it says of what was spent, who asked, witnesses, caps; and how it says no."""
 
+import errno
 import json
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from likeness.cli import app as cli
 from likeness.features.constant import Constant
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Reservation
 from likeness.ledger.witness import Witness
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import QueryShare, make_plan
@@ -25,6 +27,18 @@ from likeness.release.request import Dataset
 ROOT = Path(__file__).parents[1]
 ADD = Adjacency.ADD_REMOVE_ONE
 FACTS = {"asked_by": "somebody", "git_commit": "0123456789abcdef", "git_changed": True, "params_sha256": "fedcba987654"}
+Command = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def command(command: Callable[..., tuple[int, str, str]]) -> Command:
+    """Exit code, and both streams together."""
+
+    def run(*words: str) -> tuple[int, str]:
+        code, out, errors = command(*words)
+        return code, out + errors
+
+    return run
 
 
 @pytest.fixture
@@ -33,15 +47,8 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     ledger = Ledger.create(locate())
     ledger.declare_population("people", ADD, 2.0, 1e-5)
-    plan = make_plan(
-        method="m",
-        identity="people",
-        shares=[QueryShare("q", "privatize", 1.0)],
-        epsilon=1.0,
-        delta=1e-5,
-        adjacency=ADD,
-        num_records=None,
-    )
+    target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": ADD, "num_records": None}
+    plan = make_plan(method="m", identity="people", shares=[QueryShare("q", "privatize", 1.0)], **target)
     rows = [Records(np.zeros((10, 1)), np.zeros(10, dtype=np.int64))]
     facts = {**FACTS, "likeness": "9.9", "software": {"opendp": "8.8"}}
     data = release(Query("q", "privatize", Constant()), plan, Dataset("people", "d"), ledger, lambda: rows, facts)
@@ -50,119 +57,99 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def run(*words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """Exit code, and both streams."""
-    monkeypatch.setattr(sys, "argv", ["likeness", "ledger", *words])
-    code = 0
-    try:
-        cli.main()
-    except SystemExit as end:
-        code = int(end.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out + captured.err
-
-
 def stored() -> Path:
     (path,) = locate().releases.iterdir()
     return path
 
 
-def test_show_says_who_asked_with_what(
-    released: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = run("show", monkeypatch=monkeypatch, capsys=capsys)[1]
+def test_show_says_who_asked_with_what(released: Path, command: Command) -> None:
+    text = command("ledger", "show")[1]
     wanted = "by somebody  commit 0123456789ab with changes  params fedcba987654  likeness 9.9, opendp 8.8"
     assert wanted in text and "never committed" not in text
 
 
 def test_witnesses_on_the_command_line(
-    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     subprocess.run(["git", "init", "-q"], check=True)
     (tmp_path / "message").write_text("Subject\n")
-    assert run("witness", "--into", "message", monkeypatch=monkeypatch, capsys=capsys) == (0, "")
-    line = run("witness", monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert command("ledger", "witness", "--into", "message") == (0, "")
+    line = command("ledger", "witness")[1]
     assert (tmp_path / "message").read_text() == f"Subject\n\n{line}"
     identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
     subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-F", "message"], check=True)
-    code, text = run("verify", str(released), "--git", ".", monkeypatch=monkeypatch, capsys=capsys)
+    code, text = command("ledger", "verify", str(released), "--git", ".")
     assert code == 0 and "2 of 2 outside witnesses are of this ledger, and on its chain" in text
     altered = tmp_path / "altered.safetensors"
     data = released.read_bytes()
     altered.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    code, text = run("verify", str(altered), monkeypatch=monkeypatch, capsys=capsys)
+    code, text = command("ledger", "verify", str(altered))
     assert code == 2 and "not the bytes that the ledger committed" in text
     monkeypatch.setenv("LIKENESS_HOME", str(tmp_path / "other"))
-    code, text = run("init", monkeypatch=monkeypatch, capsys=capsys)
+    code, text = command("ledger", "init")
     lost = from_bytes(data, "q").receipt.ledger_id
     assert code == 0 and f"warning: git remembers ledger {lost}" in text
     for witness in (("--git", "."), (str(released),)):
-        code, text = run("verify", *witness, monkeypatch=monkeypatch, capsys=capsys)
+        code, text = command("ledger", "verify", *witness)
         assert code == 2 and f"names ledger {lost}" in text
-        code, text = run("verify", *witness, "--other", lost, monkeypatch=monkeypatch, capsys=capsys)
+        code, text = command("ledger", "verify", *witness, "--other", lost)
         assert code == 0 and "0 of 1 outside witnesses" in text
 
 
-def test_tracking_runs_are_witnesses(
-    released: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tracking_runs_are_witnesses(released: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
     """How they are read from a real store is tested in test_tracking."""
     monkeypatch.setattr("likeness.config.load.load_params", lambda: None)
     head = Ledger.open(locate()).head()
     for seq, code in ((head.count, 0), (1000, 2)):
         seen = [Witness("tracking run 0123", head.ledger_id, seq, head.head)]
         monkeypatch.setattr("likeness.tracking.run.run_witnesses", lambda params, seen=seen: seen)
-        found, text = run("verify", "--mlflow", monkeypatch=monkeypatch, capsys=capsys)
+        found, text = command("ledger", "verify", "--mlflow")
         assert (found, "tracking run 0123 names record 1000" in text) == (code, code == 2)
 
 
-def test_lost_bytes_are_restored_or_given_up(
-    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lost_bytes_are_restored_or_given_up(released: Path, tmp_path: Path, command: Command) -> None:
     key = stored().stem[:12]
-    code, text = run("spend-again", key, monkeypatch=monkeypatch, capsys=capsys)
+    code, text = command("ledger", "redraw", key)
     assert code == 2 and "nothing to give up" in text
     stored().unlink()
-    assert run("restore", str(released), monkeypatch=monkeypatch, capsys=capsys)[0] == 0
-    assert run("verify", monkeypatch=monkeypatch, capsys=capsys)[0] == 0
+    assert command("ledger", "restore", str(released))[0] == 0
+    assert command("ledger", "verify")[0] == 0
     stored().unlink()
     embedding = tmp_path / "data/released/embedding.safetensors"
     embedding.parent.mkdir(parents=True)
     embedding.write_bytes(released.read_bytes())
-    code, text = run("spend-again", key, monkeypatch=monkeypatch, capsys=capsys)
+    code, text = command("ledger", "redraw", key)
     assert code == 2 and "likeness ledger restore data/released/embedding.safetensors" in text
     embedding.unlink()
     before = len(Ledger.open(locate()).records())
     for wrong in ("", "0" * 12, key[:4]):
-        code, text = run("spend-again", wrong, monkeypatch=monkeypatch, capsys=capsys)
-        assert code == 2 and "give 8 letters or more" in text
+        code, text = command("ledger", "redraw", wrong)
+        assert code == 2 and "Give 8 letters or more" in text
     assert len(Ledger.open(locate()).records()) == before
-    code, text = run("spend-again", key, monkeypatch=monkeypatch, capsys=capsys)
+    code, text = command("ledger", "redraw", key)
     assert code == 0 and "is charged rho 0.0" in text
-    assert run("verify", monkeypatch=monkeypatch, capsys=capsys)[0] == 0  # given up is not lost
-    assert "bytes given up" in run("show", monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert command("ledger", "verify")[0] == 0  # given up is not lost
+    assert "bytes given up" in command("ledger", "show")[1]
 
 
-def test_caps_by_scope(released: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_caps_by_scope(released: Path, command: Command) -> None:
     amount = ("--epsilon", "0.5", "--delta", "1e-5")
-    code, text = run("cap", "people", *amount, "--name", "x", monkeypatch=monkeypatch, capsys=capsys)
+    code, text = command("ledger", "cap", "people", *amount, "--name", "x")
     assert code == 2 and "--name goes with --scope" in text
-    assert run("cap", "people", *amount, "--scope", "month", monkeypatch=monkeypatch, capsys=capsys)[0] == 0
+    assert command("ledger", "cap", "people", *amount, "--scope", "month")[0] == 0
     words = ("cap", "people", *amount, "--scope", "user", "--name", "ada")
-    assert run(*words, monkeypatch=monkeypatch, capsys=capsys)[0] == 0
-    text = run("budget", monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert command("ledger", *words)[0] == 0
+    text = command("ledger", "budget")[1]
     assert "  month each: at most epsilon 0.5" in text and "  user ada: at most epsilon 0.5" in text
-    exported = run("export", monkeypatch=monkeypatch, capsys=capsys)[1].splitlines()
+    exported = command("ledger", "export")[1].splitlines()
     assert [json.loads(line)["body"]["scope"] for line in exported[-2:]] == ["month", "user"]
 
 
-def test_what_scripts_read_is_what_people_read(
-    released: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_scripts_read_is_what_people_read(released: Path, command: Command) -> None:
     """Of budget, verify and show; an infinite cap is text, because JSON has no infinity."""
 
     def told(*words: str) -> Any:
-        code, text = run(*words, "--json", monkeypatch=monkeypatch, capsys=capsys)
+        code, text = command("ledger", *words, "--json")
         assert code == 0
         return json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
 
@@ -191,3 +178,79 @@ def test_what_scripts_read_is_what_people_read(
     assert [(room["scope"], room["cap"]["epsilon"], room["spent_rho"]) for room in found["caps"]] == [
         ("lifetime", 10, 0)
     ]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    """Two releases, of which one was never committed."""
+    monkeypatch.chdir(tmp_path)
+    made = Ledger.create(locate())
+    made.declare_population("people", Adjacency.ADD_REMOVE_ONE, 1.0, 1e-5)
+    for key in ("a" * 64, "b" * 64):
+        details = {"query": "embedding", "asked_by": "somebody"}
+        made.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, 0.01, key, {}, "digest", "1", "e", details))
+    made.commit("a" * 64, "0" * 64)
+    return made
+
+
+def test_show_tells_what_was_never_committed(ledger: Ledger, command: Command) -> None:
+    code, text = command("ledger", "show")
+    reserves = [line for line in text.splitlines() if " reserve " in line]
+    assert code == 0 and ["never committed: counts as spent" in line for line in reserves] == [False, True]
+
+
+def test_export_is_the_whole_chain_as_json(ledger: Ledger, command: Command) -> None:
+    code, text = command("ledger", "export")
+    records = [json.loads(line) for line in text.splitlines()]
+    assert code == 0 and [record["kind"] for record in records] == ["genesis", "cap", "reserve", "reserve", "commit"]
+    assert records[2]["body"]["asked_by"] == "somebody" and records[-1]["digest"] == ledger.head().head
+
+
+def test_budget_and_cap(ledger: Ledger, command: Command) -> None:
+    text = command("ledger", "budget")[1]
+    assert "people (add_remove_one): spent epsilon" in text and "rho 0.02 spent" in text and "1 reserved" in text
+    words = ("ledger", "cap", "people", "--epsilon", "2", "--delta", "1e-5")
+    assert command(*words) == (0, "cap of people: epsilon 2 at delta 1e-05\n")
+    code, text = command("ledger", "cap", "nobody", *words[3:])
+    assert code == 2 and "population 'nobody' is not in the ledger" in text and "Traceback" not in text
+
+
+def test_verify_finds_lost_bytes(ledger: Ledger, command: Command) -> None:
+    code, text = command("ledger", "verify")
+    assert code == 2 and "released bytes are lost or altered: entry 3" in text
+    assert command("ledger", "init")[0] == 2
+    assert command("ledger", "init", "--if-absent")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("sample", ".", "--rows", "10", "--out", "absent/x.csv"), "--out absent/x.csv: absent is not a folder"),
+        (("ledger", "init"), "file/ledger cannot be used (Not a directory)"),
+    ],
+    ids=["folder of a table", "folder of a ledger"],
+)
+def test_a_path_that_is_none_is_told_in_a_line(
+    words: tuple[str, ...], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LIKENESS_HOME", str(tmp_path / "file/ledger"))
+    code, text = command(*words)
+    assert code == 2 and told in text and text.count("\n") == 1 and "Traceback" not in text
+
+
+def test_a_full_disk_is_told_in_a_line_and_a_fault_of_the_program_is_not_hidden(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    def fail(error: Exception) -> None:
+        raise error
+
+    for error in (OSError(errno.ENOSPC, "No space left on device", "x"), RuntimeError("a fault")):
+        monkeypatch.setattr(cli, "app", lambda error=error: fail(error))
+        if isinstance(error, OSError):
+            code, text = command("sample")
+            assert code == 2 and text.startswith("likeness: x cannot be written (No space left on device). Make room")
+            continue
+        with pytest.raises(RuntimeError, match="a fault"):
+            command("sample")

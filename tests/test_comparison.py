@@ -1,15 +1,16 @@
 """`likeness compare` and the progress of `likeness run`, on small accounts and on lines as DVC writes them."""
 
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from likeness.cli import app as cli
 from likeness.cli import run as cli_run
 from likeness.verify.verdict import Check
+
+Command = Callable[..., tuple[int, str, str]]
 
 
 def account(epsilon: float, rows: int | None) -> dict[str, Any]:
@@ -34,113 +35,81 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
     return project, saved
 
 
-def run(*words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["likeness", *words])
-    code = 0
-    try:
-        cli.main()
-    except SystemExit as end:
-        code = int(end.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def test_compare_shows_both_and_says_what_is_internal(
-    runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_shows_both_and_says_what_is_internal(runs: tuple[Path, Path], command: Command) -> None:
     names = [str(path) for path in runs]
-    code, text, _ = run("compare", *names, monkeypatch=monkeypatch, capsys=capsys)
+    code, text, _ = command("compare", *names)
     lines = [line.split() for line in text.splitlines()]
     assert code == 0 and ["epsilon", "1", "2"] in lines and ["rows", "32,000", "-"] in lines
     assert ["lifetime", "epsilon", "2.5", "2.5"] in lines and ["scores", "f1", "0.625", "-"] in lines
     assert "0.9" not in text  # of real rows: no part of the run
     assert text.index("NOT private") < text.index("scores f1") and text.index("NOT private") > text.index("rows")
-    code, text, _ = run("compare", *names[::-1], "--json", monkeypatch=monkeypatch, capsys=capsys)
+    code, text, _ = command("compare", *names[::-1], "--json")
     found = json.loads(text)
     assert found["account"]["epsilon"] == [2.0, 1.0] and found["internal"]["marginals 1"] == [None, 0.015625]
     assert "NOT private" in found["internal_is"] and found["runs"] == names[::-1]
-    code, text, _ = run("compare", names[1], names[1], monkeypatch=monkeypatch, capsys=capsys)
+    code, text, _ = command("compare", names[1], names[1])
     assert code == 0 and "internal" not in text
 
 
-def test_compare_refuses_what_is_no_run(
-    runs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_refuses_what_is_no_run(runs: tuple[Path, Path], tmp_path: Path, command: Command) -> None:
     (tmp_path / "empty").mkdir()
     for wrong, message in (("empty", "holds no run"), ("nowhere", "does not exist")):
         words = ("compare", str(runs[0]), str(tmp_path / wrong))
-        code, _, error = run(*words, monkeypatch=monkeypatch, capsys=capsys)
+        code, _, error = command(*words)
         assert code == 2 and message in error and "Traceback" not in error
 
 
-def test_progress_counts_stages_and_passes_on_what_they_say() -> None:
-    stages, seen = {"plan": "multipliers", "train": "fit"}, list[str]()
-    lines = [
-        ("Stage 'plan' didn't change, skipping\n", "[ 1/2] plan: multipliers (up to date)"),
-        ("Running stage 'train':\n", "[ 2/2] train: fit"),
-        ("> python -m stages.train\n", ""),
-        ("train pearl: step 4 of 60, loss 0.1, 2 s left\n", "train pearl: step 4 of 60, loss 0.1, 2 s left"),
-        ("Updating lock file 'dvc.lock'\n", ""),
-        ("\tdvc config core.autostage true\n", ""),
-        ("Use `dvc push` to send your updates to remote storage.\n", ""),
-        ("ERROR: failed to reproduce 'train': it ended\n", "ERROR: failed to reproduce 'train': it ended"),
-    ]
-    assert [cli_run._progress(line, stages, seen) for line, _ in lines] == [told for _, told in lines]
-
-
-def test_run_needs_a_project_and_a_ledger(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_needs_a_project_and_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
     monkeypatch.chdir(tmp_path)
-    code, _, error = run("run", monkeypatch=monkeypatch, capsys=capsys)
+    code, _, error = command("run")
     assert code == 2 and "dvc.yaml is missing. Run from the project's folder." in error
     root = Path(__file__).parents[1]
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
-    code, _, error = run("run", monkeypatch=monkeypatch, capsys=capsys)
+    code, _, error = command("run")
     assert code == 2 and "likeness ledger init" in error and "Running" not in error
 
 
 def test_a_run_may_end_with_a_verified_bundle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     monkeypatch.chdir(tmp_path)
     root, done = Path(__file__).parents[1], list[str]()
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
     monkeypatch.setattr("likeness.pipeline.open_ledger.open_ledger", lambda params: None)
-    monkeypatch.setattr(cli_run, "_repro", lambda stages, more: done.append("run") or 0)
+    monkeypatch.setattr(cli_run, "_repro", lambda options: done.append("run"))
     monkeypatch.setattr("likeness.bundle.write.write_bundle", lambda params, target: done.append(target.name) or [])
     monkeypatch.setattr("likeness.cli.summary.summary_text", lambda folder: "the summary")
     monkeypatch.setattr("likeness.cli.summary.summary_json", lambda folder: {"method": "m"})
     checks = [Check("files", True, "13 files"), Check("noise", True, "as claimed")]
     monkeypatch.setattr("likeness.verify.verify", lambda path: checks)
-    code, text, _ = run("run", "--bundle", "out.zip", monkeypatch=monkeypatch, capsys=capsys)
+    code, text, _ = command("run", "--bundle", "out.zip")
     assert code == 0 and done == ["run", "out.zip"]
     assert text.splitlines()[0] == "the summary" and text.endswith("verdict: everything was recomputed and is right\n")
     checks[1] = Check("noise", False, "too small")
-    code, text, error = run("run", "--bundle", "out.zip", "--json", monkeypatch=monkeypatch, capsys=capsys)
+    code, text, error = command("run", "--bundle", "out.zip", "--json")
     assert code == 1 and "WRONG (noise)" in error
     assert json.loads(text)["checks"][1] == {"name": "noise", "text": "too small", "passed": False}
     # What is there is refused before two minutes are spent.
     (tmp_path / "out.zip").write_text("")
-    code, _, error = run("run", "--bundle", "out.zip", monkeypatch=monkeypatch, capsys=capsys)
+    code, _, error = command("run", "--bundle", "out.zip")
     assert code == 2 and "out.zip exists and is not overwritten" in error and done == ["run", "out.zip"] * 2
-    run("run", monkeypatch=monkeypatch, capsys=capsys)
+    command("run")
     assert done[4:] == ["run"]
 
 
 @pytest.mark.process
 def test_a_tracked_run_by_its_id(
-    runs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    runs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     (tmp_path / "params.yaml").write_text((Path(__file__).parents[1] / "params.yaml").read_text())
     monkeypatch.chdir(tmp_path)
-    code, _, error = run("compare", "a" * 32, str(runs[0]), monkeypatch=monkeypatch, capsys=capsys)
+    code, _, error = command("compare", "a" * 32, str(runs[0]))
     assert code == 2 and "was tracked there" in error and not list(tmp_path.glob("*.db"))
     metrics = {"epsilon": 3.0, "internal.scores.synthetic.roc_auc": 0.75, "internal.scores.real.roc_auc": 0.9}
     monkeypatch.setattr("likeness.tracking.run.tracked_run", lambda params, run: (account(3.0, 10), metrics))
-    code, text, _ = run("compare", "a" * 32, str(runs[0]), "--json", monkeypatch=monkeypatch, capsys=capsys)
+    code, text, _ = command("compare", "a" * 32, str(runs[0]), "--json")
     found = json.loads(text)
     assert code == 0 and found["account"]["epsilon"] == [3.0, 1.0]
     assert found["internal"] == {

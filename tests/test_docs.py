@@ -1,33 +1,25 @@
 """The site: no page missing or forgotten, links that lead somewhere, and a tutorial that runs."""
 
-import importlib.util
 import json
+import os
 import re
-import tempfile
 import unicodedata
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
 from likeness import Schema
+from likeness.data.schema.schema import KEYS
+from scripts import docs_pages as hooks
+from scripts import docs_reference, draw_floors
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 NOTEBOOK = DOCS / "tutorial.ipynb"
 FAULTS = DOCS / "evidence/FAULTS.md"
-
-
-@pytest.fixture(scope="module")
-def hooks() -> ModuleType:
-    """The site's hooks, which need no mkdocs to be imported."""
-    spec = importlib.util.spec_from_file_location("docs_pages", ROOT / "scripts/docs_pages.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -36,15 +28,17 @@ def site() -> dict[str, Any]:
     return content
 
 
-def sources(hooks: ModuleType, name: str) -> Path:
+def sources(name: str) -> Path:
     generated = {**hooks.FROM_ROOT, **hooks.NOTEBOOKS}
+    if name in hooks.FROM_CODE:
+        return ROOT / "scripts/docs_reference.py"
     return ROOT / generated[name] if name in generated else DOCS / name
 
 
-def test_every_file_of_nav_exists_and_every_page_is_in_nav(hooks: ModuleType, site: dict[str, Any]) -> None:
+def test_every_file_of_nav_exists_and_every_page_is_in_nav(site: dict[str, Any]) -> None:
     named = hooks.pages(site["nav"])
     assert len(set(named)) == len(named)
-    missing = [name for name in named if not sources(hooks, name).is_file()]
+    missing = [name for name in named if not sources(name).is_file()]
     assert not missing
     config = SimpleNamespace(nav=site["nav"])
     hooks.on_config(config)
@@ -64,7 +58,7 @@ def test_objects_of_the_reference_exist() -> None:
     assert not [name for name in named if pydoc.locate(name) is None]
 
 
-def test_links_of_the_root_and_of_docs_become_links_of_the_site(hooks: ModuleType) -> None:
+def test_links_of_the_root_and_of_docs_become_links_of_the_site() -> None:
     uris = ("index.md", "PRIVACY.md", "marginals.md", "howto/python.md", "img/adult.png")
     files = [SimpleNamespace(src_uri=name) for name in uris]
 
@@ -82,17 +76,20 @@ def test_links_of_the_root_and_of_docs_become_links_of_the_site(hooks: ModuleTyp
     assert page("index.md", "[x](https://example.org/a.md) [y](#here)") == "[x](https://example.org/a.md) [y](#here)"
 
 
-def test_links_between_pages_lead_somewhere(hooks: ModuleType) -> None:
+def test_links_between_pages_lead_somewhere() -> None:
     texts = {
         path: path.read_text() for path in [*DOCS.rglob("*.md"), *(ROOT / name for name in hooks.FROM_ROOT.values())]
     }
-    texts[NOTEBOOK] = hooks.notebook_page(NOTEBOOK)
+    texts[NOTEBOOK] = hooks.notebook_page(NOTEBOOK)[0]
     for path, text in texts.items():
         for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", without_code(text)):
-            assert re.match(r"[a-z]+:", target) or (path.parent / target).exists(), f"{path.name} points to {target}"
+            made = path == NOTEBOOK and target.startswith("img/tutorial_")
+            made |= os.path.relpath(path.parent / target, DOCS) in hooks.FROM_CODE
+            exists = made or re.match(r"[a-z]+:", target) or (path.parent / target).exists()
+            assert exists, f"{path.name} points to {target}"
 
 
-def test_anchors_of_links_are_headings_and_no_formula_is_a_link(hooks: ModuleType) -> None:
+def test_anchors_of_links_are_headings_and_no_formula_is_a_link() -> None:
     """A formula such as f[0,1](x) is read as a link. In a code span it is none."""
     root = {ROOT / name for name in hooks.FROM_ROOT.values()} - {ROOT / "CHANGELOG.md"}
     for path in [*DOCS.rglob("*.md"), *root]:
@@ -105,8 +102,8 @@ def test_anchors_of_links_are_headings_and_no_formula_is_a_link(hooks: ModuleTyp
 
 
 def without_code(text: str) -> str:
-    """Text without code blocks and code spans."""
-    return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+    """Text without code blocks, code spans and formulas."""
+    return "".join(hooks._VERBATIM.split(text)[::2])
 
 
 def anchors(text: str) -> set[str]:
@@ -124,25 +121,102 @@ def test_the_schema_that_is_shown_is_one() -> None:
     assert Schema.from_dict(yaml.safe_load(shown[1]), "own-data.md").column("ward").other == "other"
 
 
-@pytest.mark.slow
-def test_the_tutorial_runs_and_keeps_no_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    cells = json.loads(NOTEBOOK.read_text())["cells"]
-    assert not [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")]
-    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install nbclient ipykernel")
-    pytest.importorskip("ipykernel", reason="ipykernel is not installed: pip install nbclient ipykernel")
-    import nbformat
-    from jupyter_client.manager import AsyncKernelManager
+def test_every_command_and_every_key_is_in_the_reference() -> None:
+    import typer
 
-    # A short path: the name of a socket has at most 107 bytes.
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
-            monkeypatch.setenv(name, folder)
-        notebook, manager = nbformat.read(NOTEBOOK, as_version=4), AsyncKernelManager()
-        manager.transport, manager.ip = "ipc", f"{folder}/kernel"
-        own = {"metadata": {"path": str(DOCS)}}
-        nbclient.NotebookClient(notebook, km=manager, timeout=300, resources=own).execute()
-    told = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", []))
-    assert "epsilon 1 at delta 1e-05 under add_remove_one" in told and "over budget for 'tutorial people'" in told
+    from likeness.cli.app import app
+    from likeness.config.explain import keys
+    from likeness.config.params import Params
+    from likeness.methods import METHODS
+
+    text = docs_reference.commands_page()
+    group = typer.main.get_command(app)
+    shown = [name for name, child in group.commands.items() if not child.hidden and name != "ledger"]
+    shown += [f"ledger {name}" for name, child in group.commands["ledger"].commands.items() if not child.hidden]
+    assert len(shown) > 15
+    assert not [name for name in shown if f"\n## likeness {name}\n" not in text]
+    text = docs_reference.params_page()
+    every = [key.name for name, section in [("", Params), *METHODS.items()] for key in keys(section, name)]
+    assert len(every) > 100
+    assert not [name for name in every if name != "sections" and f"\n| `{name}` |" not in text]
+    text = docs_reference.schema_page()
+    assert not [
+        key for key in (*KEYS, *docs_reference.column_keys()) if not re.search(rf"\n\| `{key}` \|.*[^\s|] \|\n", text)
+    ]
+
+
+def test_commands_of_the_pages_exist_with_their_options() -> None:
+    import typer
+
+    from likeness.cli.app import app
+
+    known = {
+        name: {word for item in command.params for word in item.opts} | {"--help"}
+        for name, command in docs_reference.commands(typer.main.get_command(app))
+    }
+    seen = 0
+    for path in [*DOCS.rglob("*.md"), *(ROOT / name for name in hooks.FROM_ROOT.values())]:
+        for line in re.findall(r"(?:^|[`;&]|exec )\s*(likeness [a-z][^`\n#;&]*)", path.read_text(), re.MULTILINE):
+            words = line.split()
+            name = " ".join(words[: 3 if words[1] == "ledger" else 2])
+            if name == "likeness ledger":
+                continue
+            assert name in known, f"{path.name}: {line}"
+            options = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", line))
+            assert options <= known[name], f"{path.name}: {line}"
+            seen += 1
+    assert seen > 80
+
+
+def test_the_picture_of_the_floors_is_that_of_the_imports() -> None:
+    drawn = draw_floors.TARGET.read_text(encoding="utf-8")
+    assert drawn == draw_floors.drawn(), "docs/img/floors.svg is out of date: python scripts/draw_floors.py"
+
+
+def test_a_line_that_a_longer_way_replaces_is_not_drawn() -> None:
+    assert draw_floors.needed({("a", "b"), ("b", "c"), ("a", "c")}) == {("a", "b"), ("b", "c")}
+
+
+def test_formulas_become_mathml_and_nothing_else_changes() -> None:
+    pytest.importorskip("latex2mathml", reason="latex2mathml is not installed: pip install 'likeness[docs]'")
+    page = '<p>a <span class="arithmatex">\\(x &lt; y\\)</span> b</p><div class="arithmatex">\\[\nz\n\\]</div>'
+    shown = hooks.on_page_content(page, None, None, None)
+    assert shown.startswith('<p>a <span class="formula"><math') and "<mo>&#x0003C;</mo>" in shown
+    assert 'display="block"' in shown and shown.count("<math") == 2 and "arithmatex" not in shown
+
+
+def test_a_link_in_code_or_in_a_formula_stays() -> None:
+    files = [SimpleNamespace(src_uri="marginals.md")]
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="index.md"))
+    text = "`x[0](y)` $f[0,1](x)$\n```\na[i](b)\n```\n$$\ng[1](z)\n$$\n"
+    assert hooks.on_page_markdown(text, page, None, files) == text
+
+
+def test_the_page_of_the_tutorial_shows_what_every_cell_gives() -> None:
+    cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
+    silent = ("ledger = Ledger.create(locate())",)
+    for cell in cells:
+        source = "".join(cell["source"])
+        assert cell["outputs"] or source.endswith(silent), f"python scripts/run_tutorial.py: no output of\n{source}"
+    text, pictures = hooks.notebook_page(NOTEBOOK)
+    assert pictures and all(
+        content.startswith(b"\x89PNG") and f"]({name})" in text for name, content in pictures.items()
+    )
+    assert text.count('class="dataframe"') >= 3 and "<style" not in text
+
+
+@pytest.mark.slow
+def test_the_tutorial_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("nbclient", "ipykernel"):
+        pytest.importorskip(name, reason=f"{name} is not installed: pip install nbclient ipykernel")
+    from scripts.run_tutorial import executed
+
+    for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):  # which the run sets: afterwards they are as before
+        monkeypatch.setenv(name, "")
+    outputs = [output for cell in executed(NOTEBOOK).cells for output in cell.get("outputs", [])]
+    printed = "".join(output.get("text", "") for output in outputs)
+    assert "epsilon 1 at delta 1e-05 under add_remove_one" in printed and "over budget for 'tutorial people'" in printed
+    assert "spent by the second fit: 0.0" in printed and "the same rows: True" in printed
 
 
 def test_the_tests_that_evidence_names_exist() -> None:

@@ -1,5 +1,8 @@
 """params.yaml: what ships loads; everything else is refused by name."""
 
+import copy
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,18 +11,33 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from likeness.config.load import load_params, source_at
+from likeness.bundle.settings import params_of, settings_of
+from likeness.cli.app import app
+from likeness.config.explain import defaults, difference, keys
+from likeness.config.load import load_params, params_from, source_at
+from likeness.config.params import Evaluate, LedgerSettings, Params, Sample
+from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError
-from likeness.methods import METHODS, method_from
+from likeness.methods import METHODS, differing, method_from, resolved
 from likeness.pipeline.project import context, plan_of
 
 ROOT = Path(__file__).parents[1]
 
 
+NEEDED: dict[str, Any] = {
+    "method": "marginals",
+    "privacy": {"epsilon": 1, "delta": 1e-5, "population": "somebody"},
+    "ingest": {"source": "t.csv", "schema": "t.yaml"},
+}
+EXAMPLES = ["digits", "mnist", "fashion_mnist", "mixture"]
+
+
 def shipped() -> dict[str, Any]:
+    """The project's params.yaml, and the sections of all methods."""
     content: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text())
-    return content
+    return {**content, **{name: defaults(method) for name, method in METHODS.items()}}
 
 
 def loaded(tmp_path: Path, content: Any) -> Any:
@@ -28,38 +46,130 @@ def loaded(tmp_path: Path, content: Any) -> Any:
     return method_from(load_params(path))
 
 
+def printed(*words: str) -> str:
+    ended = CliRunner().invoke(app, ["params", *words])
+    assert ended.exit_code == 0, ended.output
+    return ended.output
+
+
+def test_only_what_a_person_must_decide_is_needed() -> None:
+    missing = {key.name for key in keys(Params, "") if key.default is None}
+    assert missing == {"method", *(f"{one}.{key}" for one in ("privacy", "ingest") for key in NEEDED[one])}
+    params = params_from(NEEDED)
+    assert (params.ledger, params.sample, params.evaluate) == (LedgerSettings(), Sample(), Evaluate())
+    assert difference(resolved(params), {**defaults(Params), "marginals": defaults(METHODS["marginals"])}) == NEEDED
+    for name in missing:
+        *outer, last = name.split(".")
+        content = copy.deepcopy(NEEDED)
+        del (content[outer[0]] if outer else content)[last]
+        with pytest.raises(ParamsError, match=rf"^{name} is missing"):
+            params_from(content)
+
+
 @pytest.mark.parametrize("name", sorted(METHODS))
-def test_the_shipped_file_holds_every_method(tmp_path: Path, name: str) -> None:
-    method = loaded(tmp_path, {**shipped(), "method": name})
-    assert method.name == name
-    facts = context(load_params(ROOT / "params.yaml"))
-    assert sum(share.share for share in method.shares(facts)) == pytest.approx(1)
+def test_the_printed_section_of_a_method_is_its_defaults(name: str) -> None:
+    text = printed(name)
+    assert yaml.safe_load(text) == {name: defaults(METHODS[name])}
+    assert build(METHODS[name], yaml.safe_load(text)[name], name) == METHODS[name]()
+    assert max(map(len, text.splitlines())) <= 120
 
 
-EXAMPLES = ["digits", "mnist", "fashion_mnist", "mixture"]
+def test_a_printed_section_can_be_pasted() -> None:
+    sections = [name for name in defaults(Params) if name not in ("method", "sections")]
+    for name in sections:
+        assert yaml.safe_load(printed(name)) == {name: defaults(Params)[name]}
+    pasted = {name: yaml.safe_load(printed(name))[name] for name in sections if name not in NEEDED}
+    assert resolved(params_from({**pasted, **NEEDED})) == resolved(params_from(NEEDED))
+    assert "  epsilon: null                   # ? for the whole run" in printed("privacy")
+    ended = CliRunner().invoke(app, ["params", "pearll"])
+    assert isinstance(ended.exception, ParamsError)
+    assert "hp, marginals, merf, merf_ae, moments, ntk, pearl" in str(ended.exception)
+    assert "privacy, ledger, ingest, categories, engine, train" in str(ended.exception)
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_the_examples_plan_with_every_method_that_they_hold(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_projects_file_is_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    params = load_params(f"examples/{example}/params.yaml")
-    assert set(params.sections) == set(METHODS) - ({"merf_ae", "moments"} if example == "mixture" else {"marginals"})
-    for name in params.sections:
-        plan = plan_of(replace(params, method=name))
-        assert plan.private and plan.epsilon == 1.0
+    text = (ROOT / "params.yaml").read_text()
+    assert text.endswith(printed()) and len(text.splitlines()) <= 120
+    assert set(differing(load_params())) == set(NEEDED)  # everything else has its default
+    monkeypatch.chdir(tmp_path)
+    content = yaml.safe_load(printed())  # in an empty folder: what is to be decided is a question
+    assert content["method"] == "marginals" and content["privacy"]["population"] is None
+    assert params_from({**content, **NEEDED}) == params_from({**NEEDED, "marginals": defaults(METHODS["marginals"])})
+
+
+def test_every_key_says_what_it_means() -> None:
+    listed = [*keys(Params, ""), *(key for name, method in METHODS.items() for key in keys(method, name))]
+    silent = {key.name for key in listed if not key.help}
+    assert silent == {"sections", "ledger.cap.epsilon", "ledger.cap.delta"}
+
+
+def test_a_key_alone_leaves_its_neighbours_as_they_are_by_default() -> None:
+    """Also where a section has other defaults at its place than its class has."""
+    params = params_from({**NEEDED, "ledger": {"cap": {"epsilon": 3}}, "ntk": {"train": {"latent_dim": 4}}})
+    assert params.ledger.cap == replace(LedgerSettings().cap, epsilon=3.0)
+    ntk: Any = method_from(replace(params, method="ntk"))
+    assert ntk.train == replace(METHODS["ntk"]().train, latent_dim=4) and ntk.train.iterations == 2000
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_method_plans_without_a_section(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    params = replace(load_params(), method=name)
+    assert sum(share.share for share in method_from(params).shares(context(params))) == pytest.approx(1)
+
+
+OLD: dict[str, Any] = {
+    "privacy": {"epsilon": 1, "delta": 1e-5, "identity": "somebody"},
+    "ledger": {"slot": "two"},
+    "marginals": {"train": {"information_price": 0.5, "exchange_rounds": 1}},
+}
+NEW: dict[str, Any] = {
+    "privacy": NEEDED["privacy"],
+    "ledger": {"attempt": "two"},
+    "marginals": {"train": {"kl_penalty": 0.5, "swap_rounds": 1}},
+}
+
+
+def test_old_names_are_the_same_settings_and_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    ingest = {"source": "t.csv", "schema": "data/schema/adult.yaml"}
+    old, new = (params_from({**NEEDED, **words, "ingest": ingest}) for words in (OLD, NEW))
+    assert resolved(old) == resolved(new) and differing(old) == {**NEEDED, **NEW, "ingest": ingest}
+    assert plan_of(old) == plan_of(new) and plan_of(old).identity == "somebody"
+    assert replace(old, sections={}) == replace(new, sections={}) and method_from(old) == method_from(new)
+    train = {**OLD["marginals"]["train"], **NEW["marginals"]["train"]}
+    double = {name: {**OLD[name], **NEW[name]} for name in OLD} | {"marginals": {"train": train}}
+    for section, words in double.items():
+        with pytest.raises(ParamsError, match=r"(\S+)\.\w+ and \1\.\w+ are two names of one setting. Keep \1\.\w+"):
+            method_from(params_from({**NEEDED, section: words}))
+
+
+def test_settings_of_a_bundle_keep_their_words_and_are_read_in_both(tmp_path: Path) -> None:
+    params = params_from({**NEEDED, **NEW})
+    settings = settings_of(params)
+    assert settings["privacy"]["identity"] == "somebody" and settings["slot"] == "two"
+    assert settings["marginals"]["train"]["information_price"] == 0.5
+    assert {"exchange_rounds", "iterations"} <= set(settings["marginals"]["train"])
+    assert not {"population", "attempt", "kl_penalty", "swap_rounds"} & set(re.findall(r"\w+", json.dumps(settings)))
+    again = params_of(settings, tmp_path)
+    assert settings_of(again) == settings and method_from(again) == method_from(params)
+    assert (again.privacy, again.ledger.attempt) == (params.privacy, "two")
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_the_examples_hold_every_key_that_a_stage_watches(example: str) -> None:
-    """DVC refuses a params.yaml that lacks one."""
-    content = yaml.safe_load((ROOT / "examples" / example / "params.yaml").read_text())
-    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-    for key in {key for stage in stages.values() for key in stage.get("params", [])}:
-        for method in sorted(set(content) & set(METHODS)):
-            value = content
-            for word in key.replace("${method}", method).split("."):
-                assert isinstance(value, dict) and word in value, key
-                value = value[word]
+def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    folder = Path("examples") / example
+    content = yaml.safe_load((folder / "params.yaml").read_text())
+    params = load_params(folder / "params.yaml")
+    others = {**defaults(Params), params.method: defaults(METHODS[params.method])}
+    assert difference(resolved(params), others) == content
+    more = yaml.safe_load((folder / "methods.yaml").read_text())
+    assert params.method not in more
+    for name in [params.method, *more]:
+        plan = plan_of(replace(params_from({**content, **more}), method=name))
+        assert plan.private and plan.epsilon == 1.0
 
 
 @pytest.mark.parametrize(
@@ -118,8 +228,8 @@ def test_the_examples_hold_every_key_that_a_stage_watches(example: str) -> None:
         (("hp", "train", "gamma"), float("inf"), r"hp\.train\.gamma must be above 0"),
         (("marginals", "privatize", "bins"), 1, r"marginals\.privatize\.bins must be from 2 to"),
         (("marginals", "train", "beta2"), 1.0, r"marginals\.train\.beta2 must be from 0 to less than 1"),
-        (("marginals", "train", "information_price"), -1, r"information_price must be at least 0"),
-        (("marginals", "train", "exchange_rounds"), 101, r"exchange_rounds must be from 0 to 100"),
+        (("marginals", "train", "kl_penalty"), -1, r"kl_penalty must be at least 0"),
+        (("marginals", "train", "swap_rounds"), 101, r"swap_rounds must be from 0 to 100"),
         (("marginals", "train", "schedule"), "wild", r"train\.schedule must be one of constant, cosine"),
         (("train", "precision"), "float16", r"train\.precision must be one of float32, bfloat16"),
     ],
@@ -150,7 +260,7 @@ def test_numbers_that_yaml_reads_as_text(tmp_path: Path) -> None:
     text = (
         (ROOT / "params.yaml")
         .read_text()
-        .replace("delta: 1.0e-5", "delta: 1e-5")
+        .replace("delta: 1.0e-05", "delta: 1e-5", 1)
         .replace("epsilon: 1.0 ", "epsilon: inf ")
     )
     path = tmp_path / "params.yaml"

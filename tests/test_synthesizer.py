@@ -15,11 +15,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from likeness import Schema, Synthesizer
+from likeness.config.params import LedgerSettings
 from likeness.core.errors import BudgetError, DataError, LikenessError, ParamsError, PlanError, ReleaseError
 from likeness.data.source.files import read_frame, read_source
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.synthesizer import CAP
 from likeness.verify.outputs import draw
 
 pytestmark = pytest.mark.long
@@ -61,7 +61,7 @@ def rows(count: int = 400) -> pd.DataFrame:
 
 
 def small(**changes: Any) -> Synthesizer:
-    given = {"schema": SCHEMA, "identity": "toy people", "settings": FAST, "device": "cpu"}
+    given = {"schema": SCHEMA, "population": "toy people", "settings": FAST, "device": "cpu"}
     return Synthesizer(**{**given, **changes})
 
 
@@ -98,7 +98,7 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
     assert privacy["total"]["epsilon"] == pytest.approx(1, abs=1e-6) and privacy["total"]["delta"] == 1e-5
     assert [query["query"] for query in privacy["queries"]] == ["class_counts", "quantiles", "embedding"]
     assert privacy["ledger"]["lifetime"]["spent_epsilon"] == budget.spent_epsilon == pytest.approx(1, abs=1e-6)
-    assert (budget.cap_epsilon, budget.cap_delta) == (CAP["epsilon"], CAP["delta"])
+    assert (budget.cap_epsilon, budget.cap_delta) == (LedgerSettings().cap.epsilon, LedgerSettings().cap.delta)
     assert "ε = 1 at δ = 1e-05" in fitted.statement and "toy people" in fitted.statement
 
 
@@ -130,7 +130,7 @@ def test_the_same_people_under_another_name_are_known_by_another_question_too(le
         (table[table.columns[::-1]], {name: columns[name] for name in ("c", "a", "y")}),
         (table, {**columns, "b": {**columns["b"], "upper": 5}}),
     ):
-        other = small(identity="a new name", schema={**SCHEMA, "columns": asked})
+        other = small(population="a new name", schema={**SCHEMA, "columns": asked})
         with pytest.raises(BudgetError, match="accounted under population 'toy people'"):
             other.fit(again)
     other.fit(table.assign(a=table["a"] / 2))  # other rows
@@ -167,7 +167,7 @@ def test_the_cap_is_kept_and_the_one_on_record_rules(ledger: Ledger) -> None:
     with pytest.raises(BudgetError, match="the ledger counts"):
         small(cap=(9.0, 1e-5), slot="2").fit(rows())
     with pytest.raises(BudgetError, match="accounted under population 'toy people'"):
-        small(identity="a new name").fit(rows())
+        small(population="a new name").fit(rows())
     assert Ledger.open(locate()).budget("toy people").spent_epsilon == pytest.approx(1, abs=1e-6)  # type: ignore[union-attr]
     assert count() == spent + 1  # the declaration of the new name
 
@@ -175,7 +175,7 @@ def test_the_cap_is_kept_and_the_one_on_record_rules(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"identity": None}, "identity is missing"),
+        ({"population": None}, "population is missing"),
         ({"schema": None}, "schema is missing"),
         ({"method": "gan"}, "method must be one of"),
         ({"epsilon": -1}, "privacy.epsilon must be greater than 0"),
@@ -265,6 +265,9 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     text = "".join(path.read_text() for path in (tmp_path / "saved").iterdir() if path.is_file())
     assert str(tmp_path) not in text
     assert draw(tmp_path / "saved", 99, 4, {}).equals(loaded.sample(99, seed=4))  # as `likeness sample` does
+    words = (tmp_path / "saved/synthesizer.json").read_text().replace('"population"', '"identity"')
+    (tmp_path / "saved/synthesizer.json").write_text(words.replace('"attempt"', '"slot"'))
+    assert Synthesizer.load(tmp_path / "saved").get_params() == loaded.get_params()
     spent = count()
     assert loaded.fit(rows()).sample(9).equals(fitted.sample(9)) and count() == spent
     released = tmp_path / "saved/released"
@@ -287,12 +290,11 @@ def test_defaults_are_those_of_the_shipped_settings() -> None:
     assert own["method"] == shipped["method"]
     for section, names in {
         "privacy": ("epsilon", "delta", "adjacency", "num_records", "unit"),
-        "ledger": ("slot",),
+        "ledger": ("attempt",),
         "train": ("device", "seed", "threads", "precision"),
     }.items():
         for name in names:
             assert own[name] == shipped[section][name], name
-    assert {key: float(value) for key, value in shipped["ledger"]["cap"].items()} == CAP
 
 
 @pytest.mark.process
@@ -305,6 +307,10 @@ def test_importing_likeness_is_quick_and_names_are_there() -> None:
         "from likeness import Schema\n"
         "assert Schema.__module__ == 'likeness.data.schema.schema' and 'sklearn' not in sys.modules\n"
         "assert not hasattr(likeness, 'Nothing')\n"
+        "import likeness.data.encoding.layout\n"
+        "assert not {'pandas', 'pyarrow', 'torch'} & set(sys.modules), 'a schema needs no table'\n"
+        "import likeness.report.pages\n"
+        "assert not {'pandas', 'sklearn'} & set(sys.modules), 'a report needs no table'\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

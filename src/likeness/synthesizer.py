@@ -1,7 +1,7 @@
 """The pipeline for Python: fit a synthesizer to a DataFrame, draw rows, say what it cost.
 
 It asks the door, trains, composes and draws by the functions that the stages use, and spends from the same ledger: the
-same rows, schema, settings and identity are the same release here and there, and cost nothing the second time.
+same rows, schema, settings and population are the same release here and there, and cost nothing the second time.
 """
 
 import operator
@@ -19,22 +19,18 @@ from likeness.config.params import (
     ONE_PERSON,
     ONE_ROW,
     Categories,
-    Evaluate,
     Ingest,
     LedgerSettings,
     Params,
     Privacy,
-    Sample,
-    Schedule,
-    Tracking,
     Train,
 )
-from likeness.config.typed import allowed, build, require
+from likeness.config.typed import allowed, build, renamed, require
 from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.schema.schema import Schema, schema_text
-from likeness.methods import METHODS, method_from
+from likeness.methods import DEFAULT, METHODS, method_from
 from likeness.pipeline.account import Standing, composed, privacy_json
 from likeness.pipeline.open_ledger import open_ledger, open_ledger_to_spend
 from likeness.pipeline.project import context, plan_of
@@ -50,9 +46,6 @@ from likeness.report.statement import statement
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-CAP = {"epsilon": 10.0, "delta": 1e-5}
-"""Lifetime cap of people that the ledger has never heard of, unless ``cap`` says otherwise; as in params.yaml."""
-
 _SETTINGS, _PLAN, _PRIVACY, _STATEMENT = "synthesizer.json", "plan.json", "privacy.json", "PRIVACY_STATEMENT.md"
 _SCHEMA, _GENERATOR, _RELEASED = "schema.yaml", "generator", "released"  # as in a bundle: `likeness sample` reads them
 
@@ -63,7 +56,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
     Every parameter is public. A ledger must exist (``likeness ledger init``, once a machine).
 
     Args:
-        method: a name in :data:`likeness.methods.METHODS`: ``marginals``, ``pearl``, ``merf``, ``hp``, ``ntk``...
+        method: a name in :data:`likeness.methods.METHODS`.
         epsilon: ε of the whole fit; ``inf`` turns noise off and states NOT PRIVATE.
         delta: δ, well below 1 / number of records.
         schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, the path of a schema
@@ -71,7 +64,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             what such a file holds as a mapping.
         adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
         num_records: number of rows; with ``replace_one`` only, and then always.
-        identity: a name for the people in the data, kept when the data get a new version. Costs add up under it.
+        population: a name for the people in the data, kept when the data get a new version. Costs add up under it.
         unit: who is protected, as the statement shall say it. With ``unit_column``, what is shipped means one person.
         unit_column: the column of the table whose values name the people, where a person may have several rows; it is
             no column of the schema, and never released. None: a row is a person.
@@ -79,8 +72,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             many times wider.
         ledger_home: folder of the ledger; None: the user's. ``LIKENESS_HOME`` overrides both.
         cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or
-            :data:`CAP` for people that the ledger has never heard of.
-        slot: another value is a deliberate second release, at the full cost.
+            that of ``likeness params ledger`` for people that the ledger has never heard of.
+        attempt: another value is a deliberate second release, at the full cost.
         settings: the method's own section of params.yaml, or a part of it; None: as shipped.
         categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
         seed: public seed of the training.
@@ -97,32 +90,32 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         n_features_in_: number of the schema's columns; ``feature_names_in_``: their names.
 
     Examples:
-        >>> synthesizer = Synthesizer(epsilon=1.0, schema="data/schema/adult.yaml", identity="uci-adult-1994")
+        >>> synthesizer = Synthesizer(epsilon=1.0, schema="data/schema/adult.yaml", population="uci-adult-1994")
         >>> synthetic = synthesizer.fit(train).sample(32_000)  # doctest: +SKIP
     """
 
     def __init__(
         self,
         *,
-        method: str = "marginals",
+        method: str = DEFAULT,
         epsilon: float = 1.0,
         delta: float = 1e-5,
         schema: "Schema | Mapping[str, Any] | str | Path | None" = None,
-        adjacency: str = "add_remove_one",
+        adjacency: str = Privacy.adjacency,
         num_records: int | None = None,
-        identity: str | None = None,
-        unit: str = ONE_ROW,
+        population: str | None = None,
+        unit: str = Privacy.unit,
         unit_column: str | None = None,
         max_rows: int | None = None,
         ledger_home: str | None = None,
         cap: tuple[float, float] | None = None,
-        slot: str = "1",
+        attempt: str = LedgerSettings.attempt,
         settings: Mapping[str, Any] | None = None,
         categories: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        device: str = "auto",
-        threads: int = 1,
-        precision: str = "float32",
+        seed: int = Train.seed,
+        device: str = Train.device,
+        threads: int = Train.threads,
+        precision: str = Train.precision,
     ) -> None:
         """Keep the parameters as they are; :meth:`fit` checks them."""
         self.method = method
@@ -131,13 +124,13 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         self.schema = schema
         self.adjacency = adjacency
         self.num_records = num_records
-        self.identity = identity
+        self.population = population
         self.unit = unit
         self.unit_column = unit_column
         self.max_rows = max_rows
         self.ledger_home = ledger_home
         self.cap = cap
-        self.slot = slot
+        self.attempt = attempt
         self.settings = settings
         self.categories = categories
         self.seed = seed
@@ -203,7 +196,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         receipts = [one.receipt for one in released.values()]
         total, notes = composed(params, receipts), recipe.notes(facts, auxiliary)
         found = {name: len(one.keys) for name, one in released.items()}
-        standing = Standing.of(ledger, params.privacy.identity)
+        standing = Standing.of(ledger, params.privacy.population)
         privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, found)
         own = params.train
         with _torch_as_it_was():
@@ -307,19 +300,23 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
     def _params(self) -> Params:
         """The parameters as the stages know them, checked by the same rules."""
         allowed("method", self.method, METHODS)
-        if self.identity is None:
-            raise ParamsError("identity is missing: give the people in the data a name that later versions keep")
+        if self.population is None:
+            raise ParamsError("population is missing: give the people in the data a name that later versions keep")
         privacy = {name: _plain(getattr(self, name)) for name in _PRIVACY_KEYS}
         if self.unit_column is not None and self.unit == ONE_ROW:
             privacy["unit"] = ONE_PERSON
         if (self.unit_column is None) is not (self.max_rows is None):
             raise ParamsError("unit_column and max_rows go together: who has several rows, and how many of them count")
         unit = None if self.unit_column is None else {"column": self.unit_column, "max_rows": _plain(self.max_rows)}
-        cap = CAP if self.cap is None else _plain(self.cap)
+        cap = {} if self.cap is None else _plain(self.cap)
         if isinstance(cap, list):
             require(len(cap) == 2, "cap", self.cap, "a pair of epsilon and delta")
             cap = dict(zip(("epsilon", "delta"), cap, strict=True))
-        ledger = {"home": None if self.ledger_home is None else str(self.ledger_home), "cap": cap, "slot": self.slot}
+        ledger = {
+            "home": None if self.ledger_home is None else str(self.ledger_home),
+            "cap": cap,
+            "attempt": self.attempt,
+        }
         training = {name: _plain(getattr(self, name)) for name in ("device", "seed", "threads", "precision")}
         return Params(
             method=self.method,
@@ -327,17 +324,13 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             ledger=build(LedgerSettings, ledger, "ledger"),
             ingest=build(Ingest, {"source": "", "schema": "", "unit": unit}, "ingest"),
             train=build(Train, training, "train"),
-            sample=Sample(1),
-            evaluate=Evaluate(),
-            tracking=Tracking(""),
-            schedule=Schedule(""),
             sections={self.method: _plain(self.settings or {})},
             categories=build(Categories, _plain(self.categories or {}), "categories"),
         )
 
     def _with_cap(self, params: Params) -> Params:
         """Where no cap is asked for, the one on record."""
-        budget = open_ledger(params).budget(params.privacy.identity) if self.cap is None else None
+        budget = open_ledger(params).budget(params.privacy.population) if self.cap is None else None
         if budget is None:
             return params
         cap = replace(params.ledger.cap, epsilon=budget.cap_epsilon, delta=budget.cap_delta)
@@ -358,7 +351,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         return {name: to_bytes(one) for name, one in self.releases_.items()}
 
 
-_PRIVACY_KEYS = ("epsilon", "delta", "identity", "unit", "adjacency", "num_records")
+_PRIVACY_KEYS = ("epsilon", "delta", "population", "unit", "adjacency", "num_records")
 _LEFT_OUT = ("schema", "ledger_home")  # of what is saved: a file of its own, and a place on this machine
 _NO_TABLE: dict[str, Any] = {
     "rows": None,
@@ -390,7 +383,7 @@ def _plain(value: Any) -> Any:
 
 def _from_plain(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters from JSON: the cap is a pair, and epsilon a number."""
-    own = dict(params)
+    own = renamed(renamed(params, "privacy"), "ledger")  # a folder of an earlier version has the old words
     own["epsilon"] = float(own["epsilon"])
     own["cap"] = None if own["cap"] is None else tuple(float(value) for value in own["cap"])
     return own

@@ -1,12 +1,14 @@
 """The benchmark's mixture: the same file every time, and scores that tell true rows from rows between the Gaussians."""
 
+import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from benchmarks import mixture
-from benchmarks.gaussian_grid import GaussianGrid
+from benchmarks.mixture import GaussianGrid
 
 
 def points(shift: float) -> pd.DataFrame:
@@ -31,3 +33,46 @@ def test_scores_by_what_is_known() -> None:
     assert aside["far"] > 0.2 and aside["nll"] > 2 * true["nll"]
     half = points(0)[lambda table: table["x"] < 2.5]  # three of five columns of Gaussians
     assert mixture.score(half)["modes"] == 15
+
+
+def test_every_class_has_one_gaussian_in_each_row_and_column() -> None:
+    classes = GaussianGrid().center_classes.reshape(5, 5)
+    for lines in (classes, classes.T):
+        assert all(sorted(line) == [0, 1, 2, 3, 4] for line in lines)
+    assert classes[0].tolist() == [0, 1, 2, 3, 4] and classes[1].tolist() == [2, 3, 4, 0, 1]  # as in the papers' code
+    assert GaussianGrid().centers[7].tolist() == [1, 2]
+
+
+def test_density_by_hand_and_in_sum() -> None:
+    grid = GaussianGrid()
+    x = np.array([[0.1, 0.0], [2.0, 2.3]])
+    expected = []
+    for point, label in zip(x, (0, 1), strict=True):
+        at = [c for c, own in zip(grid.centers, grid.center_classes, strict=True) if own == label]
+        value = sum(math.exp(-((point - c) ** 2).sum() / 0.08) / (2 * math.pi * 0.04) for c in at) / 25
+        expected.append(math.log(value))
+    assert grid.log_density(x, np.array([0, 1])) == pytest.approx(expected)
+    # Over the plane and the classes the density sums to 1.
+    side = np.linspace(-1.5, 5.5, 201)
+    plane = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    mass = sum(np.exp(grid.log_density(plane, np.full(len(plane), label))).sum() for label in range(5))
+    assert mass * (side[1] - side[0]) ** 2 == pytest.approx(1, abs=1e-6)
+
+
+def test_true_rows_have_the_entropy_and_the_papers_number() -> None:
+    grid = GaussianGrid()
+    x, labels = grid.sample(400, 0)
+    assert len(x) == 10_000 and np.bincount(labels).tolist() == [2000] * 5
+    entropy = math.log(25) + 1 + math.log(2 * math.pi * 0.04)  # the Gaussians of a class hardly overlap
+    assert grid.negative_log_likelihood(x, labels) / len(x) == pytest.approx(entropy, abs=0.05)  # 5 standard errors
+    published = grid.negative_log_likelihood(x, labels, as_published=True)
+    assert published * 9 == pytest.approx(3.1e5, rel=0.04)  # for 90,000 rows
+    assert np.array_equal(grid.sample(3, 1)[0], grid.sample(3, 1)[0])
+
+
+def test_wrong_classes_and_far_points_cost() -> None:
+    grid = GaussianGrid()
+    x, labels = grid.sample(20, 0)
+    right = grid.negative_log_likelihood(x, labels)
+    assert grid.negative_log_likelihood(x, (labels + 1) % 5) > right + 5 * len(x)
+    assert math.isfinite(grid.negative_log_likelihood(x + 50.0, labels))

@@ -19,4 +19,4 @@ def test_the_rarer_class_is_kept_and_two_fifths_of_the_other() -> None:
     pd.testing.assert_frame_equal(found.train, again.train)  # a public draw: the same for all methods
     few = rebalanced(own, 1_000, 0.1)
     assert 490 < len(few.train) + len(few.test) < 600  # 544 at Adult's shares; six deviations are 50
-    assert found.params.privacy.identity != table.params.privacy.identity
+    assert found.params.privacy.population != table.params.privacy.population

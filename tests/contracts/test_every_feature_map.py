@@ -10,104 +10,18 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from method_examples import EXAMPLES, LARGE, MODES, SOME_PAIRS
 
 from likeness.features.base import CellMap, FeatureMap, MeanMap, OuterMap, width
-from likeness.features.cells import Cells
-from likeness.features.column_marginals import ColumnMarginals
-from likeness.features.constant import Constant
-from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.maps import MAPS, from_spec
-from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.merf.fourier_map import MixedFourierFeatures
-from likeness.methods.merf_ae.encoded_map import EncodedFourier
-from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
-from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
+from likeness.methods.moments.cosine_map import CosineMoments
 from likeness.methods.ntk.tangent_map import NetworkTangent
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.modal_map import Modal
-from likeness.methods.pearl.mode import Modes
-from likeness.methods.pearl.mode_statistics_map import ModeStatistics
 from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.release.query import Query
 from likeness.release.sums.lattice_sum import _evaluate, block_rows
 from likeness.release.sums.products import _factors
 
-MODES = (
-    Modes(0, False, (0.3, 0.5, 0.2), (0.1, 0.47, 0.83), (0.05, 0.1, 0.02)),
-    Modes(2, True, (0.6, 0.4), (0.21, 0.68), (0.12, 0.08)),
-)
-MANY_MODES = tuple(
-    Modes(at, at % 4 == 0, (0.2,) * 5, (0.1, 0.3, 0.5, 0.7, 0.9), (0.01, 0.03, 0.1, 0.2, 0.4)) for at in range(0, 60, 2)
-)
-# One example a registered map, with the number of inputs that it takes. A new map needs a line here.
-EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
-    "characteristic": (CharacteristicFunction(30, 5, 0.4, seed=1), 5),
-    "column_marginals": (
-        ColumnMarginals((Cells(0, 3, (0.25, 0.55)), Cells(1, 3, (0.45,), missing=True), Cells(3, 2))),
-        5,
-    ),
-    "constant": (Constant(), 5),
-    "cosine_levels": (CosineLevels((2, 3), 4, 3, 0.4), 6),
-    "cosine_moments": (CosineMoments((2, 3), 4, 1.3, 0.3), 6),
-    "cosine_norms": (CosineNorms((2, 3), 5, 8), 6),
-    "encoded_fourier": (EncodedFourier(20, 3.0, 1, (2, 3), 4, 5, "random", channels=3, encoder_seed=1), 6),
-    "hermite": (
-        HermiteFeatures((0, 1), (1,), ((3, 6),), (0.7, 0.99), (6.0, 1.0), 12, 4, ((0, 1), (1, 2), (0, 1, 2)), 0.6),
-        6,
-    ),
-    "level_counts": (LevelCounts((2, 3), 5, 8), 6),
-    "mixed_fourier": (MixedFourierFeatures(20, 0.5, 1, numeric=(0, 1), categorical=(2, 3, 4), num_categorical=1), 5),
-    "modal": (Modal(5, MODES, CharacteristicFunction(30, 10, 0.4, seed=1)), 5),
-    "mode_statistics": (ModeStatistics(MODES), 5),
-    "pair_distance": (PairDistance(4), 8),
-    "pair_marginals": (
-        PairMarginals(
-            (Cells(0, 3, (0.25, 0.55)), Cells(1, 3, (0.45,), missing=True), Cells(3, 2)),
-            squared_weights=(1, 2, 3),
-            tables=((0, 1, 2),),
-            squared_table_weight=0.7,
-        ),
-        5,
-    ),
-    "tangent": (NetworkTangent("fc_2l", (7, 6), (5,), seed=1), 5),
-}
-SOME_PAIRS = PairMarginals(
-    (Cells(0, 3, (0.25, 0.55)), Cells(1, 2, (0.45,)), Cells(3, 2)), (1, 3), pairs=((0, 1), (1, 2))
-)
-# The same maps as large as a real table makes them.
-LARGE: dict[str, tuple[FeatureMap, int]] = {
-    "characteristic": (CharacteristicFunction(1_000, 100, 0.4, seed=1), 100),
-    "column_marginals": (
-        ColumnMarginals(tuple(Cells(at, 256, tuple(step / 256 for step in range(1, 256))) for at in range(12))),
-        100,
-    ),
-    "constant": (Constant(), 100),
-    "cosine_levels": (CosineLevels((10, 10), 60, 4, 0.3), 100),
-    "cosine_moments": (CosineMoments((10, 10), 60, 4.7, 0.3), 100),
-    "cosine_norms": (CosineNorms((10, 10), 60, 64), 100),
-    "encoded_fourier": (EncodedFourier(1_000, 3.5, 1, (10, 10), 64, 8, "random", channels=8, encoder_seed=1), 100),
-    "hermite": (
-        HermiteFeatures(
-            tuple(range(60)),
-            (59,),
-            ((61, 81), (81, 100)),
-            (0.7,) * 60,
-            (6.0,) * 60,
-            100,
-            20,
-            ((0, 1), (3, 60), (60, 61)),
-            0.5,
-        ),
-        100,
-    ),
-    "level_counts": (LevelCounts((10, 10), 4, 64), 100),
-    "mixed_fourier": (MixedFourierFeatures(1_000, 0.5, 1, tuple(range(60)), tuple(range(60, 100)), 10), 100),
-    "modal": (Modal(100, MANY_MODES, CharacteristicFunction(1_000, 250, 0.4, seed=1)), 100),
-    "mode_statistics": (ModeStatistics(MANY_MODES), 100),
-    "pair_distance": (PairDistance(100), 200),
-    "pair_marginals": (PairMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
-    "tangent": (NetworkTangent("cnn_2l", (6, 20), (10, 10), seed=1), 100),
-}
 SIZED = [("small", EXAMPLES), ("large", LARGE)]
 BOTH = pytest.mark.parametrize(
     ("feature", "inputs"),

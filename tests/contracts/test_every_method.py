@@ -1,13 +1,12 @@
 """Contract of every method, options included, on a toy table: plan, both adjacencies, the door, training, sampling."""
 
-import copy
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
+from method_examples import ONLY_IMAGES, SMALL
 
 from likeness.config.typed import build
 from likeness.core.errors import PlanError, ReleaseError
@@ -56,7 +55,6 @@ IMAGES = Schema.from_dict(
     },
     "toy.yaml",
 )
-ONLY_IMAGES = ("merf_ae", "moments")
 
 
 def rows() -> Iterator[Records]:
@@ -81,56 +79,10 @@ def images() -> Iterator[Records]:
     yield Records(np.clip(0.1 + 0.7 * bright + generator.normal(0, 0.1, bright.shape), 0, 1), labels)
 
 
-NETWORK = {"iterations": 300, "batch_size": 256, "hidden": [32, 32]}
-SMALL: dict[str, dict[str, dict[str, object]]] = {
-    "hp": {"train": NETWORK},
-    "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}},
-    "marginals with quantiles": {
-        "plan": {"shares": {"class_counts": 0.03, "quantiles": 0.07, "embedding": 0.9}},
-        "auxiliary": {"quantiles": {"columns": "all", "cells": 64}},
-        "privatize": {"bins": 6},
-        "train": {"num_components": 30},
-    },
-    "merf": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
-    "merf_ae": {
-        "privatize": {"num_frequencies": 200, "code": 64},
-        "train": {**NETWORK, "network": "fully_connected"},
-    },
-    "moments": {"privatize": {"num_coefficients": 12}},
-    "moments with fourier": {
-        "plan": {
-            "shares": {
-                "class_counts": 0.03,
-                "norms": 0.02,
-                "level_counts": 0.02,
-                "levels": 0.2,
-                "fourier": 0.2,
-                "embedding": 0.53,
-            }
-        },
-        "auxiliary": {"fourier": {"num_frequencies": 200, "lengthscale": 1.0}},
-        "privatize": {"num_coefficients": 12},
-        "train": {"network": {**NETWORK, "hidden": [32]}},
-    },
-    "ntk": {"privatize": {"widths": [60]}, "train": NETWORK},
-    "pearl": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
-    "pearl with modes": {
-        "plan": {"shares": {"class_counts": 0.05, "mixture": 0.2, "mean_pairwise_distance": 0.05, "embedding": 0.7}},
-        "auxiliary": {"mixture": {"components": 3, "iterations": 4, "columns": None}},
-        "privatize": {"num_frequencies": 200},
-        "train": NETWORK,
-    },
-}
-
-
-SHIPPED = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text())
-SECTION = SHIPPED["marginals"]
-
-
 def small(name: str) -> Method:
-    """The shipped settings, cut down to a toy."""
+    """The default settings, cut down to a toy."""
     method = name.split()[0]
-    section = copy.deepcopy(SHIPPED[method])
+    section = dataclasses.asdict(METHODS[method]())  # type: ignore[call-overload]
     for part, values in SMALL[name].items():
         section[part].update(values)
     return build(METHODS[method], section, method)
@@ -250,7 +202,7 @@ def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(
 
 
 def test_what_cannot_be_released_is_refused_before_anything_is_spent() -> None:
-    method = build(METHODS["marginals"], {**SECTION, "privatize": {"bins": 16, "max_coordinates": 50}}, "marginals")
+    method = build(METHODS["marginals"], {"privatize": {"bins": 16, "max_coordinates": 50}}, "marginals")
     with pytest.raises(PlanError, match=r"would release \d+ coordinates .* Lower marginals.privatize.bins"):
         method.check(context(Adjacency.ADD_REMOVE_ONE))
     many = build(METHODS["moments"], {"privatize": {"max_coordinates": 500}}, "moments")
@@ -271,9 +223,3 @@ def test_what_cannot_be_released_is_refused_before_anything_is_spent() -> None:
         small("moments").check(context(Adjacency.ADD_REMOVE_ONE))
     for name in SMALL:
         small(name).check(context(Adjacency.ADD_REMOVE_ONE, name))
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_the_defaults_in_the_code_are_the_shipped_settings(name: str) -> None:
-    """The Python API builds a method from nothing: it must be the one that params.yaml describes."""
-    assert build(METHODS[name], {}, name) == build(METHODS[name], SHIPPED[name], name)

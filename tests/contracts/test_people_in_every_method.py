@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_every_method import IMAGES, ONLY_IMAGES, SCHEMA, SMALL, context, small
+from method_examples import ONLY_IMAGES, SMALL
+from test_every_method import IMAGES, SCHEMA, context, small
 
 from likeness.config.load import load_params
 from likeness.config.params import Params, Split

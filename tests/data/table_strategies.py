@@ -4,17 +4,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hypothesis import settings
 from hypothesis import strategies as st
 
-from likeness.data.schema.column import KINDS, Column
+from likeness.data.schema.column import Column
 from likeness.data.schema.dates import date_range
+from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema
-from likeness.data.source.date_cells import typed_dates
-
-# A busy machine is no failure.
-settings.register_profile("no_deadline", deadline=None)
-settings.load_profile("no_deadline")
 
 WORDS = ["a", "b", "7", "07", "No", "1.5", "naïve", "<=50K", ">50K", "x y", "NA", "nan", "Other"]
 
@@ -60,11 +55,8 @@ def column_values(column: Column, values: list[Any]) -> pd.Series:
     if column.is_categorical:
         dtype = pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
         return pd.Series(pd.Categorical(values, dtype=dtype))
-    if column.is_date:
-        return typed_dates(np.array([np.nan if value is None else value for value in values], dtype=float), column)
-    if column.kind == "integer":
-        return pd.Series(values, dtype="Int64" if column.nullable else "int64")
-    return pd.Series([np.nan if value is None else value for value in values], dtype="float64")
+    numbers = np.array([np.nan if value is None else value for value in values], dtype=float)
+    return column.number.typed(numbers, column)
 
 
 @st.composite

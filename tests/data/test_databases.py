@@ -29,20 +29,13 @@ from likeness.preflight.faults import examine
 ROOT = Path(__file__).parents[2]
 SECRET = "8675309"  # stands for a private value: it must never be in a message
 KEY = b"k" * 32
-SCHEMA = Schema.from_dict(
-    {
-        "name": "visits",
-        "source": "made up",
-        "task": "none",
-        "columns": {
-            "a": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
-            "x": {"kind": "numeric", "lower": 0, "upper": 1},
-            "c": {"kind": "categorical", "categories": ["u", "v"]},
-            "seen": {"kind": "date", "lower": "2000-01-01", "upper": "2030-01-01"},
-        },
-    },
-    "visits.yaml",
-)
+COLUMNS = {
+    "a": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
+    "x": {"kind": "numeric", "lower": 0, "upper": 1},
+    "c": {"kind": "categorical", "categories": ["u", "v"]},
+    "seen": {"kind": "date", "lower": "2000-01-01", "upper": "2030-01-01"},
+}
+SCHEMA = Schema.from_dict({"name": "visits", "source": "made up", "task": "none", "columns": COLUMNS}, "visits.yaml")
 
 
 def visits(count: int = 300) -> pd.DataFrame:
@@ -176,7 +169,7 @@ def test_settings_hold_no_password_and_ask_one_question(source: str, query: str 
 def project(database: Database, folder: Path, **privacy: Any) -> Params:
     """A folder of its own whose params.yaml asks the database."""
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    content["privacy"] |= {"identity": "visitors", **privacy}
+    content["privacy"] |= {"population": "visitors", **privacy}
     content["ingest"] |= {"source": database.url, "query": "visits", "schema": "schema.yaml"}
     content["ingest"]["split"] = {"column": "part"}
     (folder / "params.yaml").write_text(yaml.safe_dump(content))

@@ -113,7 +113,7 @@ def test_a_run_writes_cents_and_a_second_one_with_other_decimals_spends_nothing(
     settings = {"privatize": {"bins": 4}, "train": {"iterations": 10, "num_components": 5}}
     records = []
     for digits in (2, 1):
-        own = Synthesizer(schema=schema_of(decimals=digits), identity="people", settings=settings, device="cpu")
+        own = Synthesizer(schema=schema_of(decimals=digits), population="people", settings=settings, device="cpu")
         drawn = own.fit(table).sample(200)["cost"]
         assert max(digits_behind_the_point(value) for value in drawn) == digits
         records.append((ledger.head().count, own.privacy["queries"]))

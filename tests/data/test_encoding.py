@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from table_strategies import schemas_and_tables
+from table_strategies import column_values, schemas_and_tables
 
 from likeness.core.errors import DataError
 from likeness.data.encoding.encoder import Encoder
@@ -108,17 +108,7 @@ CHANGED = (
 
 def golden(label: str | None, task: str) -> tuple[Schema, pd.DataFrame]:
     """The golden schema with this label, and its typed rows."""
-    typed = {}
-    for column in GOLDEN:
-        values = GOLDEN_ROWS[column.name]
-        if column.is_categorical:
-            typed[column.name] = pd.Series(
-                pd.Categorical(values, categories=list(column.categories), ordered=column.kind == "ordinal")
-            )
-        elif column.kind == "integer":
-            typed[column.name] = pd.Series(values, dtype="Int64")
-        else:
-            typed[column.name] = pd.Series(values, dtype="float64")
+    typed = {column.name: column_values(column, GOLDEN_ROWS[column.name]) for column in GOLDEN}
     return Schema("golden", "made up", task, label, GOLDEN), pd.DataFrame(typed)
 
 
@@ -207,23 +197,9 @@ def test_any_finite_vector_decodes_to_a_table_that_encodes_again(drawn: tuple[Sc
 
 def test_decoding_rules_for_generated_vectors() -> None:
     encoder = Encoder(TINY)
-    x = np.array(
-        [
-            [
-                2.0,
-                0.5,
-                -1.0,
-                0.2,
-                0.2,
-                0.1,
-                0.2,
-                0.5,
-                0.5,
-            ],  # clipped units; first of equals; indicator at 0.5 is present
-            [0.3, 0.51, 0.5, 0.0, 0.1, 0.2, 0.9, -3.0, -2.0],  # both missing
-        ]
-    )
-    table = encoder.decode(x, np.array([1, 0]))
+    present = [2.0, 0.5, -1.0, 0.2, 0.2, 0.1, 0.2, 0.5, 0.5]  # clipped units; first of equals; indicator at 0.5: there
+    missing = [0.3, 0.51, 0.5, 0.0, 0.1, 0.2, 0.9, -3.0, -2.0]
+    table = encoder.decode(np.array([present, missing]), np.array([1, 0]))
     assert table["height"].tolist()[0] == 3.0 and np.isnan(table["height"][1])
     assert table["gain"].tolist() == [0, 9]
     assert table["size"][0] == "s" and pd.isna(table["size"][1])

@@ -44,7 +44,7 @@ def columns(draw: st.DrawFn) -> Column:
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(column=columns(), bins=st.integers(2, 70))
 def test_edges_ascend_and_no_bin_is_empty(column: Column, bins: int) -> None:
     grid = grid_of(column, bins)
@@ -54,7 +54,7 @@ def test_edges_ascend_and_no_bin_is_empty(column: Column, bins: int) -> None:
     assert grid.lows[0] == 0 and grid.highs[-1] == 1
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(column=columns(), bins=st.integers(2, 40), times=st.integers(1, 20))
 def test_bins_are_made_of_whole_cells_where_these_are_a_multiple(column: Column, bins: int, times: int) -> None:
     wide, fine = grid_of(column, bins), grid_of(column, bins * times)
@@ -71,7 +71,7 @@ def test_bins_that_cut_across_cells_are_told() -> None:
 
 
 @pytest.mark.long
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(column=columns(), bins=st.integers(2, 70), share=st.floats(0, 1))
 def test_what_is_drawn_from_a_bin_is_encoded_into_that_bin(column: Column, bins: int, share: float) -> None:
     grid = grid_of(column, bins)
@@ -99,7 +99,7 @@ def test_zero_of_an_amount_of_money_has_a_bin_of_its_own() -> None:
     assert found[0] == 0 and found[1] == 1 and found[3] == grid_of(column, 32).size - 1
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(column=columns(), bins=st.integers(2, 70))
 def test_a_spike_has_a_bin_of_its_own_and_comes_back_exactly(column: Column, bins: int) -> None:
     grid = grid_of(column, bins)

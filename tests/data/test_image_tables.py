@@ -14,7 +14,6 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared" / "data"
 CLASSES = {"kind": "categorical", "categories": ["cat", "dog", "eel"]}
 
 
@@ -130,14 +129,3 @@ def test_the_shipped_digits_fit_their_schema() -> None:
     table, split = read_source(ROOT / "data/raw/digits.npz", Schema.load(ROOT / "data/schema/digits.yaml"), "split")
     assert split is not None and split.value_counts().to_dict() == {"train": 1437, "test": 360}
     assert table["digit"].nunique() == 10 and table["pixel_28"].max() == 255
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("name", "first"), [("mnist", "5"), ("fashion_mnist", "Ankle boot")])
-def test_the_public_image_sets_fit_their_schemas(name: str, first: str) -> None:
-    path = SHARED / f"{name}.npz"
-    if not path.exists():
-        pytest.skip(f"{name}.npz does not lie in ../shared/data")
-    table, split = read_source(path, Schema.load(ROOT / f"data/schema/{name}.yaml"), "split")
-    assert split is not None and split.value_counts().to_dict() == {"train": 60_000, "test": 10_000}
-    assert table.shape == (70_000, 785) and str(table[table.columns[-1]].iloc[0]) == first

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from likeness.core.errors import DataError
+from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source import contribution_bounding, row_digests, split
 from likeness.data.source.contribution_bounding import bound_contributions, numbered, people_of
@@ -23,18 +24,8 @@ from likeness.data.source.files import read_frame_people, read_people
 from likeness.data.source.split import split_by_person
 
 SECRET = "8675309"  # stands for a private value: it must never be in a message
-SCHEMA = Schema.from_dict(
-    {
-        "name": "visits",
-        "source": "made up",
-        "task": "none",
-        "columns": {
-            "a": {"kind": "integer", "lower": 0, "upper": 9},
-            "c": {"kind": "categorical", "categories": ["u", "v"]},
-        },
-    },
-    "visits.yaml",
-)
+COLUMNS = Column("a", "integer", 0.0, 9.0), Column("c", "categorical", categories=("u", "v"))
+SCHEMA = Schema("visits", "made up", "none", None, COLUMNS)
 Row = tuple[str, int, str, str]  # person, a, c, part
 
 rows = st.lists(
@@ -57,7 +48,7 @@ def kept(table: list[Row], most: int) -> list[Row]:
 
 
 @pytest.mark.long
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows, st.integers(1, 4), st.sampled_from(["p1", "p2"]), st.randoms(use_true_random=False))
 def test_a_whole_person_more_or_less_moves_no_other_row_and_so_many_at_most(table, most, person, random) -> None:
     others = [row for row in table if row[0] != person]

@@ -20,7 +20,7 @@ def is_allowed(firsts: tuple[int, ...], alone: set[int]) -> bool:
     return all(place in firsts and (place + 1 in firsts or place == 8) for place in alone)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     counts=st.lists(st.integers(0, 50), min_size=9, max_size=9),
     alone=st.sets(st.integers(0, 8), max_size=2),
@@ -45,7 +45,7 @@ def test_equal_contents_and_a_heavy_cell_alone() -> None:
 
 
 @pytest.mark.long
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     counts=st.lists(st.integers(-(2**50), 2**55), min_size=12, max_size=40),
     noise=st.floats(0, 2.0**56),
@@ -65,7 +65,7 @@ def test_whatever_noise_does_bins_are_bins_or_none(counts: list[int], noise: flo
 
 
 @pytest.mark.long
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(counts=st.lists(st.integers(-1000, 1000), min_size=1, max_size=30))
 def test_nearest_counts_that_are_not_negative(counts: list[int]) -> None:
     """They sum to the total, less a unit a cell at most; each is lowered by the same number, or cut off at 0."""

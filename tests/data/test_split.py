@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from table_strategies import schemas, schemas_and_tables, tables
+from table_strategies import schemas_and_tables
 
 from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
@@ -18,32 +18,12 @@ NUMBERS = Schema("n", "made up", "none", None, (Column("v", "integer", 0.0, 10.0
 
 
 @pytest.mark.long
-@given(schemas_and_tables(min_rows=1), st.data())
-def test_removing_one_row_moves_no_other(drawn: tuple[Schema, pd.DataFrame], data: st.DataObject) -> None:
+@given(schemas_and_tables(min_rows=1), st.integers(0, 9))
+def test_the_part_of_a_row_depends_on_that_row_alone(drawn: tuple[Schema, pd.DataFrame], seed: int) -> None:
+    """So equal rows go together, and one more, one less or another order moves no other row."""
     schema, table = drawn
-    gone = data.draw(st.integers(0, len(table) - 1))
-    parts = split_by_content(table, schema, 0.5, 0)
-    rest = table.drop(index=gone).reset_index(drop=True)
-    assert split_by_content(rest, schema, 0.5, 0).tolist() == np.delete(parts, gone).tolist()
-
-
-@pytest.mark.long
-@given(st.data())
-def test_the_part_of_a_row_does_not_depend_on_its_place(data: st.DataObject) -> None:
-    schema = data.draw(schemas())
-    table = data.draw(tables(schema, min_rows=1))
-    order = data.draw(st.permutations(range(len(table))))
-    parts = split_by_content(table, schema, 0.5, 3)
-    assert split_by_content(table.iloc[order], schema, 0.5, 3).tolist() == parts[order].tolist()
-
-
-@pytest.mark.long
-@given(schemas_and_tables(min_rows=1))
-def test_equal_rows_go_together(drawn: tuple[Schema, pd.DataFrame]) -> None:
-    schema, table = drawn
-    twice = pd.concat([table, table], ignore_index=True)
-    parts = split_by_content(twice, schema, 0.5, 1)
-    assert parts[: len(table)].tolist() == parts[len(table) :].tolist()
+    alone = [split_by_content(table.iloc[[place]], schema, 0.5, seed)[0] for place in range(len(table))]
+    assert split_by_content(table, schema, 0.5, seed).tolist() == alone
 
 
 def test_share_held_out_by_content() -> None:

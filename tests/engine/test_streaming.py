@@ -35,32 +35,20 @@ from stages import ingest, preprocess
 
 ROOT = Path(__file__).parents[2]
 KEY = b"k" * 32
-SCHEMA = Schema.from_dict(
-    {
-        "name": "kinds",
-        "source": "made up",
-        "task": "none",
-        "columns": {
-            "age": {"kind": "integer", "lower": 0, "upper": 90},
-            "gain": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
-            "height": {"kind": "numeric", "lower": -2, "upper": 2},
-            "weight": {"kind": "numeric", "lower": 0, "upper": 1e20, "nullable": True},
-            "seen": {"kind": "date", "lower": "2000-01-01", "upper": "2020-12-31", "nullable": True},
-            "smoker": {"kind": "boolean", "nullable": True},
-            "grade": {"kind": "ordinal", "categories": ["low", "high"]},
-            "city": {"kind": "categorical", "categories": ["Rome", "else"], "other": "else", "nullable": True},
-        },
-    },
-    "kinds.yaml",
-)
+COLUMNS = {
+    "age": {"kind": "integer", "lower": 0, "upper": 90},
+    "gain": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
+    "height": {"kind": "numeric", "lower": -2, "upper": 2},
+    "weight": {"kind": "numeric", "lower": 0, "upper": 1e20, "nullable": True},
+    "seen": {"kind": "date", "lower": "2000-01-01", "upper": "2020-12-31", "nullable": True},
+    "smoker": {"kind": "boolean", "nullable": True},
+    "grade": {"kind": "ordinal", "categories": ["low", "high"]},
+    "city": {"kind": "categorical", "categories": ["Rome", "else"], "other": "else", "nullable": True},
+}
+SCHEMA = Schema.from_dict({"name": "kinds", "source": "made up", "task": "none", "columns": COLUMNS}, "kinds.yaml")
 
 # The same, with the categories of a column left to a release.
-OPEN = replace(
-    SCHEMA,
-    columns=tuple(
-        replace(column, categories=(), open=True) if column.name == "city" else column for column in SCHEMA.columns
-    ),
-)
+OPEN = replace(SCHEMA, columns=(*SCHEMA.columns[:-1], replace(SCHEMA.columns[-1], categories=(), open=True)))
 
 
 def raw(rows: int, seed: int = 0) -> pa.Table:
@@ -369,22 +357,17 @@ def test_a_changed_folder_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp_path: Path) -> None:
-    path, written, ledger = source(tmp_path), tmp_path / "private/table.parquet", Ledger.create(locate())
-    for number in (42, 60):
-        params = settings_of(path, "replace_one")
-        params = replace(params, privacy=replace(params.privacy, num_records=number))
+    written, ledger = tmp_path / "private/table.parquet", Ledger.create(locate())
+    usual = settings_of(source(tmp_path), "replace_one")
 
-        def write(own: Params = params) -> None:
-            rows = typed_rows(own, SCHEMA)
-            write_private_chunks(
-                rows, written, lambda file: card(own, "id", *training_digest(file, own, SCHEMA, ledger))
-            )
+    def write(number: int) -> None:
+        own = replace(usual, privacy=replace(usual.privacy, num_records=number))
+        rows = typed_rows(own, SCHEMA)
+        write_private_chunks(rows, written, lambda file: card(own, "id", *training_digest(file, own, SCHEMA, ledger)))
 
-        if number == 42:
-            write()
-            assert read_manifest(written)["num_records"] == 42
-            written.unlink()
-        else:
-            with pytest.raises(DataError, match="num_records is 60, the training table has 42 rows"):
-                write()
+    write(42)
+    assert read_manifest(written)["num_records"] == 42
+    written.unlink()
+    with pytest.raises(DataError, match="num_records is 60, the training table has 42 rows"):
+        write(60)
     assert not list(written.parent.iterdir())

@@ -117,10 +117,6 @@ def test_the_network_learns_the_digits_in_seconds(schema: Schema, parts: tuple[p
     assert (network.predict(x_test) == y_test).mean() > 0.93  # .96 to .98 by seeds 0 ... 3
     chances = network.predict_proba(x_test)
     assert chances.shape == (500, 10) and np.allclose(chances.sum(axis=1), 1)
-    # Pixels in another order cost .01 to .03 by seeds 0 ... 3: it looks at neighbors, as no other judge does.
-    order = np.random.default_rng(0).permutation(64)
-    mixed = ConvNet(SHAPE, 1, steps=250).fit(x[:, order], y)
-    assert (mixed.predict(x_test[:, order]) == y_test).mean() < (network.predict(x_test) == y_test).mean()
 
 
 def test_the_network_is_a_function_of_its_seed_and_rows(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
@@ -214,17 +210,6 @@ def test_a_shape_that_does_not_fit_is_refused(schema: Schema) -> None:
     check_shape(schema, SHAPE)
     with pytest.raises(DataError, match="images of 7 x 8 need 56 numeric feature columns"):
         check_shape(schema, (7, 8))
-
-
-def test_scores_by_rows(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
-    rows = scores_by_rows(
-        parts[2], parts[1], schema, 0, (300, 60, 60), ("decision_tree",), repeats=2, max_workers=1, shape=SHAPE
-    )
-    assert list(zip(rows["repeat"], rows["rows"], strict=True)) == [(0, 60), (0, 300), (1, 60), (1, 300)]
-    assert rows["accuracy"][0] != rows["accuracy"][2]  # another order, another tree
-    assert (rows["accuracy"][[1, 3]].to_numpy() > rows["accuracy"][[0, 2]].to_numpy()).all()
-    none = scores_by_rows(parts[2], parts[1], schema, 0, (99_999,), ("decision_tree",), shape=SHAPE)
-    assert none.empty and "accuracy" in none
 
 
 def test_pictures_show_both_sides(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:

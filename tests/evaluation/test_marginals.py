@@ -1,3 +1,5 @@
+"""Dependence of columns: marginals, Cramér's V, and the shuffled table that has none."""
+
 import math
 from collections.abc import Callable
 
@@ -8,7 +10,8 @@ import pytest
 from likeness.core.errors import DataError
 from likeness.data.schema.schema import Schema
 from likeness.evaluation import marginals
-from likeness.evaluation.marginals import cells, marginal_table, total_variation, tuples
+from likeness.evaluation.marginals import cells, cramers_v, marginal_table, total_variation, tuples
+from likeness.evaluation.utility import shuffle_columns
 
 Tables = Callable[..., pd.DataFrame]
 
@@ -90,3 +93,50 @@ def test_high_orders_are_a_public_sample(schema: Schema) -> None:
 def test_a_table_without_rows_is_refused(schema: Schema, table_of: Tables) -> None:
     with pytest.raises(DataError, match="no rows"):
         marginal_table(table_of(5, 1), table_of(5, 1).head(0), schema)
+
+
+def test_a_column_and_its_copy_have_one_and_strangers_none() -> None:
+    draw = np.random.default_rng(0)
+    a, b = draw.integers(0, 5, 5000), draw.integers(0, 30, 5000)
+    matrix = cramers_v(np.stack([a, (a + 2) % 5, b], axis=1), [5, 5, 30])
+    assert matrix[0, 1] == pytest.approx(1, abs=1e-3)
+    assert matrix[0, 2] < 0.06  # uncorrected it would be about sqrt(29 / 5000) = .076 on average
+    assert np.array_equal(matrix, matrix.T) and np.array_equal(np.diag(matrix), np.ones(3))
+
+
+def test_two_by_two_by_hand() -> None:
+    # 40 30 / 10 20: chi² = n (ad - bc)² / (70 · 30 · 50 · 50) = 4.7619; V² = (chi²/n - 1/99) / (2 - 1/99 - 1)
+    codes = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [40, 30, 10, 20], axis=0)
+    assert cramers_v(codes, [2, 2])[0, 1] == pytest.approx(((0.047619 - 1 / 99) / (1 - 1 / 99)) ** 0.5, rel=1e-4)
+
+
+def test_constant_columns_and_single_rows_have_none() -> None:
+    codes = np.stack([np.zeros(50, int), np.arange(50) % 2], axis=1)
+    assert cramers_v(codes, [3, 2])[0, 1] == 0
+    assert cramers_v(codes[:1], [3, 2])[0, 1] == 0
+
+
+def test_the_floor_keeps_every_column_and_no_dependence(schema: Schema, table_of: Tables) -> None:
+    real = table_of(4000, 1)
+    floor = shuffle_columns(real, 3)
+    assert marginal_table(real, floor, schema, orders=(1,))["total_variation"].max() == 0.0
+    label, size = schema.names.index("sick"), schema.names.index("size")
+    before, after = (cramers_v(*cells(table, schema)) for table in (real, floor))
+    assert before[label, size] > 0.5  # power: the dependence is there, and would be seen
+    assert (after - np.eye(len(after))).max() < 0.08  # bias-corrected; about five times 1/sqrt(4000)
+
+
+def test_kinds_and_index_are_kept_and_the_original_is_untouched(table_of: Tables) -> None:
+    real = table_of(50, 1).set_axis(range(100, 150))
+    copy = real.copy(deep=True)
+    floor = shuffle_columns(real, 0)
+    pd.testing.assert_frame_equal(real, copy)
+    assert floor.dtypes.equals(real.dtypes) and floor.index.equals(real.index)
+
+
+def test_the_seed_is_public_and_each_column_has_its_own_order(table_of: Tables) -> None:
+    real = table_of(200, 1)
+    real["twin"] = real["visits"]
+    floor = shuffle_columns(real, 0)
+    assert floor.equals(shuffle_columns(real, 0)) and not floor.equals(shuffle_columns(real, 1))
+    assert not floor["twin"].equals(floor["visits"])

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from likeness.core.errors import DataError
+from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.evaluation import mmd
 from likeness.evaluation.mmd import length_scale, mmd_squared, points
@@ -63,21 +64,15 @@ def test_every_column_counts_alike(schema: Schema, table_of: Tables) -> None:
 
 
 def test_the_length_scale_is_the_distance_of_uniform_rows() -> None:
-    columns = {
-        "x": {"kind": "numeric", "lower": 0, "upper": 1},
-        "c": {"kind": "categorical", "categories": ["a", "b", "c"]},
-        "label": {"kind": "categorical", "categories": ["no", "yes"]},
-    }
-    schema = Schema.from_dict(
-        {"name": "u", "source": "made up", "task": "classification", "label": "label", "columns": columns}, "u.yaml"
-    )
+    words = [Column(name, "categorical", categories=tuple(own)) for name, own in (("c", "abc"), ("label", "ny"))]
+    schema = Schema("u", "made up", "classification", "label", (Column("x", "numeric", 0.0, 1.0), *words))
     draw = np.random.default_rng(3)
     rows = 20_000
     table = pd.DataFrame(
         {
             "x": draw.uniform(size=2 * rows),
-            "c": pd.Categorical.from_codes(draw.integers(0, 3, 2 * rows), ["a", "b", "c"]),
-            "label": pd.Categorical.from_codes(draw.integers(0, 2, 2 * rows), ["no", "yes"]),
+            "c": pd.Categorical.from_codes(draw.integers(0, 3, 2 * rows), list("abc")),
+            "label": pd.Categorical.from_codes(draw.integers(0, 2, 2 * rows), list("ny")),
         }
     )
     x = points(table, schema)

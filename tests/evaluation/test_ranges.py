@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from likeness.core.errors import DataError
+from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.ranges import Condition, answers, draw_queries
 
@@ -76,15 +77,7 @@ def test_an_equal_table_has_no_error_and_another_has(schema: Schema, table_of: T
 
 
 def test_narrow_and_empty_tables(table_of: Tables) -> None:
-    narrow = Schema.from_dict(
-        {
-            "name": "n",
-            "source": "made up",
-            "task": "none",
-            "columns": {"height": {"kind": "numeric", "lower": 0, "upper": 8}},
-        },
-        "n.yaml",
-    )
+    narrow = Schema("n", "made up", "none", None, (Column("height", "numeric", 0.0, 8.0),))
     assert all(len(query) == 1 for query in draw_queries(narrow, 5))
     with pytest.raises(DataError, match="range queries: a table has no rows"):
         answers(pd.DataFrame({"height": np.empty(0)}), narrow, draw_queries(narrow, 5))

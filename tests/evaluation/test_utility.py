@@ -6,9 +6,10 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from likeness.core.errors import DataError, ParamsError
+from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.evaluation import utility
-from likeness.evaluation.classifiers import CLASSIFIERS, REGRESSORS
+from likeness.evaluation.classifiers import CLASSIFIERS, REGRESSORS, SLOWEST_FIRST, select
 from likeness.evaluation.utility import (
     CLASSIFICATION_METRICS,
     REGRESSION_METRICS,
@@ -156,13 +157,8 @@ def test_tiny_and_constant_tables_do_not_crash(schema: Schema, table_of: Tables,
 
 
 def test_several_classes_end_to_end_with_one_missing_from_training(table_of: Tables) -> None:
-    columns = {
-        "height": {"kind": "numeric", "lower": 0, "upper": 8},
-        "kind": {"kind": "categorical", "categories": ["a", "b", "c"]},
-    }
-    schema = Schema.from_dict(
-        {"name": "t", "source": "made up", "task": "classification", "label": "kind", "columns": columns}, "t.yaml"
-    )
+    columns = Column("height", "numeric", 0.0, 8.0), Column("kind", "categorical", categories=("a", "b", "c"))
+    schema = Schema("t", "made up", "classification", "kind", columns)
     height = np.random.default_rng(0).uniform(0, 8, 300)
     kind = pd.Categorical.from_codes((height / 2.7).astype(int), ["a", "b", "c"])
     test = pd.DataFrame({"height": height, "kind": kind})
@@ -217,3 +213,37 @@ def test_an_error_of_a_library_is_told_without_its_text(
         train_on_synthetic_test_on_real(table_of(50, 1), table_of(50, 2), schema, 0)
     assert "4711" not in str(caught.value) and caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("registry", [CLASSIFIERS, REGRESSORS])
+def test_every_estimator_keeps_its_seed_and_one_thread(registry: dict) -> None:
+    seeded = 0
+    for factory in registry.values():
+        settings = factory(17).get_params()
+        assert settings.get("n_jobs", 1) in (None, 1)
+        seeded += settings.get("random_state") == 17
+    assert seeded >= len(registry) - 3  # the two naive Bayes and LDA draw nothing; so do nearest neighbors
+
+
+def test_settings_of_the_papers_table_hold() -> None:
+    forest, boosting, bagging = (
+        CLASSIFIERS[n](0).get_params() for n in ("random_forest", "gradient_boosting", "bagging")
+    )
+    assert (forest["n_estimators"], forest["class_weight"]) == (100, "balanced")
+    assert (boosting["subsample"], boosting["n_estimators"]) == (0.1, 50)
+    assert (bagging["max_samples"], bagging["n_estimators"]) == (0.1, 20)
+    assert CLASSIFIERS["bernoulli_naive_bayes"](0).get_params()["binarize"] == 0.5
+    assert CLASSIFIERS["xgboost"](0).get_params()["colsample_bytree"] == 0.1
+
+
+def test_select_takes_the_registry_of_the_task_in_its_order() -> None:
+    assert list(select("classification", ["xgboost", "lda"])) == ["lda", "xgboost"]
+    assert list(select("classification")) == list(CLASSIFIERS) and len(CLASSIFIERS) == 12
+    assert set(SLOWEST_FIRST) <= set(CLASSIFIERS) | set(REGRESSORS) | {"cnn"}
+    assert list(select("regression")) == list(REGRESSORS)
+
+
+@pytest.mark.parametrize("names", [["perceptron"], []])
+def test_select_refuses_by_name_and_lists_what_is_allowed(names: list[str]) -> None:
+    with pytest.raises(ParamsError, match=r"evaluate\.classifiers.*gradient_boosting"):
+        select("classification", names)

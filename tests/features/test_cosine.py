@@ -90,10 +90,6 @@ def test_the_cell_of_an_image_does_not_depend_on_how_many_there_are(
         (lambda: CosineLevels((2, 3), 6, 4, 0.0), "above 0 and at most 1"),
         (lambda: CosineLevels((2, 3), 6, 4, 1), "above 0 and at most 1"),
     ],
-    ids=[
-        *("too many", "no bound", "no second moments", "huge", "not whole", "no cells"),
-        *("no cells of counts", "no levels of counts", "no levels", "too many of levels", "no share", "whole share"),
-    ],
 )
 def test_maps_that_make_no_sense_are_refused(build: Any, message: str) -> None:
     with pytest.raises(ReleaseError, match=message):

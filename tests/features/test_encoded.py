@@ -15,7 +15,7 @@ from likeness.features.frequencies import INPUT_BITS
 from likeness.features.numerics import on_grid
 from likeness.features.random_network import windows_of, with_one
 from likeness.methods.maps import from_spec
-from likeness.methods.merf_ae.encoded_map import EncodedFourier
+from likeness.methods.merf_ae.encoded_map import ENCODER, EncodedFourier
 from likeness.methods.merf_ae.encoder import FORMAT, Encoder, save_encoder
 from likeness.release.query import Query
 from likeness.release.sums.lattice_sum import _evaluate, block_rows
@@ -128,10 +128,10 @@ def test_only_the_named_encoder_is_taken(path: Path, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="is not here"):
         again(rows(3, 1))
     assert isinstance(again, EncodedFourier)
-    assert torch.equal(again.with_network(Encoder.load(path))(rows(3, 1)), feature(rows(3, 1)))
-    save_encoder(tmp_path / "other.safetensors", *layers(2), SHAPE, 2.0, "shapes")
+    assert torch.equal(replace(again, network=Encoder.load(path))(rows(3, 1)), feature(rows(3, 1)))
+    save_encoder(tmp_path / ENCODER, *layers(2), SHAPE, 2.0, "shapes")
     with pytest.raises(ReleaseError, match="not that of the release"):
-        again.with_network(Encoder.load(tmp_path / "other.safetensors"))
+        again.with_files(tmp_path)
     with pytest.raises(ReleaseError, match="reach farther"):
         replace(feature, reach=feature.reach - 1, digest="")
     with pytest.raises(ReleaseError, match="other images"):

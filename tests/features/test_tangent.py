@@ -23,7 +23,13 @@ NETWORKS = [
     NetworkTangent("cnn_2l", (5, 20), (12,), seed=1),
     NetworkTangent("cnn_2l", (5, 20), (6, 7), seed=1),
 ]
-EVERY = pytest.mark.parametrize("feature", NETWORKS, ids=lambda f: f"{f.architecture}-{'x'.join(map(str, f.shape))}")
+
+
+def named(feature: NetworkTangent) -> str:
+    return f"{feature.architecture}-{'x'.join(map(str, feature.shape))}"
+
+
+EVERY = pytest.mark.parametrize("feature", NETWORKS, ids=named)
 
 
 def weights(network: RandomNetwork) -> list[Tensor]:
@@ -67,16 +73,6 @@ def test_features_are_the_normalized_gradients_of_autograd(feature: NetworkTange
 
 
 @EVERY
-def test_features_are_the_normalized_gradients_of_torch_func(feature: NetworkTangent) -> None:
-    x, given = some(feature), tuple(weights(feature.network))
-    gradients = torch.func.vmap(
-        torch.func.grad(lambda own, row: g(feature.network, list(own), row)), in_dims=(None, 0)
-    )(given, x)
-    features = torch.cat([one.flatten(1) for one in gradients], dim=1)
-    torch.testing.assert_close(feature(x), features / features.norm(dim=1, keepdim=True), rtol=0, atol=1e-10)
-
-
-@EVERY
 def test_class_means_and_their_gradients_are_those_of_the_features(feature: NetworkTangent) -> None:
     counts, mixing = [2, 4, 1], torch.randn(3, feature.parts[0].width, generator=torch.Generator().manual_seed(5))
     slopes = []
@@ -88,17 +84,9 @@ def test_class_means_and_their_gradients_are_those_of_the_features(feature: Netw
         (mixing.double() * means).sum().backward()
         slopes.append(x.grad)
     torch.testing.assert_close(slopes[0], slopes[1], rtol=0, atol=1e-10)
-    # Against finite differences: rows 2 and later are nowhere near a kink of the ReLU by more than the step.
-    x, step = some(feature), 1e-6
-    moved = torch.zeros_like(x)
-    moved[3, 2] = step
-    numeric = (
-        mixing.double() * (class_means(feature, x + moved, counts) - class_means(feature, x - moved, counts))
-    ).sum()
-    assert slopes[0] is not None and float(numeric) / (2 * step) == pytest.approx(float(slopes[0][3, 2]), abs=1e-3)
 
 
-@EVERY
+@pytest.mark.parametrize("feature", NETWORKS[::2], ids=named)
 @pytest.mark.parametrize("counts", [[2, 4, 1], [30, 1, 90]], ids=["few rows", "many rows"])
 def test_class_distances_and_their_gradients_are_those_of_the_features(
     feature: NetworkTangent, counts: list[int]
@@ -118,31 +106,18 @@ def test_class_distances_and_their_gradients_are_those_of_the_features(
     torch.testing.assert_close(found[0], found[1], rtol=0, atol=1e-10)
 
 
-@EVERY
-def test_every_feature_has_norm_one(feature: NetworkTangent) -> None:
-    norms = feature(some(feature)).norm(dim=1)
-    torch.testing.assert_close(norms, torch.ones_like(norms), rtol=0, atol=1e-10)
-
-
 def test_a_record_that_excites_no_unit_has_the_feature_zero() -> None:
     """One unit with a negative bias: black images do not excite it. The ReLU has slope 0 at 0 and below."""
-    seed = next(s for s in range(50) if NetworkTangent("fc_1l", (1,), (2,), s).network.dense[0].weights[0, -1] < 0)
-    x = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True)
-    features = NetworkTangent("fc_1l", (1,), (2,), seed)(x)
-    assert torch.equal(features, torch.zeros(2, 4, dtype=torch.float64))
-    features.sum().backward()
-    assert x.grad is not None and bool(torch.isfinite(x.grad).all())
-
-
-def test_the_distance_of_a_record_that_excites_no_unit_is_that_of_the_feature_zero() -> None:
-    seed = next(s for s in range(50) if NetworkTangent("fc_1l", (1,), (2,), s).network.dense[0].weights[0, -1] < 0)
-    feature = NetworkTangent("fc_1l", (1,), (2,), seed)
-    x = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True)
-    target = torch.tensor([[1.0, 2.0, 3.0, 4.0]], dtype=torch.float64)
-    distance = class_distances(feature, x, [2], target, torch.ones(1, dtype=torch.float64))
+    feature = next(
+        f for f in (NetworkTangent("fc_1l", (1,), (2,), s) for s in range(50)) if f.network.dense[0].weights[0, -1] < 0
+    )
+    x, target = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True), torch.tensor([[1.0, 2.0, 3.0, 4.0]])
+    assert torch.equal(feature(x), torch.zeros(2, 4, dtype=torch.float64))
+    distance = class_distances(feature, x, [2], target.double(), torch.ones(1, dtype=torch.float64))
     assert float(distance.detach()) == 30.0
-    distance.sum().backward()
-    assert x.grad is not None and torch.equal(x.grad, torch.zeros_like(x))
+    for value in (feature(x).sum(), distance.sum()):
+        (slope,) = torch.autograd.grad(value, x)
+        assert torch.equal(slope, torch.zeros_like(x))
 
 
 @EVERY

@@ -15,18 +15,41 @@ ROOT = Path(__file__).parents[2]
 GRAPH = """
 stages:
   last:
-    cmd: python -c "import shutil; shutil.copy('b.txt', 'c.txt')"
+    cmd: cp b.txt c.txt && python mark.py last
     deps: [b.txt]
     outs: [c.txt]
   first:
-    cmd: python step.py
+    cmd: python step.py && python mark.py first
     deps: [step.py]
     outs: [a.txt]
   middle:
-    cmd: python -c "import shutil; shutil.copy('a.txt', 'b.txt')"
+    cmd: cp a.txt b.txt && python mark.py middle
     deps: [a.txt]
     outs: [b.txt]
 """
+
+MARK = """
+import pathlib, sys, time
+marker = pathlib.Path(".likeness/stages", sys.argv[1] + ".json")
+marker.parent.mkdir(parents=True, exist_ok=True)
+marker.write_text(str(time.time_ns()))
+"""
+REFUSING = """
+from likeness.core.errors import LikenessError
+from likeness.pipeline.run_stage import run_stage
+
+def main(params):
+    print("chatter 7f3e9")
+    raise LikenessError("column age breaks a rule")
+
+run_stage("first", main)
+"""
+
+
+@pytest.fixture
+def refusing() -> str:
+    """A first stage that refuses its column."""
+    return REFUSING
 
 
 @pytest.fixture
@@ -36,11 +59,13 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root.mkdir()
     (root / "dvc.yaml").write_text(GRAPH)
     (root / "step.py").write_text("open('a.txt', 'w').write('a')\n")
+    (root / "mark.py").write_text(MARK)
     for name in ("params.yaml", "prefect.toml"):
         shutil.copy(ROOT / name, root)
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     Repo.init(str(root))
     monkeypatch.chdir(root)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
     return root
 
 

@@ -8,14 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import Settings
 
-from flows.dvc_stage import failure_message, reproduce
+from flows.dvc_stage import reproduce
 from flows.stage_order import stage_order
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
@@ -57,7 +56,7 @@ def test_a_graph_that_cannot_be_ordered_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="missing"):
         stage_order(path)
     path.write_text("stages:\n  a: {deps: [y], outs: [x]}\n  b: {deps: [x], outs: [y]}\n")
-    with pytest.raises(ArtifactError, match="wait for each other: a, b"):
+    with pytest.raises(ArtifactError, match=r"wait for each other: (a, b|b, a)$"):
         stage_order(path)
 
 
@@ -80,13 +79,12 @@ def test_states_say_ran_up_to_date_and_restored(toy: Path, prefect_server: None)
         assert len(runs) >= 4
 
 
-def test_the_account_and_figures_are_left_as_artifacts(toy: Path, prefect_server: None) -> None:
+def test_the_account_is_left_as_artifacts(toy: Path, prefect_server: None) -> None:
     import json
 
     from flows.synthesize import _COLUMNS, privacy_table, synthesize
 
-    (toy / "reports/figures").mkdir(parents=True)
-    (toy / "reports/figures/rdp.png").write_bytes(b"a picture")
+    (toy / "reports").mkdir()
     query = {column: 1 for column in _COLUMNS}
     privacy = {"private": True, "identity": "people", "method": "pearl", "adjacency": "add_remove_one"}
     privacy |= {"total": {"epsilon": 1.0, "delta": 1e-5, "rho": 0.03}, "queries": [query]}
@@ -99,26 +97,9 @@ def test_the_account_and_figures_are_left_as_artifacts(toy: Path, prefect_server
     assert "people" in str(artifacts["privacy"].description)
     assert artifacts["privacy-statement"].data == "# Privacy statement"
     assert artifacts["ledger-head"].data == f"`{trailer(head)}`"
-    assert "data:image/png;base64,YSBwaWN0dXJl" in str(artifacts["figures"].data)
     assert "sha256" in privacy_table(privacy)[0]
-    open_privacy = privacy | {"private": False}  # without noise the bytes are as private as the rows
-    assert "sha256" not in privacy_table(open_privacy)[0] and "figures" not in published(toy, open_privacy)
-
-
-def published(root: Path, privacy: dict[str, Any]) -> set[str]:
-    """Keys of the artifacts that a flow leaves of an account."""
-    import json
-
-    from prefect import flow
-
-    from flows.synthesize import publish
-
-    (root / "reports/privacy.json").write_text(json.dumps(privacy))
-    state = flow(publish, name="publish", persist_result=False)(root, return_state=True)
-    assert state.is_completed()
-    with get_client(sync_client=True) as client:
-        run = state.state_details.flow_run_id
-        return {str(artifact.key) for artifact in client.read_artifacts() if artifact.flow_run_id == run}
+    # Without noise the bytes are as private as the rows.
+    assert "sha256" not in privacy_table(privacy | {"private": False})[0]
 
 
 def test_as_shipped_prefect_sends_nothing_of_its_times_anywhere(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,23 +134,24 @@ def test_a_run_that_a_cap_has_no_room_for_is_refused_before_the_first_stage(toy:
     assert state.is_completed() and state.message == "first Ran, middle Ran, last Ran"
 
 
-def test_a_failed_stage_fails_the_flow_with_the_stages_own_words(toy: Path, prefect_server: None) -> None:
+def test_a_failed_stage_fails_the_flow_with_the_stages_own_words(
+    toy: Path, prefect_server: None, refusing: str
+) -> None:
     from flows.synthesize import synthesize
 
-    (toy / "step.py").write_text(
-        "import sys; print('chatter'); print('first: column age breaks a rule', file=sys.stderr); sys.exit(2)\n"
-    )
+    (toy / "step.py").write_text(refusing)
     state = synthesize(return_state=True)
     assert state.is_failed() and state.message == "first: column age breaks a rule" and state.name == "Failed"
     assert not (toy / "b.txt").exists()
+    (toy / "step.py").write_text("raise ValueError('42')")  # no stage of ours: what it says may be private
+    assert reproduce("first", toy, 60).message.startswith("first: dvc ended with exit code ")
 
 
 def test_nothing_is_retried_and_no_result_is_stored() -> None:
     """A refusal by a cap stays one, and what a stage gives back stays out of Prefect's folders."""
-    from flows.sweep import sweep
     from flows.synthesize import budget, dvc_stage, synthesize
 
-    for one in (synthesize, sweep, dvc_stage, budget):
+    for one in (synthesize, dvc_stage, budget):
         assert one.retries == 0 and one.persist_result is False, one.name
 
 
@@ -188,7 +170,7 @@ from likeness.release.records import Records
 params = load_params()
 facts, ledger = context(params), open_ledger_to_spend(params)
 query, *_ = method(params).auxiliary_queries(facts, {})
-rows = Dataset(params.privacy.identity, "digest", "1", encoding_digest(facts.schema))
+rows = Dataset(params.privacy.population, "digest", "1", encoding_digest(facts.schema))
 read = lambda: [Records(np.zeros((3, facts.layout.width)), np.zeros(3, dtype=np.int64))]
 data = release(query, plan_of(params), rows, ledger, read)
 if not Path("first.broke").exists():
@@ -196,19 +178,16 @@ if not Path("first.broke").exists():
     sys.exit("killed between release and output")
 Path("a.txt").write_bytes(data)
 """
-BREAKING = "test -f {0}.broke || {{ touch {0}.broke; exit 3; }}; cp {1} {2}"
+BREAKING = "test -f {0}.broke || {{ touch {0}.broke; exit 3; }}; cp {1} {2}; python mark.py {0}"
 
 
 @pytest.mark.slow
-def test_a_run_that_breaks_at_every_stage_releases_once(
-    toy: Path, prefect_server: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_breaks_at_every_stage_releases_once(toy: Path, prefect_server: None) -> None:
     """Each stage fails once, the first after its release; the flow is run again until it is through."""
     import yaml
 
     from flows.synthesize import synthesize
 
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
     (toy / "data/schema").mkdir(parents=True)
     shutil.copy(ROOT / "data/schema/adult.yaml", toy / "data/schema")
     (toy / "step.py").write_text(RELEASING)
@@ -237,11 +216,9 @@ def test_a_stage_that_takes_too_long_is_killed(toy: Path) -> None:
 
 
 def test_a_failed_run_exits_1_with_one_line_and_its_output_stays_out_of_the_database(
-    toy: Path, outside: dict[str, str]
+    toy: Path, outside: dict[str, str], refusing: str
 ) -> None:
-    (toy / "step.py").write_text(
-        "import sys; print('chatter 7f3e9'); print('first: column age breaks a rule', file=sys.stderr); sys.exit(2)\n"
-    )
+    (toy / "step.py").write_text(refusing)
     done = subprocess.run(
         [sys.executable, "-m", "flows.synthesize"], cwd=toy, env=outside, capture_output=True, text=True
     )
@@ -270,24 +247,6 @@ def test_sigterm_kills_the_running_stage(toy: Path, outside: dict[str, str]) -> 
     flow.send_signal(signal.SIGTERM)
     assert flow.wait(timeout=60) == 128 + signal.SIGTERM
     assert all(gone(pid) for pid in children)
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        (
-            ["a: step 1", "a: too small.", "Raise it.", "ERROR: failed to run: x, exited with 2"],
-            "a: too small.\nRaise it.",
-        ),
-        (["a: step 1", "ERROR: failed to run: x, exited with -9"], "a: failed to run: x, exited with -9"),
-        (["a: row 7 holds 42", "ERROR: failed to run: x, exited with 1"], "a: failed to run: x, exited with 1"),
-        (["ValueError: 42", "ERROR: failed to run: x, exited with 1"], "a: failed to run: x, exited with 1"),
-        (["ERROR: failed to run: x, exited with 2"], "a: failed to run: x, exited with 2"),
-        ([], "a: dvc ended without a message"),
-    ],
-)
-def test_only_a_stages_own_message_is_quoted(lines: list[str], message: str) -> None:
-    assert failure_message("a", lines) == message
 
 
 def gone(pid: int) -> bool:

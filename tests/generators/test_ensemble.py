@@ -1,12 +1,23 @@
-"""Half of the images from each model, each with its own latent numbers."""
+"""Half of the images from each model; and files of somebody else: what cannot be drawn from is refused when read."""
+
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
+from likeness import verify as verifier
+from likeness.core.errors import ArtifactError
+from likeness.core.hashing import sha256_bytes
 from likeness.generators.images import ImageGenerator
+from likeness.generators.weights import SPEC_DIGEST
 from likeness.methods.moments.ensemble import ImageEnsemble
 from likeness.methods.moments.estimates import Moments
 from likeness.methods.moments.gaussian_images import GaussianImages
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.verify.files import Bundle
 
 
 def made() -> ImageEnsemble:
@@ -15,6 +26,75 @@ def made() -> ImageEnsemble:
     copula.start_from(Moments(torch.zeros(2, 10), torch.eye(10).double().expand(2, 10, 10)), shares)
     torch.manual_seed(0)
     return ImageEnsemble(copula, ImageGenerator((4, 6), 2, 3, 8, (4, 2))).eval()  # type: ignore[return-value]
+
+
+def saved(folder: Path, **changed: Any) -> Path:
+    """An ensemble of 4 × 6 pixels and two classes with another spec, whose digest is right."""
+    SavedGenerator(made(), (0.5, 0.5), {"method": "moments", "releases": [], "private": True}).save(folder)
+    spec = json.loads((folder / "spec.json").read_text())
+    for place, value in changed.items():
+        *parents, key = place.split("__")
+        own = spec
+        for parent in parents:
+            own = own[parent]
+        own[key] = value
+    text = json.dumps(spec)
+    (folder / "spec.json").write_text(text)
+    weights = {name: value.clone() for name, value in load_file(folder / "weights.safetensors").items()}
+    save_file(weights, folder / "weights.safetensors", metadata={SPEC_DIGEST: sha256_bytes(text.encode())})
+    return folder
+
+
+@pytest.mark.long
+def test_as_it_was_it_draws(tmp_path: Path) -> None:
+    x, _ = SavedGenerator.load(saved(tmp_path)).draw(10, seed=0)
+    assert x.shape == (10, 24) and bool(torch.from_numpy(x).isfinite().all())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"copula__texture": value} for value in (-1.0, "a", [1], float("nan"), float("inf"), 101.0)),
+        *({"copula__bound": value} for value in (0.0, "a", float("nan"))),
+        {"copula__levels": 0},
+        *({"copula__shape": shape} for shape in ([4], "a", [4, 7])),
+        {"network__num_classes": 3},
+        *(
+            {"class_weights": weights}
+            for weights in ([0.5], [1, 1, 1], None, ["a", "b"], [0.5, -0.5], [float("nan"), 1])
+        ),
+        {"copula": None},
+    ],
+    ids=str,
+)
+def test_a_hostile_specification_is_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
+    with pytest.raises(ArtifactError, match="not a generator of format 1"):
+        SavedGenerator.load(saved(tmp_path, **changed))
+
+
+def test_weights_that_were_cut_short_are_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path) / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ArtifactError, match="not a generator of format 1"):
+        SavedGenerator.load(tmp_path)
+
+
+@pytest.mark.parametrize("shape", [[0, 6], [-4, -6], [600, 600]], ids=str)
+def test_no_pixels_or_too_many_are_refused_before_anything_is_built(tmp_path: Path, shape: list[int]) -> None:
+    with pytest.raises(ArtifactError) as refusal:
+        SavedGenerator.load(saved(tmp_path, copula__shape=shape, network__shape=shape))
+    assert "1 to 2**18 pixels" in str(refusal.value.__cause__)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("28 GB"), MemoryError()])
+def test_what_a_generator_of_somebody_else_runs_out_of_is_a_verdict(error: Exception, tmp_path: Path) -> None:
+    """Torch says RuntimeError where there is no memory for a table of the size that a specification names."""
+
+    def check(bundle: Bundle) -> str:
+        raise error
+
+    verdict = verifier._one("table", check, Bundle(tmp_path))
+    assert verdict.passed is False and type(error).__name__ in verdict.text
 
 
 def test_rows_are_those_of_the_two_models_by_a_coin() -> None:

@@ -65,7 +65,7 @@ def drawn(seed: int, n: int, classes: int = 2, components: int = 4) -> Drawn:
 
 
 @pytest.mark.long
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 400), rounds=st.integers(0, 3))
 def test_every_value_stays_in_its_column_and_component_and_pairs_are_never_farther(
     seed: int, n: int, rounds: int
@@ -82,13 +82,6 @@ def test_every_value_stays_in_its_column_and_component_and_pairs_are_never_farth
         assert torch.equal(after, before)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("n", [300, 5_000, 100_000])
-def test_pairs_come_much_nearer(n: int) -> None:
-    one = drawn(1, n)
-    assert one.distance(one.exchanged(3)) < 0.1 * one.distance(one.chosen)
-
-
 def test_the_excess_is_what_a_loop_says_after_every_exchange() -> None:
     one = drawn(2, 700)
     excess = one.excess(one.chosen)
@@ -100,7 +93,7 @@ def test_the_excess_is_what_a_loop_says_after_every_exchange() -> None:
     assert excess.distance() / 256 == pytest.approx(one.distance(chosen), rel=0.02)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), n=st.integers(0, 300))
 def test_pairs_are_two_different_rows_of_a_group_and_no_row_is_in_two(seed: int, n: int) -> None:
     groups = torch.randint(7, (n,), generator=seeded(seed))
@@ -130,7 +123,7 @@ def test_a_processor_that_rounds_otherwise_makes_the_same_exchanges() -> None:
 
 
 @pytest.mark.long
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 60), column=st.integers(0, 3))
 def test_a_pair_exchanges_if_and_only_if_that_alone_brings_the_counts_nearer(seed: int, n: int, column: int) -> None:
     one = drawn(seed, n, components=1)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.isotonic import isotonic_regression
 
-from likeness.methods.moments.brightness import brightness, share_brighter, shares_above
+from likeness.methods.moments.brightness import brightness, shares_above
 from likeness.methods.moments.cosine_map import CosineMoments, cosine_basis
 from likeness.methods.moments.estimates import Moments, denoised
 from likeness.methods.moments.gaussian_images import GaussianImages
@@ -146,24 +146,6 @@ def test_a_pixel_is_above_a_level_as_often_as_was_released() -> None:
     assert bool((x[:-1, 0] >= x[1:, 0]).all())  # the brightest first
     mean = float(x[:, 0].mean())  # linear between levels: a fifth and three tenths twice, in the middle of each step
     assert mean == pytest.approx((0.3 * 1 / 6 + 0.3 * 3 / 6 + 0.2 * 5 / 6), abs=1e-3)
-
-
-def test_the_generator_is_above_levels_as_often_as_released_whatever_the_noise_hid() -> None:
-    """20,000 images a class, of which one has no direction left; a share of 20,000 within six deviations, 2e-9."""
-    network = GaussianImages(SHAPE, 2, 20, 2.4, levels=2)
-    factors = torch.zeros(2, 20, 20, dtype=torch.float64)
-    factors[0, :, :3] = torch.randn(20, 3, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    shares = torch.stack([torch.linspace(0.9, 0.2, 54), torch.linspace(0.4, 0.0, 54)])
-    network.start_from(Moments(torch.zeros(2, 20), factors), torch.stack([shares, shares]).double())
-    x = network.draw(torch.tensor([0, 1]).repeat(20_000), torch.Generator().manual_seed(2)).double()
-    assert float(x.min()) >= 0 and float(x.max()) <= 1
-    for level in range(2):
-        found = (x[::2] > level / 2).double().mean(dim=0).numpy()
-        assert found == pytest.approx(shares[level].numpy(), abs=6 * 0.5 / math.sqrt(20_000))
-    still = x[1::2]
-    assert torch.equal(still, still[:1].expand_as(still))  # nothing is known to vary: one image, of medians
-    assert torch.equal(still[0] > 0, shares[0] > 0.5)
-    assert float(share_brighter(torch.zeros(1))) == 0.5
 
 
 def test_pixels_that_go_together_in_the_moments_go_together_in_images() -> None:

@@ -55,19 +55,3 @@ def test_training_takes_another_way_to_the_same_pixels_and_slopes(shape: tuple[i
     z, labels = torch.randn(5, 4, dtype=torch.float64), torch.arange(5) % 3
     network.body.eval()  # batch norm alone: the rest still trains
     torch.testing.assert_close(network(z, labels), network.eval()(z, labels), rtol=0, atol=1e-5)
-
-
-def test_a_saved_network_holds_its_weights_and_nothing_else() -> None:
-    network = ImageGenerator((8, 6), 2, latent_dim=4, hidden=16, channels=(6, 4))
-    statistics = {"running_mean", "running_var", "num_batches_tracked"}
-    others = {name for name in network.state_dict() if name.split(".")[-1] not in statistics}
-    assert others == {name for name, _ in network.named_parameters()}
-
-
-def test_the_spec_rebuilds_the_network() -> None:
-    torch.manual_seed(0)
-    network = ImageGenerator((8, 6), 2, latent_dim=4, hidden=16, channels=(6, 4)).eval()
-    again = ImageGenerator.from_spec(network.spec()).eval()
-    again.load_state_dict(network.state_dict())
-    z, labels = torch.randn(3, 4), torch.tensor([0, 1, 1])
-    assert torch.equal(network(z, labels), again(z, labels)) and again.spec() == network.spec()

@@ -101,16 +101,6 @@ def test_the_critic_does_not_chase_the_scatter_of_batches() -> None:
     assert drift[0] < drift[1] / 3
 
 
-def test_the_scatter_of_a_batch_mean_is_what_batches_show() -> None:
-    """Against the variance over 2,000 batches of 20 rows; five standard errors of it, about 16 %, averaged over 40."""
-    critic = FrequencyCritic(FEATURE, 0.01, 1.5, 0.01, CPU)
-    generator = torch.Generator().manual_seed(3)
-    batches = FEATURE(torch.rand(40_000, 3, generator=generator)).view(2_000, 20, 80).mean(dim=1)
-    shown = batches.var(dim=0)[:40] + batches.var(dim=0)[40:]
-    told = torch.stack([critic.scatter(batch[None], [20])[0] for batch in batches[:200]]).mean(dim=0)
-    assert float(((told[:40] + told[40:]) / shown - 1).abs().mean()) < 0.05
-
-
 def test_small_classes_are_guarded() -> None:
     scale = guarded_class_scale(torch.tensor([0.999, 0.001]), "per_class", 0.05)
     assert float(scale[1] / scale[0]) == pytest.approx((0.999 / 0.05) ** 2, rel=1e-3)

@@ -56,17 +56,12 @@ def fitted(precision: str, network: Callable[[], LatentGenerator] = images) -> t
 @pytest.mark.long
 @pytest.mark.parametrize("own", [images, Dense])
 def test_it_learns_as_well_and_hands_on_single_precision(own: Callable[[], LatentGenerator]) -> None:
-    (_, _, exact), (network, objective, loss) = fitted("float32", own), fitted("bfloat16", own)
+    (_, single, exact), (network, objective, loss) = fitted("float32", own), fitted("bfloat16", own)
     assert loss < 2 * exact < 0.02
     assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
     assert objective.rows[0].dtype == torch.float32
-
-
-@pytest.mark.long
-def test_it_is_not_the_same_arithmetic() -> None:
-    (_, exact, _), (_, half, _) = fitted("float32"), fitted("bfloat16")
-    difference = (exact.rows[0] - half.rows[0]).abs().max()
-    assert 0 < difference < 0.05  # before any step: the products alone
+    if own is images:  # before any step: the products alone are of another arithmetic
+        assert 0 < (single.rows[0] - objective.rows[0]).abs().max() < 0.05
 
 
 class Constant(nn.Module):

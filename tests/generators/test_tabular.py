@@ -51,18 +51,6 @@ def test_the_most_probable_category_on_request() -> None:
     assert torch.equal(x[:, 1], relaxed[:, 1])
 
 
-def test_generators_of_before_draw_what_they_drew() -> None:
-    own = network()
-    spec = own.spec()
-    assert TabularGenerator.from_spec(spec).draws_missing
-    before = TabularGenerator.from_spec({name: value for name, value in spec.items() if name != "draws_missing"})
-    before.load_state_dict(own.state_dict())
-    before.eval()
-    _, relaxed, x = drawn(before)
-    assert torch.equal(x[:, 1], relaxed[:, 1])
-    assert torch.equal(x[:10_000, 2:], drawn(own)[2][:10_000, 2:]), "missing is drawn last"
-
-
 @pytest.mark.parametrize("changed", [{"sampling": "softmax"}, {"sampling": None}, {"draws_missing": 1}])
 def test_another_kind_of_sampling_is_refused(changed: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="sampling"):

@@ -20,11 +20,10 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
 from likeness.methods.maps import from_spec
-from likeness.methods.marginals.method import Marginals
+from likeness.methods.marginals.method import Marginals, measures_of_cells
 from likeness.methods.marginals.objective import one_way_marginals
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.workload import drawn_pairs
-from likeness.preflight.forecast import _cells
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -149,7 +148,7 @@ def test_blocks_and_one_way_marginals_are_those_of_the_pairs() -> None:
 def test_the_forecast_knows_how_often_a_column_is_measured() -> None:
     """Three cells a partner: a column with three pairs is measured thrice, the others once."""
     feature = feature_of(pairs=[["a", "b"], ["a", "c"], ["a", "d"]])
-    *_, (_, noise, _, _) = _cells(feature, 1.0, 2, CONTEXT, ())
+    *_, (_, noise, _, _) = measures_of_cells(feature, 1.0, 2, CONTEXT, ())
     assert noise == pytest.approx(3**0.5)
 
 
@@ -163,7 +162,7 @@ def test_a_pair_that_is_asked_is_kept_and_one_that_is_not_is_lost() -> None:
     settings = {"privatize": {"pairs": [["a", "b"], ["a", "c"], ["a", "d"]]}, "train": {"num_components": 20}}
     schema = Schema.from_dict(content, "bits.yaml")
     Ledger.create(locate())
-    own = Synthesizer(schema=schema, identity="bits", epsilon=5.0, settings=settings, device="cpu").fit(rows)
+    own = Synthesizer(schema=schema, population="bits", epsilon=5.0, settings=settings, device="cpu").fit(rows)
     made = own.sample(4_000)
     assert (made["a"] == made["b"]).mean() > 0.95
     assert 0.35 < (made["c"] == made["d"]).mean() < 0.65

@@ -13,9 +13,8 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
 from likeness.methods.maps import from_spec
-from likeness.methods.marginals.method import Marginals
+from likeness.methods.marginals.method import Marginals, measures_of_cells
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.preflight.forecast import _cells
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import make_plan
 from likeness.release.door import release
@@ -120,7 +119,7 @@ def test_noise_of_a_pair_goes_with_one_over_the_root_of_its_weight() -> None:
     for (_, _, counts), weight in zip(query.feature.blocks(found.values), (9, 9, 1), strict=True):
         assert counts.var() == pytest.approx(expected**2 / weight, rel=0.4)
     # What `likeness check` says of the worst pair of columns.
-    (_, noise, _, _), *_ = _cells(query.feature, expected, 2, CONTEXT, ())
+    (_, noise, _, _), *_ = measures_of_cells(query.feature, expected, 2, CONTEXT, ())
     assert noise == pytest.approx(expected)
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likeness.config.explain import defaults
 from likeness.config.load import load_params
 from likeness.config.params import Params
 from likeness.config.typed import build
@@ -48,7 +48,7 @@ from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.verify.receipts import query_again
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = yaml.safe_load((ROOT / "params.yaml").read_text())["pearl"]
+SHIPPED = defaults(Pearl)
 ADULT = Schema.load(ROOT / "data/schema/adult.yaml")
 SCHEMA = Schema.from_dict(
     {

@@ -95,7 +95,7 @@ def test_from_rows_to_rows_a_named_table_is_kept_that_no_pair_shows() -> None:
     kept = {}
     for tables in ("none", [["c", "a", "b"]]):
         settings = {"privatize": {"tables": tables}, "train": {"num_components": 20}}
-        own = Synthesizer(schema=schema, identity="bits", epsilon=5.0, settings=settings, device="cpu").fit(rows)
+        own = Synthesizer(schema=schema, population="bits", epsilon=5.0, settings=settings, device="cpu").fit(rows)
         kept[len(tables)] = (own.sample(4_000)[["a", "b", "c"]].astype(int).sum(axis=1) % 2 == 0).mean()
     assert kept[1] > 0.9 and kept[4] < 0.75
 

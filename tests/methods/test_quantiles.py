@@ -316,7 +316,7 @@ def test_with_bins_of_equal_width_another_histogram_asks_no_pairs_again_and_dema
             r"quantiles\.columns must be none, auto, all or a list of different names, got 'some'",
         ),
         (0.1, {"columns": ["wide", "wide"]}, r"quantiles\.columns must be none, auto, all or a list"),
-        (0.1, {"columns": "all", "cells": 1025}, r"quantiles\.cells must be from 2 to 1024, got 1025"),
+        (0.1, {"columns": "all", "cells": 1025}, r"quantiles\.cells must be from 2 to 1,024, got 1025"),
     ],
     ids=["no share", "share of nothing", "unknown word", "twice", "cells"],
 )

@@ -132,7 +132,7 @@ class Project:
 
 def assign(content: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
     for key in keys[:-1]:
-        content = content[key]
+        content = content.setdefault(key, {})
     content[keys[-1]] = value
 
 

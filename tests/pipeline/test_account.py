@@ -75,7 +75,7 @@ def plan_by_hand(copy: Project) -> None:
 CASES: dict[str, tuple[dict[str, Any], bool, str]] = {
     "target": ({"privacy__epsilon": 0.5}, False, "is not the plan of params.yaml"),
     "noise": ({"privacy__epsilon": 0.5}, True, "released at another noise"),
-    "people": ({"privacy__identity": "others"}, True, "another adjacency or identity"),
+    "people": ({"privacy__population": "others"}, True, "another adjacency or identity"),
     "adjacency": (
         {"privacy__adjacency": "replace_one", "privacy__num_records": 1000},
         True,
@@ -86,7 +86,7 @@ CASES: dict[str, tuple[dict[str, Any], bool, str]] = {
         True,
         "another ingest.unit",
     ),
-    "slot": ({"ledger__slot": "2"}, False, "another slot"),
+    "slot": ({"ledger__attempt": "2"}, False, "another slot"),
     "method": ({"method": "merf"}, True, "the plan asks"),
     "map": ({"pearl__privatize__num_frequencies": 99}, False, "answers another question"),
     "rows": ({"sample__rows": 500}, False, "was not drawn as sample in params.yaml asks"),
@@ -222,10 +222,10 @@ def test_rows_of_other_people_never_go_through_the_door_under_this_name(another:
     """Encoded rows made under one name, settings changed to another, no stage in between."""
     another.own_ledger()  # it will hold a cap of other people
     another.stages("preprocess")
-    another.set(privacy__identity="somebody else")
+    another.set(privacy__population="somebody else")
     another.run("stages.plan")
     assert "written under another identity" in another.run("stages.auxiliary", ok=False)
-    another.set(privacy__identity="uci-adult-1994", privacy__adjacency="replace_one", privacy__num_records=1000)
+    another.set(privacy__population="uci-adult-1994", privacy__adjacency="replace_one", privacy__num_records=1000)
     another.run("stages.plan")
     output = another.run("stages.auxiliary", ok=False)
     assert "written under another adjacency" in output or "is accounted under" in output

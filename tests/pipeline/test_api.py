@@ -24,7 +24,7 @@ def test_what_the_stages_released_costs_the_api_nothing_and_gives_the_same_rows(
     synthesizer = Synthesizer(
         method=params["method"],
         schema=finished.root / params["ingest"]["schema"],
-        identity=params["privacy"]["identity"],
+        population=params["privacy"]["population"],
         settings=params[params["method"]],
     ).fit(table[table["split"] == "train"])
     assert Ledger.open(locate()).head() == before

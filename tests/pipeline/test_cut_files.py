@@ -61,5 +61,5 @@ def test_a_run_goes_on_where_dvc_alone_would_not(another: Project) -> None:
     told = another.repro("fingerprint", ok=False)  # if this goes well one day, DVC mends its files itself
     assert "validation failed" in told
     another.set(ingest__source="nowhere.csv")  # so that the run ends with its first stage
-    told = another.run("likeness", "run", ok=False)
+    told = another.start("likeness", "run", ok=False)
     assert told.count("was cut short by a kill") == 2 and "fingerprint: " in told and "nowhere.csv" in told

@@ -68,7 +68,7 @@ door._stored = lambda ledger, key, sha256: honest(ledger, key, sha256)[:-8] + b"
 print("OTHER", field.recovered(1.0))
 door._stored = honest
 
-field.set(ledger__slot="again")
+field.set(ledger__attempt="again")
 find, commit = Ledger.find, Ledger.commit
 Ledger.commit = lambda self, key, sha256: None
 print("UNCOMMITTED", field.recovered(1.0))
@@ -77,7 +77,7 @@ Ledger.commit = commit
 def untold(*arguments, **keywords):
     raise RuntimeError("something")
 door.exact_sum = untold
-field.set(ledger__slot="untold")
+field.set(ledger__attempt="untold")
 print("UNCLEAR", field.spend().clear)
 (field.home / "ledger.sqlite").unlink()
 print("LOST", field.broken_rules(1.0))

@@ -13,10 +13,9 @@ import yaml
 from small_project import ROOT, Project
 
 from likeness.bundle import contents as bundle
-from likeness.bundle.write import _check_encoder
-from likeness.core.errors import ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.rng import public
+from likeness.methods.merf_ae.encoded_map import ENCODER
 from likeness.verify import verify
 
 
@@ -64,8 +63,8 @@ def test_the_bundled_digits_become_synthetic_digits(another: Project) -> None:
     assert "verdict: everything was recomputed" in another.run("likeness", "verify", "--retrain", "digits.zip")
     another.run("likeness", "bundle", "digits")
     folder = another.root / "digits"
-    assert (folder / bundle.ENCODER).read_bytes() == encoder.read_bytes()
-    shutil.copy(public_encoder(another.root / "data/raw", 2)[0], folder / bundle.ENCODER)
+    assert (folder / ENCODER).read_bytes() == encoder.read_bytes()
+    shutil.copy(public_encoder(another.root / "data/raw", 2)[0], folder / ENCODER)
     (folder / bundle.CHECKSUMS).write_text(
         "".join(
             f"{sha256_bytes((folder / name).read_bytes())}  {name}\n"
@@ -76,7 +75,5 @@ def test_the_bundled_digits_become_synthetic_digits(another: Project) -> None:
     failed = {check.name: check.text for check in verify(folder) if check.passed is False}
     assert failed["sensitivity"] == "released/embedding.safetensors: encoder.safetensors is another encoder"
     assert "merf_ae.privatize.encoder_sha256 says" in failed["plan"]
-    with pytest.raises(ReleaseError, match="the encoder is not the file that was released with"):
-        _check_encoder(json.loads(another.bytes("reports/privacy.json")), folder)
-    (folder / bundle.ENCODER).unlink()
+    (folder / ENCODER).unlink()
     assert any("encoder.safetensors is missing" in check.text for check in verify(folder))

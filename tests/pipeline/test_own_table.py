@@ -61,7 +61,7 @@ def test_own_table_from_parquet_without_a_split_column(another: Project) -> None
             "split": {"test_fraction": 0.25, "seed": 1},
             "unit": None,
         },
-        privacy__identity="own people",
+        privacy__population="own people",
         privacy__epsilon=20.0,
         ledger__cap={"epsilon": 20.0, "delta": 1e-5},
         evaluate__classifiers=["ridge"],

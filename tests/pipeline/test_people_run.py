@@ -48,7 +48,7 @@ def visits() -> pd.DataFrame:
 def settings(**changed: Any) -> None:
     """params.yaml of a small run, with other values at keys whose dots are two underscores."""
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    content["privacy"] |= {"identity": "visitors", "unit": "one visitor"}
+    content["privacy"] |= {"population": "visitors", "unit": "one visitor"}
     content["ingest"] |= {"source": "visits.csv", "schema": "schema.yaml", "split": {"test_fraction": 0.2, "seed": 0}}
     content["ingest"]["unit"] = {"column": "pid", "max_rows": 3}
     content["marginals"]["privatize"]["bins"] = 4
@@ -100,7 +100,7 @@ def test_a_run_of_people_with_several_rows(project: Path) -> None:
     train = rows[split_by_person(rows["pid"], 0.2, 0) == "train"]
     assert f"{SECRET}often" in set(train["pid"])  # so that there is somebody to be bounded
     synthesizer = Synthesizer(
-        schema=SCHEMA, identity="visitors", unit="one visitor", unit_column="pid", max_rows=3,
+        schema=SCHEMA, population="visitors", unit="one visitor", unit_column="pid", max_rows=3,
         settings={"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}},
     )  # fmt: skip
     synthesizer.fit(train)
@@ -163,7 +163,7 @@ def test_what_cannot_be_protected_is_refused_by_name(project: Path, changed: dic
 
 
 def test_the_api_refuses_half_a_unit_and_a_released_name(project: Path) -> None:
-    own = {"schema": SCHEMA, "identity": "visitors"}
+    own = {"schema": SCHEMA, "population": "visitors"}
     with pytest.raises(LikenessError, match="unit_column and max_rows go together"):
         Synthesizer(**own, unit_column="pid").fit(visits())
     with pytest.raises(SchemaError, match="is never released"):

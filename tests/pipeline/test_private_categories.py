@@ -63,7 +63,7 @@ def staff() -> pd.DataFrame:
 def settings(**changed: Any) -> None:
     """params.yaml of a small run, with other values at keys whose dots are two underscores."""
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    content["privacy"] |= {"identity": "staff", "unit": "one employee"}
+    content["privacy"] |= {"population": "staff", "unit": "one employee"}
     content["ingest"] |= {"source": "staff.csv", "schema": "schema.yaml", "split": {"test_fraction": 0.2, "seed": 0}}
     content["ingest"]["unit"] = {"column": "pid", "max_rows": 2}
     content["marginals"]["privatize"]["bins"] = 4
@@ -92,7 +92,7 @@ def refused(*names: str) -> bool:
 
 
 def test_a_run_with_private_categories(project: Path) -> None:
-    cost, _ = afford(load_params(), open_ledger(load_params()))
+    (cost,), _ = afford([load_params()], open_ledger(load_params()))
     assert cost.delta == pytest.approx(1e-6)
     for name in STAGES:
         stage(name)
@@ -151,7 +151,7 @@ def test_a_run_with_private_categories(project: Path) -> None:
     dataset, _ = private_rows(load_params(), open_ledger(load_params()).id)
     assert new_releases(load_params(), open_ledger(load_params()), dataset) == {}
     synthesizer = Synthesizer(
-        schema=SCHEMA, identity="staff", unit="one employee", unit_column="pid", max_rows=2,
+        schema=SCHEMA, population="staff", unit="one employee", unit_column="pid", max_rows=2,
         settings={"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}},
     )  # fmt: skip
     synthesizer.fit(rows[split_by_person(rows["pid"], 0.2, 0) == "train"])
@@ -242,4 +242,4 @@ def test_without_such_columns_the_stage_spends_nothing(project: Path) -> None:
     assert read_json(CATEGORIES / "columns.json") == {} and len(list(CATEGORIES.iterdir())) == 1
     ledger = open_ledger(load_params())
     assert len(ledger.records()) == 1
-    assert afford(load_params(), ledger)[0].delta == Cost(0).delta == 0
+    assert afford([load_params()], ledger)[0][0].delta == Cost(0).delta == 0

@@ -147,7 +147,7 @@ def test_an_edited_release_is_refused_downstream(finished: Project) -> None:
 def test_the_same_rows_under_another_name_are_refused(another: Project) -> None:
     another.own_ledger()
     another.stages("auxiliary")
-    another.set(privacy__identity="somebody else")
+    another.set(privacy__population="somebody else")
     another.stages("preprocess")
     assert "accounted under population 'uci-adult-1994'" in another.run("stages.auxiliary", ok=False)
 
@@ -155,7 +155,9 @@ def test_the_same_rows_under_another_name_are_refused(another: Project) -> None:
 def test_no_privacy_is_stamped_everywhere(another: Project) -> None:
     another.own_ledger()
     another.set(
-        privacy__epsilon=float("inf"), privacy__identity="nobody", ledger__cap={"epsilon": float("inf"), "delta": 1e-5}
+        privacy__epsilon=float("inf"),
+        privacy__population="nobody",
+        ledger__cap={"epsilon": float("inf"), "delta": 1e-5},
     )
     another.stages("report")
     assert json.loads(another.bytes("reports/privacy.json"))["private"] is False
@@ -166,7 +168,9 @@ def test_no_privacy_is_stamped_everywhere(another: Project) -> None:
 
 def test_replace_one_and_merf(another: Project) -> None:
     another.own_ledger()
-    another.set(method="merf", privacy__adjacency="replace_one", privacy__identity="others", privacy__num_records=1000)
+    another.set(
+        method="merf", privacy__adjacency="replace_one", privacy__population="others", privacy__num_records=1000
+    )
     another.stages("account", without=["evaluate"])
     privacy = json.loads(another.bytes("reports/privacy.json"))
     assert (privacy["adjacency"], privacy["method"]) == ("replace_one", "merf")

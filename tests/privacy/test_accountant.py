@@ -15,29 +15,11 @@ from likeness.privacy.receipt import MECHANISM, Receipt
 def receipt(multiplier: float, stage: str = "privatize") -> Receipt:
     rho = 1 / (2 * multiplier**2) if multiplier else math.inf
     return Receipt(
-        query="q",
-        stage=stage,
-        method="m",
-        feature={"map": "constant"},
-        mechanism=MECHANISM if multiplier else "none",
-        sampler="s",
-        adjacency="add_remove_one",
-        change="one_appears",
-        num_groups=1,
-        dimension=1,
-        lattice_bits=30,
-        sensitivity=1.0,
-        noise_multiplier=multiplier,
-        noise_scale=multiplier * 2**30,
-        rho=rho,
-        identity="people",
-        digest="d",
-        slot="1",
-        plan="p",
-        key="k",
-        ledger_id="l",
-        ledger_seq=3,
-    )
+        query="q", stage=stage, method="m", feature={"map": "constant"}, mechanism=MECHANISM if multiplier else "none",
+        sampler="s", adjacency="add_remove_one", change="one_appears", num_groups=1, dimension=1, lattice_bits=30,
+        sensitivity=1.0, noise_multiplier=multiplier, noise_scale=multiplier * 2**30, rho=rho, identity="people",
+        digest="d", slot="1", plan="p", key="k", ledger_id="l", ledger_seq=3,
+    )  # fmt: skip
 
 
 RECEIPTS = [receipt(18.0, "auxiliary"), receipt(25.0, "auxiliary"), receipt(4.3)]

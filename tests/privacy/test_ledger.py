@@ -181,7 +181,7 @@ def test_the_same_rows_under_another_name_are_refused(ledger: Ledger) -> None:
         ledger.reserve(request("k2", CAP / 4, population="others"))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(costs=st.lists(st.floats(0.01, 0.6), min_size=1, max_size=8))
 def test_never_over_the_cap(tmp_path_factory: pytest.TempPathFactory, costs: list[float]) -> None:
     folder = tmp_path_factory.mktemp("property")
@@ -394,12 +394,12 @@ def test_processes_racing_for_the_last_of_the_budget(ledger: Ledger) -> None:
 @pytest.mark.process
 def test_kill_at_any_moment_leaves_a_ledger_that_opens(ledger: Ledger) -> None:
     """Whatever a killed writer had been told was accepted is on record."""
-    for attempt in range(8):
+    for attempt in range(4):
         command = [sys.executable, "-c", WRITER, f"a{attempt}", "1000", repr(CAP / 1e6)]
         writer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert writer.stdout is not None
         told = 0
-        while told <= 3 * attempt:
+        while told <= 7 * attempt:
             line = writer.stdout.readline()
             assert line, "the writer ended by itself"
             told += line.strip() == "accepted"

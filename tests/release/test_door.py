@@ -480,7 +480,7 @@ def test_what_was_never_committed_is_not_lost(ledger: Ledger) -> None:
 def test_lost_bytes_come_back_from_a_released_file_for_nothing(ledger: Ledger) -> None:
     receipt = from_bytes(release(query(), plan(), DATASET, ledger, rows), "first").receipt
     data = lose(ledger, receipt.key)
-    with pytest.raises(LedgerError, match=r"likeness ledger spend-again " + receipt.key[:12]):
+    with pytest.raises(LedgerError, match=r"likeness ledger redraw " + receipt.key[:12]):
         release(query(), plan(), DATASET, ledger, forbidden)
     records = ledger.records()
     with pytest.raises(LedgerError, match="not a file that this ledger committed"):

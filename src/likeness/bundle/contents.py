@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from likeness.methods.merf_ae.method import ENCODER as ENCODER
+from likeness.methods import METHODS
 
 PRIVACY, STATEMENT, CARD, SCHEMA = "privacy.json", "PRIVACY_STATEMENT.md", "README.md", "schema.yaml"
 SETTINGS, PLAN_FILE, LEDGER, CHECKSUMS = "settings.json", "plan.json", "ledger.jsonl", "SHA256SUMS"
@@ -12,12 +12,13 @@ RELEASED = "released"
 PUBLISHED = (SCHEMA, SETTINGS, PLAN_FILE, SPEC, WEIGHTS, TABLE, TABLE_CSV)
 """The files whose SHA-256 the ledger records. All others but the releases follow from these and from the ledger."""
 ALWAYS = (PRIVACY, STATEMENT, CARD, LEDGER, CHECKSUMS, *PUBLISHED)
-"""Every name that a bundle has, beside ``released/QUERY.safetensors``, and the public encoder of merf_ae if a file."""
+"""Every name that a bundle has, beside ``released/QUERY.safetensors`` and the public files of its method."""
+PUBLIC_FILES = tuple(name for method in METHODS.values() for name in method.public_names)
 
 
 def allowed_name(name: str) -> bool:
     """Whether a bundle may hold a file of that name."""
     path = Path(name)
-    return name in (*ALWAYS, ENCODER) or (
+    return name in (*ALWAYS, *PUBLIC_FILES) or (
         path.parent == Path(RELEASED) and path.suffix == ".safetensors" and path.stem.isidentifier()
     )

@@ -7,24 +7,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from likeness.bundle.contents import SCHEMA
+from likeness.bundle.contents import PUBLIC_FILES, SCHEMA
 from likeness.config.params import (
     Cap,
     Categories,
-    Evaluate,
     Ingest,
     LedgerSettings,
     Params,
     Privacy,
     Sample,
-    Schedule,
-    Tracking,
     Train,
 )
-from likeness.config.typed import build
+from likeness.config.typed import build, with_old_names
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.hashing import canonical_json
-from likeness.methods.merf_ae.method import ENCODER
 from likeness.pipeline.project import method
 from likeness.pipeline.synthetic_table import sample_request
 
@@ -35,20 +31,20 @@ def settings_of(params: Params) -> dict[str, Any]:
     A public file beside the settings has its name in the bundle.
     """
     recipe = method(params)
-    names = {str(path): name for name, path in recipe.public_files().items()}
+    names = {str(file.path): name for name, file in recipe.public_files().items()}
     unit = params.ingest.unit
     value = {
         "format": 1,
         "method": params.method,
         "privacy": asdict(params.privacy),
-        "slot": params.ledger.slot,
+        "slot": params.ledger.attempt,
         "unit": None if unit is None else unit.to_dict(),
         "categories": asdict(params.categories),
         "train": asdict(params.train),
         "sample": sample_request(params.sample),
-        params.method: _renamed(asdict(recipe), names),  # type: ignore[call-overload]
+        params.method: renamed(asdict(recipe), names),  # type: ignore[call-overload]
     }
-    plain: dict[str, Any] = json.loads(canonical_json(value))
+    plain: dict[str, Any] = json.loads(canonical_json(with_old_names(value)))
     return plain
 
 
@@ -60,26 +56,23 @@ def params_of(settings: Mapping[str, Any], folder: Path) -> Params:
         KeyError: a section is missing.
     """
     name, unit = settings["method"], settings["unit"]
-    section = _renamed(settings[name], {ENCODER: str(folder / ENCODER)})
+    section = renamed(settings[name], {file: str(folder / file) for file in PUBLIC_FILES})
     return Params(
         method=name,
         privacy=build(Privacy, settings["privacy"], "privacy"),
-        ledger=LedgerSettings(Cap(math.inf, 0.5), slot=str(settings["slot"])),
+        ledger=LedgerSettings(cap=Cap(math.inf, 0.5), attempt=str(settings["slot"])),
         ingest=Ingest("", str(folder / SCHEMA), unit=None if unit is None else build(PrivacyUnit, unit, "unit")),
         train=build(Train, settings["train"], "train"),
         sample=build(Sample, settings["sample"], "sample"),
-        evaluate=Evaluate(),
-        tracking=Tracking(""),
-        schedule=Schedule(""),
         sections={name: section},
         categories=build(Categories, settings["categories"], "categories"),
     )
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
     """A JSON value in which texts that are names of files have other names."""
     if isinstance(value, Mapping):
-        return {key: _renamed(item, names) for key, item in value.items()}
+        return {key: renamed(item, names) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_renamed(item, names) for item in value]
+        return [renamed(item, names) for item in value]
     return names.get(value, value) if isinstance(value, str) else value

@@ -5,12 +5,10 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from likeness.bundle.contents import (
     CARD,
     CHECKSUMS,
-    ENCODER,
     LEDGER,
     PLAN_FILE,
     PRIVACY,
@@ -33,7 +31,6 @@ from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import GENERATOR, PLAN, SYNTHETIC, read_json, write_json
 from likeness.data.schema.schema import Schema, schema_text
-from likeness.methods.merf_ae.encoded_map import RANDOM
 from likeness.pipeline.account import account
 from likeness.pipeline.open_ledger import open_ledger
 from likeness.pipeline.project import method
@@ -71,7 +68,6 @@ def write_bundle(params: Params, target: Path, open_others: bool = False) -> lis
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bundle") as temporary:
         folder = Path(temporary) / "bundle"
         _copy(params, folder)
-        _check_encoder(privacy, folder)
         schema = Schema.load(params.ingest.schema)
         (folder / SCHEMA).write_text(schema_text(schema))  # without comments: they are nobody's to check
         write_json(folder / SETTINGS, settings_of(params))
@@ -80,8 +76,8 @@ def write_bundle(params: Params, target: Path, open_others: bool = False) -> lis
         (folder / STATEMENT).write_text(statement(privacy))
         (folder / CARD).write_text(data_card(privacy, schema))
         files = {name: sha256_bytes((folder / name).read_bytes()) for name in PUBLISHED}
-        ledger.publish(params.privacy.identity, files, read_json(GENERATOR / "spec.json")["provenance"]["releases"])
-        extract = chain_extract(ledger.records(), params.privacy.identity, open_others)
+        ledger.publish(params.privacy.population, files, read_json(GENERATOR / "spec.json")["provenance"]["releases"])
+        extract = chain_extract(ledger.records(), params.privacy.population, open_others)
         (folder / LEDGER).write_text(chain_text(extract))
         names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
         stray = [name for name in names if not allowed_name(name)]
@@ -100,27 +96,27 @@ def write_bundle(params: Params, target: Path, open_others: bool = False) -> lis
 
 
 def _copy(params: Params, folder: Path) -> None:
-    """Copy the artifacts that may be published."""
+    """Copy the artifacts that may be published.
+
+    Raises:
+        ReleaseError: a public file is another one than the settings declare.
+    """
+    public = method(params).public_files()
     sources = {
         TABLE: SYNTHETIC.with_suffix(".parquet"),
         TABLE_CSV: SYNTHETIC.with_suffix(".csv"),
         SPEC: GENERATOR / "spec.json",
         WEIGHTS: GENERATOR / "weights.safetensors",
-        **method(params).public_files(),
+        **{name: file.path for name, file in public.items()},
         **{f"{RELEASED}/{path.name}": path for path in released_files()},
     }
     for name, source in sources.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, folder / name)
         (folder / name).chmod(0o644)  # the ledger's store is read-only, and so would be its copy
-
-
-def _check_encoder(privacy: dict[str, Any], folder: Path) -> None:
-    """The public encoder is still the file that the release names."""
-    for query in privacy["queries"]:
-        named = query["map"].get("encoder", RANDOM)
-        if named != RANDOM and sha256_bytes((folder / ENCODER).read_bytes()) != named:
-            raise ReleaseError(f"the encoder is not the file that was released with, whose SHA-256 is {named}")
+    for name, file in public.items():
+        if sha256_bytes((folder / name).read_bytes()) != file.sha256:
+            raise ReleaseError(f"{file.path} is not the file that was released with, whose SHA-256 is {file.sha256}")
 
 
 def _zip(folder: Path, names: Sequence[str], target: Path) -> None:

@@ -1,6 +1,5 @@
 """The command line: ``likeness summary``, ``bundle``, ``verify`` and ``sample``; the other commands are modules."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,10 +7,13 @@ from typing import Annotated
 import typer
 
 from likeness.cli import run as cli_run
+from likeness.cli.console import say, say_json
 from likeness.cli.init_and_check import register
 from likeness.cli.ledger import ledger_app
+from likeness.cli.params import params
 from likeness.cli.run import JSON
 from likeness.core.errors import LikenessError
+from likeness.core.messages import show_messages
 from likeness.pipeline.run_stage import place_refusal, storage_refusal
 
 # A traceback with local variables could show a key or a row.
@@ -23,6 +25,7 @@ app = typer.Typer(
 )
 app.add_typer(ledger_app, name="ledger")
 register(app)  # init and check
+app.command()(params)
 app.command()(cli_run.run)
 app.command()(cli_run.compare)
 
@@ -32,7 +35,7 @@ def summary(as_json: JSON = False) -> None:
     """Say where the results of the last run are, what was spent, and how good they are."""
     from likeness.cli.summary import summary_json, summary_text
 
-    typer.echo(json.dumps(summary_json(Path()), indent=1) if as_json else summary_text(Path()))
+    say_json(summary_json(Path())) if as_json else say(summary_text(Path()))
 
 
 @app.command("bundle")
@@ -53,9 +56,9 @@ def bundle_(
 
     names = write_bundle(load_params(), target, open_others)
     if as_json:
-        typer.echo(json.dumps({"bundle": str(target), "files": names}, indent=1))
+        say_json({"bundle": str(target), "files": names})
     else:
-        typer.echo(f"{target}: {len(names)} files. Verify it anywhere: likeness verify {target}")
+        say(f"{target}: {len(names)} files. Verify it anywhere: likeness verify {target}")
 
 
 @app.command()
@@ -74,7 +77,7 @@ def verify(
     from likeness.verify import verify as checks_of
 
     checks = checks_of(path, retrain)
-    typer.echo(json.dumps([vars(check) for check in checks], indent=1) if as_json else cli_run.checks_text(checks))
+    say_json([vars(check) for check in checks]) if as_json else say(cli_run.checks_text(checks))
     code = cli_run.give_verdict(checks, as_json)
     if code:
         raise typer.Exit(code)
@@ -105,20 +108,21 @@ def sample(
         table.to_csv(out, index=False)
     else:
         table.to_parquet(out, index=False)
-    told = {"file": str(out), "rows": rows, "seed": seed, "where": given, "columns": list(table.columns)}
-    typer.echo(json.dumps(told, indent=1) if as_json else f"{out}: {rows:,} rows")
+    drawn = {"file": str(out), "rows": rows, "seed": seed, "where": given, "columns": list(table.columns)}
+    say_json(drawn) if as_json else say(f"{out}: {rows:,} rows")
 
 
 def main() -> None:
     """Entry point: errors raised on purpose are messages, not tracebacks, and so are a bad path and a full disk."""
+    show_messages()
     try:
         app()
     except LikenessError as error:
-        typer.echo(f"likeness: {error}", err=True)
+        say(f"likeness: {error}", err=True)
         sys.exit(2)
     except Exception as error:
         refusal = storage_refusal(error) or place_refusal(error)
         if refusal is None:
             raise
-        typer.echo(f"likeness: {refusal}", err=True)
+        say(f"likeness: {refusal}", err=True)
         sys.exit(2)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from likeness.cli.console import table
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import INTERNAL, PRIVACY, read_json
 from likeness.verify.files import opened
@@ -16,10 +17,11 @@ NOT_PRIVATE = "computed on real rows, NOT private: keep them inside"
 
 @dataclass(frozen=True)
 class Run:
-    """What is known of a run.
+    """One of the runs to compare.
 
     Attributes:
-        privacy: its account. internal: flat scores of the synthetic table, computed on real rows; empty for a bundle.
+        privacy: its account.
+        internal: flat scores of the synthetic table, computed on real rows; empty for a bundle.
     """
 
     privacy: Mapping[str, Any]
@@ -46,7 +48,7 @@ def read_run(path: Path) -> Run:
 
 
 def compare(a: Run, b: Run) -> dict[str, dict[str, list[Any]]]:
-    """The same fields of both, as ``{"account": {field: [a, b]}, "internal": {...}}``; None where one has no value."""
+    """Compare both runs: ``{"account": {field: [a, b]}, "internal": {...}}``, None where one has no value."""
     facts = [_facts(run.privacy) for run in (a, b)]
     account = {name: [one[name] for one in facts] for name in facts[0]}
     scores = list(dict.fromkeys([*a.internal, *b.internal]))
@@ -56,16 +58,11 @@ def compare(a: Run, b: Run) -> dict[str, dict[str, list[Any]]]:
     }
 
 
-def comparison_text(found: Mapping[str, Mapping[str, list[Any]]], names: tuple[str, str]) -> str:
+def comparison_text(comparison: Mapping[str, Mapping[str, list[Any]]], names: tuple[str, str]) -> str:
     """The comparison as a table for a terminal."""
-    rows = [("", *names)]
-    rows += [(name, _shown(a), _shown(b)) for name, (a, b) in found["account"].items()]
-    rows += [(name, _shown(a), _shown(b)) for name, (a, b) in found["internal"].items()]
-    widths = [max(len(row[place]) for row in rows) for place in range(3)]
-    lines = [f"{name:<{widths[0]}}  {a:>{widths[1]}}  {b:>{widths[2]}}".rstrip() for name, a, b in rows]
-    if found["internal"]:
-        lines.insert(1 + len(found["account"]), f"\ninternal scores, {NOT_PRIVATE}")
-    return "\n".join(lines)
+    account, scores = ([(name, _shown(a), _shown(b)) for name, (a, b) in part.items()] for part in comparison.values())
+    text = table(("", *names), account)
+    return f"{text}\n\ninternal scores, {NOT_PRIVATE}\n{table(('', *names), scores)}" if scores else text
 
 
 def _tracked(run: str) -> Run:
@@ -74,8 +71,8 @@ def _tracked(run: str) -> Run:
 
     privacy, metrics = tracked_run(load_params(), run)
     names = {name: name.split(".", 3) for name in metrics if name.startswith("internal.")}  # internal.KIND.TABLE.NAME
-    own = {(kind, score): metrics[name] for name, (_, kind, table, score) in names.items() if table == "synthetic"}
-    return Run(privacy, {f"{kind} {score}".replace("_", " "): value for (kind, score), value in own.items()})
+    scores = {(kind, score): metrics[name] for name, (_, kind, table, score) in names.items() if table == "synthetic"}
+    return Run(privacy, {f"{kind} {score}".replace("_", " "): value for (kind, score), value in scores.items()})
 
 
 def _facts(privacy: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,13 +96,13 @@ def _facts(privacy: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flat(metrics: Mapping[str, Any]) -> dict[str, float]:
     """Numbers of the synthetic table, by kind and name; those of real and shuffled rows do not belong to a run."""
-    found = {}
+    flat = {}
     for kind, tables in metrics.items():
-        own = tables.get("synthetic") if isinstance(tables, Mapping) else None
-        if isinstance(own, Mapping):
-            numbers = {name: value for name, value in own.items() if isinstance(value, int | float)}
-            found.update({f"{kind} {name}".replace("_", " "): float(value) for name, value in numbers.items()})
-    return found
+        scores = tables.get("synthetic") if isinstance(tables, Mapping) else None
+        if isinstance(scores, Mapping):
+            numbers = {name: value for name, value in scores.items() if isinstance(value, int | float)}
+            flat.update({f"{kind} {name}".replace("_", " "): float(value) for name, value in numbers.items()})
+    return flat
 
 
 def _shown(value: Any) -> str:

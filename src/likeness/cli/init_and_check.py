@@ -1,16 +1,17 @@
 """Commands for a person's own table: ``likeness init`` drafts its schema, ``likeness check`` says what is missing."""
 
 import contextlib
-import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from likeness.config.params import ONE_PERSON, Ingest
+from likeness.cli.console import say, say_json
+from likeness.config.params import Ingest
 from likeness.core.errors import LikenessError, SchemaError
 
 if TYPE_CHECKING:
@@ -67,11 +68,11 @@ def init(
     ] = False,
 ) -> None:
     """Draft the public schema of your own table, and point params.yaml to it. A person completes it, there or here."""
-    from likeness.config.edit import with_values
+    from likeness.config.load import read_content
     from likeness.data.schema.column_keys import DROP
     from likeness.data.schema.schema import Schema, entries, read_mapping
     from likeness.onboarding.answers import chosen
-    from likeness.onboarding.draft import NAMES_PERSON, check_columns, draft_schema, label_of
+    from likeness.onboarding.draft import NAMES_PERSON, check_columns, draft_params, draft_schema, label_of
     from likeness.onboarding.interview import Interview
 
     if not _PARAMS.is_file():
@@ -82,36 +83,30 @@ def init(
     target = Path("data/schema") / f"{name}.yaml"
     if target.exists():
         raise LikenessError(f"{target} exists and is not overwritten. Give --name, or delete it.")
-    known = None
+    earlier = None
     if answers is not None:
         Schema.load(answers)  # complete, or refused
-        known = read_mapping(answers)
-    label = label_of(kinds, label, known)
+        earlier = read_mapping(answers)
+    label = label_of(kinds, label, earlier)
     check_columns(kinds, label, person)
-    settled = {} if known is None else {name: spec for name, spec in entries(known["columns"]) if name in kinds}
+    settled = {} if earlier is None else {name: spec for name, spec in entries(earlier["columns"]) if name in kinds}
     settled |= {} if person is None else {person: {"kind": DROP, "reason": NAMES_PERSON}}
     missing = None
     if nullable is not None:
-        able = [own for own in kinds if own not in settled and own != label and (ask or kinds[own] != DROP)]
+        able = [each for each in kinds if each not in settled and each != label and (ask or kinds[each] != DROP)]
         missing = chosen(nullable, list(kinds), able)
-    values: dict[str, Any] = {
-        "ingest.source": source,
-        "ingest.query": query,
-        "ingest.schema": target.as_posix(),
-        "ingest.split": {"test_fraction": 0.2, "seed": 0},
-        "ingest.unit": None if person is None else {"column": person, "max_rows": None},
-        "privacy.identity": None,
-        **({} if person is None else {"privacy.unit": ONE_PERSON}),
-    }
-    with_values(_PARAMS.read_text(encoding="utf-8"), values)  # complete, or refused before anybody is asked
+    settings = partial(draft_params, read_content(_PARAMS), source, query, target.as_posix(), person)
+    drafted = settings()  # complete, or refused before anybody is asked
     if not ask:
-        _draft(draft_schema(name, kinds, label, person, known, missing, private_categories), target, values)
+        schema = draft_schema(name, kinds, label, person, earlier, missing, private_categories)
+        _draft(schema, target, drafted, person is not None)
         return
-    told = None if known is None else str(known["source"])
+    origin = None if earlier is None else str(earlier["source"])
     _complete(
-        Interview(_ask, typer.echo, name, kinds, label, person, settled, told, missing, private_categories),
+        Interview(_ask, say, name, kinds, label, person, settled, origin, missing, private_categories),
         target,
-        values,
+        settings,
+        source,
     )
 
 
@@ -133,39 +128,34 @@ def _opened(source: str, query: str | None, name: str | None) -> tuple[str, str,
     return source, name, kinds_of_query(database)
 
 
-def _draft(schema: str, target: Path, values: Mapping[str, Any]) -> None:
+def _draft(schema: str, target: Path, settings: str, person: bool) -> None:
     """Write a schema with its questions, point params.yaml to it, and say what is to be done."""
-    _write(target, schema, values)
-    person = "privacy.unit" in values
-    typer.echo(
+    _write(target, schema, settings)
+    say(
         f"{target}: a draft. Its column names come from the header and its kinds are guesses; every '# ?' in it "
         f"({schema.count('  # ? ')}) is a question to you, to be answered from public knowledge, because it is "
         "published with the results.\n"
-        "params.yaml: ingest is set, privacy.identity is a question too"
+        "params.yaml holds what differs from the defaults. privacy.population is a question too"
         + (", and ingest.unit.max_rows" if person else "; if a person may have several rows, see ingest.unit")
         + ". Keep the table itself out of git.\n"
         "Then: likeness check"
     )
 
 
-def _complete(interview: "Interview", target: Path, values: dict[str, Any]) -> None:
+def _complete(interview: "Interview", target: Path, settings: Callable[..., str], source: str) -> None:
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
     from likeness.onboarding.draft import completed_schema
 
     answered = _answered(interview)
-    values["privacy.identity"] = answered.identity
-    if interview.person is not None:
-        values["ingest.unit"] = {"column": interview.person, "max_rows": answered.max_rows}
-    _write(target, completed_schema(answered.schema), values)
-    typer.echo(f"Written: {target}, params.yaml. likeness check tells more.")
-    source = str(values["ingest.source"])
+    _write(target, completed_schema(answered.schema), settings(answered.max_rows, answered.population))
+    say(f"Written: {target}, params.yaml. likeness check tells more.")
     if "://" not in source and Path(source).resolve().is_relative_to(Path.cwd()):
-        typer.echo(f"Keep {source} out of git.")
+        say(f"Keep {source} out of git.")
     report = _report(None)
     if report.faults:
-        typer.echo(report.text())
+        say(report.text())
         return
-    typer.echo(report.in_short())
+    say(report.in_short())
     if not report.refusal:
         _offer_run(Path(f"{interview.name}.zip"))
 
@@ -177,12 +167,12 @@ def _answered(interview: "Interview") -> "Completed":
     try:
         return interview.run()
     except typer.Abort:
-        typer.echo("\nStopped. Nothing was written.", err=True)
+        say("\nStopped. Nothing was written.", err=True)
         raise typer.Exit(1) from None
 
 
 def _offer_run(bundle: Path) -> None:
-    """Ask whether to spend now; the commands that do so later are told if not."""
+    """Ask whether to spend now; print the commands that do so later if not."""
     from likeness.cli.ledger import ledger_init
     from likeness.cli.run import run
     from likeness.config.load import load_params
@@ -201,7 +191,7 @@ def _offer_run(bundle: Path) -> None:
         run(bundle=bundle)
         return
     then = f"likeness run --bundle {bundle}"
-    typer.echo(f"Nothing is spent. Then: {'likeness ledger init, ' if first else ''}{then}")
+    say(f"Nothing is spent. Then: {'likeness ledger init, ' if first else ''}{then}")
 
 
 def _ask(question: str) -> str:
@@ -217,13 +207,11 @@ def _terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _write(target: Path, schema: str, values: Mapping[str, Any]) -> None:
+def _write(target: Path, schema: str, settings: str) -> None:
     """The schema and, last, the settings that point to it."""
-    from likeness.config.edit import with_values
-
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(schema, encoding="utf-8")
-    _PARAMS.write_text(with_values(_PARAMS.read_text(encoding="utf-8"), values), encoding="utf-8")
+    _PARAMS.write_text(settings, encoding="utf-8")
 
 
 def check(
@@ -232,7 +220,7 @@ def check(
 ) -> None:
     """Say all that is missing or wrong, and forecast cost and noise. Spends nothing, opens no row. Exit code 0 or 1."""
     report = _report(rows)
-    typer.echo(json.dumps(report.to_dict(), indent=1) if as_json else report.text())
+    say_json(report.to_dict()) if as_json else say(report.text())
     if not report.passed:
         raise typer.Exit(1)
 

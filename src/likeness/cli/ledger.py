@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likeness.cli.console import say, say_json, table
 from likeness.core.errors import LedgerError, LikenessError
 
 if TYPE_CHECKING:
+    from likeness.config.params import Params
+    from likeness.ledger.budget import Cost, Headroom
     from likeness.ledger.home import Home
     from likeness.ledger.ledger import Ledger
     from likeness.ledger.records import Record
@@ -31,14 +34,14 @@ def ledger_init(
     home = _home()
     if if_absent and Chain.exists(home):
         Ledger.open(home)
-        typer.echo(f"ledger at {home.place}")
+        say(f"ledger at {home.place}")
         return
     ledger = Ledger.create(home)
-    typer.echo(f"started ledger {ledger.id} at {home.place}, anchor in {home.anchor}. Back up both, apart.")
+    say(f"started ledger {ledger.id} at {home.place}, anchor in {home.anchor}. Back up both, apart.")
     if home.url is not None:
-        typer.echo(f"Every machine of the team needs a copy of {home.key_file}; it is secret.")
+        say(f"Every machine of the team needs a copy of {home.key_file}; it is secret.")
     for other in sorted({witness.ledger_id for witness in git_witnesses(Path())} - {ledger.id}):
-        typer.echo(f"warning: git remembers ledger {other}. If it was this machine's, restore it instead.", err=True)
+        say(f"warning: git remembers ledger {other}. If it was this machine's, restore it instead.", err=True)
 
 
 @ledger_app.command("show")
@@ -46,15 +49,16 @@ def ledger_show(as_json: JSON = False) -> None:
     """Print every record, oldest first: what, at what cost, who asked, from which commit, with what."""
     ledger = _open()
     if as_json:
-        typer.echo(json.dumps([vars(record) for record in ledger.records()], indent=1, sort_keys=True))
+        say_json([dict(sorted(vars(record).items())) for record in ledger.records()])
         return
-    committed = ledger.commits()
+    committed, rows = ledger.commits(), []
     for record in ledger.records():
-        waste = record.kind == "reserve" and record.body["key"] not in committed
-        note = "  never committed: counts as spent" if waste else ""
-        typer.echo(f"{record.seq:>5}  {record.time}  {record.kind:<9} {_text(record)}{note}")
+        text = _text(record)
         if record.kind == "reserve":
-            typer.echo(f"{'':>29}{_asked(record.body)}")
+            text += "" if record.body["key"] in committed else "  never committed: counts as spent"
+            text += f"\n{_asked(record.body)}"
+        rows.append((str(record.seq), record.time, record.kind, text))
+    say(table(("#", "time", "kind", ""), rows, words=4))
 
 
 def _text(record: "Record") -> str:
@@ -135,12 +139,13 @@ def ledger_verify(
         raise LikenessError(f"released bytes are lost or altered: {', '.join(lost)}. Restore {place}.")
     head = ledger.head()
     if as_json:
-        seen = {"witnesses": len(witnesses), "witnesses_of_this_ledger": right}
-        found = {"ledger": head.ledger_id, "records": head.count, "releases": len(commits), "head": head.head, **seen}
-        typer.echo(json.dumps(found, indent=1))
+        checked = {"ledger": head.ledger_id, "records": head.count, "releases": len(commits), "head": head.head}
+        say_json({**checked, "witnesses": len(witnesses), "witnesses_of_this_ledger": right})
         return
-    told = f", {right} of {len(witnesses)} outside witnesses are of this ledger, and on its chain" if witnesses else ""
-    typer.echo(f"ledger {head.ledger_id}: {head.count} records, {len(commits)} releases{told}, head {head.head}")
+    line = f"ledger {head.ledger_id}: {head.count} records, {len(commits)} releases"
+    if witnesses:
+        line += f", {right} of {len(witnesses)} outside witnesses are of this ledger, and on its chain"
+    say(f"{line}, head {head.head}")
 
 
 @ledger_app.command("budget")
@@ -150,23 +155,23 @@ def ledger_budget(as_json: JSON = False) -> None:
 
     ledger = _open()
     if as_json:
-        typer.echo(json.dumps([_budget(ledger, name) for name in ledger.populations()], indent=1))
+        say_json([_budget(ledger, name) for name in ledger.populations()])
         return
     for name in ledger.populations():
         budget = ledger.budget(name)
         assert budget is not None
-        typer.echo(
+        say(
             f"{name} ({budget.adjacency}): spent epsilon {budget.spent_epsilon:.6g} of {budget.cap_epsilon:g} at delta "
             f"{budget.cap_delta:g}; rho {budget.spent_rho:.6g} spent, {budget.remaining_rho:.6g} left; "
             f"{budget.uncommitted} reserved but never committed (counted as spent)"
         )
         if budget.selection_delta or budget.spent_delta:
-            typer.echo(
+            say(
                 f"  thresholds of private categories: delta {budget.spent_delta:.6g} spent of the "
                 f"{budget.selection_delta:g} that is kept for them"
             )
         for (scope, whose), (epsilon, delta) in limits_of(ledger.records(), name).items():
-            typer.echo(f"  {scope} {whose or 'each'}: at most epsilon {epsilon:g} at delta {delta:g}")
+            say(f"  {scope} {whose or 'each'}: at most epsilon {epsilon:g} at delta {delta:g}")
 
 
 def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
@@ -177,12 +182,12 @@ def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
     assert budget is not None
     limits = limits_of(ledger.records(), name).items()
     thresholds = budget.selection_delta or budget.spent_delta
-    kept, taken = ({"delta_keys": own} if thresholds else {} for own in (budget.selection_delta, budget.spent_delta))
+    cap, spent = ({"delta_keys": delta} if thresholds else {} for delta in (budget.selection_delta, budget.spent_delta))
     return {
         "identity": name,
         "adjacency": str(budget.adjacency),
-        "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta, **kept},
-        "spent": {"epsilon": _finite(budget.spent_epsilon), "rho": _finite(budget.spent_rho), **taken},
+        "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta, **cap},
+        "spent": {"epsilon": _finite(budget.spent_epsilon), "rho": _finite(budget.spent_rho), **spent},
         "remaining_rho": _finite(budget.remaining_rho),
         "uncommitted": budget.uncommitted,
         "limits": [
@@ -198,34 +203,67 @@ def _finite(value: float) -> float | str:
 
 
 @ledger_app.command("afford")
-def ledger_afford(as_json: JSON = False) -> None:
-    """Say what a run with params.yaml would cost and whether every cap has room for it. Spends nothing."""
+def ledger_afford(
+    method: Annotated[list[str] | None, typer.Option(help="Of a grid; may be given several times.")] = None,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Of a grid; may be given several times.")] = None,
+    as_json: JSON = False,
+) -> None:
+    """Say what runs would cost and whether every cap has room for all of them. Spends nothing.
+
+    Without options it is one run with params.yaml. With them it is each method with each epsilon.
+    """
     from likeness.config.load import load_params
+    from likeness.ledger.budget import Cost
     from likeness.pipeline.open_ledger import open_ledger
     from likeness.preflight.cost import afford, room_lines
 
     params = load_params()
-    cost, rooms = afford(params, open_ledger(params))
+    runs = _grid(params, method or [params.method], epsilon or [params.privacy.epsilon])
+    costs, rooms = afford(runs, open_ledger(params))
+    total = Cost.total(costs)
+    grid = [
+        {"method": run.method, "epsilon": _finite(run.privacy.epsilon), "rho": _finite(cost.rho)}
+        for run, cost in zip(runs, costs, strict=True)
+    ]
     if as_json:
-        told = [
-            {
-                "scope": room.scope,
-                "name": room.name,
-                "cap": {"epsilon": _finite(room.epsilon), "delta": room.delta},
-                "spent_rho": _finite(room.spent_rho),
-                "spent_delta_keys": room.spent_delta,
-                "remaining_rho": _finite(room.after(cost).remaining_rho),
-            }
-            for room in rooms
-        ]
-        asked = {"method": params.method, "epsilon": _finite(params.privacy.epsilon), "rho": _finite(cost.rho)}
-        found = {**asked, "delta_keys": cost.delta, "caps": told}
-        typer.echo(json.dumps(found, indent=1))
+        of_runs = grid[0] if len(grid) == 1 else {"runs": grid, "rho": _finite(total.rho)}
+        caps = [_cap_after(room, total) for room in rooms]
+        say_json({**of_runs, "delta_keys": total.delta, "caps": caps})
         return
-    keys = f", and delta {cost.delta:.6g} for thresholds," if cost.delta else ""
-    typer.echo(f"{params.method} at epsilon {params.privacy.epsilon:g}: at most rho {cost.rho:.6g}{keys} to be charged")
-    for line in room_lines(rooms, cost):
-        typer.echo(line)
+    names = [f"{run.method} at epsilon {run.privacy.epsilon:g}" for run in runs]
+    if len(runs) > 1:
+        for name, cost in zip(names, costs, strict=True):
+            say(f"{name}: rho {cost.rho:.6g}")
+        names = ["all of them"]
+    keys = f", and delta {total.delta:.6g} for thresholds," if total.delta else ""
+    say(f"{names[0]}: at most rho {total.rho:.6g}{keys} to be charged")
+    for line in room_lines(rooms, total):
+        say(line)
+
+
+def _grid(params: "Params", methods: list[str], epsilons: list[float]) -> "list[Params]":
+    """Settings of each method with each epsilon."""
+    from likeness.config.typed import allowed, require
+    from likeness.methods import METHODS
+    from likeness.preflight.cost import with_target
+
+    for name in methods:
+        allowed("--method", name, sorted(METHODS))
+    for epsilon in epsilons:
+        require(epsilon > 0, "--epsilon", epsilon, "a number greater than 0")
+    return [with_target(params, name, target) for name in dict.fromkeys(methods) for target in dict.fromkeys(epsilons)]
+
+
+def _cap_after(room: "Headroom", cost: "Cost") -> dict[str, Any]:
+    """A cap for scripts, and what it would leave after a cost."""
+    return {
+        "scope": room.scope,
+        "name": room.name,
+        "cap": {"epsilon": _finite(room.epsilon), "delta": room.delta},
+        "spent_rho": _finite(room.spent_rho),
+        "spent_delta_keys": room.spent_delta,
+        "remaining_rho": _finite(room.after(cost).remaining_rho),
+    }
 
 
 @ledger_app.command("cap")
@@ -257,10 +295,10 @@ def ledger_cap(
             if budget is not None and budget.selection_delta
             else ""
         )
-        typer.echo(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
+        say(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
         return
     _open().change_limit(identity, scope, name, epsilon, delta)
-    typer.echo(f"cap of {identity} by {scope} {name or '(each)'}: epsilon {epsilon:g} at delta {delta:g}")
+    say(f"cap of {identity} by {scope} {name or '(each)'}: epsilon {epsilon:g} at delta {delta:g}")
 
 
 @ledger_app.command("reanchor")
@@ -271,7 +309,7 @@ def ledger_reanchor(
     from likeness.ledger.ledger import Ledger
 
     Ledger.reanchor(_home(), head)
-    typer.echo("anchor written")
+    say("anchor written")
 
 
 @ledger_app.command("witness")
@@ -283,7 +321,7 @@ def ledger_witness(
 
     line = trailer(_open().head())
     if into is None:
-        typer.echo(line)
+        typer.echo(line)  # a terminal must not break it
     else:
         write_trailer(into, line)
 
@@ -298,11 +336,12 @@ def ledger_restore(files: Annotated[list[Path], typer.Argument(help="Released fi
     for path in files:
         if not path.is_file():
             raise ArtifactError(f"{path} is not a file")
-        typer.echo(f"{path}: release {restore(ledger, path.read_bytes(), str(path))[:12]} is in the store")
+        say(f"{path}: release {restore(ledger, path.read_bytes(), str(path))[:12]} is in the store")
 
 
-@ledger_app.command("spend-again")
-def ledger_spend_again(
+@ledger_app.command("spend-again", hidden=True)
+@ledger_app.command("redraw")
+def ledger_redraw(
     key: Annotated[str, typer.Argument(help="Key of the release, or its beginning.")],
 ) -> None:
     """Give up lost bytes: the next run draws the release anew, at the full cost. Stays on record for ever."""
@@ -312,22 +351,20 @@ def ledger_spend_again(
     from likeness.release.store import stored_bytes
 
     ledger = _open()
-    found = [known for known in ledger.commits() if known.startswith(key)]
-    if len(key) < 8 or len(found) != 1:
-        raise LedgerError(f"'{key}' is the beginning of {len(found)} committed releases' keys: give 8 letters or more")
-    digest = ledger.commits()[found[0]][1]
-    data = stored_bytes(ledger, found[0])
+    matches = [committed for committed in ledger.commits() if committed.startswith(key)]
+    if len(key) < 8 or len(matches) != 1:
+        raise LedgerError(f"'{key}' begins the keys of {len(matches)} committed releases. Give 8 letters or more.")
+    digest = ledger.commits()[matches[0]][1]
+    data = stored_bytes(ledger, matches[0])
     if data is not None and sha256_bytes(data) == digest:
         raise LedgerError(f"release {key} is in the store, whole: nothing to give up")
     for path in released_files():
         if path.exists() and sha256_bytes(path.read_bytes()) == digest:
             raise LedgerError(f"{path} is that release: it costs nothing to run: likeness ledger restore {path}")
-    ledger.redraw(found[0], {"asked_by": provenance()["asked_by"]})
-    reserved, _ = ledger.find(found[0])
+    ledger.redraw(matches[0], {"asked_by": provenance()["asked_by"]})
+    reserved, _ = ledger.find(matches[0])
     assert reserved is not None
-    typer.echo(
-        f"{key} is given up. The next dvc repro draws it anew and is charged rho {reserved.body['rho']:.6g} again."
-    )
+    say(f"{key} is given up. The next dvc repro draws it anew and is charged rho {reserved.body['rho']:.6g} again.")
 
 
 def _home() -> "Home":

@@ -1,8 +1,5 @@
 """``likeness run`` and ``likeness compare``: the whole pipeline as one command, and two runs side by side."""
 
-import json
-import os
-import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,20 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from likeness.cli.console import say, say_json, table
 from likeness.core.errors import ArtifactError, LikenessError
-from likeness.pipeline.dvc_repair import set_aside
+from likeness.pipeline.dvc_repair import dvc_environment, set_aside
 
 if TYPE_CHECKING:
     from likeness.verify.verdict import Check
 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
-_RUNNING = re.compile(r"^Running stage '([^']+)'")
-_SKIPPED = re.compile(r"^Stage '([^']+)' (?:didn't change|is cached)")
-# What DVC says around its stages; all else, the stages' own lines first of all, is passed on.
-_CHATTER = re.compile(
-    r"^(> |Updating lock file|Generating lock file|To track the changes|To enable auto|\tgit add|\tdvc config|Use `dvc)"
-)
+# DVC with nothing on its own standard output says errors only. Its stages keep theirs.
+_DVC = "import sys; sys.stdout = None; from dvc.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 def run(
@@ -45,17 +39,16 @@ def run(
     from likeness.config.load import load_params
     from likeness.pipeline.open_ledger import open_ledger
 
-    if bundle is not None and bundle.exists():  # told now, not after the run
+    if bundle is not None and bundle.exists():  # said now, not after the run
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
-    stages = _stages()
-    open_ledger(load_params())  # a missing ledger is told now, not by the first stage
-    for told in set_aside(Path()):
-        typer.echo(told, err=True)
-    code = _repro(stages, ["--force"] if force else [])
-    if code:
-        raise LikenessError(f"dvc repro ended with exit code {code}; what the stage said stands above")
+    if not Path("dvc.yaml").exists():
+        raise ArtifactError("dvc.yaml is missing. Run from the project's folder.")
+    open_ledger(load_params())  # a missing ledger is said now, not by the first stage
+    for line in set_aside(Path()):
+        say(line, err=True)
+    _repro(["--force"] if force else [])
     if bundle is None:
-        typer.echo(json.dumps(summary_json(Path()), indent=1) if as_json else summary_text(Path()))
+        say_json(summary_json(Path())) if as_json else say(summary_text(Path()))
         return
     from likeness.bundle.write import write_bundle
     from likeness.verify import verify
@@ -63,10 +56,10 @@ def run(
     write_bundle(load_params(), bundle)
     checks = verify(bundle)
     if as_json:
-        found = {**summary_json(Path()), "bundle": str(bundle), "checks": [vars(check) for check in checks]}
-        typer.echo(json.dumps(found, indent=1))
+        summary = {**summary_json(Path()), "bundle": str(bundle), "checks": [vars(check) for check in checks]}
+        say_json(summary)
     else:
-        typer.echo(f"{summary_text(Path())}\n\n{bundle}: all that may be published, verified:\n{checks_text(checks)}")
+        say(f"{summary_text(Path())}\n\n{bundle}: all that may be published, verified:\n{checks_text(checks)}")
     if give_verdict(checks, as_json) == 1:
         raise typer.Exit(1)
 
@@ -74,7 +67,7 @@ def run(
 def checks_text(checks: "Sequence[Check]") -> str:
     """What ``likeness verify`` says, a line a check."""
     words = {True: "ok", False: "WRONG", None: "not tested"}
-    return "\n".join(f"{words[check.passed]:<11}{check.name:<16}{check.text}" for check in checks)
+    return table(("", "check", ""), [(words[check.passed], check.name, check.text) for check in checks], words=3)
 
 
 UNTESTED = 3
@@ -94,12 +87,12 @@ def give_verdict(checks: "Sequence[Check]", quiet: bool) -> int:
     wrong = [check.name for check in checks if check.passed is False]
     untested = [check.name for check in checks if check.passed is None]
     if wrong:
-        typer.echo(f"verdict: WRONG ({', '.join(wrong)}). Do not trust this bundle.", err=True)
+        say(f"verdict: WRONG ({', '.join(wrong)}). Do not trust this bundle.", err=True)
         return 1
     if untested:
-        typer.echo(f"verdict: nothing is wrong, but not everything was tested ({', '.join(untested)})", err=quiet)
+        say(f"verdict: nothing is wrong, but not everything was tested ({', '.join(untested)})", err=quiet)
         return UNTESTED
-    typer.echo("verdict: everything was recomputed and is right", err=quiet)
+    say("verdict: everything was recomputed and is right", err=quiet)
     return 0
 
 
@@ -119,51 +112,19 @@ def compare(
     from likeness.cli.compare import NOT_PRIVATE, comparison_text, read_run
     from likeness.cli.compare import compare as compared
 
-    found = compared(read_run(run_a), read_run(run_b))
+    comparison = compared(read_run(run_a), read_run(run_b))
     if as_json:
-        typer.echo(json.dumps({"runs": [str(run_a), str(run_b)], **found, "internal_is": NOT_PRIVATE}, indent=1))
+        say_json({"runs": [str(run_a), str(run_b)], **comparison, "internal_is": NOT_PRIVATE})
     else:
-        typer.echo(comparison_text(found, (str(run_a), str(run_b))))
+        say(comparison_text(comparison, (str(run_a), str(run_b))))
 
 
-def _stages() -> dict[str, str]:
-    """Stages of dvc.yaml and what each does, in its order."""
-    import yaml
+def _repro(options: list[str]) -> None:
+    """``dvc repro``; what its stages say goes to standard error.
 
-    path = Path("dvc.yaml")
-    if not path.exists():
-        raise ArtifactError("dvc.yaml is missing. Run from the project's folder.")
-    stages = yaml.safe_load(path.read_text())["stages"]
-    return {name: str(stage.get("desc", "")) for name, stage in stages.items()}
-
-
-def _repro(stages: dict[str, str], options: list[str]) -> int:
-    """``dvc repro``, told as progress; its exit code."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dvc", "repro", *options],
-        # DVC runs `python`: it must be this one, whether or not its virtual environment is active.
-        env={**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    assert process.stdout is not None
-    seen: list[str] = []
-    for line in process.stdout:
-        told = _progress(line, stages, seen)
-        if told:
-            typer.echo(told, err=True)
-    return process.wait()
-
-
-def _progress(line: str, stages: dict[str, str], seen: list[str]) -> str:
-    """What to tell of a line: which stage of how many, or the line as it is; nothing of DVC's chatter."""
-    for pattern, ending in ((_RUNNING, ""), (_SKIPPED, " (up to date)")):
-        found = pattern.match(line)
-        if found:
-            name = found[1]
-            if name not in seen:
-                seen.append(name)
-            return f"[{seen.index(name) + 1:>2}/{len(stages)}] {name}: {stages.get(name, '')}{ending}"
-    return "" if _CHATTER.match(line) else line.rstrip()
+    Raises:
+        LikenessError: a stage failed.
+    """
+    done = subprocess.run([sys.executable, "-c", _DVC, "repro", *options], env=dvc_environment(), stdout=2, check=False)
+    if done.returncode:
+        raise LikenessError(f"dvc repro ended with exit code {done.returncode}. The message of the stage stands above.")

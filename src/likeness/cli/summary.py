@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from likeness.cli.console import table
 from likeness.core.paths import INTERNAL, PRIVACY, REPORT, STATEMENT, SYNTHETIC, read_json
 
 
@@ -19,26 +20,22 @@ def summary_text(root: Path) -> str:
         f"method {privacy['method']}, {privacy['adjacency']}: epsilon {_number(total['epsilon'])} spent at delta "
         f"{total['delta']:g} (target {_number(target['epsilon'])})",
         "",
-        f"{'scores on real test rows':<26}{'synthetic':>10}{'real':>10}{'shuffled':>10}",
     ]
-    scores = metrics["scores"]
-    for name in scores.get("synthetic", {}):
-        values = "".join(f"{scores[table][name]:>10.3f}" for table in ("synthetic", "real", "shuffled"))
-        lines.append(f"{name.replace('_', ' '):<26}{values}")
-    for order in metrics["marginals"]["synthetic"]:
-        values = "".join(f"{metrics['marginals'][table][order]:>10.3f}" for table in ("synthetic", "real", "shuffled"))
-        lines.append(f"{order + '-way total variation':<26}{values}")
-    distances = metrics.get("distances", {})
-    for name in distances.get("synthetic", {}):
-        values = "".join(f"{distances[table][name]:>10.2g}" for table in ("synthetic", "real", "shuffled"))
-        lines.append(f"{name.replace('_', ' '):<26}{values}")
+    tables = ("synthetic", "real", "shuffled")
+    kinds = (("scores", "{}", ".3f"), ("marginals", "{}-way total variation", ".3f"), ("distances", "{}", ".2g"))
+    rows = [
+        [title.format(name.replace("_", " ")), *(format(metrics[kind][of][name], digits) for of in tables)]
+        for kind, title, digits in kinds
+        for name in metrics.get(kind, {}).get("synthetic", {})
+    ]
+    lines.append(table(("scores on real test rows", *tables), rows))
     if not privacy["private"]:
         lines.insert(0, "\nNOT PRIVATE: epsilon is inf, no noise was added. Do not publish.")
     return "\n".join(lines)
 
 
 def summary_json(root: Path) -> dict[str, Any]:
-    """The same for scripts; ``internal`` was computed on real rows and is NOT private."""
+    """The summary for scripts; ``internal`` was computed on real rows and is NOT private."""
     privacy, metrics = read_json(root / PRIVACY), read_json(root / INTERNAL / "metrics.json")
     files = {"table": f"{SYNTHETIC}.parquet", "table_csv": f"{SYNTHETIC}.csv", "statement": STATEMENT, "report": REPORT}
     return {

@@ -1,8 +1,10 @@
 """params.yaml, read and checked."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -17,6 +19,30 @@ def load_params(path: Path | str = "params.yaml") -> Params:
     Raises:
         ParamsError: names the file, the key, the rule and what is allowed.
     """
+    params = read_params(path)
+    home = Path(os.environ.get("DVC_ROOT", "."))
+    return params if home.resolve() == Path.cwd() else at_home(params, home)
+
+
+def read_params(path: Path | str = "params.yaml") -> Params:
+    """Read and check params.yaml as it is written.
+
+    Raises:
+        ParamsError: names the file, the key, the rule and what is allowed.
+    """
+    content = read_content(path)
+    try:
+        return params_from(content)
+    except ParamsError as error:
+        raise ParamsError(f"{path}: {error}") from None
+
+
+def read_content(path: Path | str) -> dict[str, Any]:
+    """What params.yaml holds, unchecked.
+
+    Raises:
+        ParamsError: there is no such file, or it holds no sections.
+    """
     path = Path(path)
     if not path.exists():
         raise ParamsError(f"{path} is missing. Run from the project's folder.")
@@ -26,15 +52,18 @@ def load_params(path: Path | str = "params.yaml") -> Params:
         raise ParamsError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
         raise ParamsError(f"{path} must hold sections, one a line")
-    known = [item.name for item in fields(Params) if item.name != "sections"]
-    sections = {key: value for key, value in content.items() if key not in known}
-    own = {key: value for key, value in content.items() if key in known}
-    try:
-        params = build(Params, {**own, "sections": sections}, "")
-    except ParamsError as error:
-        raise ParamsError(f"{path}: {error}") from None
-    home = Path(os.environ.get("DVC_ROOT", "."))
-    return params if home.resolve() == Path.cwd() else at_home(params, home)
+    return content
+
+
+def params_from(content: Mapping[str, Any]) -> Params:
+    """Settings from the content of a params.yaml. Sections that are not shared belong to methods.
+
+    Raises:
+        ParamsError: names the key, the rule and what is allowed.
+    """
+    shared = {item.name for item in fields(Params)} - {"sections"}
+    sections = {key: value for key, value in content.items() if key not in shared}
+    return build(Params, {**{key: content[key] for key in content if key in shared}, "sections": sections}, "")
 
 
 def at_home(params: Params, home: Path) -> Params:

@@ -1,12 +1,12 @@
-"""The sections of params.yaml, and what they may say of each other."""
+"""The sections of params.yaml: every default and every help text, and what sections may say of each other."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from likeness.config.typed import allowed, require
+from likeness.config.typed import Section, require, setting
 from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import ParamsError
 
@@ -20,89 +20,99 @@ MOST_ROWS = 10_000
 """Of one person: sums of features, and noise so many times wider, are far from the ends of 64 bits."""
 
 
-@dataclass(frozen=True)
-class Privacy:
+@dataclass(frozen=True, kw_only=True)
+class Privacy(Section):
     """Section ``privacy``: the promise."""
 
-    epsilon: float
-    delta: float
-    identity: str
-    unit: str
-    adjacency: str = "add_remove_one"
-    num_records: int | None = None
+    epsilon: float = setting(
+        help="for the whole run; less: more privacy, more noise; inf: no noise, NOT PRIVATE",
+        above=0,
+        rule="greater than 0; inf for no privacy",
+    )
+    delta: float = setting(
+        help="well below 1 / number of records", above=0, below=1, rule="between 0 and 1, well below 1 / records"
+    )
+    adjacency: str = setting(
+        "add_remove_one",
+        "add_remove_one: the number of records is private | replace_one: it is public",
+        options=("add_remove_one", "replace_one"),
+    )
+    num_records: int | None = setting(None, "training rows; only, and then always, with replace_one")
+    population: str = setting(
+        help="a name for the PEOPLE in the data; new versions of the data keep it, so costs add up"
+    )
+    unit: str = setting(ONE_ROW, "who is protected, in words")
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        require(self.epsilon > 0, "privacy.epsilon", self.epsilon, "greater than 0; inf for no privacy")
-        require(0 < self.delta < 1, "privacy.delta", self.delta, "between 0 and 1, well below 1 / records")
-        allowed("privacy.adjacency", self.adjacency, ("add_remove_one", "replace_one"))
-        require(self.identity.strip() != "", "privacy.identity", self.identity, "a name for the people in the data")
+        super().__post_init__()
+        require(
+            self.population.strip() != "", "privacy.population", self.population, "a name for the people in the data"
+        )
 
 
 @dataclass(frozen=True)
-class Cap:
-    """Section ``ledger.cap``: the most that may ever be spent on one identity. Also one of ``ledger.caps``."""
+class Cap(Section):
+    """Section ``ledger.cap``: the most that may ever be spent on one population. Also one of ``ledger.caps``."""
 
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        require(self.epsilon > 0, "epsilon of a cap in section ledger", self.epsilon, "greater than 0")
-        require(0 < self.delta < 1, "delta of a cap in section ledger", self.delta, "between 0 and 1")
+    epsilon: float = setting(above=0)
+    delta: float = setting(above=0, below=1)
 
 
 @dataclass(frozen=True)
-class Caps:
-    """Section ``ledger.caps``: policy beside the lifetime cap; each holds for one identity."""
+class Caps(Section):
+    """Section ``ledger.caps``: policy beside the lifetime cap; each holds for one population."""
 
-    project: Cap | None = None
-    user: Cap | None = None
-    month: Cap | None = None
+    project: Cap | None = setting(None, "for the project named above")
+    user: Cap | None = setting(None, "for each user of the computer")
+    month: Cap | None = setting(None, "for each month")
 
 
-@dataclass(frozen=True)
-class LedgerSettings:
+@dataclass(frozen=True, kw_only=True)
+class LedgerSettings(Section):
     """Section ``ledger``."""
 
-    cap: Cap
-    home: str | None = None
-    url: str | None = None
-    slot: str = "1"
-    project: str | None = None
-    caps: Caps = field(default_factory=Caps)
+    home: str | None = setting(None, "null: the user's data folder; LIKENESS_HOME overrides")
+    cap: Cap = setting(Cap(10.0, 1e-5), "lifetime limit for these people; recorded at first use, then the ledger rules")
+    url: str | None = setting(None, "null: SQLite in home; for a team postgresql+psycopg://host/database, no password")
+    attempt: str = setting("1", "another value is a deliberate second release, at the full cost")
+    project: str | None = setting(None, "a name; needed by caps.project")
+    caps: Caps = setting(Caps(), "policy beside it: each null or {epsilon, delta}; recorded at first use too")
 
     def __post_init__(self) -> None:
         """Check what the ledger writes into its own names."""
-        require("~" not in self.slot, "ledger.slot", self.slot, "free of '~', which marks a draw that is spent again")
+        require(
+            "~" not in self.attempt,
+            "ledger.attempt",
+            self.attempt,
+            "free of '~', which marks a draw that is spent again",
+        )
         if self.caps.project is not None:
             require(bool(self.project), "ledger.project", self.project, "a name, as ledger.caps.project counts by it")
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(Section):
     """Section ``ingest.split``: by a public column, or by a fraction."""
 
-    column: str | None = None
-    train: str = "train"
-    test: str = "test"
-    test_fraction: float = 0.2
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        require(0 < self.test_fraction < 1, "ingest.split.test_fraction", self.test_fraction, "between 0 and 1")
+    column: str | None = setting(None, "a public column that says train or test; null: by test_fraction")
+    train: str = setting("train", "value of the column in training rows")
+    test: str = setting("test", "value of the column in test rows")
+    test_fraction: float = setting(0.2, "share of the rows held out for tests, without a column", above=0, below=1)
+    seed: int = setting(0, "public; draws the test rows")
 
 
 @dataclass(frozen=True)
-class Ingest:
+class Ingest(Section):
     """Section ``ingest``."""
 
-    source: str
-    schema: str
-    split: Split = field(default_factory=Split)
-    unit: PrivacyUnit | None = None
-    query: str | None = None
+    source: str = setting(help=".csv, .csv.gz or .parquet file; or sqlite:///people.db, postgresql+psycopg://...")
+    schema: str = setting(help="public: bounds and categories from the codebook, never from the rows")
+    split: Split = setting(Split(), "which rows train, and which are held out for tests")
+    unit: PrivacyUnit | None = setting(
+        None, "several rows a person: {column: patient_id, max_rows: 5}; noise is 5 times wider"
+    )
+    query: str | None = setting(None, "of a database: SELECT ..., or the name of a table; read only, rows in any order")
 
     @property
     def from_database(self) -> bool:
@@ -160,136 +170,134 @@ class Ingest:
 
 
 @dataclass(frozen=True)
-class Categories:
-    """Section ``categories``: of columns whose categories the schema calls private; without such columns, nothing.
+class Categories(Section):
+    """Section ``categories``: partition selection for columns whose categories the schema calls private."""
 
-    Attributes:
-        share: of the run's ρ, for all such columns. delta_share: of its δ, for their thresholds.
-        most: categories of a column that are kept at most, beside its ``other``.
-    """
-
-    share: float = 0.1
-    delta_share: float = 0.1
-    most: int = 100
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        require(0 < self.share < 1, "categories.share", self.share, "between 0 and 1")
-        require(0 < self.delta_share < 1, "categories.delta_share", self.delta_share, "between 0 and 1")
-        rule = f"from 1 to {MOST_CATEGORIES - 1:,}"
-        require(1 <= self.most < MOST_CATEGORIES, "categories.most", self.most, rule)
+    share: float = setting(0.1, "of rho, for all such columns together", above=0, below=1)
+    delta_share: float = setting(
+        0.1, "of delta, for the thresholds below which a category is not released", above=0, below=1
+    )
+    most: int = setting(
+        100,
+        "of a column, those held by most; the others become its category other",
+        least=1,
+        most=MOST_CATEGORIES - 1,
+    )
 
 
 @dataclass(frozen=True)
-class Train:
+class Train(Section):
     """Section ``train``: what holds for every method."""
 
-    device: str = "auto"
-    seed: int = 0
-    threads: int = 1
-    precision: str = "float32"
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        allowed("train.device", self.device, ("auto", "cpu", "cuda", "mps"))
-        require(1 <= self.threads <= 1024, "train.threads", self.threads, "from 1 to 1,024")
-        allowed("train.precision", self.precision, ("float32", "bfloat16"))
+    device: str = setting("auto", "auto | cpu | cuda | mps", options=("auto", "cpu", "cuda", "mps"))
+    seed: int = setting(0, "public")
+    threads: int = setting(
+        1, "part of reproducibility: sums in another order differ in the last bit", least=1, most=1024
+    )
+    precision: str = setting(
+        "float32",
+        "float32 | bfloat16: faster networks where the processor has it",
+        options=("float32", "bfloat16"),
+    )
 
 
 @dataclass(frozen=True)
-class Sample:
+class Sample(Section):
     """Section ``sample``."""
 
-    rows: int
-    seed: int = 0
-    where: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        require(self.rows >= 1, "sample.rows", self.rows, "at least 1")
+    rows: int = setting(
+        32_000, "as many as you like: rows cost nothing. Published: never a private number of records", least=1
+    )
+    seed: int = setting(0, "public; the same seed gives the same rows")
+    where: Mapping[str, Any] = setting(
+        dict, 'only such rows, e.g. {income: ">50K", sex: Female}; any category with marginals'
+    )
 
 
 @dataclass(frozen=True)
-class Evaluate:
+class Evaluate(Section):
     """Section ``evaluate``."""
 
-    seed: int = 0
-    bins: int = 16
-    max_tuples: int = 200
-    workers: int = 2
-    classifiers: tuple[str, ...] | None = None
-    max_rows: int | None = None
-    range_queries: int = 1000
-    mmd_rows: int = 5000
-    row_counts: tuple[int, ...] | None = None
-    real_rows: int | None = 1_000_000
+    seed: int = setting(0, "draws tuples of columns, and rows where there are too many")
+    bins: int = setting(16, "cells of a numeric column in marginals", least=2)
+    max_tuples: int = setting(200, "3-way marginals drawn by the seed, and as many 4-way ones", least=1)
+    workers: int = setting(2, "classifiers that are trained at the same time", least=1)
+    classifiers: tuple[str, ...] | None = setting(
+        None, "null: all of the task (images: logistic_regression, mlp, cnn); or a list of names"
+    )
+    max_rows: int | None = setting(None, "most rows of a table that classifiers see; null: all (images: 10,000)")
+    range_queries: int = setting(1000, "over three columns each", least=1)
+    mmd_rows: int = setting(5000, "most rows of a table in the MMD: its time grows with their square", least=2)
+    real_rows: int | None = setting(
+        1_000_000,
+        "most rows of the private table that are looked at, drawn by the seed; null: all",
+        least=2,
+        rule="null or 2 or more",
+    )
+    row_counts: tuple[int, ...] | None = setting(
+        None,
+        "a list such as [60, 600, 6000]: also score from this many synthetic rows",
+        least=1,
+        rule="null or a list of numbers of rows, each at least 1",
+    )
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        require(
-            self.real_rows is None or self.real_rows >= 2, "evaluate.real_rows", self.real_rows, "null or 2 or more"
-        )
-        require(self.range_queries >= 1, "evaluate.range_queries", self.range_queries, "at least 1")
-        require(self.mmd_rows >= 2, "evaluate.mmd_rows", self.mmd_rows, "at least 2")
-        counts = self.row_counts
-        require(
-            counts is None or (len(counts) > 0 and min(counts) >= 1),
-            "evaluate.row_counts",
-            counts,
-            "null or a list of numbers of rows, each at least 1",
-        )
-        require(self.bins >= 2, "evaluate.bins", self.bins, "at least 2")
-        require(self.max_tuples >= 1, "evaluate.max_tuples", self.max_tuples, "at least 1")
-        require(self.workers >= 1, "evaluate.workers", self.workers, "at least 1")
+        super().__post_init__()
+        rule = "null or a list of numbers of rows, each at least 1"
+        require(self.row_counts != (), "evaluate.row_counts", self.row_counts, rule)
 
 
 @dataclass(frozen=True)
-class Tracking:
+class Tracking(Section):
     """Section ``tracking``."""
 
-    experiment: str
-    uri: str | None = None
-    internal_metrics: bool = False
+    uri: str | None = setting(None, "null: sqlite file in the user's data folder; else an MLflow tracking URI")
+    experiment: str = setting("likeness", "name of the MLflow experiment")
+    internal_metrics: bool = setting(False, "true: also log scores that were computed on real rows (not private!)")
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Schedule(Section):
     """Section ``schedule``."""
 
-    cron: str
-    timezone: str = "UTC"
+    cron: str = setting("0 3 * * 1", "when the served flow runs: Mondays at three")
+    timezone: str = setting("UTC", "of the cron line")
 
 
 @dataclass(frozen=True)
-class EngineSettings:
+class EngineSettings(Section):
     """Section ``engine``: where the passes over rows are worked on. It changes no bit of any result."""
 
-    kind: str = "local"
-    workers: int = 2
-    scheduler: str | None = None
+    kind: str = setting(
+        "local",
+        "local: this process | dask: several (pip install 'likeness[dask]')",
+        options=("local", "dask"),
+    )
+    workers: int = setting(2, "processes of dask on this machine", least=1)
+    scheduler: str | None = setting(None, "or the tls:// address of a Dask scheduler that runs already")
 
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        allowed("engine.kind", self.kind, ("local", "dask"))
-        require(self.workers >= 1, "engine.workers", self.workers, "at least 1")
 
-
-@dataclass(frozen=True)
-class Params:
+@dataclass(frozen=True, kw_only=True)
+class Params(Section):
     """All of params.yaml. ``sections`` holds the methods' own sections as written."""
 
-    method: str
-    privacy: Privacy
-    ledger: LedgerSettings
-    ingest: Ingest
-    train: Train
-    sample: Sample
-    evaluate: Evaluate
-    tracking: Tracking
-    schedule: Schedule
-    sections: Mapping[str, Any]
-    engine: EngineSettings = field(default_factory=EngineSettings)
-    categories: Categories = field(default_factory=Categories)
+    method: str = setting(help="hp | marginals | merf | merf_ae | moments | ntk | pearl; likeness params METHOD")
+    privacy: Privacy = setting(help="the promise; every document states it")
+    ledger: LedgerSettings = setting(LedgerSettings(), "outlives this folder: see PRIVACY.md")
+    ingest: Ingest = setting(help="the private table and its public schema")
+    categories: Categories = setting(
+        Categories(), "of columns whose categories the schema calls private; without such columns, nothing"
+    )
+    sections: Mapping[str, Any] = setting(dict)
+    engine: EngineSettings = setting(
+        EngineSettings(), "of the passes over rows; docs/scale.md. It changes no bit of any sum"
+    )
+    train: Train = setting(Train(), "what holds for the training of every method")
+    sample: Sample = setting(Sample, "the synthetic table")
+    evaluate: Evaluate = setting(Evaluate(), "reads real rows; everything it writes stays in reports/internal")
+    tracking: Tracking = setting(Tracking(), "one MLflow run for every pipeline run that changed a result")
+    schedule: Schedule = setting(Schedule(), "for those who run a Prefect server")
 
     def __post_init__(self) -> None:
         """Check what sections say of each other."""

@@ -1,9 +1,14 @@
-"""Typed settings: a frozen dataclass from what YAML gave. Whatever does not fit is refused by name."""
+"""Typed settings: a frozen dataclass from what YAML gave. Whatever does not fit is refused by name.
 
+A section of params.yaml is a subclass of :class:`Section`. Each of its fields is a :func:`setting`: default, help and
+allowed range stand beside each other, and nowhere else.
+"""
+
+import dataclasses
 import math
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -11,18 +16,111 @@ from likeness.core.errors import ParamsError
 
 T = TypeVar("T")
 
+OLD_NAMES = {
+    "privacy.population": "identity",
+    "ledger.attempt": "slot",
+    "marginals.train.kl_penalty": "information_price",
+    "marginals.train.swap_rounds": "exchange_rounds",
+}
+"""Settings whose names are other ones in files: settings.json of a bundle has the old word, params.yaml may have it."""
 
-def build(cls: type[T], mapping: Any, where: str) -> T:
-    """Make a settings dataclass from a mapping, recursively.
+
+def setting(
+    default: Any = MISSING,
+    help: str = "",
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    options: Iterable[str] = (),
+    rule: str = "",
+) -> Any:
+    """A field of a section.
 
     Args:
-        cls: a frozen dataclass. mapping: what YAML gave. where: dotted path for messages, empty at the top.
+        default: the value where params.yaml has no such key. A dataclass or a function makes it; a missing one is
+            asked for.
+        help: what the key means, for the comments of ``likeness params``.
+        least: smallest allowed number; of a list, for each of its items. None is not compared.
+        most: largest allowed number.
+        above: number that the value is greater than.
+        below: number that the value is less than.
+        options: the only allowed words.
+        rule: the range in words, in the place of the generated ones.
+    """
+    metadata = {"help": help, "range": (least, most, above, below), "options": tuple(options), "rule": rule}
+    if isinstance(default, Callable):  # type: ignore[arg-type]
+        return dataclasses.field(default_factory=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+class Section:
+    """A section of params.yaml, whose values lie in the ranges of their settings."""
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        for item in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            if not _fits(value, item.metadata):
+                shown = list(value) if isinstance(value, tuple) else value
+                raise OutOfRange(f"{item.name} must be {rule_of(item)}, got {shown!r}")
+
+
+class OutOfRange(ParamsError):
+    """A value of a section, which does not know its own place in params.yaml: :func:`build` puts that before it."""
+
+
+def _fits(value: Any, metadata: Mapping[str, Any]) -> bool:
+    options = metadata.get("options")
+    least, most, above, below = metadata.get("range", (None,) * 4)
+    if options and value not in options:
+        return False
+    return all(
+        (least is None or one >= least)
+        and (most is None or one <= most)
+        and (above is None or one > above)
+        and (below is None or one < below)
+        for one in (value if isinstance(value, tuple) else (value,))
+        if isinstance(one, int | float)
+    )
+
+
+def rule_of(item: "dataclasses.Field[Any]") -> str:
+    """What a setting must be, in words; empty where its type says all."""
+    metadata = item.metadata
+    if metadata.get("rule") or metadata.get("options"):
+        return str(metadata["rule"] or f"one of {', '.join(metadata['options'])}")
+    least, most, above, below = (None if end is None else f"{end:,}" for end in metadata.get("range", (None,) * 4))
+    if above is not None and below is not None:
+        return f"between {above} and {below}"
+    if least is not None and (most is not None or below is not None):
+        return f"from {least} to {most if most is not None else f'less than {below}'}"
+    low = f"greater than {above}" if above is not None else f"at least {least}" if least is not None else ""
+    high = f"less than {below}" if below is not None else f"at most {most}" if most is not None else ""
+    return " and ".join(filter(None, (low, high)))
+
+
+def default_of(item: "dataclasses.Field[Any]") -> Any:
+    """The value where the key is missing; :data:`dataclasses.MISSING` where a person must decide."""
+    return item.default if item.default_factory is MISSING else item.default_factory()
+
+
+def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
+    """Make a settings dataclass from a mapping, recursively. A missing key takes its default.
+
+    Args:
+        cls: a frozen dataclass.
+        mapping: what YAML gave.
+        where: dotted path for messages, empty at the top.
+        base: defaults that the section has at this place, before those of the class.
 
     Raises:
-        ParamsError: an unknown or missing key, or a value of the wrong type.
+        ParamsError: a key is unknown, or missing without a default; or a value has the wrong type or range.
     """
     if not isinstance(mapping, Mapping):
         raise ParamsError(f"{where} must be a section with settings, got {mapping!r}")
+    mapping = renamed(mapping, where)
     known = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
     for key in mapping:
         if key not in known:
@@ -30,27 +128,71 @@ def build(cls: type[T], mapping: Any, where: str) -> T:
     hints = typing.get_type_hints(cls)
     values = {}
     for name, item in known.items():
+        default = default_of(item) if base is None else getattr(base, name)
         if name in mapping:
-            values[name] = _convert(mapping[name], hints[name], _join(where, name))
-        elif item.default is MISSING and item.default_factory is MISSING:
-            raise ParamsError(f"{_join(where, name)} is missing")
-    return cls(**values)
+            values[name] = _convert(mapping[name], hints[name], _join(where, name), default)
+        else:
+            values[name] = _without(hints[name], _join(where, name)) if default is MISSING else default
+    try:
+        return cls(**values)
+    except OutOfRange as error:
+        raise ParamsError(_join(where, error)) from None
 
 
-def _convert(value: Any, hint: Any, where: str, also: str = "") -> Any:
+def renamed(mapping: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """A section with today's names in the place of the old ones.
+
+    Args:
+        mapping: the section.
+        where: its dotted name.
+
+    Raises:
+        ParamsError: it has both names of a setting.
+    """
+    values = dict(mapping)
+    for key, old in OLD_NAMES.items():
+        section, _, name = key.rpartition(".")
+        if section == where and old in values:
+            if name in values:
+                raise ParamsError(f"{key} and {_join(where, old)} are two names of one setting. Keep {key}.")
+            values[name] = values.pop(old)
+    return values
+
+
+def with_old_names(value: Any, where: str = "") -> Any:
+    """Inverse of :func:`renamed` in all sections: settings as files hold them that are never to change."""
+    if not isinstance(value, Mapping):
+        return value
+    keys = {key: _join(where, key) for key in value}
+    return {OLD_NAMES.get(keys[key], key): with_old_names(item, keys[key]) for key, item in value.items()}
+
+
+def _without(hint: Any, where: str) -> Any:
+    """A missing section may hold nothing but defaults; a missing value is asked for."""
+    if is_dataclass(hint):
+        return build(hint, {}, where)  # type: ignore[arg-type]
+    raise ParamsError(f"{where} is missing")
+
+
+def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str = "") -> Any:
     """Check one value against its type. YAML reads ``1e-5`` as text and ``.inf`` as a number; both are numbers here.
 
     Args:
+        value: what YAML gave.
+        hint: its type.
+        where: dotted path.
+        default: what a missing value would be.
         also: what else it may be, for the message.
     """
     if is_dataclass(hint):
-        return build(hint, value, where)  # type: ignore[arg-type]
+        base = default if type(default) is hint else None
+        return build(hint, value, where, base)  # type: ignore[arg-type]
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is types.UnionType:
         if value is None and type(None) in arguments:
             return None
         lists = any(typing.get_origin(hint) is tuple for hint in arguments)
-        return _convert(value, _chosen(value, arguments), where, " or a list" if lists else "")
+        return _convert(value, _chosen(value, arguments), where, default, " or a list" if lists else "")
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ParamsError(f"{where} must be a list, got {value!r}")

@@ -1,6 +1,6 @@
 """Bounds, in the words that all floors share: of a feature vector, and of how many rows a person may have."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -19,8 +19,8 @@ class PrivacyUnit:
         max_rows: k, the most training rows of one person that are used. Public.
     """
 
-    column: str
-    max_rows: int
+    column: str = field(metadata={"help": "of the source; its values name the people, and it is never released"})
+    max_rows: int = field(metadata={"help": "the most rows of one person that are used, public; noise grows with it"})
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

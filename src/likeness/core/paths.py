@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 SOURCE = Path("data/private/source.json")
 TABLE = Path("data/private/table.parquet")
+SETTINGS = Path("data/plan/settings.yaml")
 PLAN = Path("data/plan/plan.json")
 ENCODED = Path("data/private/encoded.parquet")
 WORKERS = Path("data/private/workers")

@@ -91,7 +91,7 @@ def _condition(column: Column, stream: np.random.Generator) -> Condition:
         low, high = np.sort(stream.uniform(size=2))
         return Condition(column.name, float(low), float(high))
     width = len(column.categories)  # the code after the last one means missing, and no query has it
-    if column.kind == "ordinal":
+    if column.type.is_ordered:
         low, high = np.sort(stream.integers(0, width, 2))
         return Condition(column.name, members=tuple(range(int(low), int(high) + 1)))
     chosen = np.flatnonzero(stream.integers(0, 2, width))

@@ -1,6 +1,10 @@
 """What a feature map is: a bounded function of one record, fixed by public numbers before any record is read."""
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from likeness.core.bounds import Part
 
@@ -106,6 +110,77 @@ class PairedMap(FeatureMap, Protocol):
         ...
 
 
+class Map(FeatureMap):
+    """What the dataclasses of maps share: a specification that lists their fields, and what others may check.
+
+    Attributes:
+        name: in the specification, and in the registry of maps.
+    """
+
+    name: ClassVar[str]
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification as JSON. A field that equality ignores is left out."""
+        values: Any = fields(self)  # type: ignore[arg-type]
+        return {"map": self.name, **{one.name: plain(getattr(self, one.name)) for one in values if one.compare}}
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """SHA-256 of each public file that the map is made from, by its name in a bundle."""
+        return {}
+
+    def with_files(self, folder: Path) -> FeatureMap:
+        """The map with its files, checked. Without them it knows its bound only, which is enough for a receipt.
+
+        Raises:
+            LikenessError: a file is not the one that the map names.
+        """
+        return self
+
+    def differences(self, values: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        """Of numbers that the map gives twice: each is two noises, and nothing else.
+
+        Args:
+            values: released sums, shape (num_groups, width).
+        """
+        return values[:, :0]
+
+
+class OneHotMap(CellMap, Map):
+    """A map of cells: in each part the root of its bound stands at one place, and 0 elsewhere."""
+
+    def __call__(self, x: "Tensor") -> "Tensor":
+        """Dense features, shape (n, width): for small tables, and for tests of the sparse path."""
+        import torch
+
+        places = torch.from_numpy(self.places(x.detach().cpu().double().numpy()))
+        rows = [
+            torch.nn.functional.one_hot(place, part.width).to(x) * math.sqrt(part.norm_bound_squared)
+            for part, place in zip(self.parts, places.T, strict=True)
+        ]
+        return torch.cat(rows, dim=1)
+
+
+def plain(value: Any) -> Any:
+    """A field, or an argument, as JSON."""
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    convert = getattr(value, "spec", None) or getattr(value, "to_dict", None)
+    return value if convert is None else convert()
+
+
 def width(feature: FeatureMap) -> int:
     """Number of coordinates of a feature."""
     return sum(part.width for part in feature.parts)
+
+
+def blocks_of(parts: tuple[Part, ...], values: "NDArray[Any]") -> "Iterator[tuple[Part, NDArray[Any]]]":
+    """Released sums part by part, each with its columns of the values.
+
+    Args:
+        values: released sums, shape (num_groups, width).
+    """
+    start = 0
+    for part in parts:
+        yield part, values[:, start : start + part.width]
+        start += part.width

@@ -4,21 +4,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.features.base import OneHotMap, blocks_of
 from likeness.features.cells import Cells, cells_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 @dataclass(frozen=True)
-class ColumnMarginals:
+class ColumnMarginals(OneHotMap):
     r"""The one-hot cell of each of m columns.
 
     :math:`\phi(x) = (e_{c_i(x)})_i` with :math:`c_i(x)` the cell of column i.
@@ -36,6 +34,7 @@ class ColumnMarginals:
         ReleaseError: no columns, or no cells.
     """
 
+    name: ClassVar[str] = "column_marginals"
     columns: tuple[Cells, ...]
 
     def __post_init__(self) -> None:
@@ -52,28 +51,11 @@ class ColumnMarginals:
         """The cell of each column that a row stands in, shape (n, columns)."""
         return np.stack([column.places(x) for column in self.columns], axis=1)
 
-    def __call__(self, x: "Tensor") -> "Tensor":
-        """Dense features, shape (n, width): for tests of the sparse path."""
-        import torch
-
-        places = torch.from_numpy(self.places(x.detach().cpu().double().numpy()))
-        parts = [
-            torch.nn.functional.one_hot(place, column.size).to(x.dtype)
-            for column, place in zip(self.columns, places.T, strict=True)
-        ]
-        return torch.cat(parts, dim=1)
-
     def blocks(self, values: NDArray[Any]) -> Iterator[tuple[Cells, NDArray[Any]]]:
         """Counts by column from released sums: (cells, counts of shape (num_groups, size)).
 
         Args:
             values: released sums, shape (num_groups, width).
         """
-        start = 0
-        for column in self.columns:
-            yield column, values[:, start : start + column.size]
-            start += column.size
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {"map": "column_marginals", "columns": [column.to_dict() for column in self.columns]}
+        for column, (_, counts) in zip(self.columns, blocks_of(self.parts, values), strict=True):
+            yield column, counts

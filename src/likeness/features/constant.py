@@ -2,20 +2,20 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from likeness.features.base import OneHotMap
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(OneHotMap):
     """``φ(x) = 1``. Norm exactly 1; non-negative. Its sum by class is the vector of class counts."""
+
+    name: ClassVar[str] = "constant"
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -25,11 +25,3 @@ class Constant:
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The one cell there is, shape (n, 1): counting needs no vectors, and the sum is the same."""
         return np.zeros((len(x), 1), dtype=np.int64)
-
-    def __call__(self, x: "Tensor") -> "Tensor":
-        """Map records (n, d) to ones (n, 1)."""
-        return x.new_ones((len(x), 1))
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {"map": "constant"}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import ReleaseError
 from likeness.core.rng import public
+from likeness.features.base import Map
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,6 +50,36 @@ def draw_frequencies(
 def frequencies_digest(frequencies: "Tensor") -> str:
     """SHA-256 of frequencies as single-precision little-endian bytes, the same on every machine."""
     return hashlib.sha256(np.ascontiguousarray(frequencies.numpy(), dtype="<f4").tobytes()).hexdigest()
+
+
+class FrequencyMap(Map):
+    """A map with public frequencies, which are drawn once and named by their digest.
+
+    Attributes:
+        seed: public.
+        digest: of the frequencies; empty to compute it.
+    """
+
+    seed: int
+    digest: str
+
+    def _draw(self, count: int, dimension: int, scale: "float | NDArray[np.float64]") -> None:
+        """Draw the frequencies, and refuse those of another release.
+
+        Raises:
+            ReleaseError: this version of numpy draws other numbers from the same seed.
+        """
+        drawn = draw_frequencies(count, dimension, scale, self.seed, self.name)
+        if self.digest:
+            check_digest(drawn, self.digest, self.name)
+        object.__setattr__(self, "digest", frequencies_digest(drawn))
+        object.__setattr__(self, "_frequencies", drawn)
+
+    @property
+    def frequencies(self) -> "Tensor":
+        """One row a frequency, float64."""
+        drawn: Tensor = self._frequencies  # type: ignore[attr-defined]
+        return drawn
 
 
 def check_digest(frequencies: "Tensor", digest: str, name: str) -> None:

@@ -86,13 +86,19 @@ class RandomNetwork:
     shape: tuple[int, ...]
 
     @classmethod
-    def draw(cls, channels: int | None, widths: tuple[int, ...], shape: tuple[int, ...], seed: int) -> "RandomNetwork":
+    def draw(
+        cls, channels: int | None, widths: tuple[int, ...], shape: tuple[int, ...], seed: int, purpose: str
+    ) -> "RandomNetwork":
         """Draw from public randomness.
 
         Args:
-            channels: of the convolution; None for none. widths: of the dense layers. shape: of the input.
+            channels: of the convolution; None for none.
+            widths: of the dense layers.
+            shape: of the input.
+            seed: public.
+            purpose: what the numbers are for, see :func:`likeness.core.rng.public`.
         """
-        stream = public(seed, "tangent")
+        stream = public(seed, purpose)
         convolution, dense = layers_of(
             lambda outputs, inputs: gaussian_weights(stream, outputs, inputs), channels, widths, shape
         )

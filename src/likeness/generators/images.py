@@ -1,7 +1,7 @@
 """A conditional generator of gray images, with bilinear upsampling and convolutions."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,9 @@ class ImageGenerator(LatentGenerator):
     2023): it starts from a quarter of each side, doubles twice, and so knows that neighboring pixels belong together.
     Other sizes start from a quarter rounded up and are stretched to the size asked for.
     """
+
+    name: ClassVar[str] = "image"
+    is_network: ClassVar[bool] = True
 
     def __init__(
         self, shape: Sequence[int], num_classes: int, latent_dim: int, hidden: int, channels: Sequence[int]
@@ -97,22 +100,6 @@ class ImageGenerator(LatentGenerator):
         wide = (moved @ self.get_buffer("_columns")).view(n, _KERNEL * h, -1)
         assert self.last.bias is not None
         return self.get_buffer("_rows") @ wide + self.last.bias
-
-    def spec(self) -> dict[str, Any]:
-        """Everything but the weights, as JSON."""
-        return {
-            "generator": "image",
-            "shape": list(self.shape),
-            "num_classes": self.num_classes,
-            "latent_dim": self.latent_dim,
-            "hidden": self.hidden,
-            "channels": list(self.channels),
-        }
-
-    @classmethod
-    def from_spec(cls, spec: dict[str, Any]) -> "ImageGenerator":
-        """Inverse of :meth:`spec`."""
-        return cls(spec["shape"], spec["num_classes"], spec["latent_dim"], spec["hidden"], spec["channels"])
 
 
 def _stretch(x: Tensor, size: tuple[int, ...]) -> Tensor:

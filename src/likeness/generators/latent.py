@@ -1,16 +1,80 @@
-"""What the generators of latent noise share: they know how to condition on the class, and draw rows in pieces."""
+"""What a generator is, and what those of latent noise share: they draw rows in pieces, conditioned on the class."""
 
-from collections.abc import Mapping
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
 from likeness.core.errors import DataError, ParamsError
+from likeness.core.messages import progress
+from likeness.features.base import plain
 
 _ROWS = 10_000  # rows made at once
 
 
-class LatentGenerator(nn.Module):
+class Generator(nn.Module):
+    """What draws encoded rows.
+
+    Attributes:
+        name: in the specification, and in the registry of generators.
+        readers: what makes an argument from its JSON form, where that is another one.
+        is_network: whether its products may be made in half precision; others are formulas.
+        num_classes: 1 for a table without a class label.
+    """
+
+    name: ClassVar[str]
+    readers: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
+    is_network: ClassVar[bool] = False
+    num_classes: int
+
+    @abstractmethod
+    def class_likelihood(self, cells: Mapping[int, int]) -> Tensor:
+        """Probability of given cells in each class, shape (num_classes,), float64.
+
+        Args:
+            cells: from the place of a feature column to its category.
+
+        Raises:
+            ParamsError: the generator cannot be asked for them.
+        """
+
+    @abstractmethod
+    def draw(self, labels: Tensor, generator: torch.Generator, cells: Mapping[int, int] | None = None) -> Tensor:
+        """Encoded rows, shape (n, width), from public randomness.
+
+        Args:
+            labels: classes, shape (n,).
+            generator: public randomness.
+            cells: see :meth:`class_likelihood`.
+        """
+
+    def spec(self) -> dict[str, Any]:
+        """Everything but the weights, as JSON: the arguments of the constructor."""
+        return {"generator": self.name, **{name: plain(self.argument(name)) for name in _arguments(type(self))}}
+
+    def argument(self, name: str) -> Any:
+        """An argument of the constructor: the attribute of that name."""
+        return getattr(self, name)
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
+        """Inverse of :meth:`spec`."""
+        given = {name: spec[name] for name in _arguments(cls) if name in spec}
+        return cls(**{name: cls.readers.get(name, _same)(value) for name, value in given.items()})
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _arguments(kind: type[Generator]) -> list[str]:
+    return list(inspect.signature(kind).parameters)
+
+
+class LatentGenerator(Generator):
     """A network from z ~ N(0, I) and a class to a relaxed encoded row.
 
     Attributes:
@@ -39,7 +103,7 @@ class LatentGenerator(nn.Module):
         """
         if cells:
             raise ParamsError(
-                "sample.where: this generator can be asked for a class only; method marginals for any category"
+                "sample.where: this generator can be asked for a class only. Train another method to give any category"
             )
         return torch.ones(self.num_classes, dtype=torch.float64)
 
@@ -51,7 +115,12 @@ class LatentGenerator(nn.Module):
             ParamsError: ``cells`` are given. DataError: rows that are not finite.
         """
         self.class_likelihood(cells or {})
-        return torch.cat([self._draw(part, generator) for part in torch.split(labels, _ROWS)])
+        rows, parts = [], torch.split(labels, _ROWS)
+        with progress("sample", len(parts) if len(parts) > 1 else 0) as step:
+            for done, part in enumerate(parts, start=1):
+                rows.append(self._draw(part, generator))
+                step(done, "")
+        return torch.cat(rows)
 
     def _draw(self, labels: Tensor, generator: torch.Generator) -> Tensor:
         z = torch.randn(len(labels), self.latent_dim, generator=generator)

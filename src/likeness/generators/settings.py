@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-MOST_EXCHANGE_ROUNDS = 100
-"""Of drawn rows, see :mod:`likeness.methods.marginals.exchange`."""
-
 SAMPLING = ("argmax", "categorical")
 """How a category is chosen, see :class:`likeness.generators.tabular.TabularGenerator`."""
 

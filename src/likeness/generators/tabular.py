@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,10 @@ class TabularGenerator(LatentGenerator):
 
     Unit and indicator columns pass a logistic sigmoid, the paper's tanh rescaled to [0, 1]; one-hot blocks a softmax.
     """
+
+    name: ClassVar[str] = "tabular"
+    is_network: ClassVar[bool] = True
+    readers: ClassVar = {"layout": Layout.from_dict}
 
     def __init__(
         self,
@@ -75,7 +79,7 @@ class TabularGenerator(LatentGenerator):
     def settle(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """One category a block, shape (n, width), from public randomness.
 
-        Training matches the mean of relaxed rows. Where a feature is linear in a block, as with ``merf`` and ``hp``,
+        Training matches the mean of relaxed rows. Where a feature is linear in a block,
         rows drawn from the softmax have that mean, and rows of the most probable category have another one.
         """
         for start, stop in self._onehot:
@@ -88,20 +92,3 @@ class TabularGenerator(LatentGenerator):
         if self.sampling == "categorical" and self.draws_missing and self._missing:
             x[:, self._missing] = torch.bernoulli(x[:, self._missing], generator=generator)
         return x
-
-    def spec(self) -> dict[str, Any]:
-        """Everything but the weights, as JSON."""
-        return {
-            "generator": "tabular",
-            "layout": self.layout.to_dict(),
-            "latent_dim": self.latent_dim,
-            "hidden": list(self.hidden),
-            "sampling": self.sampling,
-            "draws_missing": self.draws_missing,
-        }
-
-    @classmethod
-    def from_spec(cls, spec: dict[str, Any]) -> "TabularGenerator":
-        """Inverse of :meth:`spec`."""
-        sizes, missing = (spec["latent_dim"], spec["hidden"]), spec.get("draws_missing", False)
-        return cls(Layout.from_dict(spec["layout"]), *sizes, spec["sampling"], missing)

@@ -10,11 +10,7 @@ from torch import Tensor, nn
 
 from likeness.core.errors import ParamsError
 from likeness.generators import parallel
-from likeness.generators.images import ImageGenerator
 from likeness.generators.settings import TrainingSettings
-from likeness.generators.tabular import TabularGenerator
-
-_NETWORKS = (ImageGenerator, TabularGenerator)  # what bfloat16 is for: others are formulas
 
 
 class Objective(Protocol):
@@ -84,7 +80,7 @@ def train(
         scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(1, settings.iterations))
     every = max(1, settings.iterations // 100)
     losses = []
-    seen = _Half(generator) if precision == "bfloat16" and isinstance(generator, _NETWORKS) else generator
+    seen = _Half(generator) if precision == "bfloat16" and getattr(generator, "is_network", False) else generator
     for iteration in range(1, settings.iterations + 1):
         loss = objective.loss(seen)
         optimizer.zero_grad(set_to_none=True)

@@ -9,7 +9,6 @@ machine has read. Others may append more, but what was read must still be there.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -18,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
+from filelock import BaseFileLock, FileLock
 from sqlalchemy import Connection, Engine, insert, select
 
 from likeness.core.errors import LedgerError
@@ -321,19 +321,17 @@ def _make_folders(home: Home) -> None:
         make_private_folder(folder)
 
 
-@contextlib.contextmanager
-def _locked(home: Home) -> Iterator[None]:
+def _locked(home: Home) -> BaseFileLock:
     """Let one process at a time touch the chain and its anchor."""
-    with file_lock(home.locks / "ledger.lock"):
-        yield
+    return file_lock(home.locks / "ledger.lock")
 
 
-@contextlib.contextmanager
-def file_lock(path: Path) -> Iterator[None]:
-    """An exclusive lock that the operating system drops when its holder dies."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def file_lock(path: Path, seconds: float = -1) -> BaseFileLock:
+    """An exclusive lock on a file. The operating system drops it when its holder dies.
+
+    Args:
+        path: the lock file. Only its owner may read it.
+        seconds: how long to wait before ``filelock.Timeout`` is raised; -1 waits for ever.
+    """
+    # Where a disk has no such locks, a file that stands for one would outlive a killed process: that is refused.
+    return FileLock(path, timeout=seconds, mode=0o600, fallback_to_soft=False)

@@ -100,7 +100,7 @@ def check_owner(records: list[Record], request: Reservation, key: bytes) -> None
             owner = body["identity"]
             raise BudgetError(
                 f"these rows are accounted under population '{owner}' (entry {record.seq}). A new name would forget "
-                f"what was spent on them. Set privacy.identity in params.yaml: {owner}."
+                f"what was spent on them. Set privacy.population in params.yaml: {owner}."
             )
 
 

@@ -1,5 +1,9 @@
-"""Recipes: one file a method. A new one is a file here, a map in features, and two registry lines."""
+"""Recipes: one folder a method, and a line in :data:`METHODS`, the only list of them."""
 
+from dataclasses import replace
+from typing import Any
+
+from likeness.config.explain import defaults, difference, plain
 from likeness.config.params import Params
 from likeness.config.typed import allowed, build
 from likeness.core.errors import ParamsError
@@ -12,29 +16,39 @@ from likeness.methods.moments.method import Moments
 from likeness.methods.ntk.method import Ntk
 from likeness.methods.pearl.method import Pearl
 
-METHODS: dict[str, type[Method]] = {
-    "hp": Hp,
-    "marginals": Marginals,
-    "merf": Merf,
-    "merf_ae": MerfAe,
-    "moments": Moments,
-    "ntk": Ntk,
-    "pearl": Pearl,
-}
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Hp, Marginals, Merf, MerfAe, Moments, Ntk, Pearl)}
+DEFAULT = Marginals.name
 
-__all__ = ["METHODS", "Context", "Method", "method_from"]
+__all__ = ["DEFAULT", "METHODS", "Context", "Method", "differing", "method_from", "resolved"]
 
 
 def method_from(params: Params) -> Method:
-    """The method that params.yaml chooses, from its own section.
+    """The method that params.yaml chooses, from its own section; a missing key or section takes the defaults.
 
     Raises:
-        ParamsError: the method is not known, or its section is missing or wrong.
+        ParamsError: the method is not known, or its section is wrong.
     """
     allowed("method", params.method, METHODS)
-    if params.method not in params.sections:
-        raise ParamsError(f"params.yaml: section '{params.method}' is missing; the method needs its settings there")
     unknown = sorted(set(params.sections) - set(METHODS))
     if unknown:
         raise ParamsError(f"params.yaml: {unknown[0]} is not a section. Methods: {', '.join(METHODS)}")
-    return build(METHODS[params.method], params.sections[params.method], params.method)
+    return build(METHODS[params.method], params.sections.get(params.method) or {}, params.method)
+
+
+def differing(params: Params) -> dict[str, Any]:
+    """The settings that are not the defaults, of every method with a section."""
+    names = {*params.sections, params.method}
+    sections = {name: plain(method_from(replace(params, method=name))) for name in names}
+    base = {**defaults(Params), **{name: defaults(METHODS[name]) for name in names}}
+    return difference({**plain(params), "sections": {}, **sections}, base)
+
+
+def resolved(params: Params) -> dict[str, Any]:
+    """All settings of a run as YAML holds them, defaults included: the shared sections, and that of the method.
+
+    Raises:
+        ParamsError: the method's section is wrong.
+    """
+    values: dict[str, Any] = plain(params)
+    del values["sections"]
+    return {**values, params.method: plain(method_from(params))}

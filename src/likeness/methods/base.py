@@ -1,18 +1,18 @@
-"""What a method is: which queries, which map, which objective. A recipe, one file a method."""
+"""What a method is: which queries, which maps, which objective. A recipe, one folder a method."""
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
+from likeness.features.base import CellMap, Map
 from likeness.features.constant import Constant
 from likeness.generators.settings import TrainingSettings
-from likeness.methods.settings import TwoQueryShares
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, EachRecord
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from likeness.generators.latent import Generator
     from likeness.generators.training import Objective
-    from likeness.methods.saved_generator import Generator
 
 CLASS_COUNTS = "class_counts"
 EMBEDDING = "embedding"
+BYTES_A_COORDINATE = 130
+"""Of memory, measured in the noise and in the objective."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,48 @@ class Context:
         return Layout.from_schema(self.schema)
 
 
+class Measured(NamedTuple):
+    """How well one kind of number is measured, before anything is released.
+
+    Attributes:
+        of: in words.
+        noise: standard deviation of its noise, in records.
+        average: the share of the records that it has on average.
+        ruled: whether the rule of thumb for the number of records is applied to it.
+    """
+
+    of: str
+    noise: float
+    average: float
+    ruled: bool
+
+
+class PublicFile(NamedTuple):
+    """A public file beside the settings that a map is made from."""
+
+    path: Path
+    sha256: str
+
+
 class Method(ABC):
-    """A recipe. Subclasses are frozen dataclasses of their own settings in params.yaml."""
+    """A recipe. Subclasses are frozen dataclasses of their own settings in params.yaml.
+
+    Attributes:
+        name: in params.yaml, and in the registry of methods.
+        maps: feature maps that belong to this method alone.
+        any_category: whether ``sample.where`` may give other columns than the label.
+        public_names: names that its public files have in a bundle.
+    """
 
     name: ClassVar[str]
+    maps: ClassVar[tuple[type[Map], ...]] = ()
     any_category: ClassVar[bool] = False
-    """Whether ``sample.where`` may give other columns than the label."""
+    public_names: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    @abstractmethod
+    def generators(cls) -> "tuple[type[Generator], ...]":
+        """The generators that it may build. A function, since they need a tensor library."""
 
     @abstractmethod
     def shares(self, context: Context) -> list[QueryShare]:
@@ -99,9 +137,45 @@ class Method(ABC):
         """What the statement shall say about what was read off released values, in sentences. Nothing by default."""
         return []
 
-    def public_files(self) -> dict[str, Path]:
-        """Public files beside the settings that the map is made from, by their name in the bundle. None by default."""
+    def public_files(self) -> dict[str, PublicFile]:
+        """Public files, by their name in a bundle. None by default."""
         return {}
+
+    def measures(self, query: Query, sigma: float, context: Context, private: Collection[str]) -> Iterator[Measured]:
+        """How well one of :meth:`foreseen_queries` measures the records. By default its map says it.
+
+        Args:
+            query: the query.
+            sigma: standard deviation of the noise on a coordinate.
+            context: public facts.
+            private: columns with private categories.
+        """
+        if not isinstance(query.terms, EachRecord):
+            return  # of pairs of records, whose number is a setting
+        classes = query.num_groups
+        by_class = ", by class" if classes > 1 else ""
+        if query.width == 1:
+            yield Measured(
+                "share of a class" if classes > 1 else "number of records, as a share", sigma, 1 / classes, True
+            )
+        elif isinstance(query.feature, CellMap):
+            # A cell of its part: a record in it counts the part's bound.
+            for part in query.parts:
+                noise = sigma / math.sqrt(part.norm_bound_squared)
+                yield Measured(f"share in one of {part.width} cells{by_class}", noise, 1 / (classes * part.width), True)
+        else:
+            size = min(math.sqrt(part.norm_bound_squared / part.width) for part in query.parts)
+            of = f"coordinate of the mean embedding{by_class}, in units of its size"
+            yield Measured(of, sigma / size, 1 / classes, True)
+
+    def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float | None:
+        """About how many multiplications one step of the training takes, forward. None where nobody knows.
+
+        Args:
+            context: public facts.
+            coordinates: of each query, by its name.
+        """
+        return None
 
     @abstractmethod
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
@@ -127,14 +201,6 @@ class Method(ABC):
     @abstractmethod
     def training(self) -> TrainingSettings:
         """How it is trained."""
-
-
-def class_counts_and_embedding(shares: TwoQueryShares) -> list[QueryShare]:
-    """Shares of a method that asks for these two."""
-    return [
-        QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
-        QueryShare(EMBEDDING, "privatize", shares.embedding),
-    ]
 
 
 def together(context: Context) -> EachRecord:

@@ -1,13 +1,12 @@
 """Train a method's generator against its releases: the sentence that stage, API and benchmarks share."""
 
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from likeness.core.errors import ReleaseError
+from likeness.core.messages import progress
 from likeness.core.rng import public_seed
 from likeness.generators.parallel import is_first, together
 from likeness.generators.training import choose_device, environment, train
@@ -56,8 +55,16 @@ def fit(
         network = saved.network
         method.start(context, auxiliary, embedding, network)
         objective = method.build_objective(context, auxiliary, embedding, chosen)
-        progress = _Progress(method.name) if is_first() else _silent
-        losses = train(method.trained(network), objective, method.training, chosen, progress, precision)
+        settings = method.training
+        with progress(f"train {method.name}", settings.iterations if is_first() else 0) as step:
+            losses = train(
+                method.trained(network),
+                objective,
+                settings,
+                chosen,
+                lambda iteration, _, loss: step(iteration, f"loss {loss:.5g}"),
+                precision,
+            )
     network.eval()
     return saved, losses
 
@@ -86,30 +93,3 @@ def untrained(
     }
     weights = class_weights(auxiliary[CLASS_COUNTS])
     return SavedGenerator(method.build_generator(context, auxiliary), tuple(weights.tolist()), provenance)
-
-
-def _silent(iteration: int, total: int, loss: float) -> None:
-    """Of the processes that are not the first."""
-
-
-class _Progress:
-    """A line on standard error every few seconds, for logs as well as for terminals.
-
-    What the first recorded step takes, with all that is made before it, says nothing of the others.
-    """
-
-    def __init__(self, name: str, every: float = 5.0) -> None:
-        self._name = name
-        self._every = every
-        self._told = time.monotonic()
-        self._first: tuple[int, float] | None = None
-
-    def __call__(self, iteration: int, total: int, loss: float) -> None:
-        now = time.monotonic()
-        first, since = self._first = self._first or (iteration, now)
-        if now - self._told >= self._every or iteration == total:
-            self._told = now
-            line = f"train {self._name}: step {iteration} of {total}, loss {loss:.5g}"
-            if iteration > first:
-                line += f", {(now - since) / (iteration - first) * (total - iteration):.0f} s left"
-            print(line, file=sys.stderr, flush=True)

@@ -1,22 +1,24 @@
-"""What PEARL, DP-MERF and DP-NTK share: one network, trained on batches against a continuous map's mean embedding."""
+"""What PEARL, DP-MERF, DP-HP and DP-NTK share: one network, trained on batches against a map's mean embedding."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar
 
+from likeness.config.typed import setting
 from likeness.core.errors import PlanError
 from likeness.features.base import FeatureMap
 from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import (
     CLASS_COUNTS,
+    EMBEDDING,
     Context,
     Method,
-    class_counts_and_embedding,
     class_counts_query,
     class_weights,
     number_of_records,
 )
-from likeness.methods.pearl.modal_map import Modal
-from likeness.methods.settings import NetworkTraining, TwoQueryPlan
+from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -25,15 +27,32 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from likeness.generators.latent import Generator
     from likeness.generators.objective import Critic
     from likeness.generators.training import Objective
-    from likeness.methods.saved_generator import Generator
+
+
+_MULTIPLICATIONS_A_PIXEL = 2500  # of the convolutional network
 
 
 class EmbeddingMethod(Method):
-    """A recipe that differs from the others in its queries, its map and its critic."""
+    """A recipe that differs from the others in its queries, its map and its critic.
+
+    Attributes:
+        train: network, loss and optimizer.
+        multiplications_a_coordinate: that one coordinate of one generated row takes.
+    """
 
     train: NetworkTraining
+    multiplications_a_coordinate: ClassVar[int] = 50  # a cosine or sine, and its part of the product
+
+    @classmethod
+    def generators(cls) -> "tuple[type[Generator], ...]":
+        """The papers' networks."""
+        from likeness.generators.images import ImageGenerator
+        from likeness.generators.tabular import TabularGenerator
+
+        return ImageGenerator, TabularGenerator
 
     def check(self, context: Context) -> None:
         """A convolutional network makes images, and has one hidden layer."""
@@ -56,6 +75,21 @@ class EmbeddingMethod(Method):
             return TabularGenerator(context.layout, train.latent_dim, train.hidden, train.sampling)
         return ImageGenerator(image, context.layout.num_classes, train.latent_dim, train.hidden[0], train.channels)
 
+    def trained_feature(self, feature: FeatureMap) -> FeatureMap:
+        """The map of the network's rows, from that of encoded rows; the same one by default."""
+        return feature
+
+    def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float:
+        """Of a batch of rows through the network and the map."""
+        train, width = self.train, context.layout.width
+        if context.schema.image is not None and train.network != "fully_connected":
+            row = float(_MULTIPLICATIONS_A_PIXEL * width)
+        else:
+            sizes = [train.latent_dim, *train.hidden, width]
+            row = sum(a * b for a, b in pairwise(sizes))
+        features = self.multiplications_a_coordinate * coordinates[EMBEDDING] / context.layout.num_classes
+        return train.batch_size * (row + features)
+
     def critic(self, feature: FeatureMap, device: "torch.device") -> "Critic | None":
         """What weighs the coordinates; nothing by default."""
         return None
@@ -72,8 +106,7 @@ class EmbeddingMethod(Method):
 
         from likeness.generators.objective import EmbeddingObjective, LatentBatches, guarded_class_scale, rows_per_class
 
-        asked = self.embedding_query(context, auxiliary).feature
-        feature = asked.inner if isinstance(asked, Modal) else asked  # the network's rows are split already
+        feature = self.trained_feature(self.embedding_query(context, auxiliary).feature)
         weights = class_weights(auxiliary[CLASS_COUNTS])
         records = number_of_records(context, auxiliary[CLASS_COUNTS])
         objective = EmbeddingObjective(
@@ -93,14 +126,25 @@ class EmbeddingMethod(Method):
         return self.train.loop
 
 
+@dataclass(frozen=True)
 class TwoQueryMethod(EmbeddingMethod):
-    """A recipe that asks for class counts and then for the embedding."""
+    """A recipe that asks for class counts and then for the embedding, whose map is public from the start."""
 
-    plan: TwoQueryPlan
+    plan: TwoQueryPlan = setting(TwoQueryPlan(TwoQueryShares(0.05, 0.95)))
+    auxiliary: NoSettings = setting(NoSettings(), "nothing to set")
+
+    def check(self, context: Context) -> None:
+        """What the network cannot make, and what the map refuses."""
+        super().check(context)
+        self.embedding_query(context, {})
 
     def shares(self, context: Context) -> list[QueryShare]:
         """Class counts and embedding."""
-        return class_counts_and_embedding(self.plan.shares)
+        shares = self.plan.shares
+        return [
+            QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
+            QueryShare(EMBEDDING, "privatize", shares.embedding),
+        ]
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterable[Query]:
         """Counts by class."""

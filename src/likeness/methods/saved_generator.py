@@ -15,27 +15,12 @@ from safetensors.torch import load_file, save_file
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.rng import public_seed
-from likeness.generators.images import ImageGenerator
+from likeness.generators.latent import Generator
 from likeness.generators.sampling import systematic
-from likeness.generators.tabular import TabularGenerator
 from likeness.generators.weights import SPEC_DIGEST, check_weights
-from likeness.methods.marginals.mixture import ProductMixture
-from likeness.methods.moments.ensemble import ImageEnsemble
-from likeness.methods.moments.gaussian_images import GaussianImages
-from likeness.methods.pearl.modal_generator import ModalGenerator
+from likeness.methods import METHODS
 
-Generator = TabularGenerator | ImageGenerator | GaussianImages | ImageEnsemble | ProductMixture
-GENERATORS: dict[
-    str,
-    type[TabularGenerator] | type[ImageGenerator] | type[GaussianImages] | type[ImageEnsemble] | type[ProductMixture],
-] = {
-    "gaussian_images": GaussianImages,
-    "image": ImageGenerator,
-    "image_ensemble": ImageEnsemble,
-    "modal": ModalGenerator,
-    "product_mixture": ProductMixture,
-    "tabular": TabularGenerator,
-}
+GENERATORS: dict[str, type[Generator]] = {kind.name: kind for each in METHODS.values() for kind in each.generators()}
 
 
 _MOST_PIXELS = 2**14
@@ -46,8 +31,8 @@ _DAMAGE = (
 
 def _check_shapes(spec: Mapping[str, Any]) -> None:
     """Refuse images of no pixels, or of more than anything here could make, before anything is built."""
-    for own in (spec, spec.get("copula", {}), spec.get("network", {})):
-        height, width = own.get("shape", (1, 1))
+    for nested in (spec, *(value for value in spec.values() if isinstance(value, Mapping))):
+        height, width = nested.get("shape", (1, 1))
         if not (height >= 1 and width >= 1 and height * width <= _MOST_PIXELS):
             raise ValueError("shape: height and width of images with 1 to 2**18 pixels")
 

@@ -1,13 +1,15 @@
-"""Settings that several recipes share. Defaults are those of the shipped params.yaml; a test keeps them the same."""
+"""Settings that several recipes share."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from likeness.config.typed import allowed, require
+from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
 from likeness.generators.settings import SAMPLING, TrainingSettings
 
 MOST_FEATURES = 10_000_000
 """Of one map that draws a frequency or a weight for each of them."""
+FREE = "free: only released values are read"
 _MOST_LAYERS = 64
 _MOST_COORDINATES = 10**9  # no limit may be above it: more takes more than a hundred gigabytes
 
@@ -21,53 +23,51 @@ class NoSettings:
 class TwoQueryShares:
     """Sections ``METHOD.plan.shares`` of methods that release class counts and an embedding; they sum to 1."""
 
-    class_counts: float
-    embedding: float
+    class_counts: float = setting(help="of records by class")
+    embedding: float = setting(help="of the mean embedding")
 
 
 @dataclass(frozen=True)
 class TwoQueryPlan:
     """Sections ``METHOD.plan`` of such methods."""
 
-    shares: TwoQueryShares
+    shares: TwoQueryShares = setting(help="of rho; sum 1")
+
+
+SCHEDULES = ("constant", "cosine")
 
 
 @dataclass(frozen=True)
-class NetworkTraining:
-    """Sections ``METHOD.train``: network, loss and optimizer.
+class NetworkTraining(Section):
+    """Sections ``METHOD.train``: network, loss and optimizer."""
 
-    Attributes:
-        network: ``auto`` (convolutional for images), ``fully_connected`` or ``convolutional``.
-        hidden: widths of the hidden layers; a convolutional network has one.
-        channels: of a convolutional network's two smaller resolutions.
-        sampling: of categories from a softmax: ``categorical`` or ``argmax``, see :class:`TabularGenerator`.
-    """
-
-    iterations: int = 4000
-    batch_size: int = 1100
-    learning_rate: float = 0.01
-    latent_dim: int = 32
-    hidden: tuple[int, ...] = (256, 256)
-    schedule: str = "constant"
-    class_weighting: str = "per_class"
-    class_weight_floor: float = 0.05
-    sampling: str = "categorical"
-    network: str = "auto"
-    channels: tuple[int, ...] = (16, 8)
+    iterations: int = setting(4000, "gradient steps", least=1)
+    batch_size: int = setting(1100, "synthetic rows a step", least=2)
+    learning_rate: float = setting(0.01, "of Adam", above=0)
+    latent_dim: int = setting(32, "random numbers behind a row", least=1)
+    hidden: tuple[int, ...] = setting((256, 256), "widths of hidden layers; a convolutional network has one")
+    schedule: str = setting("constant", "of the learning rate: constant | cosine", options=SCHEDULES)
+    class_weighting: str = setting(
+        "per_class", "per_class: match each class's own distribution | joint", options=("joint", "per_class")
+    )
+    class_weight_floor: float = setting(
+        0.05, "smallest class weight divided by under per_class", above=0, most=1, rule="in (0, 1]"
+    )
+    sampling: str = setting(
+        "categorical", "categorical: drawn from the softmax | argmax: the most probable", options=SAMPLING
+    )
+    network: str = setting(
+        "auto",
+        "auto (convolutional for images) | fully_connected | convolutional",
+        options=("auto", "fully_connected", "convolutional"),
+    )
+    channels: tuple[int, ...] = setting((16, 8), "of a convolutional network's two smaller resolutions")
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        require(self.iterations >= 1, "train.iterations", self.iterations, "at least 1")
-        require(self.batch_size >= 2, "train.batch_size", self.batch_size, "at least 2")
-        require(self.learning_rate > 0, "train.learning_rate", self.learning_rate, "greater than 0")
-        require(self.latent_dim >= 1, "train.latent_dim", self.latent_dim, "at least 1")
+        super().__post_init__()
         most = len(self.hidden) <= _MOST_LAYERS
         require(most, "train.hidden", f"{len(self.hidden)} layers", f"a list of at most {_MOST_LAYERS} widths")
-        require(0 < self.class_weight_floor <= 1, "train.class_weight_floor", self.class_weight_floor, "in (0, 1]")
-        allowed("train.schedule", self.schedule, ("constant", "cosine"))
-        allowed("train.class_weighting", self.class_weighting, ("joint", "per_class"))
-        allowed("train.sampling", self.sampling, SAMPLING)
-        allowed("train.network", self.network, ("auto", "fully_connected", "convolutional"))
         sizes = len(self.channels) == 2 and min(self.channels) >= 1
         require(sizes, "train.channels", list(self.channels), "two numbers, at least 1")
 
@@ -77,10 +77,19 @@ class NetworkTraining:
         return TrainingSettings(self.iterations, self.batch_size, self.learning_rate, self.schedule)
 
 
-def require_limit(method: str, value: int) -> None:
-    """Check ``METHOD.privatize.max_coordinates``."""
-    rule = f"from 1 to {_MOST_COORDINATES:,}"
-    require(1 <= value <= _MOST_COORDINATES, f"{method}.privatize.max_coordinates", value, rule)
+IMAGE_TRAINING: dict[str, Any] = {
+    "batch_size": 500,
+    "schedule": "cosine",
+    "latent_dim": 10,
+    "hidden": (200,),
+    "class_weighting": "joint",
+}
+"""Of a network for images, which have ten classes about equally large: no class is to be blown up."""
+
+
+def coordinates(default: int, memory: str = "") -> Any:
+    """The setting ``METHOD.privatize.max_coordinates``."""
+    return setting(default, f"refuse a larger release{memory}", least=1, most=_MOST_COORDINATES)
 
 
 def within_limit(method: str, count: int, limit: int, remedy: str, what: str = "coordinates") -> None:

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from likeness.core.errors import SchemaError
-from likeness.data.schema.column import KINDS, OTHER, PRIVATE
 from likeness.data.schema.column_keys import DROP
-from likeness.data.schema.dates import DATE_KINDS
+from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, OTHER, PRIVATE
 
 _KIND = re.compile(rf"({'|'.join((*KINDS, DROP))})\s*(?::|$)\s*")
 _WORD = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\s,]*|[^\s,]+", re.ASCII)  # a time has a blank in it
@@ -48,11 +47,12 @@ class Answer:
         """
         if self.kind == DROP:
             return {"kind": DROP, "reason": self.text}
-        if self.kind in ("categorical", "ordinal"):
-            return {"kind": self.kind, **_categories(self.text)}
-        if self.kind == "boolean":
+        kind = KINDS_BY_NAME[self.kind]
+        if kind.default_categories:
             return {"kind": self.kind, **({"categories": pieces(self.text)} if self.text else {})}
-        return {"kind": self.kind, **_bounds(self.text, self.kind in DATE_KINDS)}
+        if kind.is_categorical:
+            return {"kind": self.kind, **_categories(self.text)}
+        return {"kind": self.kind, **_bounds(self.text, "format" in kind.keys)}
 
 
 def read_answer(text: str, guessed: str) -> Answer:

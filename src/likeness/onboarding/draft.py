@@ -12,9 +12,15 @@ from typing import Any
 
 import yaml
 
+from likeness.config.explain import with_help
+from likeness.config.load import params_from
+from likeness.config.params import ONE_PERSON, Params
+from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
-from likeness.data.schema.column import OTHER, PRIVATE
+from likeness.data.schema.column_keys import DROP
+from likeness.data.schema.kinds import KINDS_BY_NAME, OTHER, PRIVATE
 from likeness.data.schema.schema import entries
+from likeness.methods import METHODS, differing
 
 GUESSED = "# from the data: confirm from public knowledge"
 NAMES_PERSON = "names the person (ingest.unit) and is never released"
@@ -22,38 +28,15 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ .-][A-Za-z0-9_]+)*", re.ASCII)
 _WORDS_OF_YAML = ("null", "true", "false")
 _OTHER_TRUTHS = ("yes", "no", "y", "n", "on", "off")  # texts here, but not to every reader of YAML
 _NULLABLE = ("nullable", "true where a value may be missing, false where never")
-_QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
-    "integer": (
-        ("lower", "the smallest possible value, from the codebook; values beyond are clipped"),
-        ("upper", "the largest possible value, from the codebook"),
-        _NULLABLE,
-    ),
-    "date": (
-        ("lower", "the first possible day, as 1994-03-01; days before are clipped"),
-        ("upper", "the last possible day"),
-        _NULLABLE,
-    ),
-    "datetime": (
-        ("lower", "the first possible day or time, as 1994-03-01 or 1994-03-01 17:05:00"),
-        ("upper", "the last possible day or time; a day means all of it"),
-        _NULLABLE,
-    ),
-    "categorical": (
-        (
-            "categories",
-            "every possible value, as a list, from the codebook; private if not publicly known; names, ids, free "
-            "text: kind drop; days like 31.12.1999: kind date with lower, upper and format",
-        ),
-        _NULLABLE,
-    ),
-    "boolean": (_NULLABLE,),
-    "drop": (("reason", "why the column is left out; or another kind"),),
-}
+_DROPPED = (("reason", "why the column is left out; or another kind"),)
 _COMPLETED = (
     "# PUBLIC: all of it must be public knowledge, from a codebook, a law, a questionnaire, never from the rows.",
     "# docs/own-data.md says what each key means.",
 )
-_QUESTIONS["numeric"] = _QUESTIONS["integer"]
+_PARAMS = (
+    "# What differs from the defaults, and what a person must decide. `likeness params` prints every setting,\n"
+    "# `likeness params pearl` those of another method. Answer every question (# ?) and run: likeness check.\n"
+)
 
 
 def draft_schema(
@@ -97,7 +80,7 @@ def draft_schema(
         lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
     else:
         kind = known.get(label, {}).get("kind", kinds[label])
-        task = "classification" if kind in ("categorical", "ordinal", "boolean") else "regression"
+        task = "classification" if kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].is_categorical else "regression"
         lines += [f"task: {task}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
     lines.append("columns:")
     for column, kind in kinds.items():
@@ -107,7 +90,7 @@ def draft_schema(
         if column in known:
             lines.append(indent(_as_yaml({column: known[column]}), "  "))
             continue
-        questions = _QUESTIONS[kind]
+        questions = _DROPPED if kind == DROP else (*KINDS_BY_NAME[kind].questions, _NULLABLE)
         if column == label:  # a label is never missing
             questions = tuple(question for question in questions if question is not _NULLABLE)
         lines += [f"  {_key(column)}:", f"    kind: {kind}  {GUESSED}"]
@@ -127,6 +110,40 @@ def completed_schema(schema: Mapping[str, Any]) -> str:
     about = [f"{key}: {_value(value)}" for key, value in schema.items() if key != "columns"]
     columns = [f"  {_key(name)}: {_value(spec)}" for name, spec in schema["columns"].items()]
     return "\n".join([*_COMPLETED, *about, "columns:", *columns]) + "\n"
+
+
+def draft_params(
+    content: Mapping[str, Any],
+    source: str,
+    query: str | None,
+    schema: str,
+    person: str | None = None,
+    max_rows: int | None = None,
+    population: str | None = None,
+) -> str:
+    """params.yaml for another table, as YAML text: whatever differs from the defaults, each key with its help.
+
+    Args:
+        content: of the params.yaml that is there; what it says beside ``ingest`` and the people stays.
+        source: a file, or the URL of a database.
+        query: of a database.
+        schema: place of the schema.
+        person: the column whose values name the people, where they may have several rows.
+        max_rows: the most of these rows that are used; None is a question.
+        population: the name of the people; None is a question.
+
+    Raises:
+        ParamsError: a setting that stays is wrong.
+    """
+    unit = None if person is None else {"column": person, "max_rows": max_rows or 1}
+    ingest = {"source": source, "query": query, "schema": schema, "unit": unit}
+    privacy = {**renamed(content.get("privacy") or {}, "privacy"), "population": population or "?"}
+    privacy |= {} if person is None else {"unit": ONE_PERSON}
+    values = differing(params_from({**content, "privacy": privacy, "ingest": ingest}))
+    values["privacy"]["population"] = population
+    if unit is not None:
+        values["ingest"]["unit"] = {**unit, "max_rows": max_rows}
+    return f"{_PARAMS}\n{with_help(Params, values, METHODS)}\n"
 
 
 def label_of(kinds: Mapping[str, str], label: str | None, answers: Mapping[str, Any] | None) -> str | None:

@@ -12,23 +12,14 @@ from typing import Any
 from likeness.config.params import Ingest, Privacy
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import LikenessError, SchemaError
-from likeness.data.schema.column import PRIVATE
+from likeness.data.schema.column_keys import DROP
+from likeness.data.schema.kinds import KINDS_BY_NAME, PRIVATE
 from likeness.onboarding.answers import chosen, column_called, pieces, read_answer
 from likeness.preflight.faults import schema_faults
 
 _INTRO = "All you type becomes PUBLIC: from a codebook or law, never from the rows. Ctrl-C writes nothing."
 _KINDS = 'Another kind: "ordinal: low, high". For later columns too: " *" behind.'
-_NUMBERS = "possible range: 0 110; amounts: 0 5000 log; frequent values: 0 99 spikes 40"
-_HINTS = {
-    "integer": _NUMBERS,
-    "numeric": _NUMBERS.replace("log", "log decimals 2"),
-    "date": "possible range: 1994-03-01 2024-12-31; written otherwise: format %d.%m.%Y behind",
-    "datetime": "possible range: 1994-03-01 2024-12-31",
-    "categorical": "all possible: red, green, blue; not publicly known: private",
-    "ordinal": "all possible, in order: low, middle, high",
-    "boolean": "Enter; or its two words, the one for false first",
-    "drop": "why it is left out, in words",
-}
+_DROPPED = "why it is left out, in words"
 _UNWRITABLE = ("Cc", "Cs", "Zl", "Zp", "Cn")  # control characters, halves of characters, ends of lines
 _BREAKS = re.compile(r"[\t\r\n]+")  # of a text that was pasted
 _STAND_IN = {"kind": "categorical", "categories": ["0", "1"]}
@@ -39,7 +30,7 @@ class Completed:
     """What was answered. ``max_rows``: where people may have several rows."""
 
     schema: dict[str, Any]
-    identity: str
+    population: str
     max_rows: int | None
 
 
@@ -93,11 +84,11 @@ class Interview:
             if name not in self._specs:
                 self._column(place, name, hinted)
         self._missing()
-        identity = self._until("Name of the PEOPLE, also for later data: ", _identity)
+        population = self._until("Name of the PEOPLE, also for later data: ", _population)
         most = None
         if self.person is not None:
             most = self._until("Rows of one person that are used at most: ", self._max_rows)
-        return Completed(self._mapping(), identity, most)
+        return Completed(self._mapping(), population, most)
 
     def _is_open(self, name: str) -> bool:
         return self.kinds[name] == "categorical" and name != self.label
@@ -107,7 +98,7 @@ class Interview:
         kind = self.kinds[name]
         while name not in self._specs:
             if kind not in hinted:
-                self.tell(f"  {kind}: {_HINTS[kind]}")
+                self.tell(f"  {kind}: {_DROPPED if kind == DROP else KINDS_BY_NAME[kind].hint}")
                 hinted.add(kind)
             try:
                 answer = read_answer(self._line(f"{place} {name}, {kind}: "), kind)
@@ -188,7 +179,7 @@ class Interview:
         label = self.label if label is None else label
         kind = known.get(label, _STAND_IN).get("kind") if label is not None else None
         tasks = {True: "classification", False: "regression"}
-        task = "none" if label is None else tasks[kind in ("categorical", "ordinal", "boolean")]
+        task = "none" if label is None else tasks[kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].is_categorical]
         about = {"name": self.name, "source": self.source or "?", "task": task}
         columns = {name: known.get(name, _STAND_IN) for name in self.kinds}
         return {**about, **({} if label is None else {"label": label}), "columns": columns}
@@ -215,8 +206,8 @@ class Interview:
         return text
 
 
-def _identity(text: str) -> str:
-    return Privacy(epsilon=1, delta=0.5, identity=text, unit="one row").identity
+def _population(text: str) -> str:
+    return Privacy(epsilon=1, delta=0.5, population=text).population
 
 
 def _whole(text: str) -> int:

@@ -32,7 +32,7 @@ def card(params: Params, ledger_id: str, digest: str, num_records: int, rows_dig
     public = params.privacy.adjacency == Adjacency.REPLACE_ONE
     _check_number(params, num_records if public else None)
     return {
-        "identity": params.privacy.identity,
+        "identity": params.privacy.population,
         "adjacency": params.privacy.adjacency,
         "ledger": ledger_id,
         "digest": digest,
@@ -53,7 +53,7 @@ def _dataset(params: Params, path: Path, ledger_id: str, more: Mapping[str, Any]
 
     found = read_manifest(path)
     expected = {
-        "identity": params.privacy.identity,
+        "identity": params.privacy.population,
         "adjacency": params.privacy.adjacency,
         **more,
         "unit": _unit(params),
@@ -65,7 +65,7 @@ def _dataset(params: Params, path: Path, ledger_id: str, more: Mapping[str, Any]
         raise ArtifactError(f"{path} was written with the key of another ledger. Run: dvc repro --force ingest")
     _check_number(params, found["num_records"])
     unit = None if found.get("unit") is None else PrivacyUnit.from_dict(found["unit"])
-    rows = found["identity"], found["digest"], params.ledger.slot, found.get("encoding", ""), unit
+    rows = found["identity"], found["digest"], params.ledger.attempt, found.get("encoding", ""), unit
     return Dataset(*rows, found.get("rows_digest", "")), found
 
 

@@ -85,8 +85,8 @@ def _check_receipts(params: Params, plan: Plan, released: Mapping[Path, Released
             raise ReleaseError(f"{path}: released under another adjacency or identity. Run: dvc repro")
         if receipt.unit != plan.unit:
             raise ReleaseError(f"{path}: released under another ingest.unit. Run: dvc repro")
-        if base_attempt(receipt.slot) != params.ledger.slot:
-            raise ReleaseError(f"{path}: released in another slot than ledger.slot. Run: dvc repro")
+        if base_attempt(receipt.slot) != params.ledger.attempt:
+            raise ReleaseError(f"{path}: released in another slot than ledger.attempt. Run: dvc repro")
         own = plan.query(receipt.query)
         same = _close(receipt.noise_multiplier, own.noise_multiplier) and receipt.delta_keys == own.delta_keys
         if receipt.private is not plan.private or not same:

@@ -1,4 +1,4 @@
-"""What a kill in the middle of a write leaves of DVC's own files, and how to go on from there.
+"""DVC as a child process, and how to go on after a kill that cut its files short.
 
 DVC writes ``dvc.lock`` and ``.dvc/tmp/rwlock`` in place. Killed at that moment, it leaves them empty or cut short, and
 from then on every command of DVC fails with a message that names no remedy. Neither file holds a release or a cost: the
@@ -6,6 +6,8 @@ ledger does, so that without them stages run again, get their released bytes bac
 """
 
 import json
+import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +15,12 @@ from pathlib import Path
 import yaml
 
 _PATIENCE = 1.0  # seconds; a DVC at work in the same folder has written its file by then
+
+
+def dvc_environment() -> dict[str, str]:
+    """This process's environment, with its own ``python`` first: under cron no virtual environment is active."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
 def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
@@ -24,7 +32,7 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
     Returns:
         a line for each file, for a person.
     """
-    told = []
+    lines = []
     for name, whole in _WHOLE.items():
         path = root / name
         if _readable(path, whole):
@@ -34,8 +42,8 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
             continue
         aside = path.with_name(f"{path.name}.cut")
         path.replace(aside)
-        told.append(f"{name} was cut short by a kill; it is {aside.name} now. Stages run again and spend nothing.")
-    return told
+        lines.append(f"{name} was cut short by a kill; it is {aside.name} now. Stages run again and spend nothing.")
+    return lines
 
 
 def _readable(path: Path, whole: Callable[[str], bool]) -> bool:

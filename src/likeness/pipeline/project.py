@@ -36,7 +36,7 @@ def plan_of(params: Params, schema: Schema | None = None) -> Plan:
     own, names = params.categories, tuple(query_name(place) for place, _ in enumerate(schema.open_columns, start=1))
     return make_plan(
         method=params.method,
-        identity=params.privacy.identity,
+        identity=params.privacy.population,
         shares=recipe.shares(facts),
         epsilon=params.privacy.epsilon,
         delta=params.privacy.delta,

@@ -103,7 +103,7 @@ def in_memory(
         lambda: unordered_digest([train], schema, ledger.key),
     )
     own = encoded_card(card(params, ledger.id, digest, len(train), rows_digest), schema)
-    rows = own["identity"], digest, params.ledger.slot, own["encoding"], params.ingest.unit
+    rows = own["identity"], digest, params.ledger.attempt, own["encoding"], params.ingest.unit
     dataset = Dataset(*rows, rows_digest)
     return RowsInMemory(train, schema, numbers, dataset)
 

@@ -1,5 +1,6 @@
-"""How a stage runs: settings in, plain errors out, a marker of when it ended."""
+"""How a stage runs: settings in, plain errors out, a marker of how it ended."""
 
+import contextlib
 import errno
 import json
 import os
@@ -8,10 +9,14 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
+
+import yaml
 
 from likeness.config.load import load_params
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
+from likeness.core.messages import LOG, show_messages
 
 MARKERS = Path(".likeness/stages")
 _ERRORS = Path("data/private/errors")
@@ -30,24 +35,41 @@ def run_stage(name: str, main: Callable[[Params], None]) -> None:
     written. Any other error might quote a private value, so only its type and place are shown, exit code 3; the
     traceback goes to ``data/private/errors``.
     """
+    first = os.environ.get("RANK", "0") == "0"  # of several that torchrun started, one speaks and writes
+    show_messages()
+    if first:
+        _announce(name)
     started = time.time()
     try:
         main(load_params())
     except LikenessError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        sys.exit(2)
+        _fail(name, f"{name}: {error}", 2)
     except Exception as error:
         refusal = storage_refusal(error)
         if refusal is not None:
-            print(f"{name}: {refusal}", file=sys.stderr)
-            sys.exit(2)
-        _keep_private(name, error)
-        sys.exit(3)
-    if os.environ.get("RANK", "0") != "0":  # one of several that torchrun started: the first one writes
-        return
+            _fail(name, f"{name}: {refusal}", 2)
+        _fail(name, _keep_private(name, error), 3)
+    if first:
+        marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
+        (MARKERS / f"{name}.json").write_text(json.dumps(marker))
+
+
+def _announce(name: str) -> None:
+    """Say which stage of how many begins, and forget how it failed the last time."""
     MARKERS.mkdir(parents=True, exist_ok=True)
-    marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
-    (MARKERS / f"{name}.json").write_text(json.dumps(marker))
+    (MARKERS / f"{name}.failed").unlink(missing_ok=True)
+    graph = Path("dvc.yaml")
+    stages = yaml.safe_load(graph.read_text())["stages"] if graph.exists() else {}
+    if name in stages:
+        LOG.info("[%2d/%d] %s: %s", [*stages].index(name) + 1, len(stages), name, stages[name].get("desc", ""))
+
+
+def _fail(name: str, message: str, code: int) -> NoReturn:
+    """End the stage; its message, which is safe to show, is also left for whoever started it."""
+    LOG.error(message)
+    with contextlib.suppress(OSError):
+        (MARKERS / f"{name}.failed").write_text(message)
+    sys.exit(code)
 
 
 def place_refusal(error: Exception) -> str | None:
@@ -61,9 +83,9 @@ def storage_refusal(error: Exception) -> str | None:
     """What to tell of a disk that is full or may not be written; None for every other error."""
     import sqlite3
 
-    own = getattr(error, "orig", None)  # what SQLAlchemy wraps; its own text would quote statement and values
-    if isinstance(own, sqlite3.OperationalError):
-        what = f"the ledger's database cannot be used ({own})"
+    inner = getattr(error, "orig", None)  # what SQLAlchemy wraps; its own text would quote statement and values
+    if isinstance(inner, sqlite3.OperationalError):
+        what = f"the ledger's database cannot be used ({inner})"
     elif isinstance(error, OSError) and error.errno in _STORAGE:
         what = f"{error.filename or 'a file'} cannot be written ({error.strerror})"
     else:
@@ -71,13 +93,8 @@ def storage_refusal(error: Exception) -> str | None:
     return f"{what}. Make room, or make the folder writable, and run again: what was spent is on record and not lost."
 
 
-def say(line: str) -> None:
-    """A progress line in one piece, so that those of threads that end at once do not run into each other."""
-    sys.stderr.write(f"{line}\n")
-
-
-def _keep_private(name: str, error: Exception) -> None:
-    """Tell what went wrong without quoting it."""
+def _keep_private(name: str, error: Exception) -> str:
+    """What went wrong, without a quote of it."""
     for folder in (_ERRORS.parent, _ERRORS):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -86,8 +103,7 @@ def _keep_private(name: str, error: Exception) -> None:
     with os.fdopen(descriptor, "w") as file:
         file.write("".join(traceback.format_exception(error)))
     place = traceback.extract_tb(error.__traceback__)[-1]
-    print(
+    return (
         f"{name}: unexpected {type(error).__name__} at {Path(place.filename).name}:{place.lineno}. Its text may quote "
-        f"private values, so it is kept in {path}. Please report the line above.",
-        file=sys.stderr,
+        f"private values, so it is kept in {path}. Please report this line."
     )

@@ -1,7 +1,7 @@
 """What a run would cost before it starts: which of its releases are on record already, and which caps have room.
 
-Only the door charges; this is foresight, for schedules and sweeps. No private row is read: whether the rows are those
-of an earlier run is told by the keyed hash of the source and the card of the encoded table.
+Only the door charges; this is foresight, for schedules and grids of methods and ε. No private row is read: the keyed
+hash of the source and the card of the encoded table say whether the rows are those of an earlier run.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from likeness.config.explain import plain
+from likeness.config.load import read_params
 from likeness.config.params import Params
 from likeness.core.errors import BudgetError, LikenessError
 from likeness.core.hashing import sha256_json
-from likeness.core.paths import SOURCE, read_json
+from likeness.core.paths import SETTINGS, SOURCE, read_json
 from likeness.ledger.budget import Asker, Budget, Cost, Headroom, check_headrooms, headrooms
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -44,12 +46,12 @@ def known_rows(params: Params, ledger: Ledger) -> "Dataset | None":
             return None
     except LikenessError:
         return None
-    lock, now = (_yaml(path) for path in ("dvc.lock", "params.yaml"))
+    lock, now = _yaml("dvc.lock"), plain(read_params().ingest)
     try:
-        then = lock["stages"]["ingest"]["params"]["params.yaml"]["ingest"]
+        then = lock["stages"]["ingest"]["params"][str(SETTINGS)]["ingest"]
     except (KeyError, TypeError):
         return None
-    return dataset if then == now["ingest"] else None
+    return dataset if then == now else None
 
 
 def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> dict[str, Cost]:
@@ -70,7 +72,7 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
     from likeness.release.store import stored_bytes
 
     plan, recipe, schema = plan_of(params), method(params), open_schema(params)
-    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.slot, "", plan.unit)
+    rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
     lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
 
     def key_of(query: Query | KeyQuery) -> str:
@@ -137,36 +139,38 @@ def _declared(params: Params) -> Budget:
     """What params.yaml says of an identity that the ledger has never heard of."""
     cap, privacy = params.ledger.cap, params.privacy
     keys = delta_for_keys(params, open_schema(params))
-    return Budget(privacy.identity, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, selection_delta=keys)
+    return Budget(
+        privacy.population, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, selection_delta=keys
+    )
 
 
-def afford(params: Params, ledger: Ledger) -> tuple[Cost, list[Headroom]]:
-    """What a run with these settings would be charged, and the caps with room for it.
+def afford(runs: Sequence[Params], ledger: Ledger) -> tuple[list[Cost], list[Headroom]]:
+    """What runs with these settings would be charged, and the caps with room for all of them.
 
     Rows that the ledger may not know are taken as new. Only where that would not fit is the source looked at.
 
     Raises:
         BudgetError: a cap has no room; nothing was read.
     """
-    rooms = rooms_for(params, ledger)
-    cost = Cost.total(new_releases(params, ledger, None).values())
+    rooms = rooms_for(runs[0], ledger)
+    costs = grid_costs(runs, ledger, None)
     try:
-        check_headrooms(rooms, cost)
+        check_headrooms(rooms, Cost.total(costs))
     except BudgetError:
-        dataset = known_rows(params, ledger)
+        dataset = known_rows(runs[0], ledger)
         if dataset is None:
             raise
-        cost = Cost.total(new_releases(params, ledger, dataset).values())
-        check_headrooms(rooms, cost)
-    return cost, rooms
+        costs = grid_costs(runs, ledger, dataset)
+        check_headrooms(rooms, Cost.total(costs))
+    return costs, rooms
 
 
-def grid_costs(cells: Sequence[Params], ledger: Ledger, dataset: "Dataset | None") -> list[Cost]:
-    """What each cell of a grid adds to those before it: what is on record, or shared with them, is not paid again."""
+def grid_costs(runs: Sequence[Params], ledger: Ledger, dataset: "Dataset | None") -> list[Cost]:
+    """What each run adds to those before it: what is on record, or shared with them, is not paid again."""
     seen: dict[str, Cost] = {}
     costs = []
-    for cell in cells:
-        new = {key: cost for key, cost in new_releases(cell, ledger, dataset).items() if key not in seen}
+    for params in runs:
+        new = {key: cost for key, cost in new_releases(params, ledger, dataset).items() if key not in seen}
         seen |= new
         costs.append(Cost.total(new.values()))
     return costs

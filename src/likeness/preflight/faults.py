@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from likeness.config.load import load_params
+from likeness.config.load import load_params, params_from
 from likeness.config.params import Params
-from likeness.config.typed import build
+from likeness.config.typed import build, renamed
 from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaError
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
@@ -149,49 +149,27 @@ def _params(path: Path) -> tuple[Params | None, list[Fault]]:
         return None, [Fault(path.name, str(error)) for error in _refused(lambda: load_params(path))]
     faults = []
     privacy = content.get("privacy")
-    if isinstance(privacy, dict) and privacy.get("identity") is None:
+    privacy = renamed(privacy, "privacy") if isinstance(privacy, dict) and "population" not in privacy else privacy
+    if isinstance(privacy, dict) and privacy.get("population") is None:
         words = "a name for the PEOPLE in the data, which new versions of the data keep"
-        faults.append(Fault(path.name, f"privacy.identity is an open question: {words}."))
-        content = {**content, "privacy": {**privacy, "identity": "?"}}
+        faults.append(Fault(path.name, f"privacy.population is an open question: {words}."))
+        content = {**content, "privacy": {**privacy, "population": "?"}}
     ingest = content.get("ingest")
     unit = ingest.get("unit") if isinstance(ingest, dict) else None
     if isinstance(ingest, dict) and isinstance(unit, dict) and unit.get("max_rows") is None:
         words = "the most rows of one person that are used, public; noise is as many times wider"
         faults.append(Fault(path.name, f"ingest.unit.max_rows is an open question: {words}."))
         content = {**content, "ingest": {**ingest, "unit": {**unit, "max_rows": 1}}}
-    faults += [Fault(path.name, text) for text in _watched(content, path.parent / "dvc.yaml")]
     kinds = typing.get_type_hints(Params)
     for name, kind in kinds.items():
         if name in content and dataclasses.is_dataclass(kind):
             tried = _refused(partial(build, kind, content[name], name))  # type: ignore[arg-type]
             faults += [Fault(path.name, str(error)) for error in tried]
-    own = {name: content[name] for name in kinds if name in content}
-    sections = {name: value for name, value in content.items() if name not in kinds}
     made: list[Params] = []
-    last = _refused(lambda: made.append(build(Params, {**own, "sections": sections}, "")))
+    last = _refused(lambda: made.append(params_from(content)))
     if last and str(last[0]) not in [fault.text for fault in faults]:
         faults.append(Fault(path.name, str(last[0])))
     return (made[0] if made else None), faults
-
-
-def _watched(content: Mapping[str, Any], stages: Path) -> list[str]:
-    """Keys that DVC looks for before it starts a stage, and that an earlier version's params.yaml lacks."""
-    try:
-        found = yaml.safe_load(stages.read_text(encoding="utf-8"))["stages"].values()
-        keys = {key.replace("${method}", str(content["method"])) for own in found for key in own.get("params", ())}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, KeyError, TypeError):
-        return []  # no pipeline: settings of the Python API
-    missing = sorted(key for key in keys if not _has(content, key) and _has(content, key.rpartition(".")[0]))
-    words = "is missing, and the run does not start without it: copy it from the params.yaml of this version"
-    return [f"{key} {words}." for key in missing]
-
-
-def _has(content: Any, key: str) -> bool:
-    for name in key.split(".") if key else []:
-        if not isinstance(content, Mapping) or name not in content:
-            return False
-        content = content[name]
-    return True
 
 
 def _source_faults(params: Params, mapping: Any, notes: list[str]) -> list[Fault]:
@@ -246,7 +224,7 @@ def _ledger_faults(params: Params, notes: list[str]) -> list[Fault]:
     person = None if unit is None else unit.column
 
     def ask() -> None:
-        terms = own.identity, Adjacency(own.adjacency), cap.epsilon, cap.delta, person
+        terms = own.population, Adjacency(own.adjacency), cap.epsilon, cap.delta, person
         open_ledger(params).check_population(*terms)
 
     return [Fault("params.yaml", str(error)) for error in _refused(ask)]

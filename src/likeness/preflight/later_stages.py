@@ -20,8 +20,9 @@ def refusals(params: Params) -> list[ParamsError]:
     method = METHODS.get(params.method)  # that it is none is told by whoever builds it
     for name, value in params.sample.where.items():
         if method is not None and not method.any_category and name in schema.names and name != schema.label:
-            told = f"method {params.method} can be asked for a class only, marginals for any category"
-            found.append(ParamsError(f"sample.where.{name}: {told}"))
+            able = ", ".join(other for other, kind in METHODS.items() if kind.any_category)
+            words = f"method {params.method} can be asked for a class only, {able} for any category"
+            found.append(ParamsError(f"sample.where.{name}: {words}"))
             continue
         if name in private:
             continue

@@ -10,6 +10,7 @@ import numpy as np
 
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.hashing import canonical_json, sha256_bytes
+from likeness.core.messages import LOG
 from likeness.privacy.receipt import Receipt
 
 
@@ -102,7 +103,7 @@ def check_known(paths: list[Path], ledger_home: str | None, ledger_url: str | No
     if not paths:
         return
     if os.environ.get("LIKENESS_LEDGER") == "absent":
-        print("LIKENESS_LEDGER=absent: released files are not checked against a ledger on this machine")
+        LOG.warning("LIKENESS_LEDGER=absent: released files are not checked against a ledger on this machine")
         return
     from likeness.ledger.home import locate
     from likeness.ledger.ledger import Ledger

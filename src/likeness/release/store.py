@@ -67,7 +67,7 @@ def _stored(ledger: Ledger, key: str, sha256: str) -> bytes:
             f"release {key[:12]} is in the ledger, but its bytes are lost or altered in {place}. Restore them from a "
             "backup; or get the released file from the DVC remote (dvc pull) or a bundle, and then: likeness ledger "
             "restore FILE. Drawing again would be a second release. A deliberate second one, at the full cost: a new "
-            f"ledger.slot in params.yaml; or, where the first is lost for ever: likeness ledger spend-again {key[:12]}"
+            f"ledger.attempt in params.yaml; or, where the first is lost for ever: likeness ledger redraw {key[:12]}"
         )
     return data
 

@@ -12,10 +12,11 @@ HEADLINE, FIGURES = "reports/metrics.json", "reports/figures"
 
 
 def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> dict[str, Any]:
-    """The numbers by which runs are told apart: flat, the same names for every method, nothing of real rows.
+    """The numbers that tell runs apart: flat, the same names for every method, nothing of real rows.
 
     Args:
-        privacy: ``reports/privacy.json``. losses: columns of ``loss.csv``; of each the last value is given.
+        privacy: ``reports/privacy.json``.
+        losses: columns of ``loss.csv``; of each the last value is given.
 
     Returns:
         epsilon, delta, rho, and what these people's ledger says after the run; ``final_NAME`` for every column.

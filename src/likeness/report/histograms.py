@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.column import Column
-from likeness.data.schema.dates import EARLIEST
 from likeness.data.schema.schema import Schema
-from likeness.data.source.date_cells import numbers_of_dates
 from likeness.report.style import MOST_COLUMNS, REAL, SYNTHETIC, cut, draw, note_cut
 
 
@@ -96,10 +94,7 @@ def _ticks(panel: Axes, column: Column, bins: int, landmarks: Sequence[float]) -
     else:
         places = [(value - column.bounds[0] + 0.5) / width - 0.5 for value in landmarks]
         bins = math.ceil((column.bounds[1] - column.bounds[0] + 1) / width)
-    if column.is_date:
-        labels = [column.text(value)[: len(EARLIEST)] for value in landmarks]  # the day is enough
-    else:
-        labels = [f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}" for value in landmarks]
+    labels = [column.number.label(value) for value in landmarks]
     if column.nullable:
         places, labels = [*places, bins], [*labels, "\n(missing)"]  # a line lower: beside the upper bound is no room
     panel.set_xticks(places, labels, fontsize=7)
@@ -109,9 +104,7 @@ def _ticks(panel: Axes, column: Column, bins: int, landmarks: Sequence[float]) -
 
 def _numbers(landmarks: pd.DataFrame, column: Column) -> list[float]:
     """One column of :func:`_landmarks` in its own units."""
-    values = landmarks[column.name]
-    numbers = numbers_of_dates(values, column) if column.is_date else values.to_numpy(np.float64)
-    return [float(number) for number in numbers]
+    return [float(number) for number in column.number.numbers(landmarks[column.name], column)]
 
 
 def _landmarks(encoder: Encoder, schema: Schema) -> pd.DataFrame:

@@ -4,10 +4,11 @@ NOT private: nothing of it may be published. Each file is padded with random tex
 stores of it says nothing about the rows, and the size nothing but its order of magnitude.
 
 A table and a set of images get the same files under the same names; what stands in them differs where 784 columns are
-better looked at than listed (:mod:`likeness.report.views`).
+better looked at than listed (:mod:`likeness.report.compare`).
 """
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,16 @@ import pandas as pd
 
 from likeness.config.params import Evaluate
 from likeness.core.files import make_private_folder
+from likeness.core.messages import progress
 from likeness.data.schema.schema import Schema
+from likeness.evaluation.classifiers import select
 from likeness.evaluation.distances import at_most
 from likeness.evaluation.images import MOST_ROWS, Shape, check_shape
 from likeness.evaluation.row_counts import QUICK, scores_by_rows
 from likeness.evaluation.utility import metrics_of, shuffle_columns, train_on_synthetic_test_on_real
 from likeness.report import score_figures as figures
+from likeness.report.compare import Comparison, compare_images, compare_tables
 from likeness.report.padding import padded_csv, padded_json
-from likeness.report.views import View, image_view, table_view
 
 FILES = (
     "metrics.json",
@@ -41,8 +44,6 @@ CHARTED = {
     "regression": ("r2", "rmse"),
 }
 
-Progress = Callable[[str], None]
-
 
 def evaluate(
     real_train: pd.DataFrame,
@@ -54,7 +55,6 @@ def evaluate(
     *,
     classifiers: Sequence[str] | None = None,
     max_rows: int | None = None,
-    progress: Progress | None = None,
     shape: Shape | None = None,
 ) -> None:
     """Score the synthetic table against its ceiling and floor and write :data:`FILES`.
@@ -74,7 +74,6 @@ def evaluate(
         max_rows: most rows of a table that estimators see, drawn by the public seed; None means all. Marginals take all
             rows. Of images no more are looked at for any purpose, and None means
             :data:`likeness.evaluation.images.MOST_ROWS`.
-        progress: called with a short text without any number of a row as each estimator ends.
         shape: height and width if rows are images; None asks the schema.
 
     Raises:
@@ -92,69 +91,82 @@ def evaluate(
     tables = {"synthetic": synthetic, "real": real_train, "shuffled": shuffle_columns(real_train, seed)}
     metrics = metrics_of(schema.task)
     held_out = at_most(real_test, max_rows, seed, "test")
-    scores = []
-    for name, table in tables.items() if metrics else ():
-        rows = train_on_synthetic_test_on_real(
-            at_most(table, max_rows, seed, name),
-            held_out,
-            schema,
-            seed,
-            classifiers,
-            settings.workers,
-            _prefixed(progress, name),
-            shape,
-        )
-        scores.append(rows.assign(table=name))
     by_rows = pd.DataFrame(columns=["rows", "repeat", "classifier", *metrics])
-    if settings.row_counts and metrics:
-        by_rows = scores_by_rows(
-            synthetic,
-            held_out,
-            schema,
-            seed,
-            settings.row_counts,
-            QUICK[schema.task],
-            max_workers=settings.workers,
-            progress=progress,
-            shape=shape,
-        )
+    counts = settings.row_counts or () if metrics else ()
+    scores = []
+    with progress("evaluate", _trainings(tables, schema, counts, classifiers, shape)) as step:
+        done = itertools.count(1)  # estimators end in several threads
+        for name, table in tables.items() if metrics else ():
+            rows = train_on_synthetic_test_on_real(
+                at_most(table, max_rows, seed, name),
+                held_out,
+                schema,
+                seed,
+                classifiers,
+                settings.workers,
+                lambda note, name=name: step(next(done), f"{name}: {note}"),  # type: ignore[misc]
+                shape,
+            )
+            scores.append(rows.assign(table=name))
+        if counts:
+            by_rows = scores_by_rows(
+                synthetic,
+                held_out,
+                schema,
+                seed,
+                counts,
+                QUICK[schema.task],
+                max_workers=settings.workers,
+                progress=lambda note: step(next(done), note),
+                shape=shape,
+            )
     if shape is None:
-        view = table_view(real_test, tables, schema, settings)
+        comparison = compare_tables(real_test, tables, schema, settings)
     else:
-        view = image_view(real_test, tables, schema, settings, shape)
+        comparison = compare_images(real_test, tables, schema, settings, shape)
     columns = ["table", "classifier", *metrics, "seconds"]
     score_table = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
 
     out = Path(out_dir)
     make_private_folder(out)
     (out / "scores.csv").write_bytes(padded_csv(score_table))
-    (out / "marginals.csv").write_bytes(padded_csv(view.marginals))
+    (out / "marginals.csv").write_bytes(padded_csv(comparison.marginals))
     (out / "row_counts.csv").write_bytes(padded_csv(by_rows))
     (out / "scores.png").write_bytes(figures.score_chart(score_table, CHARTED.get(schema.task, ())))
-    for name, png in view.figures.items():
+    for name, png in comparison.figures.items():
         (out / f"{name}.png").write_bytes(png)
     summary = {
         "not_private": True,
         "reference": "held-out real rows",
         "image": list(shape or ()),  # empty for a table
-        **_summary(score_table, view, metrics),
+        **_summary(score_table, comparison, metrics),
     }
     (out / "metrics.json").write_bytes(padded_json(summary))
 
 
-def _summary(scores: pd.DataFrame, view: View, metrics: Sequence[str]) -> dict[str, Any]:
+def _summary(scores: pd.DataFrame, comparison: Comparison, metrics: Sequence[str]) -> dict[str, Any]:
     """Means over the estimators of each table, over the marginals of each table and order, and the distances."""
     by_table = scores.groupby("table", sort=False)[list(metrics)].mean() if len(scores) else scores.set_index("table")
-    by_order = view.marginals.groupby(["table", "order"], sort=False)["total_variation"].mean().unstack()
+    by_order = comparison.marginals.groupby(["table", "order"], sort=False)["total_variation"].mean().unstack()
     return {
         "scores": {str(name): {key: float(row[key]) for key in metrics} for name, row in by_table.iterrows()},
         "marginals": {
             str(name): {str(order): float(value) for order, value in row.items() if value == value}
             for name, row in by_order.iterrows()
         },
-        "distances": view.distances,
+        "distances": comparison.distances,
     }
 
 
-def _prefixed(progress: Progress | None, name: str) -> Progress | None:
-    return None if progress is None else lambda text: progress(f"{name}: {text}")
+def _trainings(
+    tables: Mapping[str, pd.DataFrame],
+    schema: Schema,
+    counts: Sequence[int],
+    classifiers: Sequence[str] | None,
+    shape: Shape | None,
+) -> int:
+    """How many estimators are trained."""
+    if not metrics_of(schema.task):
+        return 0
+    few = {count for count in counts if count <= len(tables["synthetic"])}
+    return len(tables) * len(select(schema.task, classifiers, shape)) + len(few) * len(QUICK[schema.task])

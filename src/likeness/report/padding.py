@@ -35,7 +35,7 @@ def filler(size: int) -> str:
 
 
 def pad_png(data: bytes) -> bytes:
-    """The same picture with a text chunk ``Salt`` right after its header chunk."""
+    """Add a text chunk ``Salt`` to a picture, right after its header chunk."""
     text = b"tEXtSalt\0"
     text += filler(len(data) + 8 + len(text)).encode("ascii")  # 8: length and checksum of the chunk
     chunk = struct.pack(">I", len(text) - 4) + text + struct.pack(">I", zlib.crc32(text))

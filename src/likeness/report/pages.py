@@ -29,7 +29,7 @@ from likeness.report.formats import embed, loss_text, number, percent, spec
 from likeness.report.headline import write_public
 from likeness.report.markup import to_html
 from likeness.report.padding import padded_html
-from likeness.report.sections import internal_view
+from likeness.report.rows import internal_rows
 
 PUBLIC_PAGE = "reports/index.html"
 
@@ -58,7 +58,7 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters.update(number=number, percent=percent, spec=spec)
-    section = None if internal is None else internal_view(internal)
+    section = None if internal is None else internal_rows(internal)
     try:
         return environment.get_template("report.html.j2").render(
             privacy=privacy,

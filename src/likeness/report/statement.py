@@ -13,7 +13,7 @@ _PEOPLE = "one person added or removed with all rows; the number of people and o
 
 
 def statement(privacy: dict[str, Any]) -> str:
-    """The same account for a person, in Markdown."""
+    """The privacy account for a person, in Markdown."""
     total, target, lifetime = privacy["total"], privacy["target"], privacy["ledger"]["lifetime"]
     several = privacy.get("rows_of_a_person")
     neighbors = _PEOPLE if several else _ADJACENCY[privacy["adjacency"]]
@@ -106,8 +106,8 @@ def _kept(lifetime: Mapping[str, Any]) -> str:
     """The part of a lifetime's δ that is kept for thresholds."""
     if "cap_delta_keys" not in lifetime:
         return ""
-    kept, taken = lifetime["cap_delta_keys"], lifetime["spent_delta_keys"]
-    return f", of which {kept:g} is kept for thresholds and {taken:g} taken"
+    cap, spent = lifetime["cap_delta_keys"], lifetime["spent_delta_keys"]
+    return f", of which {cap:g} is kept for thresholds and {spent:g} taken"
 
 
 def _conversion(total: Mapping[str, Any]) -> str:

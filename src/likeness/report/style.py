@@ -1,6 +1,6 @@
 """One look for every figure, and one way to turn a figure into PNG bytes.
 
-Colors are Okabe and Ito's, told apart by people with any of the common color-vision deficiencies; where colors carry
+Colors are Okabe and Ito's: people with any of the common color-vision deficiencies tell them apart. Where colors carry
 meaning, a shape or a position carries it too. Figures are drawn on white in both page themes.
 """
 
@@ -16,7 +16,7 @@ from likeness.report.padding import pad_png
 
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676"
 REAL, SYNTHETIC = BLUE, ORANGE
-"""The real table (and the ceiling learned from it) and the synthetic one. The shuffled control is black."""
+"""The real table (and the ceiling learned from it) and the synthetic one. The shuffled baseline is black."""
 
 MOST_COLUMNS = 60
 """Figures of wider tables show the first columns only, and say so."""

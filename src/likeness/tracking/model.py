@@ -30,7 +30,9 @@ def log_generator(client: "MlflowClient", run: str, params: Params, settings: di
     model is a script, :mod:`likeness.tracking.serving`, and files of safetensors and JSON.
 
     Args:
-        client: of the tracking store. run: its id. settings: shown beside the model.
+        client: of the tracking store.
+        run: its id.
+        settings: shown beside the model.
 
     Returns:
         the model's URI, ``models:/m-...``.
@@ -40,8 +42,8 @@ def log_generator(client: "MlflowClient", run: str, params: Params, settings: di
     from mlflow.models import Model
 
     experiment = client.get_run(run).info.experiment_id
-    told = {name: str(value) for name, value in settings.items()}
-    model = client.create_logged_model(experiment, name=NAME, source_run_id=run, params=told, model_type="generator")
+    shown = {name: str(value) for name, value in settings.items()}
+    model = client.create_logged_model(experiment, name=NAME, source_run_id=run, params=shown, model_type="generator")
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # wants an example of the input, to run it
         mlflow.pyfunc.save_model(
@@ -71,10 +73,9 @@ def signature(schema: Schema) -> "ModelSignature":
     from mlflow.types import ColSpec, ParamSchema, ParamSpec
     from mlflow.types import Schema as Columns
 
-    kinds = {"numeric": "double", "integer": "long", "date": "datetime", "datetime": "datetime"}
     columns = [schema.column(name) for name in schema.names]
     return ModelSignature(
-        outputs=Columns([ColSpec(kinds.get(one.kind, "string"), one.name, not one.nullable) for one in columns]),
+        outputs=Columns([ColSpec(one.type.logged, one.name, not one.nullable) for one in columns]),
         params=ParamSchema([ParamSpec("where", "string", [], shape=(-1,)), ParamSpec("seed", "long", 0)]),
     )
 

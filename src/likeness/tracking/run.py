@@ -53,8 +53,8 @@ def track(params: Params) -> dict[str, Any]:
         model = _log(client, run, params, privacy, endings)
     TRACKED.parent.mkdir(parents=True, exist_ok=True)
     TRACKED.write_text(json.dumps({"ended": _ended(), "outs": _outputs()}))
-    told = {"run_id": run, "model": model, "experiment": params.tracking.experiment, "uri": _shown(uri)}
-    return {**told, "stages": endings}
+    tracked = {"run_id": run, "model": model, "experiment": params.tracking.experiment, "uri": _shown(uri)}
+    return {**tracked, "stages": endings}
 
 
 def tracking_store(params: Params) -> tuple[str, Path]:
@@ -94,8 +94,8 @@ def stage_endings() -> dict[str, str]:
 def public_metrics(privacy: dict[str, Any], endings: Mapping[str, str]) -> dict[str, float]:
     """The account in numbers, and the seconds of the stages that ran and saw nothing private."""
     total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
-    seen = _stages()
-    public = [stage for stage, how in endings.items() if how == "ran" and not _saw_private(seen[stage])]
+    stages = _stages()
+    public = [stage for stage, how in endings.items() if how == "ran" and not _saw_private(stages[stage])]
     return {
         "epsilon": float(total["epsilon"]),
         "epsilon_rdp": float(total["epsilon_rdp"]),
@@ -108,17 +108,17 @@ def public_metrics(privacy: dict[str, Any], endings: Mapping[str, str]) -> dict[
 
 def internal_metrics(metrics: dict[str, Any]) -> dict[str, float]:
     """Scores computed on real rows, flattened; NOT private."""
-    found = {}
+    flat = {}
     for kind in ("scores", "marginals", "distances"):
         for table, values in metrics.get(kind, {}).items():
-            found.update({f"internal.{kind}.{table}.{name}": float(value) for name, value in values.items()})
-    return found
+            flat.update({f"internal.{kind}.{table}.{name}": float(value) for name, value in values.items()})
+    return flat
 
 
 def settings(params: Params) -> dict[str, Any]:
     """params.yaml of the chosen method, flattened with dots; places are left out, one of them may hold a password."""
     value = public_settings(params)
-    value[params.method] = value.pop("sections").get(params.method)
+    value[params.method] = value.pop("sections").get(params.method, {})
     value["ingest"]["schema"] = Path(params.ingest.schema).name
     return dict(_flatten(value, ""))
 
@@ -162,7 +162,7 @@ def run_witnesses(params: Params) -> list[Witness]:
     from mlflow.tracking import MlflowClient
 
     uri, _ = tracking_store(params)
-    found: list[Witness] = []
+    witnesses: list[Witness] = []
     try:
         client = MlflowClient(tracking_uri=uri)
         experiment = client.get_experiment_by_name(params.tracking.experiment)
@@ -173,13 +173,13 @@ def run_witnesses(params: Params) -> list[Witness]:
                 tags = run.data.tags
                 if {"ledger.id", "ledger.count", "ledger.head"} <= tags.keys():
                     source = f"tracking run {run.info.run_id}"
-                    found.append(Witness(source, tags["ledger.id"], int(tags["ledger.count"]), tags["ledger.head"]))
+                    witnesses.append(Witness(source, tags["ledger.id"], int(tags["ledger.count"]), tags["ledger.head"]))
             token = page.token
             if not token:
                 break
     except MlflowException as error:
         raise LikenessError(f"MLflow cannot use {_shown(uri)} ({type(error).__name__})") from None
-    return found
+    return witnesses
 
 
 @contextmanager
@@ -194,15 +194,15 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
     from likeness.ledger.chain import file_lock
 
     name = params.tracking.experiment
-    # A server keeps artifacts where it wants; beside a database they must be told, or they land in the working folder.
+    # A server keeps artifacts where it wants; beside a database they need a place, or they land in the working folder.
     place = (folder / "artifacts" / name).as_uri() if uri.startswith("sqlite:///") else None
     try:
         with file_lock(folder / ".tracking.lock"):  # two processes that create one database race in its migrations
             client = MlflowClient(tracking_uri=uri)
-            found = client.get_experiment_by_name(name)
-            if found is not None and found.lifecycle_stage == "deleted":
-                client.restore_experiment(found.experiment_id)
-            experiment = client.create_experiment(name, place) if found is None else found.experiment_id
+            old = client.get_experiment_by_name(name)
+            if old is not None and old.lifecycle_stage == "deleted":
+                client.restore_experiment(old.experiment_id)
+            experiment = client.create_experiment(name, place) if old is None else old.experiment_id
         title = f"{params.method} ε={params.privacy.epsilon:g}"
         run = client.create_run(experiment, start_time=_today(), run_name=title).info.run_id
     except MlflowException as error:
@@ -233,7 +233,7 @@ def _log(
         "private": str(privacy["private"]).lower(),
         **{f"stage.{name}": how for name, how in endings.items()},
     }
-    model, own = None, settings(params)
+    model, flat = None, settings(params)
     metrics = [Metric(name, value, now, 0) for name, value in public_metrics(privacy, endings).items()]
     internal = params.tracking.internal_metrics
     if internal:
@@ -244,10 +244,10 @@ def _log(
     if internal or privacy["private"]:  # without noise, whatever follows the door is as private as the rows
         tags |= {f"released.{query['query']}.sha256": query["sha256"] for query in privacy["queries"]}
         metrics += _log_results(client, run, now)
-        model = log_generator(client, run, params, own)
+        model = log_generator(client, run, params, flat)
     client.log_batch(
         run,
-        params=[Param(name, str(value)[:500]) for name, value in own.items()],
+        params=[Param(name, str(value)[:500]) for name, value in flat.items()],
         tags=[RunTag(name, value) for name, value in tags.items()],
     )
     for start in range(0, len(metrics), _BATCH):

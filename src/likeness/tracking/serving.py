@@ -29,7 +29,8 @@ class Generator(PythonModel):
         """Draw rows.
 
         Args:
-            context: unused. model_input: a table with one row and a column ``rows``, or simply how many.
+            context: unused.
+            model_input: a table with one row and a column ``rows``, or simply how many.
             params: ``where``, as for ``likeness sample``; ``seed``, public: the same seed gives the same rows.
 
         Returns:
@@ -40,17 +41,17 @@ class Generator(PythonModel):
         """
         from likeness.pipeline.synthetic_table import draw, pairs
 
-        asked = params or {}
-        given = pairs([str(text) for text in asked.get("where", [])])
-        return draw(self.saved, self.schema, _rows(model_input), int(asked.get("seed", 0)), given)
+        wishes = params or {}
+        given = pairs([str(text) for text in wishes.get("where", [])])
+        return draw(self.saved, self.schema, _rows(model_input), int(wishes.get("seed", 0)), given)
 
 
-def _rows(asked: Any) -> int:
+def _rows(model_input: Any) -> int:
     """How many rows: a number, or what a table or mapping says in its column ``rows``."""
     from likeness.core.errors import ParamsError
 
     try:
-        value = asked["rows"] if hasattr(asked, "keys") else asked
+        value = model_input["rows"] if hasattr(model_input, "keys") else model_input
         (number,) = value if hasattr(value, "__len__") else (value,)
         rows = int(number)
     except (KeyError, TypeError, ValueError):

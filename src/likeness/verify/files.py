@@ -153,7 +153,7 @@ def _check_regular(folder: Path) -> None:
         place = folder / inner
         if place.is_symlink() or (place.exists() and not place.is_dir()):
             raise ArtifactError(f"{folder}: '{inner}' is not a folder")
-    listed = [folder / name for name in (*names.ALWAYS, names.ENCODER)]
+    listed = [folder / name for name in (*names.ALWAYS, *names.PUBLIC_FILES)]
     for file in [*listed, *(folder / names.RELEASED).glob("*")]:
         try:
             status = file.lstat()
@@ -232,9 +232,10 @@ def files(bundle: Bundle) -> str:
     require(not stray, f"{stray[0] if stray else ''} does not belong in a bundle")
     lost = sorted(set(names.ALWAYS) - present)
     require(not lost, f"{lost[0] if lost else ''} is missing")
-    public = {names.ENCODER: bundle.folder / names.ENCODER} if names.ENCODER in present else {}
-    named = method_from(bundle.params).public_files()
-    require(named == public, f"{names.SETTINGS}: {names.ENCODER} is missing, or the settings name another file")
+    public = {name: bundle.folder / name for name in names.PUBLIC_FILES if name in present}
+    named = {name: file.path for name, file in method_from(bundle.params).public_files().items()}
+    odd = min({**public, **named}, default="")
+    require(named == public, f"{odd} is missing, or the settings name another file")
     return f"{len(present)} files, all of them part of a bundle"
 
 

@@ -112,7 +112,7 @@ def entries(bundle: Bundle) -> str:
 
     The ledger also has the SHA-256 of each file that follows from the releases.
     """
-    records, identity = bundle.records, bundle.params.privacy.identity
+    records, identity = bundle.records, bundle.params.privacy.population
     reserved = {record.body["key"]: record for record in records if record.kind == "reserve"}
     committed = {record.body["key"]: record for record in records if record.kind == "commit"}
     encoding, written = encoding_digest(bundle.schema), encoding_digest(bundle.written_schema)
@@ -155,7 +155,7 @@ def entries(bundle: Bundle) -> str:
 
 def _check_caps(bundle: Bundle) -> None:
     """The population's lifetime cap allows all that is on record."""
-    identity = bundle.params.privacy.identity
+    identity = bundle.params.privacy.population
     budget = budget_of(bundle.records, identity)
     require(budget is not None, "the ledger has no cap of this population")
     assert budget is not None
@@ -177,7 +177,7 @@ def _check_published(bundle: Bundle) -> None:
     """The ledger has the files of the bundle, made from exactly these releases."""
     digests = {name: sha256_bytes((bundle.folder / name).read_bytes()) for name in names.PUBLISHED}
     published = {
-        "identity": bundle.params.privacy.identity,
+        "identity": bundle.params.privacy.population,
         "files": digests,
         "releases": sorted(one.receipt.key for one in bundle.answers),
     }
@@ -188,7 +188,7 @@ def _check_published(bundle: Bundle) -> None:
 
 def lifetime(bundle: Bundle) -> str:
     """All records about this population are shown: each other record proves that it is about others."""
-    identity, hidden, old = bundle.params.privacy.identity, 0, 0
+    identity, hidden, old = bundle.params.privacy.population, 0, 0
     for place, record in enumerate(bundle.chain, start=1):
         if "body" in record:
             continue

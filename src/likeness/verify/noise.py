@@ -4,9 +4,7 @@ import math
 
 import numpy as np
 
-from likeness.features.column_marginals import ColumnMarginals
-from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.moments.cosine_map import CosineMoments
+from likeness.features.base import CellMap, Map, blocks_of
 from likeness.release.released import Released
 from likeness.verify.files import Bundle
 from likeness.verify.receipts import query_again
@@ -20,9 +18,9 @@ def noise(bundle: Bundle) -> str:
     """Test that released integers have the noise of their receipts.
 
     - With wide noise the lowest bits of a sum are uniform. Without noise they are zeros, or they repeat.
-    - The cells of some maps add up to one number of records in each pair, table or column. Totals differ by noise only.
-    - A matrix of second moments is symmetric but for its noise. This tests from below: truncation to the lattice adds
-      an asymmetry that grows with the number of records.
+    - The cells of some maps add up to one number of records in each part. Totals differ by noise only.
+    - Some maps give a value twice, which differs by its noise. This tests from below: truncation to the lattice adds a
+      difference that grows with the number of records.
 
     Two tests a release, each with false alarm 1e-9. No test sees a smaller noise in a map without such redundancy.
     """
@@ -41,14 +39,14 @@ def noise(bundle: Bundle) -> str:
         if one.receipt.threshold is not None:
             continue  # keys have no common total
         feature = query_again(one.receipt).feature
-        if isinstance(feature, PairMarginals | ColumnMarginals) and len(feature.parts) > 1:
+        if isinstance(feature, CellMap) and len(feature.parts) > 1:
             statistic, freedom = _block_sums(feature, one)
             tails = chi2.cdf(statistic, freedom), chi2.sf(statistic, freedom)
             require(min(tails) > _FALSE_ALARM, f"{name}: the noise is not of the scale that the receipt claims")
             tested.append(f"{one.receipt.query} (scale)")
-        if isinstance(feature, CosineMoments) and feature.num_coefficients > 1:
-            statistic, freedom = _asymmetry(feature, one)
-            enough = chi2.cdf(statistic, freedom) > _FALSE_ALARM
+        if isinstance(feature, Map) and (differences := feature.differences(one.values)).size:
+            statistic = float(np.square(differences).sum() / (2 * one.noise_std**2))
+            enough = chi2.cdf(statistic, differences.size) > _FALSE_ALARM
             require(bool(enough), f"{name}: the noise is smaller than the receipt claims")
             tested.append(f"{one.receipt.query} (scale, from below)")
     if not tested:
@@ -56,24 +54,14 @@ def noise(bundle: Bundle) -> str:
     return "as the receipts state, where a test exists: " + ", ".join(tested)
 
 
-def _block_sums(feature: PairMarginals | ColumnMarginals, released: Released) -> tuple[float, int]:
+def _block_sums(feature: CellMap, released: Released) -> tuple[float, int]:
     """Chi-square of the totals of parts around their mean by class, in units of the claimed noise, and its freedom."""
-    totals, variances, start = [], [], 0
-    for part in feature.parts:
+    totals, variances = [], []
+    for part, values in blocks_of(feature.parts, released.values):
         norm = float(part.norm_bound_squared)
-        totals.append(released.values[:, start : start + part.width].sum(axis=1) / math.sqrt(norm))
+        totals.append(values.sum(axis=1) / math.sqrt(norm))
         variances.append(part.width * released.noise_std**2 / norm)
-        start += part.width
     precision = 1 / np.array(variances)[:, None]
     values = np.array(totals)
     mean = (values * precision).sum(axis=0) / precision.sum()
     return float(((values - mean) ** 2 * precision).sum()), (len(totals) - 1) * values.shape[1]
-
-
-def _asymmetry(feature: CosineMoments, released: Released) -> tuple[float, int]:
-    """Chi-square of differences across the diagonal of second moments, each of two noises; and its freedom."""
-    size = feature.num_coefficients
-    second = released.values.reshape(-1, size, 1 + size)[:, :, 1:]
-    above = np.triu_indices(size, 1)
-    differences = (second - second.transpose(0, 2, 1))[:, above[0], above[1]]
-    return float(np.square(differences).sum() / (2 * released.noise_std**2)), differences.size

@@ -14,7 +14,6 @@ from likeness.verify.files import Bundle
 from likeness.verify.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pandas import DataFrame, Series
     from pyarrow.parquet import ParquetFile
     from torch import Tensor
@@ -46,10 +45,9 @@ def texts(bundle: Bundle) -> str:
     require(one_line, f"a text of {names.SETTINGS} or {names.SCHEMA} has several lines")
     require(bundle.text(names.STATEMENT) == statement(privacy), f"{names.STATEMENT} is not that of {names.PRIVACY}")
     require(bundle.text(names.CARD) == data_card(privacy, schema), f"{names.CARD} is not that of {names.PRIVACY}")
-    words = bundle.params.privacy.identity, bundle.params.privacy.unit, schema.name, schema.source
-    require(
-        all(len(text) <= _MOST_CURATOR for text in words), f"a text of {names.SETTINGS} or {names.SCHEMA} is too long"
-    )
+    words = bundle.params.privacy.population, bundle.params.privacy.unit, schema.name, schema.source
+    short = all(len(text) <= _MOST_CURATOR for text in words)
+    require(short, f"a text of {names.SETTINGS} or {names.SCHEMA} is too long")
     listed = ", ".join(repr(text) for text in words)
     return f"statement and data card are those of the account; words that only their author can vouch for: {listed}"
 
@@ -209,23 +207,16 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") 
         distance, most = np.abs(codes - others).astype(float), 1.0
         rare = int((distance > 0).sum()) <= max(1, _ROUNDING * len(codes))
     else:
-        numbers, others = (_numbers(values, column) for values in (stated, again))
-        missing = np.isnan(numbers) != np.isnan(others)
-        distance, rare = np.where(missing, np.inf, np.abs(np.nan_to_num(numbers - others))), True
+        numbers, drawn = (column.number.numbers(values, column) for values in (stated, again))
+        missing = np.isnan(numbers) != np.isnan(drawn)
+        distance, rare = np.where(missing, np.inf, np.abs(np.nan_to_num(numbers - drawn))), True
         low, high = column.bounds
-        most = max(_DIGITS * (high - low), 0.0 if column.kind == "numeric" else 1.0)
+        most = max(_DIGITS * (high - low), float(column.is_whole))
         if int(missing.sum()) <= max(1, _ROUNDING * len(numbers)):
             distance[missing] = most
     if not rare or (distance > most).any():
         raise Wrong(f"{names.TABLE}: column '{column.name}' differs from the draw here by more than rounding")
     return int((distance > 0).sum())
-
-
-def _numbers(values: "Series[Any]", column: "Column") -> "NDArray[Any]":
-    """Numbers, days or seconds; NaN where missing."""
-    from likeness.data.source.date_cells import numbers_of_dates
-
-    return numbers_of_dates(values, column) if column.is_date else values.to_numpy(float, na_value=float("nan"))
 
 
 def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":

@@ -12,12 +12,11 @@ from likeness.core.bounds import rows_per_unit
 from likeness.core.errors import ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import GENERATOR, SYNTHETIC, json_text
+from likeness.features.base import Map
 from likeness.ledger.budget import budget_of
 from likeness.ledger.reservation import REDRAW
 from likeness.methods import method_from
 from likeness.methods.maps import from_spec
-from likeness.methods.merf_ae.encoded_map import EncodedFourier
-from likeness.methods.merf_ae.method import ENCODER
 from likeness.pipeline.account import Standing, privacy_json
 from likeness.pipeline.consistency import check_answer, check_plan, queries_of
 from likeness.pipeline.synthetic_table import sample_request
@@ -60,8 +59,8 @@ def sensitivity(bundle: Bundle) -> str:
         require(receipt.change == str(query.terms.change(Adjacency(receipt.adjacency))), f"{name}: change is wrong")
         _check_lattice(name, receipt)
         require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is unknown")
-        if isinstance(query.feature, EncodedFourier) and query.feature.network is None:
-            _with_encoder(bundle, name, query.feature)
+        if isinstance(query.feature, Map):
+            _with_files(bundle, name, query.feature)
     return f"{len(bundle.released)} receipts agree with their maps"
 
 
@@ -156,14 +155,13 @@ _DRAW = re.compile(f"{REDRAW}[1-9][0-9]{{0,3}}$")  # number of the draw after a 
 _SAMPLER = re.compile(f"opendp {VERSION} discrete gaussian")
 
 
-def _with_encoder(bundle: Bundle, name: str, feature: EncodedFourier) -> None:
-    """Check that the bundle has the file of the map's public encoder, and that it fits the map."""
-    from likeness.methods.merf_ae.encoder import Encoder
-
-    path = bundle.folder / ENCODER
-    require(path.is_file(), f"{name}: {ENCODER} is missing")
-    require(sha256_bytes(path.read_bytes()) == feature.encoder, f"{name}: {ENCODER} is another encoder")
-    feature.with_network(Encoder.load(path))
+def _with_files(bundle: Bundle, name: str, feature: Map) -> None:
+    """Check that the bundle has the public files of a map, and that they fit the map."""
+    for file, sha256 in feature.files.items():
+        path = bundle.folder / file
+        require(path.is_file(), f"{name}: {file} is missing")
+        require(sha256_bytes(path.read_bytes()) == sha256, f"{name}: {file} is another {path.stem}")
+    feature.with_files(bundle.folder)
 
 
 def epsilon(bundle: Bundle) -> str:
@@ -220,7 +218,7 @@ def account(bundle: Bundle) -> str:
     order = [KEY_STAGE, "auxiliary", "privatize"]
     answers = sorted(bundle.answers, key=lambda one: (order.index(one.receipt.stage), one.receipt.query))
     receipts = [one.receipt for one in answers]
-    budget = budget_of(bundle.records, params.privacy.identity)
+    budget = budget_of(bundle.records, params.privacy.population)
     require(budget is not None, "the ledger has no cap of this population")
     assert budget is not None
     digests = {one.receipt.key: _digest(bundle, name) for name, one in bundle.released.items()}
@@ -313,7 +311,7 @@ def plan(bundle: Bundle) -> str:
             "method": (receipt.method if receipt.plan == plan.digest else plan.method, plan.method),
             "stage": (receipt.stage, planned.stage),
             "delta": (receipt.delta_keys, planned.delta_keys),
-            "slot": (_DRAW.sub("", receipt.slot), params.ledger.slot),
+            "slot": (_DRAW.sub("", receipt.slot), params.ledger.attempt),
         }
         for field, (stated, expected) in same.items():
             require(stated == expected, f"{name}: another {field} than the plan's")

@@ -14,7 +14,7 @@ from likeness.core.errors import DataError
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.data.source.date_cells import numbers_of_dates, typed_dates
+from likeness.data.source.cells import category_type
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -118,8 +118,7 @@ def _encode_column(column: Column, values: "pd.Series[Any]") -> NDArray[np.float
         codes = values.cat.codes.to_numpy().astype(np.int32)
         return np.where(codes < 0, len(column.categories), codes).astype(np.int32)
     lower, upper = column.bounds
-    plain = numbers_of_dates(values, column) if column.is_date else values.to_numpy(dtype=np.float64, na_value=np.nan)
-    numbers = np.clip(plain, lower, upper) - lower
+    numbers = np.clip(column.number.numbers(values, column), lower, upper) - lower
     if column.transform == "log1p":
         unit: NDArray[np.float64] = np.log1p(numbers) / np.log1p(upper - lower)
     else:
@@ -129,19 +128,13 @@ def _encode_column(column: Column, values: "pd.Series[Any]") -> NDArray[np.float
 
 def _decode_column(column: Column, codes: NDArray[Any]) -> "pd.Series[Any]":
     if column.is_categorical:
-        dtype = pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
         places = np.where(codes >= len(column.categories), -1, codes).astype(np.int64)
-        return pd.Series(pd.Categorical.from_codes(places, dtype=dtype))
+        return pd.Series(pd.Categorical.from_codes(places, dtype=category_type(column)))
     lower, upper = column.bounds
     unit = np.clip(codes, 0, 1)
     numbers = np.expm1(unit * np.log1p(upper - lower)) if column.transform == "log1p" else unit * (upper - lower)
     numbers = np.clip(numbers + lower, lower, upper)
-    if column.kind == "numeric":
-        if column.decimals is not None:
-            # Bounds have no more decimals, so that what is rounded stays within them. + 0.0 makes of -0.0 a 0.0.
-            numbers = np.round(numbers, column.decimals) + 0.0
-        return pd.Series(numbers, dtype="float64")
-    if column.is_date:
-        return typed_dates(np.round(numbers), column)
-    whole = pd.Series(np.round(numbers), dtype="Float64").astype("Int64")
-    return whole if column.nullable else whole.astype("int64")
+    if column.is_whole or column.decimals is not None:
+        # Bounds have no more decimals, so that what is rounded stays within them. + 0.0 makes of -0.0 a 0.0.
+        numbers = np.round(numbers, column.decimals or 0) + 0.0
+    return column.number.typed(numbers, column)

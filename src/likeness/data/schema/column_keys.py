@@ -5,16 +5,10 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from likeness.core.errors import SchemaError
-from likeness.data.booleans import DEFAULT_WORDS
-from likeness.data.schema.column import CATEGORY_KINDS, KINDS, OTHER, PRIVATE, Column
-from likeness.data.schema.dates import DATE_KINDS, number_of
+from likeness.data.schema.column import Column
+from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, OTHER, PRIVATE, Numeric
 
 DROP = "drop"
-_INTEGER_KEYS = ("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values")
-_NUMBER_KEYS = (*_INTEGER_KEYS, "decimals")
-_DATE_KEYS = ("kind", "lower", "upper", "nullable", "spikes", "missing_values", "format")
-_CATEGORY_KEYS = ("kind", "categories", "other", "nullable", "missing_values")
-_BOOLEAN_KEYS = ("kind", "categories", "nullable", "missing_values")
 _DROP_KEYS = ("kind", "reason")
 
 
@@ -28,15 +22,7 @@ class Dropped:
 
 def keys_of(kind: str) -> tuple[str, ...]:
     """The keys that a column of this kind may have."""
-    if kind == DROP:
-        return _DROP_KEYS
-    if kind == "boolean":
-        return _BOOLEAN_KEYS
-    if kind == "integer":
-        return _INTEGER_KEYS
-    if kind in DATE_KINDS:
-        return _DATE_KEYS
-    return _CATEGORY_KEYS if kind in CATEGORY_KINDS else _NUMBER_KEYS
+    return _DROP_KEYS if kind == DROP else KINDS_BY_NAME[kind].keys
 
 
 def column_from(name: str, spec: Any) -> Column | Dropped:
@@ -78,24 +64,25 @@ class _Reading:
         return Dropped(self.name, str(reason))
 
     def column(self, kind: str) -> Column:
-        dates = kind in DATE_KINDS
-        number: Callable[..., float | None] = self._date if dates else self._number
+        rules = KINDS_BY_NAME.get(kind)
+        number = rules if isinstance(rules, Numeric) else Numeric()
+        default = () if rules is None else rules.default_categories
         private = self.spec.get("categories") == PRIVATE
         values: dict[str, Any] = {
-            "lower": self._one("lower", lambda value: number(kind, "lower", value)),
-            "upper": self._one("upper", lambda value: number(kind, "upper", value)),
-            "categories": () if private else self._texts("categories", truth=kind == "boolean"),
+            "lower": self._one("lower", lambda value: self._bound(number, "lower", value)),
+            "upper": self._one("upper", lambda value: self._bound(number, "upper", value)),
+            "categories": () if private else self._texts("categories", truth=bool(default)),
             "other": (OTHER if private else None) if self.spec.get("other") is None else str(self.spec["other"]),
             "open": private,
             "nullable": self._nullable(),
             "transform": str(self.spec.get("transform", "none")),
             "missing_values": self._texts("missing_values"),
-            "spikes": self._spikes(kind, dates),
+            "spikes": self._spikes(number),
             "format": self._one("format", str),
             "decimals": self._one("decimals", self._whole),
         }
-        if kind == "boolean" and self.spec.get("categories") is None:
-            values["categories"] = DEFAULT_WORDS
+        if self.spec.get("categories") is None:
+            values["categories"] = default
         try:
             column = Column(name=self.name, kind=kind, **values)
         except SchemaError as error:
@@ -123,41 +110,20 @@ class _Reading:
             return False
         return nullable
 
-    def _number(self, kind: str, key: str, value: Any) -> float | None:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self.fault(key, f"{key} must be a number.")
+    def _bound(self, number: Numeric, key: str, value: Any) -> float | None:
+        bound = number.bound(key, value)
+        if isinstance(bound, str):
+            self.fault(key, f"{key} {bound}")
             return None
-        return self._float(key, value)
+        return bound
 
-    def _date(self, kind: str, key: str, value: Any) -> float | None:
-        found = number_of(kind, str(value), end_of_day=key == "upper")
-        if found is None:
-            example = "1994-03-01" if kind == "date" else "1994-03-01 or 1994-03-01 17:05:00"
-            self.fault(key, f"{key} must be a {kind} like {example}.")
-        return found
-
-    def _spikes(self, kind: str, dates: bool) -> tuple[float, ...]:
+    def _spikes(self, number: Numeric) -> tuple[float, ...]:
         values = self.spec.get("spikes", ())
-        if dates:
-            if not isinstance(values, list | tuple):
-                self.fault("spikes", "spikes must be a list of dates.")
-                return ()
-            found = [self._date(kind, "spikes", value) for value in values]
-            return tuple(sorted({number for number in found if number is not None}))
-        if not isinstance(values, list | tuple) or any(
-            isinstance(v, bool) or not isinstance(v, int | float) for v in values
-        ):
-            self.fault("spikes", "spikes must be a list of numbers.")
+        if not isinstance(values, list | tuple):
+            self.fault("spikes", "spikes must be a list of numbers or dates.")
             return ()
-        numbers = [self._float("spikes", value) for value in values]
-        return tuple(sorted({number for number in numbers if number is not None}))
-
-    def _float(self, key: str, value: int | float) -> float | None:
-        try:
-            return float(value)
-        except OverflowError:
-            self.fault(key, f"{key} holds a number that is too large.")
-            return None
+        bounds = [self._bound(number, "spikes", value) for value in values]
+        return tuple(sorted({bound for bound in bounds if bound is not None}))
 
     def _texts(self, key: str, truth: bool = False) -> tuple[str, ...]:
         values = self.spec.get(key)

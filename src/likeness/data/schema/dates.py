@@ -6,7 +6,6 @@ A public bound and a cell of a source are read by the same rules, so that a boun
 import re
 from datetime import UTC, date, datetime, timedelta
 
-DATE_KINDS = ("date", "datetime")
 _DAY_SECONDS = 86_400
 _EPOCH = date(1970, 1, 1)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]00:00(?::00(?:[.,]0+)?)?)?", re.ASCII)

@@ -15,8 +15,9 @@ from typing import Any
 import yaml
 
 from likeness.core.errors import SchemaError
-from likeness.data.schema.column import KINDS, SPLIT_COLUMN, TRANSFORMS, Column
+from likeness.data.schema.column import SPLIT_COLUMN, Column
 from likeness.data.schema.column_keys import DROP, Dropped, column_from
+from likeness.data.schema.kinds import KINDS, TRANSFORMS
 
 __all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
 

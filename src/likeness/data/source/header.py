@@ -7,7 +7,6 @@ then a word that depends on rows, which is why a draft marks it, and why a perso
 import csv
 import gzip
 import io
-import re
 import zlib
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -15,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from likeness.core.errors import DataError
-from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
 from likeness.data.schema.dates import number_of
+from likeness.data.schema.kinds import KINDS_BY_NAME, NUMBER, Categorical, guess
 
 if TYPE_CHECKING:
     from likeness.data.source.databases import Database
@@ -25,8 +24,6 @@ _ROWS = 1000
 _LONGEST = 1 << 20  # bytes of a header
 _SEPARATORS = ";\t|"
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "missing"}
-_WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)", re.ASCII)  # 007 is a code
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
 def header_of(path: Path) -> list[str]:
@@ -83,7 +80,7 @@ def _check_header(names: Sequence[str], path: Path, numbers: bool) -> None:
     """Names go into a public file: a first line that may be a row is refused, and not quoted."""
 
     def looks_like_a_value(name: str) -> bool:
-        return not name or (not numbers and (bool(_NUMBER.fullmatch(name)) or number_of("datetime", name) is not None))
+        return not name or (not numbers and (bool(NUMBER.fullmatch(name)) or number_of("datetime", name) is not None))
 
     if any(looks_like_a_value(name) for name in names) or len(set(names)) < len(names):
         _refuse_header(path)
@@ -120,19 +117,7 @@ def _records(path: Path, count: int | None) -> list[list[str]]:
 
 def _kind_of_cells(cells: Sequence[str]) -> str:
     present = {cell for cell in cells if cell.casefold() not in _MISSING}
-    folded = {text.casefold() for text in present}
-    if not present:
-        return "categorical"
-    if folded == {"0", "1"} or folded <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}:
-        return "boolean"
-    if all(_WHOLE.fullmatch(text) for text in present):
-        return "integer"
-    if all(_NUMBER.fullmatch(text) and not text.lstrip("-+").startswith("00") for text in present):
-        return "categorical" if all(text.isdigit() for text in present) else "numeric"
-    for kind in ("date", "datetime"):
-        if all(number_of(kind, text) is not None for text in present):
-            return kind
-    return "categorical"
+    return guess(present) if present else Categorical.name
 
 
 def _parquet_schema(path: Path) -> Any:
@@ -153,12 +138,5 @@ def _parquet_schema(path: Path) -> Any:
 def _kind_of_type(kind: Any) -> str:
     import pyarrow as pa
 
-    tests = {
-        "boolean": (pa.types.is_boolean,),
-        "integer": (pa.types.is_integer, pa.types.is_duration),
-        "numeric": (pa.types.is_floating, pa.types.is_decimal),
-        "date": (pa.types.is_date,),
-        "datetime": (pa.types.is_timestamp,),
-        "categorical": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_dictionary),
-    }
-    return next((name for name, own in tests.items() if any(test(kind) for test in own)), "drop")
+    kinds = KINDS_BY_NAME.values()
+    return next((one.name for one in kinds if any(getattr(pa.types, test)(kind) for test in one.arrow)), "drop")

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.data.source.date_cells import numbers_of_dates
 
 
 def typed_digest(df: pd.DataFrame, schema: Schema, key: bytes) -> str:
@@ -210,8 +209,6 @@ def _words(column: Column, values: "pd.Series[Any]") -> tuple[NDArray[np.float64
         words = _text_words(values)
     elif column.is_categorical:
         words = values.cat.codes.to_numpy().astype(np.float64)
-    elif column.is_date:
-        words = numbers_of_dates(values, column)
     else:
-        words = values.to_numpy(dtype=np.float64, na_value=0.0)
+        words = column.number.numbers(values, column)
     return np.where(missing, 0.0, words) + 0.0, missing  # + 0.0 makes -0.0 equal to 0.0

@@ -4,17 +4,18 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.features.base import Map
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 @dataclass(frozen=True)
-class HermiteFeatures:
+class HermiteFeatures(Map):
     r"""A sum kernel over all columns beside product kernels over public subsets of columns.
 
     Every column d has features :math:`u_d(x)` of norm at most 1:
@@ -47,6 +48,7 @@ class HermiteFeatures:
         ReleaseError: the numbers contradict each other.
     """
 
+    name: ClassVar[str] = "hermite"
     numeric: tuple[int, ...]
     nullable: tuple[int, ...]
     categorical: tuple[tuple[int, int], ...]
@@ -180,21 +182,6 @@ class HermiteFeatures:
             weights[: self.sum_width] = 1 / (1 - self.product_share)
             weights[self.sum_width :] = gamma / self.product_share
         return weights
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {
-            "map": "hermite",
-            "numeric": list(self.numeric),
-            "nullable": list(self.nullable),
-            "categorical": [list(block) for block in self.categorical],
-            "rho": list(self.rho),
-            "scale": list(self.scale),
-            "order": self.order,
-            "product_order": self.product_order,
-            "subsets": [list(own) for own in self.subsets],
-            "product_share": self.product_share,
-        }
 
     def norms(self, order: int) -> tuple[float, ...]:
         """√M of each number at an order."""

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
-from likeness.config.typed import allowed, require
+from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
 from likeness.core.rng import public
 from likeness.features.base import FeatureMap
@@ -14,12 +14,10 @@ from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.network_method import TwoQueryMethod
 from likeness.methods.settings import (
+    FREE,
     NetworkTraining,
-    NoSettings,
-    TwoQueryPlan,
-    TwoQueryShares,
+    coordinates,
     one_each,
-    require_limit,
     within_limit,
 )
 from likeness.release.query import Query
@@ -33,53 +31,67 @@ _WHERE = "hp.privatize"
 
 
 @dataclass(frozen=True)
-class Privatize:
+class Privatize(Section):
     """Section ``hp.privatize``."""
 
-    kernel: str = "combined"
-    order: int = 20
-    lengthscale: float | tuple[float, ...] = 0.1
-    input_scale: float | None = None
-    product_order: int = 10
-    product_dimension: int = 2
-    num_subsets: int | None = None
-    product_share: float = 0.8
-    seed: int = 0
-    max_coordinates: int = 5_000_000
+    kernel: str = setting("combined", "sum | product | combined", options=KERNELS)
+    order: int = setting(
+        20,
+        "of the sum kernel: order + 1 features a number. Paper: 100 (5 to 150) on unscaled inputs",
+        least=0,
+        most=200,
+    )
+    lengthscale: float | tuple[float, ...] = setting(
+        0.1,
+        "of the Gaussian kernels on the unit interval, one or a list of one for each number; public (the paper's "
+        "median heuristic leaks). Paper for pixels: 0.07 (MNIST), 0.39",
+        least=0.01,
+        most=100,
+        rule="from 0.01 to 100, one for all numbers or one for each",
+    )
+    input_scale: float | None = setting(
+        None,
+        "stretches inputs before the expansion; null: the best for the order; paper: 1",
+        above=0,
+        most=16,
+        rule="above 0 and at most 16, or null",
+    )
+    product_order: int = setting(10, "of the products. Paper: 5 (Adult, Census), 20 (images)", least=0, most=200)
+    product_dimension: int = setting(
+        2, "columns in a product: (product_order + 1)**dimension features. Paper: 5; images: 2", least=1
+    )
+    num_subsets: int | None = setting(
+        None,
+        "products, drawn by the seed and all released at once; null: all. Images: 10",
+        least=1,
+        rule="at least 1, or null for all",
+    )
+    product_share: float = setting(
+        0.8,
+        "of the embedding's rho; 0.8 gives each column and each pair of Adult about the same",
+        above=0,
+        below=1,
+    )
+    seed: int = setting(0, "draws the products; public")
+    max_coordinates: int = coordinates(5_000_000)
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        allowed(f"{_WHERE}.kernel", self.kernel, KERNELS)
-        for name in ("order", "product_order"):
-            require(0 <= getattr(self, name) <= 200, f"{_WHERE}.{name}", getattr(self, name), "from 0 to 200")
-        own = self.lengthscale if isinstance(self.lengthscale, tuple) else (self.lengthscale,)
-        good = bool(own) and all(0.01 <= value <= 100 for value in own)
-        require(
-            good, f"{_WHERE}.lengthscale", self.lengthscale, "from 0.01 to 100, one for all numbers or one for each"
-        )
-        good = self.input_scale is None or 0 < self.input_scale <= 16
-        require(good, f"{_WHERE}.input_scale", self.input_scale, "above 0 and at most 16, or null")
-        require(self.product_dimension >= 1, f"{_WHERE}.product_dimension", self.product_dimension, "at least 1")
-        good = self.num_subsets is None or self.num_subsets >= 1
-        require(good, f"{_WHERE}.num_subsets", self.num_subsets, "at least 1, or null for all")
-        require(0 < self.product_share < 1, f"{_WHERE}.product_share", self.product_share, "between 0 and 1")
-        require_limit("hp", self.max_coordinates)
+        super().__post_init__()
+        require(self.lengthscale != (), f"{_WHERE}.lengthscale", [], "one number, or one for each numeric column")
 
 
 @dataclass(frozen=True)
 class TrainHp(NetworkTraining):
     """Section ``hp.train``."""
 
-    gamma: float | None = None
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        super().__post_init__()
-        good = self.gamma is None or 0 < self.gamma < math.inf
-        require(good, "hp.train.gamma", self.gamma, "above 0, or null for the weights of the noise")
-
-
-_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.05, embedding=0.95))
+    gamma: float | None = setting(
+        None,
+        "weight of the products in the loss; null: as the noise says. Paper: 0.1 (Adult, Census)",
+        above=0,
+        below=math.inf,
+        rule="above 0, or null for the weights of the noise",
+    )
 
 
 @dataclass(frozen=True)
@@ -87,15 +99,10 @@ class Hp(TwoQueryMethod):
     """Sum kernel, product kernel or both, of Hermite features; all subsets in one release, before training."""
 
     name: ClassVar[str] = "hp"
-    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
-    train: TrainHp = field(default_factory=TrainHp)
-    auxiliary: NoSettings = field(default_factory=NoSettings)
-    privatize: Privatize = field(default_factory=Privatize)
-
-    def check(self, context: Context) -> None:
-        """As many length scales as numbers, enough columns for a subset, no more coordinates than allowed."""
-        super().check(context)
-        self.embedding_query(context, {})
+    maps: ClassVar = (HermiteFeatures,)
+    multiplications_a_coordinate: ClassVar[int] = 8
+    privatize: Privatize = setting(Privatize())
+    train: TrainHp = setting(TrainHp(), FREE)
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Hermite features by class; length scales and subsets are public settings.

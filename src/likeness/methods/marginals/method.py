@@ -1,27 +1,30 @@
 """Marginals: pairs of columns and named tables by class as one mean embedding; a mixture of products fitted to it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from likeness.config.typed import allowed, require
+from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
 from likeness.data.encoding.bins import Grid, grid_of
 from likeness.features.cells import Cells
-from likeness.generators.settings import MOST_EXCHANGE_ROUNDS, TrainingSettings
+from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import (
+    BYTES_A_COORDINATE,
     CLASS_COUNTS,
     EMBEDDING,
     Context,
+    Measured,
     Method,
     class_counts_query,
     class_weights,
     number_of_records,
 )
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.marginals.quantiles import Quantiles, cells_of_number
-from likeness.methods.marginals.workload import Workload
-from likeness.methods.settings import with_memory, within_limit
+from likeness.methods.marginals.quantiles import QUANTILES, Quantiles, cells_of_number
+from likeness.methods.marginals.workload import MOST_EXCHANGE_ROUNDS, Workload
+from likeness.methods.settings import FREE, SCHEDULES, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -29,60 +32,58 @@ from likeness.release.released import Released
 if TYPE_CHECKING:
     import torch
 
+    from likeness.generators.latent import Generator
     from likeness.generators.training import Objective
     from likeness.methods.marginals.mixture import MixtureColumn
-    from likeness.methods.saved_generator import Generator
 
 
 @dataclass(frozen=True)
 class Shares:
     """Section ``marginals.plan.shares``: parts of ρ, summing to 1."""
 
-    class_counts: float = 0.03
-    quantiles: float = 0.02
-    embedding: float = 0.95
+    class_counts: float = setting(0.03, "of records by class")
+    quantiles: float = setting(0.02, "of the histograms of numbers; the embedding has it where there are none")
+    embedding: float = setting(0.95, "of pairs and named tables")
 
 
 @dataclass(frozen=True)
 class PlanSettings:
     """Section ``marginals.plan``."""
 
-    shares: Shares = field(default_factory=Shares)
+    shares: Shares = setting(Shares(), "of rho; sum 1")
 
 
 @dataclass(frozen=True)
 class Auxiliary:
     """Section ``marginals.auxiliary``."""
 
-    quantiles: Quantiles = field(default_factory=Quantiles)
+    quantiles: Quantiles = setting(Quantiles(), "histograms of numbers: values lie within their bins as these say")
 
 
 @dataclass(frozen=True)
-class TrainMixture:
+class TrainMixture(Section):
     """Section ``marginals.train``.
 
     A step sees the whole release: its gradient has no noise, and falls by orders of magnitude during the fit. With
     Adam's usual ``beta2`` of .999 the first gradients would be remembered to the end, and the last steps be too short.
     """
 
-    iterations: int = 800
-    learning_rate: float = 0.2
-    beta2: float = 0.95
-    num_components: int = 1000
-    information_price: float = 1.5
-    schedule: str = "cosine"
-    exchange_rounds: int = 3
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        require(self.iterations >= 1, "marginals.train.iterations", self.iterations, "at least 1")
-        require(self.learning_rate > 0, "marginals.train.learning_rate", self.learning_rate, "greater than 0")
-        require(0 <= self.beta2 < 1, "marginals.train.beta2", self.beta2, "from 0 to less than 1")
-        require(self.num_components >= 1, "marginals.train.num_components", self.num_components, "at least 1")
-        require(self.information_price >= 0, "marginals.train.information_price", self.information_price, "at least 0")
-        allowed("marginals.train.schedule", self.schedule, ("constant", "cosine"))
-        key, rule = "marginals.train.exchange_rounds", f"from 0 to {MOST_EXCHANGE_ROUNDS}"
-        require(0 <= self.exchange_rounds <= MOST_EXCHANGE_ROUNDS, key, self.exchange_rounds, rule)
+    iterations: int = setting(800, "gradient steps", least=1)
+    learning_rate: float = setting(0.2, "of Adam", above=0)
+    beta2: float = setting(
+        0.95, "of Adam: squared gradients of some twenty steps; they shrink too fast for more", least=0, below=1
+    )
+    num_components: int = setting(1000, "products in the mixture", least=1)
+    kl_penalty: float = setting(
+        1.5, "keeps columns independent where the release does not say otherwise; 0: believe noise", least=0
+    )
+    schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
+    swap_rounds: int = setting(
+        3,
+        "drawn rows swap values until pairs are as frequent as the model says; 0: none",
+        least=0,
+        most=MOST_EXCHANGE_ROUNDS,
+    )
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,12 @@ class Marginals(Method):
     """Noisy counts of pairs and named tables of columns in every class, and the mixture of products behind them."""
 
     name: ClassVar[str] = "marginals"
+    maps: ClassVar = (PairMarginals,)
     any_category: ClassVar[bool] = True
-    plan: PlanSettings = field(default_factory=PlanSettings)
-    train: TrainMixture = field(default_factory=TrainMixture)
-    auxiliary: Auxiliary = field(default_factory=Auxiliary)
-    privatize: Workload = field(default_factory=Workload)
+    plan: PlanSettings = setting(PlanSettings())
+    auxiliary: Auxiliary = setting(Auxiliary())
+    privatize: Workload = setting(Workload())
+    train: TrainMixture = setting(TrainMixture(), FREE)
 
     def __post_init__(self) -> None:
         """Quantiles have a share of ρ, and no quantiles have none."""
@@ -122,6 +124,26 @@ class Marginals(Method):
             raise PlanError("marginals needs two feature columns at least: there is no pair. Use method pearl or merf.")
         self.auxiliary.quantiles.check(context, self.privatize.bins)
         self._embedding(context, {})
+
+    @classmethod
+    def generators(cls) -> "tuple[type[Generator], ...]":
+        """The mixture of products."""
+        from likeness.methods.marginals.mixture import ProductMixture
+
+        return (ProductMixture,)
+
+    def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float:
+        """Products of components with cells, of every pair and table in every class."""
+        return 4 * self.train.num_components * coordinates[EMBEDDING]
+
+    def measures(self, query: Query, sigma: float, context: Context, private: Collection[str]) -> Iterator[Measured]:
+        """Of bins and of pairs; the rest by its map."""
+        if query.name == QUANTILES:
+            yield self.auxiliary.quantiles.measure(query, sigma, self.privatize.bins)
+        elif query.name == EMBEDDING:
+            yield from measures_of_cells(self._asked(query), sigma, query.num_groups, context, private)
+        else:
+            yield from super().measures(query, sigma, context, private)
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
         """Counts by class, and the histograms that the quantiles are read from."""
@@ -154,7 +176,7 @@ class Marginals(Method):
 
         layout, columns = context.layout, self.columns(context, auxiliary)
         sizes = layout.num_classes, self.train.num_components, layout.width
-        return ProductMixture(columns, *sizes, self.train.exchange_rounds)
+        return ProductMixture(columns, *sizes, self.train.swap_rounds)
 
     def columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
         """Cells of each feature column, and how a number is drawn from its bin."""
@@ -197,7 +219,7 @@ class Marginals(Method):
             class_weights=class_weights(auxiliary[CLASS_COUNTS]),
             records=number_of_records(context, auxiliary[CLASS_COUNTS]),
             noise_std=embedding.noise_std,
-            information_price=self.train.information_price,
+            information_price=self.train.kl_penalty,
             device=device,
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weight=feature.squared_table_weight,
@@ -210,9 +232,12 @@ class Marginals(Method):
         return TrainingSettings(own.iterations, 1, own.learning_rate, own.schedule, own.beta2)
 
     def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> PairMarginals:
-        feature = self.embedding_query(context, auxiliary).feature
-        assert isinstance(feature, PairMarginals)
-        return feature
+        return self._asked(self.embedding_query(context, auxiliary))
+
+    @staticmethod
+    def _asked(query: Query) -> PairMarginals:
+        assert isinstance(query.feature, PairMarginals)
+        return query.feature
 
     def _columns(self, context: Context, grids: Mapping[str, Grid | None]) -> list[tuple[Cells, Grid | None]]:
         """Cells of each feature column, and the grid of a numeric one: a given one, else of equal width."""
@@ -228,8 +253,42 @@ class Marginals(Method):
         return found
 
 
-BYTES_A_COORDINATE = 130  # of memory, measured in the noise and in the objective
-
-
 def _weights(feature: PairMarginals) -> tuple[int, ...]:
     return feature.squared_weights or (1,) * len(feature.sizes)
+
+
+def measures_of_cells(
+    feature: PairMarginals, sigma: float, classes: int, context: Context, private: Collection[str]
+) -> Iterator[Measured]:
+    """A cell of a pair as it is released; and the column whose own cells are known worst.
+
+    A cell of one column is the sum over the other column's cells in each of its pairs; it is so measured as often as
+    the column has pairs, and the mean weighs each by its precision. Single cells of pairs are not held to the rule: the
+    generator is fitted to all of them at once. Nor are columns with private categories: how many of theirs will be kept
+    is not known, and those that are clear a threshold.
+    """
+    sizes = [column.size for column in feature.columns]
+    weights = [float(part.norm_bound_squared) for part in feature.parts[: len(feature.sizes)]]
+    precision = [0.0] * len(sizes)
+    for (i, j), weight in zip(feature.asked, weights, strict=True):
+        precision[i] += weight / sizes[j]
+        precision[j] += weight / sizes[i]
+    noise = [sigma / math.sqrt(value) for value in precision]
+    names, by_class = [column.name for column in context.schema.feature_columns], ", by class" if classes > 1 else ""
+    cells = sum(a * b for a, b in feature.sizes) / len(weights)
+    yield Measured(
+        f"share in a cell of a pair of columns{by_class}",
+        sigma / math.sqrt(min(weights)),
+        1 / (classes * cells),
+        False,
+    )
+    if feature.tables:
+        tables = feature.parts[len(weights) :]
+        cells = sum(part.width for part in tables) / len(tables)
+        noise_of_one = sigma / math.sqrt(feature.squared_table_weight)
+        yield Measured(f"share in a cell of a named table{by_class}", noise_of_one, 1 / (classes * cells), False)
+    listed = [place for place, name in enumerate(names) if name not in private]
+    if listed:
+        worst = max(listed, key=lambda place: noise[place] * sizes[place])
+        of = f"share in a cell of '{names[worst]}', the hardest column{by_class}"
+        yield Measured(of, noise[worst], 1 / (classes * sizes[worst]), True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from likeness.features.cells import Cells
+from likeness.generators.latent import Generator
 from likeness.generators.sampling import places_within, systematic
-from likeness.generators.settings import MOST_EXCHANGE_ROUNDS
 from likeness.methods.marginals.exchange import exchange
+from likeness.methods.marginals.workload import MOST_EXCHANGE_ROUNDS
 
 _LINE = 1e-9  # a place this near to the end of its bin could be rounded to the next one
 
@@ -75,7 +76,7 @@ class MixtureColumn:
         return cls(Cells.from_dict(mapping["cells"]), edges, lows, highs, firsts, shares)
 
 
-class ProductMixture(nn.Module):
+class ProductMixture(Generator):
     r""":math:`p(x \mid y) = \sum_k \pi_{k \mid y} \prod_i p_{ki}(x_i)`: K products of categoricals.
 
     Every low-order marginal is a polynomial of the parameters, so it is matched exactly and without sampling: no
@@ -83,6 +84,9 @@ class ProductMixture(nn.Module):
     2021), softmax-relaxed rows as in RAP (Aydore et al. 2021), a generator fitted to noisy marginals as in GEM (Liu et
     al. 2021).
     """
+
+    name: ClassVar[str] = "product_mixture"
+    readers: ClassVar = {"columns": lambda columns: [MixtureColumn.from_dict(column) for column in columns]}
 
     def __init__(
         self,
@@ -102,6 +106,7 @@ class ProductMixture(nn.Module):
         super().__init__()
         if type(exchange_rounds) is not int or not 0 <= exchange_rounds <= MOST_EXCHANGE_ROUNDS:
             raise ValueError(f"mixture: rounds of exchanges are a whole number from 0 to {MOST_EXCHANGE_ROUNDS}")
+        self.num_components = num_components
         self.exchange_rounds = exchange_rounds
         self.columns = tuple(columns)
         self.num_classes = num_classes
@@ -173,25 +178,6 @@ class ProductMixture(nn.Module):
         parts = tuple(certain.get(place, part).expand_as(part) for place, part in enumerate(parts))
         chosen = exchange(chosen, labels, components, parts, posterior, self.exchange_rounds, generator)
         return rows_from_cells(self.columns, self.width, chosen, generator)
-
-    def spec(self) -> dict[str, Any]:
-        """Everything but the parameters, as JSON."""
-        return {
-            "generator": "product_mixture",
-            "columns": [column.to_dict() for column in self.columns],
-            "num_classes": self.num_classes,
-            "num_components": len(self.logits),
-            "width": self.width,
-            "exchange_rounds": self.exchange_rounds,
-        }
-
-    @classmethod
-    def from_spec(cls, spec: dict[str, Any]) -> "ProductMixture":
-        """Inverse of :meth:`spec`."""
-        columns = [MixtureColumn.from_dict(column) for column in spec["columns"]]
-        num_classes, num_components, width = (spec[name] for name in ("num_classes", "num_components", "width"))
-        # Generators of before exchanged nothing, and their tables are drawn again by the verifier.
-        return cls(columns, num_classes, num_components, width, spec.get("exchange_rounds", 0))
 
 
 def rows_from_cells(columns: Sequence[MixtureColumn], width: int, chosen: Tensor, generator: torch.Generator) -> Tensor:

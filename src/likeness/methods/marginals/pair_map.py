@@ -2,25 +2,23 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, combinations, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.features.base import OneHotMap, blocks_of
 from likeness.features.cells import Cells, cells_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 @dataclass(frozen=True)
-class PairMarginals:
+class PairMarginals(OneHotMap):
     r"""For pairs of columns, and every named table, the one-hot product of their cells, times a public weight.
 
     :math:`\phi(x) = \bigl( (w_{ij}\, e_{c_i(x)} \otimes e_{c_j(x)})_{(i, j) \in P},\;
@@ -45,8 +43,9 @@ class PairMarginals:
         ReleaseError: fewer than two columns, pairs or tables that are none, or weights that do not fit.
     """
 
+    name: ClassVar[str] = "pair_marginals"
     columns: tuple[Cells, ...]
-    squared_weights: tuple[int, ...] = field(default=())
+    squared_weights: tuple[int, ...] = ()
     tables: tuple[tuple[int, ...], ...] = ()
     squared_table_weight: float = 1.0
     pairs: tuple[tuple[int, int], ...] = ()
@@ -104,29 +103,15 @@ class PairMarginals:
             found[:, part] = place
         return found
 
-    def __call__(self, x: "Tensor") -> "Tensor":
-        """Dense features, shape (n, width): for small tables and for tests of the sparse path."""
-        import torch
-
-        places = self.places(x.detach().cpu().double().numpy())
-        result = torch.zeros(len(x), sum(part.width for part in self.parts), dtype=x.dtype)
-        start = 0
-        for part, place in zip(self.parts, places.T, strict=True):
-            result[torch.arange(len(x)), torch.from_numpy(start + place)] = math.sqrt(part.norm_bound_squared)
-            start += part.width
-        return result
-
     def blocks(self, values: NDArray[np.float64]) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
         """Counts by pair from released sums: (i, j, counts of shape (num_groups, cells of i, cells of j)).
 
         Args:
             values: released sums, shape (num_groups, width).
         """
-        start = 0
-        for (i, j), part in zip(self.asked, self.parts, strict=False):
-            block = values[:, start : start + part.width] / math.sqrt(part.norm_bound_squared)
-            yield i, j, block.reshape(len(values), self.columns[i].size, self.columns[j].size)
-            start += part.width
+        for (i, j), (part, block) in zip(self.asked, blocks_of(self.parts[: len(self.sizes)], values), strict=True):
+            counts = block / math.sqrt(part.norm_bound_squared)
+            yield i, j, counts.reshape(len(values), self.columns[i].size, self.columns[j].size)
 
     def table_counts(self, values: NDArray[np.float64]) -> Iterator[tuple[tuple[int, ...], NDArray[np.float64]]]:
         """Counts by table from released sums: (places, counts of shape (num_groups, cells of each of its columns)).
@@ -134,25 +119,18 @@ class PairMarginals:
         Args:
             values: released sums, shape (num_groups, width).
         """
-        start = sum(a * b for a, b in self.sizes)
-        for table, part in zip(self.tables, self.parts[len(self.sizes) :], strict=True):
-            block = values[:, start : start + part.width] / math.sqrt(part.norm_bound_squared)
-            yield table, block.reshape(len(values), *self._shape(table))
-            start += part.width
+        start, parts = sum(a * b for a, b in self.sizes), self.parts[len(self.sizes) :]
+        for table, (part, block) in zip(self.tables, blocks_of(parts, values[:, start:]), strict=True):
+            yield table, (block / math.sqrt(part.norm_bound_squared)).reshape(len(values), *self._shape(table))
 
     def _shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(self.columns[place].size for place in table)
 
     def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        named: dict[str, Any] = {}  # without these it is written as it always was: releases keep their keys
-        if self.pairs:
-            named["pairs"] = [list(pair) for pair in self.pairs]
-        if self.tables:
-            tables = [list(table) for table in self.tables]
-            named |= {"tables": tables, "squared_table_weight": self.squared_table_weight}
-        columns = [column.to_dict() for column in self.columns]
-        return {"map": "pair_marginals", "columns": columns, "squared_weights": list(self.squared_weights), **named}
+        """Public specification. Pairs and tables stand in it where some are named."""
+        spec = super().spec()
+        left_out = {"pairs": self.pairs, "tables": self.tables, "squared_table_weight": self.tables}
+        return {key: value for key, value in spec.items() if left_out.get(key, True)}
 
 
 _LARGEST_WEIGHT = 1e15  # of a table, squared: a part's norm has to fit the lattice

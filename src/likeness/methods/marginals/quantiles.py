@@ -7,14 +7,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.config.typed import allowed, require
+from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError, ReleaseError
 from likeness.data.encoding.bins import Grid, grid_of, spike_bins
 from likeness.data.encoding.quantile_bins import quantile_bins
 from likeness.data.schema.column import Column
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
-from likeness.methods.base import Context, together
+from likeness.methods.base import Context, Measured, together
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -25,31 +25,31 @@ MOST_CELLS = 1024
 
 
 @dataclass(frozen=True)
-class Quantiles:
-    """Section ``marginals.auxiliary.quantiles``.
-
-    Attributes:
-        columns: ``none``, ``auto`` (every number with more cells than bins, if there is one), ``all`` (the same, but
-            refused where there is none), or a list of names.
-        cells: of equal width on each column's public scale, beside those of its spikes; where ``edges`` are of
-            ``equal_width``, the next multiple of the bins.
-        edges: of bins, ``learned`` between quantiles, or of ``equal_width`` as without a histogram. Either way values
-            lie within a bin as the histogram says.
-    """
+class Quantiles(Section):
+    """Section ``marginals.auxiliary.quantiles``. ``auto`` and ``all`` differ where no number has more cells than bins:
+    ``all`` is refused then."""
 
     NAMES: ClassVar[tuple[str, ...]] = ("none", "auto", "all")
-    columns: str | tuple[str, ...] = "auto"
-    cells: int = 256
-    edges: str = "equal_width"
+    columns: str | tuple[str, ...] = setting(
+        "auto",
+        "auto: every number with more cells than bins; all, or a list of names; none, with shares.quantiles 0",
+    )
+    cells: int = setting(
+        256, "of equal width on each column's public scale, beside those of its spikes", least=2, most=MOST_CELLS
+    )
+    edges: str = setting(
+        "equal_width",
+        "equal_width | learned: bins between quantiles; see docs/marginals.md",
+        options=("learned", "equal_width"),
+    )
 
     def __post_init__(self) -> None:
         """Check ranges."""
+        super().__post_init__()
         columns = self.columns
         listed = isinstance(columns, tuple) and len(set(columns)) == len(columns) >= 1
         rule = "none, auto, all or a list of different names"
         require(listed or columns in self.NAMES, f"{_KEY}.columns", columns, rule)
-        require(2 <= self.cells <= MOST_CELLS, f"{_KEY}.cells", self.cells, f"from 2 to {MOST_CELLS}")
-        allowed(f"{_KEY}.edges", self.edges, ("learned", "equal_width"))
 
     @property
     def on(self) -> bool:
@@ -80,6 +80,15 @@ class Quantiles:
     def shares(self, context: Context, bins: int, share: float) -> list[QueryShare]:
         """The one release, or none."""
         return [QueryShare(QUANTILES, "auxiliary", share)] if self._chosen(context, bins) else []
+
+    def measure(self, query: Query, sigma: float, bins: int) -> Measured:
+        """How well the histogram says where edges are or, without learned edges, how values lie within bins."""
+        cells = max(part.width for part in query.parts)
+        if self.edges == "equal_width":
+            return Measured(f"share in one of {cells} cells, where noise alone is evened out", sigma, 1 / cells, False)
+        # Half of the cells are below the edge in the middle; an edge may be wrong by a part of a bin.
+        of = f"share below an edge among {cells} cells, against that of a bin"
+        return Measured(of, sigma * cells**0.5 / 2, 1 / bins, True)
 
     def queries(self, context: Context, bins: int) -> list[Query]:
         """Fine histograms of all chosen columns, in one release."""

@@ -2,63 +2,64 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import Any, ClassVar
 
-from likeness.config.typed import require
+from likeness.config.typed import Section, require, setting
 from likeness.core import rng
 from likeness.core.errors import PlanError
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.settings import require_limit
+from likeness.methods.settings import coordinates
 
 MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
+MOST_EXCHANGE_ROUNDS = 100  # of drawn rows
 _LARGEST_WEIGHT = 100  # of a column: beside a pair with ten thousand times the budget, others are noise
 _MOST_TABLES = 30_000  # triples of 57 columns: they are listed before their cells are counted
 _Pairs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Workload:
-    """Section ``marginals.privatize``.
+class Workload(Section):
+    """Section ``marginals.privatize``: pairs, weights and tables come from public knowledge. A choice by the rows would
+    be a release."""
 
-    Attributes:
-        pairs: ``all``; ``drawn``, each column with ``partners`` others by the public ``seed``, see
-            :func:`drawn_pairs`; or a list of pairs that has every column. Chosen from public knowledge, as weights and
-            tables are: a choice by the rows would be a release.
-        weights: of columns by name, whole numbers, 1 where none is given. A pair gets as many times the budget of an
-            unweighted one as the product of its columns' weights says.
-        tables: ``none``, ``triples``, or a list of tables of three columns or more; ``tables_share``: theirs of the
-            squared norm.
-    """
-
-    bins: int = 16
-    pairs: str | tuple[tuple[str, ...], ...] = "all"
-    partners: int = 10
-    seed: int = 0
-    weights: Mapping[str, Any] = field(default_factory=dict)
-    tables: str | tuple[tuple[str, ...], ...] = "none"
-    tables_share: float = 0.1
-    max_coordinates: int = 20_000_000
+    bins: int = setting(16, "cells of a numeric column, on public edges of equal width", least=2, most=MOST_BINS)
+    pairs: str | tuple[tuple[str, ...], ...] = setting(
+        "all",
+        "all; or a list that has every column, [[age, sex]]; or drawn, for hundreds of columns: each column with a few "
+        "partners. From public knowledge, never from the rows",
+    )
+    partners: int = setting(10, "of drawn pairs; an odd number of columns makes it even", least=2)
+    seed: int = setting(0, "draws them; public")
+    weights: Mapping[str, Any] = setting(
+        dict, "columns whose pairs must be right, {age: 3}: three times the budget of others"
+    )
+    tables: str | tuple[tuple[str, ...], ...] = setting(
+        "none",
+        "joint counts beside the pairs: a list of tables that must be right, each of three columns or more, [[age, "
+        "education, sex]]; or triples: of every three columns",
+    )
+    # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
+    tables_share: float = setting(
+        0.1, "of the embedding's part of the budget, for all these tables together", least=0.001, most=0.999
+    )
+    max_coordinates: int = coordinates(20_000_000, ": about 130 bytes of memory each")
 
     PAIRS: ClassVar = ("all", "drawn")
     TABLES: ClassVar = ("none", "triples")
 
     def __post_init__(self) -> None:
         """Check ranges."""
+        super().__post_init__()
         key = "marginals.privatize"
         _require_sets(f"{key}.pairs", self.pairs, self.PAIRS, "two different columns", range(2, 3))
         _require_sets(f"{key}.tables", self.tables, self.TABLES, "three different columns or more", range(3, 10**6))
-        require(self.partners >= 2, f"{key}.partners", self.partners, "at least 2")
         for name, weight in self.weights.items():
             whole = type(weight) is int and 1 <= weight <= _LARGEST_WEIGHT
             require(whole, f"{key}.weights.{name}", weight, f"a whole number from 1 to {_LARGEST_WEIGHT}")
-        # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
-        require(0.001 <= self.tables_share <= 0.999, f"{key}.tables_share", self.tables_share, "from 0.001 to 0.999")
-        require(2 <= self.bins <= MOST_BINS, f"{key}.bins", self.bins, f"from 2 to {MOST_BINS:,}")
-        require_limit("marginals", self.max_coordinates)
 
     def feature(self, columns: tuple[Cells, ...], schema: Schema) -> PairMarginals:
         """The map that these settings ask for.

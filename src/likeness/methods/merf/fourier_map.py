@@ -3,21 +3,21 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.frequencies import check_digest, draw_frequencies, frequencies_digest
+from likeness.features.frequencies import FrequencyMap
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 @dataclass(frozen=True)
-class MixedFourierFeatures:
+class MixedFourierFeatures(FrequencyMap):
     r"""Paired cosines and sines of the numeric columns, and the scaled one-hot columns: a sum of two kernels.
 
     .. math:: \phi(x) = [m^{-1/2} \cos(W x_{num}),\; m^{-1/2} \sin(W x_{num}),\; x_{cat} / \sqrt{d_{cat}}],
@@ -44,6 +44,7 @@ class MixedFourierFeatures:
         ReleaseError: fewer frequencies than length scales, or weights that do not fit.
     """
 
+    name: ClassVar[str] = "mixed_fourier"
     num_frequencies: int
     lengthscale: float | tuple[float, ...]
     seed: int
@@ -55,11 +56,7 @@ class MixedFourierFeatures:
 
     def __post_init__(self) -> None:
         """Draw the frequencies once."""
-        drawn = draw_frequencies(self.num_frequencies, len(self.numeric), self._scales(), self.seed, "mixed_fourier")
-        if self.digest:
-            check_digest(drawn, self.digest, "mixed_fourier")
-        object.__setattr__(self, "digest", frequencies_digest(drawn))
-        object.__setattr__(self, "_frequencies", drawn)
+        self._draw(self.num_frequencies, len(self.numeric), self._scales())
 
     def _scales(self) -> "float | NDArray[np.float64]":
         """Standard deviation of the frequencies: of all, or of each, shape (m, 1)."""
@@ -79,12 +76,6 @@ class MixedFourierFeatures:
         assert isinstance(self.lengthscale, tuple)
         each, left = divmod(self.num_frequencies, len(self.lengthscale))
         return [each + (place < left) for place in range(len(self.lengthscale))]
-
-    @property
-    def frequencies(self) -> "Tensor":
-        """W, shape (m, number of numeric columns), float64."""
-        drawn: Tensor = self._frequencies  # type: ignore[attr-defined]
-        return drawn
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -135,18 +126,8 @@ class MixedFourierFeatures:
         return features * features.new_tensor(np.sqrt(np.tile(np.repeat(shares, counts), 2)))
 
     def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        several: dict[str, Any] = {}  # one length scale is written as it always was: releases keep their keys
-        if isinstance(self.lengthscale, tuple):
-            several = {"lengthscale": list(self.lengthscale), "lengthscale_weights": list(self.lengthscale_weights)}
-        return {
-            "map": "mixed_fourier",
-            "num_frequencies": self.num_frequencies,
-            "lengthscale": self.lengthscale,
-            "seed": self.seed,
-            "numeric": list(self.numeric),
-            "categorical": list(self.categorical),
-            "num_categorical": self.num_categorical,
-            "digest": self.digest,
-            **several,
-        }
+        """Public specification. One length scale has no weights."""
+        spec = super().spec()
+        if not isinstance(self.lengthscale, tuple):
+            del spec["lengthscale_weights"]
+        return spec

@@ -2,44 +2,46 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
-from likeness.config.typed import require
+from likeness.config.typed import Section, require, setting
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.methods.network_method import TwoQueryMethod
-from likeness.methods.settings import MOST_FEATURES, NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
+from likeness.methods.settings import FREE, MOST_FEATURES, NetworkTraining
 from likeness.release.query import Query
 from likeness.release.released import Released
 
 
 @dataclass(frozen=True)
-class Privatize:
+class Privatize(Section):
     """Section ``merf.privatize``."""
 
-    num_frequencies: int = 1000
-    lengthscale: float | tuple[float, ...] = 0.5
-    lengthscale_weights: tuple[float, ...] | None = None
-    seed: int = 0
+    num_frequencies: int = setting(
+        1000, "pairs of cosine and sine; paper: 2,000 features for Adult", least=1, most=MOST_FEATURES
+    )
+    lengthscale: float | tuple[float, ...] = setting(
+        0.5,
+        "of the Gaussian kernel on the unit cube, or a list: a sum of kernels in one release; public (the paper's "
+        "median heuristic leaks). 784 pixels: 10",
+    )
+    lengthscale_weights: tuple[float, ...] | None = setting(None, "of a list; null: equal")
+    seed: int = setting(0, "draws the public frequencies")
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        good = 1 <= self.num_frequencies <= MOST_FEATURES
-        require(good, "merf.privatize.num_frequencies", self.num_frequencies, f"from 1 to {MOST_FEATURES:,}")
-        own = self.lengthscale if isinstance(self.lengthscale, tuple) else (self.lengthscale,)
-        good = bool(own) and all(0 < value < math.inf for value in own)
+        super().__post_init__()
+        scales = self.lengthscale if isinstance(self.lengthscale, tuple) else (self.lengthscale,)
+        good = bool(scales) and all(0 < value < math.inf for value in scales)
         require(good, "merf.privatize.lengthscale", self.lengthscale, "greater than 0, one or a list")
-        rule = f"at least one for each of {len(own)} length scales"
-        require(self.num_frequencies >= len(own), "merf.privatize.num_frequencies", self.num_frequencies, rule)
+        rule = f"at least one for each of {len(scales)} length scales"
+        require(self.num_frequencies >= len(scales), "merf.privatize.num_frequencies", self.num_frequencies, rule)
         if self.lengthscale_weights is not None:
-            good = isinstance(self.lengthscale, tuple) and len(self.lengthscale_weights) == len(own)
+            good = isinstance(self.lengthscale, tuple) and len(self.lengthscale_weights) == len(scales)
             good = good and all(0 < value < math.inf for value in self.lengthscale_weights)
             rule = "a list of numbers greater than 0, one for each of a list of length scales"
             require(good, "merf.privatize.lengthscale_weights", self.lengthscale_weights, rule)
-
-
-_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.05, embedding=0.95))
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,9 @@ class Merf(TwoQueryMethod):
     """Fourier features of the numeric columns beside scaled one-hot columns; class weights from noisy counts."""
 
     name: ClassVar[str] = "merf"
-    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
-    train: NetworkTraining = field(default_factory=NetworkTraining)
-    auxiliary: NoSettings = field(default_factory=NoSettings)
-    privatize: Privatize = field(default_factory=Privatize)
+    maps: ClassVar = (MixedFourierFeatures,)
+    privatize: Privatize = setting(Privatize())
+    train: NetworkTraining = setting(NetworkTraining(), FREE)
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The mixed map; its length scale is a public setting, never a median of private distances."""

@@ -3,11 +3,12 @@
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.frequencies import INPUT_BITS, check_digest, draw_frequencies, frequencies_digest
+from likeness.features.frequencies import INPUT_BITS, FrequencyMap
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
     from likeness.methods.merf_ae.encoder import Encoder
 
 RANDOM = "random"
+ENCODER = "encoder.safetensors"
+"""Name of the encoder's file in a bundle."""
 
 
 @dataclass(frozen=True)
-class EncodedFourier:
+class EncodedFourier(FrequencyMap):
     r"""Paired cosines and sines at public frequencies of the code that a fixed public encoder e gives an image.
 
     .. math:: \phi(x) = m^{-1/2} [\cos(W e(x)),\; \sin(W e(x))], \qquad W_{jk} \sim N(0, \ell^{-2})
@@ -45,6 +48,7 @@ class EncodedFourier:
         ReleaseError: the encoder is not the one that is named, or this version of numpy draws other numbers.
     """
 
+    name: ClassVar[str] = "encoded_fourier"
     num_frequencies: int
     lengthscale: float
     seed: int
@@ -78,22 +82,12 @@ class EncodedFourier:
             if self.encoder == RANDOM:
                 object.__setattr__(self, "encoder_digest", network.sha256)
         scale = 2.0**self.reach / self.lengthscale
-        drawn = draw_frequencies(self.num_frequencies, self.code, scale, self.seed, "encoded_fourier")
-        if self.digest:
-            check_digest(drawn, self.digest, "encoded_fourier")
-        object.__setattr__(self, "digest", frequencies_digest(drawn))
-        object.__setattr__(self, "_frequencies", drawn)
+        self._draw(self.num_frequencies, self.code, scale)
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """One signed part of norm 1, by the identity in the class docstring."""
         return (Part(2 * self.num_frequencies, Fraction(1)),)
-
-    @property
-    def frequencies(self) -> "Tensor":
-        """W for codes that are divided by ``2**reach``, shape (m, code), float64."""
-        drawn: Tensor = self._frequencies  # type: ignore[attr-defined]
-        return drawn
 
     def codes(self, x: "Tensor") -> "Tensor":
         """Codes of images (n, height · width), divided by ``2**reach`` and rounded to the door's grid, (n, code).
@@ -115,23 +109,13 @@ class EncodedFourier:
 
         return cosine_sine(self.codes(x) @ self.frequencies.to(x).T) / math.sqrt(self.num_frequencies)
 
-    def with_network(self, network: "Encoder") -> "EncodedFourier":
-        """The same map with its encoder, checked against its SHA-256."""
-        return replace(self, network=network)
+    @property
+    def files(self) -> dict[str, str]:
+        """The encoder, where it is a file."""
+        return {} if self.encoder == RANDOM else {ENCODER: self.encoder}
 
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {
-            "map": "encoded_fourier",
-            "num_frequencies": self.num_frequencies,
-            "lengthscale": self.lengthscale,
-            "seed": self.seed,
-            "shape": list(self.shape),
-            "code": self.code,
-            "reach": self.reach,
-            "encoder": self.encoder,
-            "channels": self.channels,
-            "encoder_seed": self.encoder_seed,
-            "encoder_digest": self.encoder_digest,
-            "digest": self.digest,
-        }
+    def with_files(self, folder: Path) -> "EncodedFourier":
+        """The map with the encoder of a folder."""
+        from likeness.methods.merf_ae.encoder import Encoder
+
+        return replace(self, network=Encoder.load(folder / ENCODER)) if self.files else self

@@ -2,20 +2,26 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from likeness.config.typed import require
+from likeness.config.typed import Section, require, setting
 from likeness.core.errors import ParamsError, PlanError
-from likeness.methods.base import EMBEDDING, Context
-from likeness.methods.merf_ae.encoded_map import RANDOM, EncodedFourier
+from likeness.methods.base import EMBEDDING, Context, PublicFile
+from likeness.methods.merf_ae.encoded_map import ENCODER, RANDOM, EncodedFourier
 from likeness.methods.network_method import TwoQueryMethod
-from likeness.methods.settings import MOST_FEATURES, NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
+from likeness.methods.settings import (
+    FREE,
+    IMAGE_TRAINING,
+    MOST_FEATURES,
+    NetworkTraining,
+    TwoQueryPlan,
+    TwoQueryShares,
+)
 from likeness.release.query import Query
 from likeness.release.released import Released
 
-ENCODER = "encoder.safetensors"  # its name in the bundle
 _WHERE = "merf_ae.privatize"
 _REFUSED = {
     "private": "an encoder trained on the private rows without privacy moves all their codes when one row changes, and "
@@ -28,30 +34,28 @@ _REFUSED = {
 
 
 @dataclass(frozen=True)
-class Privatize:
-    """Section ``merf_ae.privatize``.
+class Privatize(Section):
+    """Section ``merf_ae.privatize``."""
 
-    Attributes:
-        encoder: ``random``, or a .safetensors file of scripts/train_encoder.py, made from PUBLIC images.
-        encoder_sha256: of that file; so a changed file is another release, and never a silent one.
-        channels, code: of a random encoder. lengthscale: in units of the encoder's own distance between codes.
-        seed: of frequencies and of a random encoder; public.
-    """
-
-    encoder: str = RANDOM
-    encoder_sha256: str | None = None
-    channels: int = 8
-    code: int = 128
-    num_frequencies: int = 1000
-    lengthscale: float = 1.0
-    seed: int = 0
+    encoder: str = setting(
+        RANDOM, "random | a file of scripts/train_encoder.py, from OTHER, public images; never private"
+    )
+    encoder_sha256: str | None = setting(None, "of that file, as the script printed it; another file, another release")
+    channels: int = setting(8, "of a random encoder's 3 x 3 convolution", least=1, most=MOST_FEATURES)
+    code: int = setting(128, "numbers in a random encoder's code", least=1, most=MOST_FEATURES)
+    num_frequencies: int = setting(1000, "pairs of cosine and sine", least=1, most=MOST_FEATURES)
+    lengthscale: float = setting(
+        1.0,
+        "in units of the distance between codes of public images (random: of uniform noise)",
+        above=0,
+        below=math.inf,
+        rule="greater than 0",
+    )
+    seed: int = setting(0, "draws frequencies and a random encoder; public")
 
     def __post_init__(self) -> None:
         """Check ranges, and that the encoder is public."""
-        for name in ("channels", "code", "num_frequencies"):
-            good = 1 <= getattr(self, name) <= MOST_FEATURES
-            require(good, f"{_WHERE}.{name}", getattr(self, name), f"from 1 to {MOST_FEATURES:,}")
-        require(0 < self.lengthscale < math.inf, f"{_WHERE}.lengthscale", self.lengthscale, "greater than 0")
+        super().__post_init__()
         if self.encoder in _REFUSED:
             raise ParamsError(
                 f"{_WHERE}.encoder: {self.encoder} is refused: {_REFUSED[self.encoder]}. Use random, or a file that "
@@ -68,30 +72,16 @@ class Privatize:
 
 
 @dataclass(frozen=True)
-class TrainMerfAe(NetworkTraining):
-    """Section ``merf_ae.train``: images have ten classes about equally large, and no class is to be blown up."""
-
-    iterations: int = 1500
-    batch_size: int = 500
-    schedule: str = "cosine"
-    latent_dim: int = 10
-    hidden: tuple[int, ...] = (200,)
-    class_weighting: str = "joint"
-
-
-_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.03, embedding=0.97))
-
-
-@dataclass(frozen=True)
 class MerfAe(TwoQueryMethod):
     """Fourier features of public codes by class. The generator makes pixels, and the encoder sees those as well:
     it needs no decoder, which would have to be private, or would make the public images again."""
 
     name: ClassVar[str] = "merf_ae"
-    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
-    train: TrainMerfAe = field(default_factory=TrainMerfAe)
-    auxiliary: NoSettings = field(default_factory=NoSettings)
-    privatize: Privatize = field(default_factory=Privatize)
+    maps: ClassVar = (EncodedFourier,)
+    public_names: ClassVar = (ENCODER,)
+    plan: TwoQueryPlan = setting(TwoQueryPlan(TwoQueryShares(0.03, 0.97)))
+    privatize: Privatize = setting(Privatize())
+    train: NetworkTraining = setting(NetworkTraining(iterations=1500, **IMAGE_TRAINING), FREE)
 
     def check(self, context: Context) -> None:
         """Images only, and an encoder for images of that size that was not made from these ones."""
@@ -101,7 +91,6 @@ class MerfAe(TwoQueryMethod):
                 "Use merf, which takes tables."
             )
         super().check(context)
-        self.embedding_query(context, {})
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The map of images by class. Encoder and length scale are public; no row is needed to choose them.
@@ -150,6 +139,7 @@ class MerfAe(TwoQueryMethod):
                 f"{context.schema.image}. Make one with: python scripts/train_encoder.py --shape"
             )
 
-    def public_files(self) -> dict[str, Path]:
+    def public_files(self) -> dict[str, PublicFile]:
         """The encoder, where it is a file: it belongs to the bundle."""
-        return {} if self.privatize.encoder == RANDOM else {ENCODER: Path(self.privatize.encoder)}
+        own = self.privatize
+        return {} if own.encoder == RANDOM else {ENCODER: PublicFile(Path(own.encoder), str(own.encoder_sha256))}

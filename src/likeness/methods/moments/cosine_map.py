@@ -4,15 +4,15 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.features.base import Map, OneHotMap
 from likeness.features.frequencies import INPUT_BITS
-from likeness.methods.moments.one_cell import OneCell, check_cells, rounded
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -81,6 +81,30 @@ def check_cosine(name: str, shape: tuple[int, int], count: int) -> None:
         raise ReleaseError(f"{name}: the shape is (height, width), with 1 to height · width coefficients")
 
 
+class OneCell(OneHotMap):
+    """A map of one part, whose places are the cells of one histogram.
+
+    Bound: a record lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every record.
+    """
+
+    cells: int
+
+    def _check(self) -> None:
+        if type(self.cells) is not int or self.cells < 1:
+            raise ReleaseError(f"{self.name} needs a cell at least")
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """One part, of one 1."""
+        return (Part(self.cells, Fraction(1), nonnegative=True),)
+
+
+def rounded(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Inputs on the door's grid. The door rounds them for other maps than those of cells."""
+    values: NDArray[np.float64] = np.rint(np.clip(x, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS
+    return values
+
+
 @dataclass(frozen=True)
 class CosineNorms(OneCell):
     r"""The one-hot cell that the norm of an image's low-frequency cosine coefficients lies in.
@@ -100,14 +124,15 @@ class CosineNorms(OneCell):
         ReleaseError: sizes that make no sense.
     """
 
+    name: ClassVar[str] = "cosine_norms"
     shape: tuple[int, int]
     num_coefficients: int
     cells: int
 
     def __post_init__(self) -> None:
         """Check sizes."""
-        check_cosine("cosine_norms", self.shape, self.num_coefficients)
-        check_cells("cosine_norms", self.cells)
+        check_cosine(self.name, self.shape, self.num_coefficients)
+        self._check()
 
     @property
     def cell_width(self) -> float:
@@ -123,18 +148,9 @@ class CosineNorms(OneCell):
         places: NDArray[np.int64] = np.searchsorted(borders, squares.numpy(), side="right").astype(np.int64)
         return places
 
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {
-            "map": "cosine_norms",
-            "shape": list(self.shape),
-            "num_coefficients": self.num_coefficients,
-            "cells": self.cells,
-        }
-
 
 @dataclass(frozen=True)
-class CosineMoments:
+class CosineMoments(Map):
     r"""First and second moments of an image's K low-frequency cosine coefficients, clipped to a ball.
 
     .. math:: \phi(x) = u \, [\sqrt{a},\; \sqrt{1-a}\, u^\top], \qquad u = c(x) / \max(\|c(x)\|, C)
@@ -159,6 +175,7 @@ class CosineMoments:
         ReleaseError: sizes that make no sense.
     """
 
+    name: ClassVar[str] = "cosine_moments"
     shape: tuple[int, int]
     num_coefficients: int
     bound: float
@@ -166,7 +183,7 @@ class CosineMoments:
 
     def __post_init__(self) -> None:
         """Check sizes."""
-        check_cosine("cosine_moments", self.shape, self.num_coefficients)
+        check_cosine(self.name, self.shape, self.num_coefficients)
         numbers = type(self.bound) is float and type(self.first_share) is float
         if not (numbers and 0 < self.bound < math.inf and 0 < self.first_share < 1):
             raise ReleaseError("cosine_moments: the bound is positive, and first_share between 0 and 1")
@@ -196,12 +213,9 @@ class CosineMoments:
 
         return outer_features(self.factors(x))
 
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {
-            "map": "cosine_moments",
-            "shape": list(self.shape),
-            "num_coefficients": self.num_coefficients,
-            "bound": self.bound,
-            "first_share": self.first_share,
-        }
+    def differences(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What lies across the diagonal from each other in the matrix of second moments, which is symmetric."""
+        size = self.num_coefficients
+        second = values.reshape(-1, size, 1 + size)[:, :, 1:]
+        above = np.triu_indices(size, 1)
+        return (second - second.transpose(0, 2, 1))[:, above[0], above[1]]

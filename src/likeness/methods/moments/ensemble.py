@@ -1,6 +1,6 @@
 """Images of two models that see different things, half of each."""
 
-from typing import Any
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -16,8 +16,13 @@ class ImageEnsemble(LatentGenerator):
     A classifier learns from what models have in common, since what each does wrong is in half of the images only.
     """
 
+    name: ClassVar[str] = "image_ensemble"
+    readers: ClassVar = {"copula": GaussianImages.from_spec, "network": ImageGenerator.from_spec}
+
     def __init__(self, copula: GaussianImages, network: ImageGenerator) -> None:
         """Join two generators of the same images and classes."""
+        if (copula.shape, copula.num_classes) != (network.shape, network.num_classes):
+            raise ValueError("ensemble: two sizes of images, or two numbers of classes")
         super().__init__(1 + copula.latent_dim + network.latent_dim, copula.num_classes)
         self.copula = copula
         self.network = network
@@ -39,15 +44,3 @@ class ImageEnsemble(LatentGenerator):
             places = chosen.nonzero()[:, 0]
             pixels = pixels.index_copy(0, places, part(own[places], labels[places]))
         return pixels
-
-    def spec(self) -> dict[str, Any]:
-        """Everything but the weights, as JSON."""
-        return {"generator": "image_ensemble", "copula": self.copula.spec(), "network": self.network.spec()}
-
-    @classmethod
-    def from_spec(cls, spec: dict[str, Any]) -> "ImageEnsemble":
-        """Inverse of :meth:`spec`."""
-        copula, network = GaussianImages.from_spec(spec["copula"]), ImageGenerator.from_spec(spec["network"])
-        if (copula.shape, copula.num_classes) != (network.shape, network.num_classes):
-            raise ValueError("ensemble: two sizes of images, or two numbers of classes")
-        return cls(copula, network)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +31,7 @@ class GaussianImages(LatentGenerator):
     Source: copulas, Sklar (1959); for synthetic data under privacy, Li, Xiong and Jiang (2014).
     """
 
+    name: ClassVar[str] = "gaussian_images"
     basis: Tensor
     shares: Tensor
 
@@ -101,21 +102,8 @@ class GaussianImages(LatentGenerator):
             variances = variances + deviation.square() * self.texture.variances
         return brightness(share_brighter(field / variances.clamp(min=_LEAST**2).sqrt()), self.shares[label])
 
-    def spec(self) -> dict[str, Any]:
-        """Everything but the weights, as JSON."""
-        return {
-            "generator": "gaussian_images",
-            "shape": list(self.shape),
-            "num_classes": self.num_classes,
-            "num_coefficients": self.num_coefficients,
-            "bound": self.bound,
-            "levels": self.levels,
-            "texture": self.texture.strength if self.texture else 0.0,
-        }
-
-    @classmethod
-    def from_spec(cls, spec: dict[str, Any]) -> "GaussianImages":
-        """Inverse of :meth:`spec`."""
-        sizes = spec["shape"], spec["num_classes"], spec["num_coefficients"]
-        # Bundles of before levels or texture do not name them.
-        return cls(*sizes, spec["bound"], spec.get("levels", 0), spec.get("texture", 0.0))
+    def argument(self, name: str) -> Any:
+        """Of the detail, its strength."""
+        if name == "texture":
+            return self.texture.strength if self.texture else 0.0
+        return super().argument(name)

@@ -3,16 +3,16 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.features.base import Map
 from likeness.features.frequencies import INPUT_BITS
-from likeness.methods.moments.cosine_map import check_cosine, cosine_basis
-from likeness.methods.moments.one_cell import OneCell, check_cells, rounded
+from likeness.methods.moments.cosine_map import OneCell, check_cosine, cosine_basis, rounded
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,15 +46,16 @@ class LevelCounts(OneCell):
         ReleaseError: sizes that make no sense.
     """
 
+    name: ClassVar[str] = "level_counts"
     shape: tuple[int, int]
     levels: int
     cells: int
 
     def __post_init__(self) -> None:
         """Check sizes."""
-        check_cosine("level_counts", self.shape, 1)
-        _check("level_counts", self.levels)
-        check_cells("level_counts", self.cells)
+        check_cosine(self.name, self.shape, 1)
+        _check(self.name, self.levels)
+        self._check()
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
@@ -64,13 +65,9 @@ class LevelCounts(OneCell):
         places: NDArray[np.int64] = np.minimum(np.asarray(above) * self.cells // all_of_them, self.cells - 1)
         return places.astype(np.int64)[:, None]
 
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {"map": "level_counts", "shape": list(self.shape), "levels": self.levels, "cells": self.cells}
-
 
 @dataclass(frozen=True)
-class CosineLevels:
+class CosineLevels(Map):
     r"""Low-frequency cosine coefficients of the sets of pixels brighter than 0, 1/J, ..., (J - 1)/J.
 
     .. math:: \phi(x) = \frac{1}{\sqrt{hwJ \max(s, S)}} \, [B 1_{x > 0},\; B 1_{x > 1/J},\; \dots,\; B 1_{x > (J-1)/J}]
@@ -96,6 +93,7 @@ class CosineLevels:
         ReleaseError: sizes that make no sense.
     """
 
+    name: ClassVar[str] = "cosine_levels"
     shape: tuple[int, int]
     num_coefficients: int
     levels: int
@@ -103,8 +101,8 @@ class CosineLevels:
 
     def __post_init__(self) -> None:
         """Check sizes."""
-        check_cosine("cosine_levels", self.shape, self.num_coefficients)
-        _check("cosine_levels", self.levels)
+        check_cosine(self.name, self.shape, self.num_coefficients)
+        _check(self.name, self.levels)
         if not (type(self.share) is float and 0 < self.share <= 1):
             raise ReleaseError("cosine_levels: the share of pixels is above 0 and at most 1")
 
@@ -135,13 +133,3 @@ class CosineLevels:
             found.append(above @ basis.T)
         scale = 1 / pairs.clamp(min=self._pairs * self.share).sqrt()
         return torch.cat(found, dim=1) * scale[:, None]
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {
-            "map": "cosine_levels",
-            "shape": list(self.shape),
-            "num_coefficients": self.num_coefficients,
-            "levels": self.levels,
-            "share": self.share,
-        }

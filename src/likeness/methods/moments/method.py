@@ -1,13 +1,13 @@
 """Moments: second moments of images' low frequencies by class, how bright each pixel is, and a Gaussian copula."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from likeness.config.typed import require
+from likeness.config.typed import require, setting
 from likeness.core.errors import PlanError
 from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import (
@@ -25,7 +25,7 @@ from likeness.methods.merf.method import Privatize as MerfPrivatize
 from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize, TrainMoments
-from likeness.methods.settings import with_memory, within_limit
+from likeness.methods.settings import FREE, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -33,11 +33,11 @@ from likeness.release.released import Released
 if TYPE_CHECKING:
     import torch
 
+    from likeness.generators.latent import Generator
     from likeness.generators.training import Objective
     from likeness.methods.moments.ensemble import ImageEnsemble
     from likeness.methods.moments.estimates import Moments as Estimates
     from likeness.methods.moments.gaussian_images import GaussianImages
-    from likeness.methods.saved_generator import Generator
 
 NORMS = "norms"
 LEVEL_COUNTS = "level_counts"
@@ -54,26 +54,27 @@ class Moments(Method):
     levels, pixel by pixel; a Gaussian copula a class."""
 
     name: ClassVar[str] = "moments"
-    plan: PlanSettings = field(default_factory=PlanSettings)
-    train: TrainMoments = field(default_factory=TrainMoments)
-    auxiliary: Auxiliary = field(default_factory=Auxiliary)
-    privatize: Privatize = field(default_factory=Privatize)
+    maps: ClassVar = (CosineLevels, CosineMoments, CosineNorms, LevelCounts)
+    plan: PlanSettings = setting(PlanSettings())
+    auxiliary: Auxiliary = setting(Auxiliary())
+    privatize: Privatize = setting(Privatize())
+    train: TrainMoments = setting(TrainMoments(), FREE)
 
     def __post_init__(self) -> None:
         """Levels have shares of ρ, and no levels have none."""
         levels, shares, fourier = self.auxiliary.levels, self.plan.shares, self.auxiliary.fourier
         frequencies = "fourier.num_frequencies", fourier.num_frequencies
-        for name, share, (setting, count) in (
+        for name, share, (cause, count) in (
             (LEVEL_COUNTS, shares.level_counts, ("levels", levels)),
             (LEVELS, shares.levels, ("levels", levels)),
             (FOURIER, shares.fourier, frequencies),
         ):
             key = f"moments.plan.shares.{name}"
             if count:
-                rule = f"between 0 and 1 while moments.auxiliary.{setting} is {count}: they are paid for"
+                rule = f"between 0 and 1 while moments.auxiliary.{cause} is {count}: they are paid for"
                 require(0 < share < 1, key, share, rule)
             else:
-                require(share == 0, key, share, f"0 while moments.auxiliary.{setting} is 0: there are none")
+                require(share == 0, key, share, f"0 while moments.auxiliary.{cause} is 0: there are none")
         if fourier.num_frequencies:
             rule = "0 while moments.auxiliary.fourier has frequencies: its network is trained, the copula is not"
             require(self.train.iterations == 0, "moments.train.iterations", self.train.iterations, rule)
@@ -114,37 +115,52 @@ class Moments(Method):
             remedy = "Lower moments.auxiliary.fourier.num_frequencies"
             within_limit("moments", features, limit, remedy, "Fourier features, by class")
 
+    @classmethod
+    def generators(cls) -> "tuple[type[Generator], ...]":
+        """The copula, and the copula with a network beside it."""
+        from likeness.methods.moments.ensemble import ImageEnsemble
+        from likeness.methods.moments.gaussian_images import GaussianImages
+
+        return GaussianImages, ImageEnsemble
+
+    def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float | None:
+        """Of the network, if there is one."""
+        beside = self._network
+        return None if beside is None else beside.multiplications(context, {EMBEDDING: coordinates[FOURIER]})
+
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
         """Counts by class, the histogram of norms; that of shares above levels, and by class where they are."""
         yield class_counts_query(context)
-        yield self._norms_query(context)
+        norms, levels = self._histograms(context)
+        yield norms
         if self._network:
             yield self._fourier_query(self._network, context)
         if self.auxiliary.levels:
-            yield self._level_counts_query(context)
-            yield self._levels_query(context, median_share(self._level_counts(context), released[LEVEL_COUNTS]))
+            yield levels
+            yield self._levels_query(context, self._share(released))
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Moments by class, clipped at about the median norm of all images, as the noisy histogram has it."""
-        return self._embedding(context, median_norm(self._norms(context), auxiliary[NORMS]))
+        return self._embedding(context, self._bound(context, auxiliary))
 
     def foreseen_queries(self, context: Context) -> list[Query]:
         """With a clipping bound of 1 and a share of 1: they change neither coordinates nor sensitivity."""
-        found = [class_counts_query(context), self._norms_query(context)]
+        norms, levels = self._histograms(context)
+        found = [class_counts_query(context), norms]
         if self._network:
             found.append(self._fourier_query(self._network, context))
         if self.auxiliary.levels:
-            found += [self._level_counts_query(context), self._levels_query(context, 1.0)]
+            found += [levels, self._levels_query(context, 1.0)]
         return [*found, self._embedding(context, 1.0)]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """Where the bounds come from."""
-        bound = median_norm(self._norms(context), auxiliary[NORMS])
+        bound = self._bound(context, auxiliary)
         found = [
             f"Coefficients of an image are clipped to norm {bound:.4g}, about the median, read off the noisy `{NORMS}`."
         ]
         if self.auxiliary.levels:
-            share = median_share(self._level_counts(context), auxiliary[LEVEL_COUNTS])
+            share = self._share(auxiliary)
             found.append(
                 f"Images with more than {share:.4g} of their pixels above levels, about the median, read off the noisy "
                 f"`{LEVEL_COUNTS}`, count less."
@@ -191,8 +207,7 @@ class Moments(Method):
         shares = None
         if self.auxiliary.levels:
             sums = torch.from_numpy(auxiliary[LEVELS].values)
-            share = median_share(self._level_counts(context), auxiliary[LEVEL_COUNTS])
-            feature = self._levels_query(context, share).feature
+            feature = self._levels_query(context, self._share(auxiliary)).feature
             assert isinstance(feature, CosineLevels)
             shares = shares_above(sums, self._counts(context, auxiliary), feature)
         copula.start_from(self._estimates(context, auxiliary, embedding), shares)
@@ -252,18 +267,22 @@ class Moments(Method):
         feature = CosineMoments(shape, count, bound, self.privatize.first_share)
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
 
-    def _norms_query(self, context: Context) -> Query:
-        return Query(NORMS, "auxiliary", self._norms(context), terms=together(context))
+    def _histograms(self, context: Context) -> tuple[Query, Query]:
+        """Of norms, and of shares above levels."""
+        (shape, count), cells = self._sizes(context), self.auxiliary.cells
+        maps = CosineNorms(shape, count, cells), LevelCounts(shape, max(1, self.auxiliary.levels), cells)
+        names = NORMS, LEVEL_COUNTS
+        norms, levels = (Query(n, "auxiliary", m, terms=together(context)) for n, m in zip(names, maps, strict=True))
+        return norms, levels
 
-    def _level_counts_query(self, context: Context) -> Query:
-        return Query(LEVEL_COUNTS, "auxiliary", self._level_counts(context), terms=together(context))
+    def _bound(self, context: Context, auxiliary: Mapping[str, Released]) -> float:
+        """About the median norm of all images, at which coefficients are clipped."""
+        shape, count = self._sizes(context)
+        return median_norm(CosineNorms(shape, count, self.auxiliary.cells), auxiliary[NORMS])
 
-    def _norms(self, context: Context) -> CosineNorms:
-        return CosineNorms(*self._sizes(context), self.auxiliary.cells)
-
-    def _level_counts(self, context: Context) -> LevelCounts:
-        shape, _ = self._sizes(context)
-        return LevelCounts(shape, self.auxiliary.levels, self.auxiliary.cells)
+    def _share(self, auxiliary: Mapping[str, Released]) -> float:
+        """About the median share above levels, beyond which images are dimmed: the upper end of a cell, above 0."""
+        return (median_cell(auxiliary[LEVEL_COUNTS]) + 1) / self.auxiliary.cells
 
     @cached_property
     def _network(self) -> Merf | None:
@@ -291,11 +310,6 @@ class Moments(Method):
 def median_norm(norms: CosineNorms, released: Released) -> float:
     """Upper end of the cell in which the median of a noisy histogram of norms lies; see :func:`median_cell`."""
     return (median_cell(released) + 1) * norms.cell_width
-
-
-def median_share(counts: LevelCounts, released: Released) -> float:
-    """Upper end of the cell in which the median share above levels lies, above 0; see :func:`median_cell`."""
-    return (median_cell(released) + 1) / counts.cells
 
 
 def median_cell(released: Released) -> int:

@@ -1,19 +1,17 @@
 """DP-NTK: gradients of a random network as features (Yang, Adamczewski, Sutherland, Li and Park 2024)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
-from likeness.config.typed import allowed, require
+from likeness.config.typed import Section, require, setting
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.network_method import TwoQueryMethod
 from likeness.methods.ntk.tangent_map import ARCHITECTURES, NetworkTangent, block_sizes
 from likeness.methods.settings import (
+    FREE,
     NetworkTraining,
-    NoSettings,
-    TwoQueryPlan,
-    TwoQueryShares,
-    require_limit,
+    coordinates,
     with_memory,
     within_limit,
 )
@@ -24,33 +22,27 @@ _BYTES = 100  # of memory a coordinate, in the door and in training
 
 
 @dataclass(frozen=True)
-class Privatize:
+class Privatize(Section):
     """Section ``ntk.privatize``."""
 
-    architecture: str = "fc_1l"
-    widths: tuple[int, ...] = (800,)
-    seed: int = 0
-    max_coordinates: int = 20_000_000
+    architecture: str = setting(
+        "fc_1l",
+        "fc_1l | fc_2l | cnn_2l (convolution and dense layer): the random network",
+        options=ARCHITECTURES,
+    )
+    widths: tuple[int, ...] = setting(
+        (800,), "one a layer: noise grows with its root; paper: 800 for images, 10 to 3,000 for tables"
+    )
+    seed: int = setting(0, "draws the public network")
+    max_coordinates: int = coordinates(20_000_000, f": about {_BYTES} bytes of memory each")
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        allowed("ntk.privatize.architecture", self.architecture, ARCHITECTURES)
+        super().__post_init__()
         count = ARCHITECTURES[self.architecture]
         right = len(self.widths) == count and min(self.widths) >= 1
         rule = f"a list of {count} of at least 1 for {self.architecture}"
         require(right, "ntk.privatize.widths", list(self.widths), rule)
-        require_limit("ntk", self.max_coordinates)
-
-
-@dataclass(frozen=True)
-class TrainNtk(NetworkTraining):
-    """Section ``ntk.train``."""
-
-    iterations: int = 2000
-    batch_size: int = 1000
-
-
-_PLAN = TwoQueryPlan(TwoQueryShares(class_counts=0.05, embedding=0.95))
 
 
 @dataclass(frozen=True)
@@ -58,15 +50,10 @@ class Ntk(TwoQueryMethod):
     """Normalized gradient of a random public network by class; class weights from noisy counts."""
 
     name: ClassVar[str] = "ntk"
-    plan: TwoQueryPlan = field(default_factory=lambda: _PLAN)
-    train: TrainNtk = field(default_factory=TrainNtk)
-    auxiliary: NoSettings = field(default_factory=NoSettings)
-    privatize: Privatize = field(default_factory=Privatize)
-
-    def check(self, context: Context) -> None:
-        """No more coordinates than allowed."""
-        super().check(context)
-        self.embedding_query(context, {})
+    maps: ClassVar = (NetworkTangent,)
+    multiplications_a_coordinate: ClassVar[int] = 2
+    privatize: Privatize = setting(Privatize())
+    train: NetworkTraining = setting(NetworkTraining(iterations=2000, batch_size=1000), FREE)
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The gradient by class. The network sees an image as an image, and a table's row as it is encoded."""

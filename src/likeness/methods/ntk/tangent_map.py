@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.features.base import Map
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,7 +36,7 @@ def block_sizes(architecture: str, widths: tuple[int, ...], shape: tuple[int, ..
 
 
 @dataclass(frozen=True)
-class NetworkTangent:
+class NetworkTangent(Map):
     r"""Gradient of a public random network g at initialization in all its weights, scaled to norm 1.
 
     .. math:: \phi(x) = \nabla_w g_w(x) / \|\nabla_w g_w(x)\|,
@@ -64,6 +65,7 @@ class NetworkTangent:
         ReleaseError: no such network, or this version of numpy draws other weights.
     """
 
+    name: ClassVar[str] = "tangent"
     architecture: str
     widths: tuple[int, ...]
     shape: tuple[int, ...]
@@ -82,7 +84,7 @@ class NetworkTangent:
         from likeness.features.random_network import RandomNetwork
 
         channels, widths = (self.widths[0], self.widths[1:]) if self._convolves else (None, self.widths)
-        network = RandomNetwork.draw(channels, widths, self.shape, self.seed)
+        network = RandomNetwork.draw(channels, widths, self.shape, self.seed, self.name)
         found = network.digest()
         if self.digest and found != self.digest:
             raise ReleaseError(
@@ -149,14 +151,3 @@ class NetworkTangent:
         from likeness.features.means import outer_features
 
         return outer_features(self.factors(x))
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {
-            "map": "tangent",
-            "architecture": self.architecture,
-            "widths": list(self.widths),
-            "shape": list(self.shape),
-            "seed": self.seed,
-            "digest": self.digest,
-        }

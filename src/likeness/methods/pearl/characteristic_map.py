@@ -3,17 +3,17 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
-from likeness.features.frequencies import check_digest, draw_frequencies, frequencies_digest
+from likeness.features.frequencies import FrequencyMap
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 @dataclass(frozen=True)
-class CharacteristicFunction:
+class CharacteristicFunction(FrequencyMap):
     r"""Real and imaginary parts of :math:`e^{i t_j^\top x}` at k frequencies.
 
     .. math:: \phi(x) = [\cos(Tx), \sin(Tx)], \qquad T_{j\cdot} \sim N(0, \sigma_0^2 I)
@@ -27,6 +27,7 @@ class CharacteristicFunction:
             of x. seed: public. digest: of the frequencies; empty to compute it.
     """
 
+    name: ClassVar[str] = "characteristic"
     num_frequencies: int
     dimension: int
     scale: float
@@ -35,17 +36,7 @@ class CharacteristicFunction:
 
     def __post_init__(self) -> None:
         """Draw the frequencies once."""
-        drawn = draw_frequencies(self.num_frequencies, self.dimension, self.scale, self.seed, "characteristic")
-        if self.digest:
-            check_digest(drawn, self.digest, "characteristic")
-        object.__setattr__(self, "digest", frequencies_digest(drawn))
-        object.__setattr__(self, "_frequencies", drawn)
-
-    @property
-    def frequencies(self) -> "Tensor":
-        """T, shape (k, d), float64."""
-        drawn: Tensor = self._frequencies  # type: ignore[attr-defined]
-        return drawn
+        self._draw(self.num_frequencies, self.dimension, self.scale)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -74,14 +65,3 @@ class CharacteristicFunction:
         own = -0.5 * squares @ (-2 * log_scale).exp() - log_scale.sum()
         base = -0.5 * squares.sum(dim=1) / self.scale**2 - self.dimension * math.log(self.scale)
         return own - base
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {
-            "map": "characteristic",
-            "num_frequencies": self.num_frequencies,
-            "dimension": self.dimension,
-            "scale": self.scale,
-            "seed": self.seed,
-            "digest": self.digest,
-        }

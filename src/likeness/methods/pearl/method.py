@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from likeness.config.typed import require
+from likeness.config.typed import Section, require, setting
 from likeness.data.encoding.layout import Layout
 from likeness.features.base import FeatureMap
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, class_counts_query
@@ -13,9 +13,10 @@ from likeness.methods.network_method import EmbeddingMethod
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.modal_map import Modal
 from likeness.methods.pearl.mode import Modes
+from likeness.methods.pearl.mode_statistics_map import ModeStatistics
 from likeness.methods.pearl.modes import Mixture
 from likeness.methods.pearl.pair_distance_map import PairDistance
-from likeness.methods.settings import MOST_FEATURES, NetworkTraining
+from likeness.methods.settings import FREE, MOST_FEATURES, NetworkTraining
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, PositionPairs
@@ -24,8 +25,8 @@ from likeness.release.released import Released
 if TYPE_CHECKING:
     import torch
 
+    from likeness.generators.latent import Generator
     from likeness.generators.objective import Critic
-    from likeness.methods.saved_generator import Generator
 
 DISTANCE = "mean_pairwise_distance"
 _MOST_PAIRS = 2**24
@@ -35,26 +36,26 @@ _MOST_PAIRS = 2**24
 class Shares:
     """Section ``pearl.plan.shares``: parts of ρ, summing to 1; ``mixture`` is that of all steps together."""
 
-    class_counts: float = 0.05
-    mean_pairwise_distance: float = 0.05
-    embedding: float = 0.9
-    mixture: float = 0.0
+    class_counts: float = setting(0.05, "of records by class")
+    mean_pairwise_distance: float = setting(0.05, "of the mean distance, which scales the frequencies")
+    embedding: float = setting(0.9, "of the characteristic function")
+    mixture: float = setting(0.0, "of all steps of the mixture together; 0 without one")
 
 
 @dataclass(frozen=True)
 class PlanSettings:
     """Section ``pearl.plan``."""
 
-    shares: Shares = field(default_factory=Shares)
+    shares: Shares = setting(Shares(), "of rho; sum 1")
 
 
 @dataclass(frozen=True)
-class Auxiliary:
+class Auxiliary(Section):
     """Section ``pearl.auxiliary``."""
 
-    num_pairs: int = 4096
-    seed: int = 0
-    mixture: Mixture = field(default_factory=Mixture)
+    num_pairs: int = setting(4096, "pairs for the mean distance; power of two")
+    seed: int = setting(0, "pairs by position, under replace_one only")
+    mixture: Mixture = setting(Mixture(), "modes of numeric columns by DP-EM: see docs/pearl.md, shares as there")
 
     def __post_init__(self) -> None:
         """Buckets are addressed by bits."""
@@ -63,34 +64,25 @@ class Auxiliary:
 
 
 @dataclass(frozen=True)
-class Privatize:
+class Privatize(Section):
     """Section ``pearl.privatize``."""
 
-    num_frequencies: int = 1000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        good = 1 <= self.num_frequencies <= MOST_FEATURES
-        require(good, "pearl.privatize.num_frequencies", self.num_frequencies, f"from 1 to {MOST_FEATURES:,}")
+    num_frequencies: int = setting(1000, "k; paper: 1,000 for tables", least=1, most=MOST_FEATURES)
+    seed: int = setting(0, "draws the public frequencies")
 
 
 @dataclass(frozen=True)
 class TrainPearl(NetworkTraining):
     """Section ``pearl.train``."""
 
-    critic: bool = True
-    critic_learning_rate: float = 0.01
-    critic_max_factor: float = 1.05
-    critic_least_effective: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        super().__post_init__()
-        require(self.critic_learning_rate > 0, "train.critic_learning_rate", self.critic_learning_rate, "above 0")
-        require(self.critic_max_factor >= 1, "train.critic_max_factor", self.critic_max_factor, "at least 1")
-        share = self.critic_least_effective
-        require(0 < share <= 1, "train.critic_least_effective", share, "greater than 0 and at most 1")
+    critic: bool = setting(True, "false is the paper's ablation")
+    critic_learning_rate: float = setting(0.01, "paper: 0.01", above=0)
+    critic_max_factor: float = setting(
+        1.05, "sigma stays within this factor of sigma_0; chosen on a public look-alike (Census)", least=1
+    )
+    critic_least_effective: float = setting(
+        0.5, "least share of the frequencies that still count, so that no few of them decide all", above=0, most=1
+    )
 
 
 @dataclass(frozen=True)
@@ -98,10 +90,11 @@ class Pearl(EmbeddingMethod):
     """Characteristic function of the encoded row by class, at frequencies scaled to a private mean distance."""
 
     name: ClassVar[str] = "pearl"
-    plan: PlanSettings = field(default_factory=PlanSettings)
-    train: TrainPearl = field(default_factory=TrainPearl)
-    auxiliary: Auxiliary = field(default_factory=Auxiliary)
-    privatize: Privatize = field(default_factory=Privatize)
+    maps: ClassVar = (CharacteristicFunction, Modal, ModeStatistics, PairDistance)
+    plan: PlanSettings = setting(PlanSettings())
+    auxiliary: Auxiliary = setting(Auxiliary())
+    privatize: Privatize = setting(Privatize())
+    train: TrainPearl = setting(TrainPearl(), FREE)
 
     def __post_init__(self) -> None:
         """A mixture has a share of ρ, and no mixture has none."""
@@ -166,6 +159,17 @@ class Pearl(EmbeddingMethod):
         if not modes:
             return super().build_generator(context, auxiliary)
         return ModalGenerator(context.layout, modes, train.latent_dim, train.hidden, train.sampling)
+
+    @classmethod
+    def generators(cls) -> "tuple[type[Generator], ...]":
+        """The papers' networks, and the one of split rows."""
+        from likeness.methods.pearl.modal_generator import ModalGenerator
+
+        return *super().generators(), ModalGenerator
+
+    def trained_feature(self, feature: FeatureMap) -> FeatureMap:
+        """The rows of the network are split already."""
+        return feature.inner if isinstance(feature, Modal) else feature
 
     def critic(self, feature: FeatureMap, device: "torch.device") -> "Critic | None":
         """The paper's critic over the frequencies, unless ``critic: false``."""

@@ -1,14 +1,14 @@
 """A generator of rows whose multi-modal numbers are split into a mode and a place within it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from likeness.data.encoding.layout import Layout
 from likeness.generators.tabular import TabularGenerator
-from likeness.methods.pearl.mode import Modes
+from likeness.methods.pearl.mode import Modes, modes_of
 
 
 class ModalGenerator(TabularGenerator):
@@ -17,6 +17,9 @@ class ModalGenerator(TabularGenerator):
     Training sees split rows, relaxed: a softmax over the modes, a sigmoid for the place within (Xu et al. 2019). Rows
     that are drawn have the columns of the original layout.
     """
+
+    name: ClassVar[str] = "modal"
+    readers: ClassVar = {"layout": Layout.from_dict, "columns": lambda columns: modes_of(tuple(columns), "modal")}
 
     def __init__(
         self,
@@ -53,15 +56,6 @@ class ModalGenerator(TabularGenerator):
             position, added = stop + 1, added + column.size
         return torch.cat([*pieces, x[:, position:]], dim=1)
 
-    def spec(self) -> dict[str, Any]:
-        """Everything but the weights, as JSON."""
-        own = {"generator": "modal", "layout": self.original.to_dict()}
-        return {**super().spec(), **own, "columns": [column.to_dict() for column in self.columns]}
-
-    @classmethod
-    def from_spec(cls, spec: dict[str, Any]) -> "ModalGenerator":
-        """Inverse of :meth:`spec`."""
-        columns = [Modes.from_dict(column) for column in spec["columns"]]
-        layout = Layout.from_dict(spec["layout"])
-        sizes, missing = (spec["latent_dim"], spec["hidden"]), spec.get("draws_missing", False)
-        return cls(layout, columns, *sizes, spec["sampling"], missing)
+    def argument(self, name: str) -> Any:
+        """The layout of the specification is that of encoded rows."""
+        return self.original if name == "layout" else super().argument(name)

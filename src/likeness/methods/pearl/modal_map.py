@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.base import FeatureMap
+from likeness.features.base import FeatureMap, Map
 from likeness.features.frequencies import INPUT_BITS
 from likeness.methods.pearl.mode import Modes, modes_of
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Modal:
+class Modal(Map):
     """``φ(x) = inner(m(x))`` with mode-specific normalization m, row by row (Xu et al. 2019).
 
     m puts a one-hot block before each of the chosen numbers, 1 at the most probable mode, and replaces the number by
@@ -31,6 +31,7 @@ class Modal:
         inner: the map of the split rows; a map of pairs sees both records of a pair split.
     """
 
+    name: ClassVar[str] = "modal"
     dimension: int
     columns: tuple[Modes, ...]
     inner: FeatureMap
@@ -67,8 +68,3 @@ class Modal:
         records = x.shape[1] // self.dimension
         rows = self.split(x.reshape(len(x) * records, self.dimension))
         return self.inner(rows.reshape(len(x), records * rows.shape[1]))
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification, that of the inner map within."""
-        columns = [column.to_dict() for column in self.columns]
-        return {"map": "modal", "dimension": self.dimension, "columns": columns, "inner": self.inner.spec()}

@@ -3,9 +3,10 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
+from likeness.features.base import Map
 from likeness.methods.pearl.mode import Modes, modes_of
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ModeStatistics:
+class ModeStatistics(Map):
     r"""Responsibilities of a column's modes, times moments of the value's place within each mode's window.
 
     .. math:: \phi(x) = \left[ r_k u_k,\; r_k (1 - u_k),\; \sqrt 8\, r_k u_k (1 - u_k) \right]_k
@@ -35,6 +36,7 @@ class ModeStatistics:
         columns: current modes of each column, in the order of their places.
     """
 
+    name: ClassVar[str] = "mode_statistics"
     columns: tuple[Modes, ...]
 
     def __post_init__(self) -> None:
@@ -59,10 +61,6 @@ class ModeStatistics:
             above, below = shares * windows, shares * (1 - windows)
             features += [above, below, SCALE * above * (1 - windows)]
         return torch.cat(features, dim=1)
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {"map": "mode_statistics", "columns": [column.to_dict() for column in self.columns]}
 
 
 SCALE = math.sqrt(8)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from likeness.config.typed import require
+from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
 from likeness.data.encoding.layout import Block
 from likeness.methods.base import Context, together
@@ -22,24 +22,22 @@ _VARIANCE_SCALE = 1 / 64  # of a window, squared: the current variance
 
 
 @dataclass(frozen=True)
-class Mixture:
-    """Section ``pearl.auxiliary.mixture``.
+class Mixture(Section):
+    """Section ``pearl.auxiliary.mixture``."""
 
-    Attributes:
-        components: modes a column; 1 turns the mixture off. iterations: steps, a release each.
-        columns: names of numeric columns; None for all of them.
-    """
-
-    components: int = 1
-    iterations: int = 8
-    columns: tuple[str, ...] | None = None
+    components: int = setting(
+        1,
+        "modes a column; 1: no mixture, and shares.mixture 0",
+        least=1,
+        most=_MOST_COMPONENTS,
+        rule=f"1 (no mixture) to {_MOST_COMPONENTS}",
+    )
+    iterations: int = setting(8, "steps, a release each", least=1, most=_MOST_ITERATIONS)
+    columns: tuple[str, ...] | None = setting(None, "names of numeric columns; null: every one")
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        rule = f"1 (no mixture) to {_MOST_COMPONENTS}"
-        require(1 <= self.components <= _MOST_COMPONENTS, f"{_KEY}.components", self.components, rule)
-        good = 1 <= self.iterations <= _MOST_ITERATIONS
-        require(good, f"{_KEY}.iterations", self.iterations, f"from 1 to {_MOST_ITERATIONS:,}")
+        super().__post_init__()
         columns = self.columns
         unique = columns is None or len(set(columns)) == len(columns) >= 1
         require(unique, f"{_KEY}.columns", columns, "null for all, or a list of different names")

@@ -3,16 +3,17 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
+from likeness.features.base import Map
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 @dataclass(frozen=True)
-class PairDistance:
+class PairDistance(Map):
     r"""Euclidean distance of two encoded records over the diameter of the domain, and the constant 1.
 
     .. math:: \phi(x, x') = [\|x - x'\| / \mathrm{diam},\; 1]
@@ -27,6 +28,7 @@ class PairDistance:
         diameter_squared: square of the diameter, an integer.
     """
 
+    name: ClassVar[str] = "pair_distance"
     diameter_squared: int
 
     @property
@@ -41,7 +43,3 @@ class PairDistance:
         first, second = x.chunk(2, dim=1)
         distance = (first - second).norm(dim=1, keepdim=True) / math.sqrt(self.diameter_squared)
         return torch.cat([distance, torch.ones_like(distance)], dim=1)
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {"map": "pair_distance", "diameter_squared": self.diameter_squared}

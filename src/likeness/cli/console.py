@@ -1,0 +1,66 @@
+"""The console of all commands: tables and text that fit a terminal, plain lines without colors elsewhere."""
+
+import json
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_ENDLESS = 100_000  # columns of a pipe or a file: a line is not broken there
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print text. A terminal breaks long lines between words, further in than they begin."""
+    console = _console(err)
+    if console.is_terminal:
+        text = "\n".join(_broken(line, console.width) for line in text.split("\n"))
+    typer.echo(text, err=err)
+
+
+def say_json(value: Any) -> None:
+    """Print JSON, for scripts."""
+    typer.echo(json.dumps(value, indent=1))
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
+    """Rows in columns, as text for standard output.
+
+    Args:
+        header: names of the columns.
+        rows: the cells of each.
+        words: how many of the first columns are text. All others are numbers and stand at the right.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    console = _console()
+    grid = Table(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
+    for place, name in enumerate(header):
+        grid.add_column(name, justify="left" if place < words else "right", overflow="fold")
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    with console.capture() as captured:
+        console.print(grid)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines() if line.strip())
+
+
+def _console(err: bool = False) -> "Console":
+    from rich.console import Console
+
+    console = Console(file=sys.stderr if err else sys.stdout, highlight=False)
+    if not console.is_terminal:
+        console.width = _ENDLESS
+    return console
+
+
+def _broken(line: str, width: int) -> str:
+    if "\x1b" in line:  # of a table, which fits
+        return line
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,39 @@
+"""``likeness params``: every setting with its default and its help, as YAML that can be pasted into params.yaml."""
+
+import typing
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from likeness.config.params import Params
+from likeness.core.errors import ParamsError
+
+
+def params(
+    section: Annotated[
+        str | None,
+        typer.Argument(help="A method or a section: its defaults. Without it: all that holds in this folder."),
+    ] = None,
+) -> None:
+    """Print settings with their helps, ready for params.yaml."""
+    from likeness.config.explain import defaults, with_help
+    from likeness.config.load import read_params
+    from likeness.methods import METHODS, resolved
+
+    if section is None:
+        here = Path("params.yaml")
+        method = "marginals"
+        values = {**defaults(Params), "method": method, method: defaults(METHODS[method])}
+        if here.exists():
+            values = resolved(read_params(here))
+        typer.echo(with_help(Params, values, METHODS))
+        return
+    hints = {name: hint for name, hint in typing.get_type_hints(Params).items() if is_dataclass(hint)}
+    if section not in (*METHODS, *hints):
+        raise ParamsError(f"'{section}' is neither a method ({', '.join(METHODS)}) nor a section ({', '.join(hints)})")
+    if section in METHODS:
+        typer.echo(with_help(Params, {section: defaults(METHODS[section])}, METHODS).lstrip("\n"))
+    else:
+        typer.echo(with_help(Params, {section: defaults(Params)[section]}).lstrip("\n"))

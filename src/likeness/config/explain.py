@@ -1,0 +1,138 @@
+"""Settings as YAML with their helps as comments: what ``likeness params`` prints and ``likeness init`` writes."""
+
+import dataclasses
+import math
+import textwrap
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+from likeness.config.typed import default_of, rule_of
+
+_COLUMN, _WIDTH = 34, 120  # where comments begin, and where lines end
+
+
+@dataclasses.dataclass(frozen=True)
+class Key:
+    """One key of params.yaml, for a reference of all of them.
+
+    Attributes:
+        name: dotted.
+        default: as YAML writes it; None where a person must decide.
+        help: what it means.
+        rule: what it must be; empty where its type says all.
+    """
+
+    name: str
+    default: str | None
+    help: str
+    rule: str
+
+
+def keys(section: Any, where: str, base: Any = None) -> Iterator[Key]:
+    """Every key of a section and of the sections inside it.
+
+    Args:
+        section: its dataclass.
+        where: its dotted name.
+        base: defaults that it has at this place.
+    """
+    hints = typing.get_type_hints(section)
+    for item in fields(section):
+        default, name = _default(item, base), f"{where}.{item.name}" if where else item.name
+        inner = _inner(hints[item.name])
+        if inner is None or default is None:
+            words = None if default is MISSING else yaml_value(plain(default))
+            yield Key(name, words, item.metadata.get("help", ""), rule_of(item))
+        if inner is not None:
+            yield from keys(inner, name, default if is_dataclass(default) else None)
+
+
+def defaults(section: Any, base: Any = None) -> dict[str, Any]:
+    """All defaults of a section as YAML holds them; null where a person must decide."""
+    hints, values = typing.get_type_hints(section), {}
+    for item in fields(section):
+        default, hint = _default(item, base), hints[item.name]
+        required = defaults(hint) if is_dataclass(hint) else None
+        values[item.name] = required if default is MISSING else plain(default)
+    return values
+
+
+def plain(value: Any) -> Any:
+    """A setting as YAML holds it: sections as mappings, tuples as lists."""
+    if is_dataclass(value):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def difference(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of nested mappings whose values are not those of ``base``."""
+    parts = {}
+    for key, value in values.items():
+        other = base.get(key, MISSING)
+        part = difference(value, other) if isinstance(value, dict) and isinstance(other, dict) and value else value
+        if part != {} if part is not value else value != other:
+            parts[key] = part
+    return parts
+
+
+def with_help(
+    section: Any, values: Mapping[str, Any], others: Mapping[str, Any] = MappingProxyType({}), depth: int = 0
+) -> str:
+    """Values of a section as YAML, each with its help; a key that a person must decide is a question, ``# ?``.
+
+    Args:
+        section: its dataclass, whose order the lines have.
+        values: as YAML holds them; keys that are not there are left out.
+        others: in the place of a key ``sections``: further sections by name.
+        depth: of the indentation.
+    """
+    hints, lines = typing.get_type_hints(section), []
+    for item in fields(section):
+        if item.name == "sections":
+            for name, method in ((name, others[name]) for name in others if name in values):
+                lines += ["", *_commented(f"{name}:", summary(method)), with_help(method, values[name], depth=1)]
+            continue
+        if item.name not in values:
+            continue
+        value, help, start = values[item.name], item.metadata.get("help", ""), f"{'  ' * depth}{item.name}:"
+        inner = _inner(hints[item.name])
+        if inner is not None and value:
+            lines += ([""] if depth == 0 else []) + _commented(start, help)
+            lines += [with_help(inner, value, depth=depth + 1)]
+        else:
+            question = "? " if value is None and default_of(item) is MISSING else ""
+            lines += _commented(f"{start} {yaml_value(value)}", question + help)
+    return "\n".join(lines)
+
+
+def summary(section: Any) -> str:
+    """The first sentence of a docstring on one line."""
+    return " ".join(str(section.__doc__).split("\n\n")[0].split())
+
+
+def yaml_value(value: Any) -> str:
+    """A value on one line."""
+    return str(yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=math.inf)).strip()[1:-1]
+
+
+def _inner(hint: Any) -> Any:
+    """The section that a type holds, also one that may be null."""
+    return next((part for part in (hint, *typing.get_args(hint)) if is_dataclass(part)), None)
+
+
+def _default(item: "dataclasses.Field[Any]", base: Any) -> Any:
+    return default_of(item) if base is None else getattr(base, item.name)
+
+
+def _commented(start: str, help: str) -> list[str]:
+    """A line and its comment, which goes on below where it is long."""
+    column = max(_COLUMN, len(start) + 2)
+    first, *rest = textwrap.wrap(help, max(_WIDTH - column - 2, 40)) or [""]
+    return [f"{start:<{column}}# {first}" if first else start, *(f"{'':<{column}}# {line}" for line in rest)]

@@ -1,0 +1,22 @@
+"""settings: params.yaml with every default written out, so that DVC sees which settings of which stage changed.
+
+Reads: params.yaml. Writes: data/plan/settings.yaml. Spends: nothing.
+"""
+
+import yaml
+
+from likeness.config.load import read_params
+from likeness.config.params import Params
+from likeness.core.paths import SETTINGS
+from likeness.methods import resolved
+from likeness.pipeline.run_stage import run_stage
+
+
+def main(_: Params) -> None:
+    """Write the settings as params.yaml has them: an experiment's copy of the project has the same ones."""
+    SETTINGS.parent.mkdir(parents=True, exist_ok=True)
+    SETTINGS.write_text(yaml.safe_dump(resolved(read_params()), sort_keys=False), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    run_stage("settings", main)

@@ -1,0 +1,384 @@
+"""``likeness init --ask``: whatever is typed becomes a valid schema, or is told why not and asked again."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import typer
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from likeness.cli import init_and_check as cli_own
+from likeness.cli import run as cli_run
+from likeness.cli.app import app
+from likeness.config.load import load_params
+from likeness.core.errors import LikenessError, SchemaError
+from likeness.data.schema.kinds import KINDS
+from likeness.data.schema.schema import Schema, read_mapping
+from likeness.ledger.home import Home
+from likeness.onboarding.answers import chosen, read_answer
+from likeness.onboarding.draft import completed_schema
+from likeness.onboarding.interview import Completed, Interview
+
+ROOT = Path(__file__).resolve().parents[2]
+GUESSED = {"age": "integer", "ward": "categorical", "pay": "numeric", "day": "date", "seen": "datetime"}
+GUESSED |= {"sick": "boolean", "note": "drop", "town": "categorical", "rank": "integer"}
+# What a person types who knows everything, by the beginning of the question.
+KNOWN = {
+    "Source": "codebook of 2024: page 5",
+    "Column to": "sick",
+    "1 age": "0 110",
+    "2 ward": "surgery, medicine, other ...",
+    "3 pay": "0 1e6 log decimals 2 spikes 0",
+    "4 day": "1958-03-01 2001-12-31 format %d.%m.%Y",
+    "5 seen": "1994-03-01 17:05:00 2001-12-31",
+    "6 sick": "no, yes",
+    "7 note": "free text",
+    "8 town": "private",
+    "9 rank": "ordinal: 1, 2, 3",
+    "Columns with": "1, ward 4",
+    "Written": "NA, ?",
+    "Name of": "patients-2024",
+    "Rows of": "5",
+}
+MORE = "  and: "
+EXPECTED: dict[str, Any] = {
+    "age": {"kind": "integer", "lower": 0, "upper": 110, "nullable": True, "missing_values": ["NA", "?"]},
+    "ward": {"kind": "categorical", "categories": ["surgery", "medicine", "other"], "other": "other"}
+    | {"nullable": True, "missing_values": ["NA", "?"]},
+    "pay": {"kind": "numeric", "lower": 0, "upper": 1e6, "transform": "log1p", "spikes": [0], "decimals": 2},
+    "day": {"kind": "date", "lower": "1958-03-01", "upper": "2001-12-31", "format": "%d.%m.%Y"}
+    | {"nullable": True, "missing_values": ["NA", "?"]},
+    "seen": {"kind": "datetime", "lower": "1994-03-01 17:05:00", "upper": "2001-12-31"},
+    "sick": {"kind": "boolean", "categories": ["no", "yes"]},
+    "note": {"kind": "drop", "reason": "free text"},
+    "town": {"kind": "categorical", "categories": "private", "other": "other"},
+    "rank": {"kind": "ordinal", "categories": ["1", "2", "3"]},
+}
+
+
+class Person:
+    """Answers from a table, ``first`` with other lines; notices a question that comes again without a word why."""
+
+    def __init__(self, known: Mapping[str, str], first: Mapping[str, list[str]] | None = None) -> None:
+        self.known, self.first = known, {key: list(lines) for key, lines in (first or {}).items()}
+        self.asked: list[str] = []
+        self.told: list[str] = []
+        self.heard = 0
+
+    def ask(self, question: str) -> str:
+        assert len(self.asked) < 200, self.told[-3:]
+        if question != MORE:
+            if self.asked and question.partition(",")[0] == self.asked[-1].partition(",")[0]:
+                assert len(self.told) > self.heard
+            self.asked.append(question)
+            self.heard = len(self.told)
+        key = next((key for key in self.known if self.asked[-1].startswith(key)), "")
+        lines = self.first.get(key)
+        return lines.pop(0) if lines else self.known.get(key, "") if question != MORE else ""
+
+    def interview(self, kinds: Mapping[str, str] = GUESSED, **more: Any) -> Completed:
+        return Interview(self.ask, self.told.append, "own", kinds, **more).run()
+
+
+def read_back(schema: Mapping[str, Any], folder: Path) -> Schema:
+    """As it is written, loaded; and the same as it was answered."""
+    path = folder / "own.yaml"
+    path.write_text(completed_schema(schema), encoding="utf-8")
+    assert read_mapping(path) == schema
+    return Schema.load(path)
+
+
+def test_answers_become_the_schema_that_they_say(tmp_path: Path) -> None:
+    person = Person(KNOWN)
+    found = person.interview()
+    assert found.schema["columns"] == EXPECTED
+    assert (found.population, found.max_rows) == ("patients-2024", None)
+    schema = read_back(found.schema, tmp_path)
+    assert (schema.source, schema.task, schema.label) == (KNOWN["Source"], "classification", "sick")
+    text = (tmp_path / "own.yaml").read_text()
+    assert len(text.splitlines()) == 2 + 5 + len(GUESSED)  # one line a column
+    assert len(person.asked) == len(KNOWN) - 1 and not any("column '" in line for line in person.told)
+    assert "PUBLIC" in person.told[0] and "never from the rows" in person.told[0]
+
+
+def test_the_answers_that_are_shown_are_taken() -> None:
+    text = (ROOT / "docs/own-data.md").read_text()
+    shown = re.findall(r"^(\d+ (\w+), (\w+): )(.*)$", text, re.MULTILINE)
+    assert len(shown) == 6
+    person = Person({**{question: answer for question, _, _, answer in shown}, **KNOWN, "Columns with": "all"})
+    columns = person.interview({name: kind for _, name, kind, _ in shown}, label="readmitted").schema["columns"]
+    assert not [line for line in person.told if "column '" in line]
+    assert columns["severity"]["categories"] == ["mild", "moderate", "severe"] and columns["seen"]["kind"] == "date"
+    assert columns["ward"]["other"] == "other" and "nullable" not in columns["readmitted"]
+
+
+@pytest.mark.parametrize(
+    ("key", "line", "words"),
+    [
+        ("Source", " ", "source is missing"),
+        ("Column to", "wages", "'wages' is not a column. Give names as in the header, or numbers from 1 to 9"),
+        ("Column to", "10", "'10' is not a column"),
+        ("1 age", "", "column 'age' has no bounds. Bounds must be public"),
+        ("1 age", "110 0", "column 'age' has bounds 110 to 0"),
+        ("1 age", "0 young", "column 'age': upper must be a number"),
+        ("1 age", "0 1,000,000", "more than two bounds"),
+        ("1 age", "0 inf", "upper must be a number"),
+        ("1 age", "0 1e400", "upper must be a number"),
+        ("1 age", "0 99 spikes 100", "column 'age' has a spike at 100"),
+        ("2 ward", "", "has no categories. They must be public"),
+        ("2 ward", "a, b, a", "lists a category twice"),
+        ("2 ward", "a,, b", "has a category that is empty"),
+        ("2 ward", '"a, b', "quotes do not close"),
+        ("9 rank", "ordinal: private", "is ordinal, so their order must be public"),
+        ("2 ward", "a\x1b[A, b", "a character that cannot be written"),
+        ("4 day", "01.03.1958 31.12.2001", "lower must be a date like 1994-03-01"),
+        ("4 day", "1958-03-01 2001-12-31 log1p", "transform is not a key of a date column"),
+        ("6 sick", "private", "is boolean: its categories are two words"),
+        ("6 sick", "drop: x", "label 'sick' has kind drop"),
+        ("7 note", "", "reason is missing"),
+        ("Columns with", "age, wages", "'wages' is not a column"),
+        ("Columns with", "sick", "column 'sick' is the label, is dropped or has its answer already"),
+        ("Columns with", "note", "column 'note' is the label, is dropped"),
+        ("Written", "medicine", "has the same text in categories and in missing_values"),
+        ("Name of", "", "privacy.population must be a name for the people"),
+    ],
+)
+def test_what_is_wrong_is_told_in_the_schema_s_words_and_asked_again(key: str, line: str, words: str) -> None:
+    person = Person(KNOWN, {key: [line]})
+    assert person.interview().schema["columns"] == EXPECTED
+    assert [told for told in person.told if words in told]
+    assert len([question for question in person.asked if question.startswith(key)]) == 2
+
+
+KIND_WORDS = [*KINDS, *(f"{kind}:" for kind in KINDS), "drop", "drop:", "private", "spikes", "log1p", "format", "*"]
+VALUES = ["0", "1", "-3.5", "1e3", "1e400", "9" * 400, "nan", "1994-03-01", "2001-12-31", "1994-03-01 17:05", "all"]
+TEXTS = ["no", "yes", "null", "007", "1e5", "~", "?", ",", '"', "'", ": ", "#", "a", "b", "10", "age", "{", "\n", "..."]
+WORDS = st.sampled_from(KIND_WORDS + VALUES + TEXTS)
+LINES = st.one_of(st.text(max_size=20), st.lists(WORDS, max_size=6).map(" ".join), st.lists(WORDS).map(", ".join))
+# What may be said of any column in any state: its kind is named, and it may be the label.
+ALWAYS = {**KNOWN, "2 ward": "categorical: a, b", "6 sick": "boolean: no, yes", "8 town": "categorical: x, y"}
+ALWAYS |= {key: f"{GUESSED[key[2:]]}: {KNOWN[key]}" for key in ("1 age", "3 pay", "4 day", "5 seen")}
+ALWAYS |= {"7 note": "ordinal: low, high", "Columns with": "", "Written": ""}
+TYPED = st.fixed_dictionaries({key: st.lists(LINES, max_size=2) for key in KNOWN})
+
+
+@pytest.mark.long
+@given(TYPED)
+@settings(max_examples=80, deadline=None)
+def test_whatever_is_typed_gives_a_valid_schema_or_the_question_again(
+    tmp_path_factory: pytest.TempPathFactory, typed: dict[str, list[str]]
+) -> None:
+    person = Person(ALWAYS, typed)
+    found = person.interview(person=None)
+    schema = read_back(found.schema, tmp_path_factory.getbasetemp())
+    assert schema.name == "own" and len(schema.columns) + len(schema.dropped) == len(GUESSED)
+    assert found.identity.strip()
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp", "Cn"]), min_size=1),
+        st.lists(st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp", "Cn"])), max_size=3),
+        max_size=3,
+    )
+)
+@settings(max_examples=100, deadline=None)
+def test_any_text_is_read_back_as_it_was_typed(tmp_path_factory: pytest.TempPathFactory, texts: Any) -> None:
+    path = tmp_path_factory.getbasetemp() / "texts.yaml"
+    schema = {"name": "own", "columns": {name: {"categories": own, "nullable": True} for name, own in texts.items()}}
+    path.write_text(completed_schema(schema), encoding="utf-8")
+    assert (read_mapping(path)["columns"] or {}) == schema["columns"]
+
+
+def test_one_answer_may_be_meant_for_all_later_columns_guessed_alike() -> None:
+    kinds = {f"bit{place}": "boolean" for place in range(44)} | {"a": "categorical", "b": "categorical"}
+    person = Person({**ALWAYS, "1 bit0": "*", "Column to": "b", "45 a": "private *", "46 b": "x, y"})
+    columns = person.interview(kinds).schema["columns"]
+    assert [columns[f"bit{place}"] for place in range(44)] == [{"kind": "boolean"}] * 44
+    # The label has its own answer: its classes are public.
+    assert columns["a"]["categories"] == "private" and columns["b"]["categories"] == ["x", "y"]
+    assert len([question for question in person.asked if question.partition(" ")[0].isdigit()]) == 3
+    assert any(line.startswith("  also for bit1, bit2, bit3") for line in person.told)
+
+
+def test_a_list_goes_on_behind_a_comma_or_in_a_pasted_line_and_a_quote_keeps_one() -> None:
+    person = Person(KNOWN, {"8 town": ['1994, "Baker, Smith",', "third,\tfourth,\nfifth ,", "last"]})
+    columns = person.interview().schema["columns"]
+    assert columns["town"]["categories"] == ["1994", "Baker, Smith", "third", "fourth", "fifth", "last"]
+
+
+def test_a_completed_schema_is_not_asked_again_and_options_answer() -> None:
+    known = {name: EXPECTED[name] for name in ("age", "ward", "day", "note")}
+    person = Person(KNOWN)
+    given_before = {"settled": known, "source": "last year", "nullable": frozenset({"pay"}), "private": True}
+    columns = person.interview(label="sick", **given_before).schema["columns"]
+    assert {name: columns[name] for name in known} == known
+    asked = [question.partition(" ")[0] for question in person.asked]
+    assert asked == ["3", "5", "6", "9", "Written", "Name"]
+    assert columns["pay"]["nullable"] and columns["town"] == EXPECTED["town"] and "nullable" not in columns["seen"]
+
+
+def test_what_no_answer_could_put_right_is_refused_before_a_question() -> None:
+    person = Person(KNOWN)
+    with pytest.raises(SchemaError, match="label 'age' is nullable"):
+        person.interview(label="age", settled={"age": EXPECTED["age"]})
+    assert not person.asked
+
+
+def test_rows_of_a_person_follow_the_rule_of_the_settings() -> None:
+    person = Person(KNOWN, {"Rows of": ["0", "many", "20000"]})
+    settled = {"note": {"kind": "drop", "reason": "names the person"}}
+    assert person.interview(person="note", settled=settled).max_rows == 5
+    assert any("ingest.unit.max_rows must be 1 to 10,000" in line for line in person.told)
+
+
+def test_columns_are_chosen_by_name_or_number() -> None:
+    columns = ["age", "two words", "7", "day"]
+    assert chosen("all", columns, ["age", "7"]) == {"age", "7"} and chosen("", columns, columns) == frozenset()
+    assert chosen("1 2, 7", columns, columns) == {"age", "two words", "7"}  # a name before a number
+    assert chosen("two words,4", columns, columns) == {"two words", "day"}
+    with pytest.raises(SchemaError, match="'5' is not a column"):
+        chosen("5", columns, columns)
+
+
+def test_a_kind_is_changed_by_its_word_alone_too() -> None:
+    assert read_answer("ordinal", "integer").kind == "ordinal"
+    person = Person({"9 rank, ordinal": "1, 2, 3", **KNOWN, "9 rank": "ordinal"})
+    assert person.interview().schema["columns"] == EXPECTED
+    assert "  ordinal: all possible, in order: low, middle, high" in person.told
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with params.yaml, a table, a place for a ledger, and somebody at the terminal."""
+    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
+    rows = {"pid": ["p1", "p2"], "age": ["42", "23"], "sick": ["no", "yes"], "ward": ["Zork", "Blau"]}
+    pd.DataFrame(rows).to_csv(tmp_path / "own.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    for name in ("HOME", "ANCHOR"):
+        monkeypatch.setenv(f"LIKENESS_{name}", str(tmp_path / name))
+    monkeypatch.setattr(cli_own, "_terminal", lambda: True)
+    return tmp_path
+
+
+ARGUMENTS = ["init", "own.csv", "--ask", "--person", "pid"]
+LINES_TYPED = ["codebook", "sick", "0 110", "", "surgery, medicine", "age", "", "patients", "4"]
+
+
+def test_the_files_are_complete_and_nothing_is_spent_without_a_word(clone: Path) -> None:
+    result = CliRunner().invoke(app, ARGUMENTS, input="\n".join([*LINES_TYPED, ""]) + "\n", catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    params, schema = load_params(), Schema.load("data/schema/own.yaml")
+    assert params.privacy.population == "patients" and params.ingest.unit is not None
+    assert (params.ingest.unit.column, params.ingest.unit.max_rows) == ("pid", 4)
+    assert schema.column("age").nullable and [dropped.name for dropped in schema.dropped] == ["pid"]
+    assert re.search(r"^[\d,]+ training records are enough, by a rule of thumb\.$", result.output, re.MULTILINE)
+    assert "Run now: spend epsilon 1, make this machine's ledger, bundle to own.zip? [y/N]: " in result.output
+    assert "Nothing is spent. Then: likeness ledger init, likeness run --bundle own.zip" in result.output
+    assert "Keep own.csv out of git." in result.output  # it lies in the project's folder
+    assert not (clone / "HOME").exists()
+    assert not {"Zork", "Blau", "p1", "23"} & set(result.output.replace(",", " ").split())
+
+
+def test_whoever_says_yes_starts_the_ledger_once_and_the_run(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[Path] = []
+    monkeypatch.setattr(cli_run, "run", lambda bundle: runs.append(bundle))
+    for place, name in enumerate(("own", "again")):
+        arguments = [*ARGUMENTS, "--name", name]
+        result = CliRunner().invoke(app, arguments, input="\n".join([*LINES_TYPED, "y"]), catch_exceptions=False)
+        assert ("make this machine's ledger" in result.output) is ("started ledger" in result.output) is (place == 0)
+        assert Home(clone / "HOME", clone / "ANCHOR").database.exists()
+    assert runs == [Path("own.zip"), Path("again.zip")]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        ("classifiers: null", "classifiers: [oracle]", "1 to put right:"),
+        ("epsilon: 1.0", "epsilon: 50.0", "a run is refused: over budget for 'patients'"),
+    ],
+    ids=["settings", "cap"],
+)
+def test_nothing_is_offered_that_would_be_refused(clone: Path, right: str, wrong: str, words: str) -> None:
+    params = (clone / "params.yaml").read_text()
+    (clone / "params.yaml").write_text(params.replace(right, wrong, 1))
+    result = CliRunner().invoke(app, ARGUMENTS, input="\n".join([*LINES_TYPED, "y"]), catch_exceptions=False)
+    assert words in result.output and "Run now" not in result.output
+    assert not (clone / "HOME").exists()
+
+
+@pytest.mark.parametrize("count", range(len(LINES_TYPED)))
+def test_whoever_stops_leaves_nothing_behind(clone: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    lines = iter(LINES_TYPED[:count])
+
+    def interrupted(*_: Any, **__: Any) -> str:
+        for line in lines:
+            return line
+        raise typer.Abort
+
+    monkeypatch.setattr(typer, "prompt", interrupted)
+    before = sorted(clone.rglob("*"))
+    result = CliRunner().invoke(app, ARGUMENTS)
+    assert result.exit_code == 1 and "Stopped. Nothing was written." in result.output
+    assert sorted(clone.rglob("*")) == before
+    assert (clone / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
+
+
+def test_bytes_that_are_no_text_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def undecodable(*_: Any, **__: Any) -> str:
+        return b"\xff".decode()
+
+    monkeypatch.setattr(typer, "prompt", undecodable)
+    with pytest.raises(LikenessError, match="not UTF-8 text"):
+        cli_own._ask("1 age, integer: ")
+
+
+def test_nobody_is_asked_who_cannot_answer(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli_own, "_terminal", lambda: False)
+    with pytest.raises(LikenessError, match="--ask needs a terminal, in which a person answers"):
+        CliRunner().invoke(app, ARGUMENTS, catch_exceptions=False)
+    assert not (clone / "data").exists()
+
+
+def test_options_answer_the_questions_of_a_draft(clone: Path) -> None:
+    options = ["--label", "sick", "--nullable", "age", "--private-categories"]
+    result = CliRunner().invoke(app, ["init", "own.csv", *options], catch_exceptions=False)
+    columns = read_mapping(clone / "data/schema/own.yaml")["columns"]
+    assert columns["age"] == {"kind": "integer", "lower": None, "upper": None, "nullable": True}
+    assert columns["ward"] == {"kind": "categorical", "categories": "private", "other": "other", "nullable": False}
+    assert columns["sick"] == {"kind": "boolean"} and "(3) is a question" in result.output
+    text = (clone / "data/schema/own.yaml").read_text()
+    text = (
+        text.replace("lower: null", "lower: 0")
+        .replace("upper: null", "upper: 110")
+        .replace("source: null", "source: x")
+    )
+    (clone / "data/schema/own.yaml").write_text(text)
+    params = yaml.safe_load((clone / "params.yaml").read_text())
+    params["privacy"]["population"] = "people"
+    (clone / "params.yaml").write_text(yaml.safe_dump(params))
+    checked = CliRunner().invoke(app, ["check"], catch_exceptions=False)
+    assert (
+        checked.exit_code == 0 and "categories of 'pid', 'ward': private; a value is kept from about" in checked.output
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("wages", "'wages' is not a column"),
+        ("sick", "column 'sick' is the label"),
+        ("pid", "column 'pid' is the label"),
+    ],
+)
+def test_columns_that_have_no_missing_values_are_refused(clone: Path, option: str, words: str) -> None:
+    arguments = ["init", "own.csv", "--person", "pid", "--label", "sick", "--nullable", option]
+    with pytest.raises(SchemaError, match=words):
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert not (clone / "data").exists()

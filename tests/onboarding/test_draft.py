@@ -1,0 +1,250 @@
+"""``likeness init``: a draft with names and kinds, questions for the rest, and not one word of the rows."""
+
+import gzip
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from likeness.cli.app import app
+from likeness.config.load import load_params
+from likeness.core.errors import DataError, LikenessError, ParamsError
+from likeness.data.schema.schema import Schema, read_mapping
+from likeness.data.source.header import kinds_of
+from likeness.onboarding.draft import draft_schema
+
+ROOT = Path(__file__).resolve().parents[2]
+# Values that stand for private ones: none may be in anything that is written or printed.
+ROWS = {
+    "age": ["8675309", "42", "NA"],
+    "born": ["1867-05-30", "1901-11-29", ""],
+    "seen at": ["1867-05-30 11:22:33", "1901-11-29 01:02", "?"],
+    "smoker": ["Yes", "no", ""],
+    "weight: kg": ["86.75309", "77", "1e2"],
+    "code": ["00867", "00042", "00042"],
+    "name": ["Xq7Secret", "Zork", "O'Neill, Jenny"],
+    "yes": ["Blau", "Rot", "Blau"],
+}
+KINDS = {
+    **{"age": "integer", "born": "date", "seen at": "datetime", "smoker": "boolean", "weight: kg": "numeric"},
+    **{"code": "categorical", "name": "categorical", "yes": "categorical"},
+}
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1)
+PRIVATE = sorted({cell for cells in ROWS.values() for cell in cells if len(cell) > 2} - {"Yes"})
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with params.yaml and a table that is nobody's."""
+    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
+    pd.DataFrame(ROWS).to_csv(tmp_path / "own.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["init", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
+
+
+def test_a_draft_holds_names_kinds_and_questions_and_nothing_of_the_rows(clone: Path) -> None:
+    output = run("own.csv", "--label", "smoker")
+    draft = (clone / "data/schema/own.yaml").read_text()
+    written = draft + output + (clone / "params.yaml").read_text()
+    for value in PRIVATE:
+        assert value not in written, value
+    content = read_mapping(clone / "data/schema/own.yaml")
+    assert {name: spec["kind"] for name, spec in content["columns"].items()} == KINDS
+    assert content["task"] == "classification" and content["label"] == "smoker" and content["source"] is None
+    for spec in content["columns"].values():
+        assert all(value is None for key, value in spec.items() if key != "kind")
+    assert draft.count("# from the data: confirm from public knowledge") == len(KINDS) + 1  # and the task
+    assert draft.count(": null  # ?") == draft.count(": null")
+
+
+def test_a_completed_schema_answers_for_columns_of_the_same_name(clone: Path) -> None:
+    known = {
+        **{"name": "last", "source": "codebook of 2023: page 5", "task": "classification", "label": "yes"},
+        "columns": {
+            "age": {"kind": "integer", "lower": 0, "upper": 110, "nullable": True, "missing_values": ["NA"]},
+            "weight: kg": {"kind": "numeric", "lower": 1e-5, "upper": 500.5, "transform": "log1p"},
+            "born": {"kind": "date", "lower": "1850-01-01", "upper": "2020-12-31"},
+            "code": {"kind": "ordinal", "categories": ["007", "3.0", "no", "null"], "other": "no"},
+            "yes": {"kind": "categorical", "categories": ["Blau", "Rot", "Grün"]},
+            "name": {"kind": "drop", "reason": "names a person"},
+            "gone": {"kind": "boolean"},
+        },
+    }
+    (clone / "last.yaml").write_text(yaml.safe_dump(known))
+    output = run("own.csv", "--answers", "last.yaml")
+    draft = read_mapping(clone / "data/schema/own.yaml")
+    answered = {name for name in known["columns"] if name != "gone"}
+    assert {name: draft["columns"][name] for name in answered} == {name: known["columns"][name] for name in answered}
+    assert {key: draft[key] for key in ("source", "task", "label")} == {
+        key: known[key] for key in ("source", "task", "label")
+    }
+    open_ones = {name: spec for name, spec in draft["columns"].items() if name not in answered}
+    assert list(open_ones) == ["seen at", "smoker"]
+    assert open_ones["smoker"] == {"kind": "boolean", "nullable": None}
+    assert "(4) is a question" in output
+    draft["columns"] |= {"seen at": {"kind": "drop", "reason": "r"}, "smoker": {"kind": "boolean"}}
+    expected = {**known, "columns": {name: known["columns"].get(name, draft["columns"][name]) for name in ROWS}}
+    assert Schema.from_dict(draft, "draft").columns == Schema.from_dict(expected, "expected").columns
+
+
+def test_an_incomplete_schema_does_not_answer(clone: Path) -> None:
+    (clone / "last.yaml").write_text("name: last\nsource: null\ntask: none\ncolumns: {age: {kind: integer}}\n")
+    result = CliRunner().invoke(app, ["init", "own.csv", "--answers", "last.yaml"])
+    assert isinstance(result.exception, LikenessError) and "last.yaml" in str(result.exception)
+    assert not (clone / "data/schema/own.yaml").exists()
+
+
+def test_a_draft_does_not_depend_on_how_many_or_which_values_there_are(clone: Path) -> None:
+    run("own.csv")
+    draft = (clone / "data/schema/own.yaml").read_text()
+    other = {name: cells[:1] * 5 + cells[1:2] for name, cells in ROWS.items()}
+    other["name"] = ["Someone", "Else", "Third", "Fourth", "Fifth", "Sixth"]
+    pd.DataFrame(other).to_csv(clone / "own.csv", index=False)
+    run("own.csv", "--name", "again")
+    assert (clone / "data/schema/again.yaml").read_text() == draft.replace("name: own", "name: again")
+
+
+def test_params_hold_what_differs_and_what_is_to_be_decided(clone: Path) -> None:
+    shipped = yaml.safe_load((clone / "params.yaml").read_text())
+    shipped["ledger"]["home"], shipped["evaluate"]["bins"] = "mine", 8
+    (clone / "params.yaml").write_text(yaml.safe_dump({**shipped, "pearl": {"privatize": {"seed": 3}}}))
+    run("own.csv", "--name", "mine")
+    text = (clone / "params.yaml").read_text()
+    assert yaml.safe_load(text) == {
+        "method": "marginals",
+        "privacy": {"epsilon": 1.0, "delta": 1e-5, "population": None},
+        "ledger": {"home": "mine"},
+        "ingest": {"source": "own.csv", "schema": "data/schema/mine.yaml"},
+        "pearl": {"privatize": {"seed": 3}},
+        "evaluate": {"bins": 8},
+    }
+    assert "  population: null                # ? a name for the PEOPLE" in text
+    with pytest.raises(ParamsError, match=r"privacy\.population must be of type str"):
+        load_params()
+    shipped["evaluate"]["bins"] = 1
+    (clone / "params.yaml").write_text(yaml.safe_dump(shipped))
+    with pytest.raises(LikenessError, match=r"evaluate\.bins must be at least 2"):
+        run("own.csv", "--name", "other")
+    assert not (clone / "data/schema/other.yaml").exists()
+
+
+def test_nothing_is_overwritten(clone: Path) -> None:
+    run("own.csv")
+    draft, params = (clone / "data/schema/own.yaml").read_bytes(), (clone / "params.yaml").read_bytes()
+    with pytest.raises(LikenessError, match="exists and is not overwritten"):
+        run("own.csv", "--label", "age")
+    assert (clone / "data/schema/own.yaml").read_bytes() == draft and (clone / "params.yaml").read_bytes() == params
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["absent.csv"], "absent.csv: no such file"),
+        (["own.xlsx"], "not a format that is read"),
+        (["own.csv", "--label", "height"], "--label height is not a column. Give a name of the first line"),
+        (["own.csv", "--label", "SMOKER"], "--label SMOKER is not a column. One is that differs in capitals only"),
+        (["sqlite:///own.db"], "needs --query"),
+        (["own.csv", "--name", "a/b"], "cannot name a table"),
+    ],
+)
+def test_what_cannot_be_drafted_is_said_and_leaves_nothing(clone: Path, arguments: list[str], words: str) -> None:
+    with pytest.raises(LikenessError, match=words):
+        run(*arguments)
+    assert not (clone / "data").exists()
+    assert (clone / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Xq7Secret,8675309\nOther,3\n",  # a number for a name
+        "Xq7Secret,1867-05-30\nOther,1901-11-29\n",
+        "Xq7Secret,\nOther,3\n",
+        "Xq7Secret,Xq7Secret\nOther,3\n",
+        "Xq7Secret,female\nOther,male\nThird,female\n",  # a word that stands below too
+    ],
+)
+def test_a_row_is_not_taken_for_a_header(clone: Path, text: str) -> None:
+    (clone / "own.csv").write_text(text)
+    with pytest.raises(DataError, match="does not look like a header") as caught:
+        run("own.csv")
+    assert "Xq7Secret" not in str(caught.value) and not (clone / "data").exists()
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"], ids=["semicolon", "tab", "bar"])
+def test_a_table_without_commas_is_told_and_not_drafted_as_one_column(clone: Path, mark: str) -> None:
+    (clone / "own.csv").write_text(f"age{mark}born\n42{mark}1867-05-30\n")
+    with pytest.raises(DataError, match="must be separated by commas") as caught:
+        run("own.csv", "--label", "age")
+    assert "1867" not in str(caught.value) and not (clone / "data").exists()
+
+
+def test_kinds_of_parquet_come_from_its_types_and_no_row_is_read(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "a": pa.array([1], pa.int8()),
+            "b": pa.array([1.5]),
+            "c": pa.array(["x"]),
+            "d": pa.array(["x"]).dictionary_encode(),
+            "e": pa.array([True]),
+            "f": pa.array([1], pa.int32()).cast(pa.date32()),
+            "g": pa.array([1], pa.timestamp("us", "UTC")),
+            "h": pa.array([[1]]),
+            "2020": pa.array([b"x"]),
+        }
+    )
+    expected = ["integer", "numeric", "categorical", "categorical", "boolean", "date", "datetime", "drop", "drop"]
+    path = tmp_path / "own.parquet"
+    pq.write_table(table, path)
+    assert list(kinds_of(path).values()) == expected
+    # The same footer with its rows overwritten: they were never looked at.
+    data = path.read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    path.write_bytes(b"PAR1" + b"\xff" * (start - 4) + data[start:])
+    assert list(kinds_of(path).values()) == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["0", "1", "0"], "boolean"),
+        (["0", "0"], "integer"),
+        (["0", "1", "2"], "integer"),
+        (["007", "012"], "categorical"),
+        (["7", "012"], "categorical"),
+        (["1.5", "-2", ".5", "?"], "numeric"),
+        (["2001-02-03", "2001-02-30"], "categorical"),
+        (["", "NA"], "categorical"),
+        (["TRUE", "f"], "boolean"),
+    ],
+)
+def test_kinds_are_guessed_from_a_csv(tmp_path: Path, cells: list[str], kind: str) -> None:
+    for name, opener in (("t.csv", open), ("t.csv.gz", gzip.open)):
+        with opener(tmp_path / name, "wt") as file:
+            file.write("\n".join(["x,y", *(f"{cell},z" for cell in cells)]) + "\n")
+        assert kinds_of(tmp_path / name) == {"x": kind, "y": "categorical"}
+
+
+@given(
+    st.lists(
+        st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1), min_size=1, unique=True
+    )
+)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_column_name_is_read_back(tmp_path: Path, names: list[str]) -> None:
+    text = draft_schema("own", dict.fromkeys(names, "numeric"), None)
+    path = tmp_path / "own.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert [str(name) for name in read_mapping(path)["columns"]] == names

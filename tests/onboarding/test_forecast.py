@@ -1,0 +1,65 @@
+"""The forecast of time and memory against what the benchmark of the papers' methods measured."""
+
+import contextlib
+import csv
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from benchmarks.common import settings
+from likeness.config.params import Params
+from likeness.methods import METHODS
+from likeness.preflight.forecast import forecast
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = {"adult": 32_561, "census": 199_523, "covtype": 464_810, "mixture": 90_000, "digits": 1_437, "mnist": 60_000}
+LONGEST = 30  # seconds of a run that are not training: the door, drawing rows
+
+
+def measured() -> dict[tuple[str, str], tuple[float, float]]:
+    """Seconds and MB of the quickest run of each method on each data set at ε = 1, from rows to synthetic rows."""
+    found: dict[tuple[str, str], tuple[float, float]] = {}
+    with (ROOT / "benchmarks" / "results" / "papers.csv").open() as file:
+        for row in csv.DictReader(file):
+            key = row["data"], row["method"]
+            if key[0] in ROWS and key[1] in METHODS and float(row["epsilon"]) == 1 and row["seconds"]:
+                own = float(row["seconds"]), float(row["peak_mb"])
+                found[key] = min(found.get(key, own), own)
+    return found
+
+
+def settings_of(data: str, method: str) -> Params:
+    """As the benchmark has them: params.yaml for tables, the examples' for the others."""
+    with contextlib.chdir(ROOT):
+        params = settings(data)
+    ingest = dataclasses.replace(params.ingest, schema=str(ROOT / "data" / "schema" / f"{data}.yaml"))
+    return dataclasses.replace(params, method=method, ingest=ingest)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("data", "method"), sorted(measured()))
+def test_time_and_memory_are_foreseen_within_a_factor_of_three(data: str, method: str) -> None:
+    seconds, megabytes = measured()[data, method]
+    found = forecast(settings_of(data, method), ROWS[data])
+    assert found.training_seconds is not None
+    assert (seconds - LONGEST) / 3 <= found.training_seconds < seconds * 3
+    assert megabytes / 3 < found.memory_bytes / 1e6 < megabytes * 3
+
+
+def test_the_network_beside_moments_is_foreseen() -> None:
+    params = settings_of("mnist", "moments")
+    assert forecast(params, 60_000).training_seconds == 0
+    sections = {name: dict(section) for name, section in params.sections.items()}
+    moments = sections["moments"]
+    moments["plan"] = {"shares": {**moments["plan"]["shares"], "levels": 0.2, "fourier": 0.1, "embedding": 0.63}}
+    fourier = {key: sections["merf"]["privatize"][key] for key in moments["auxiliary"]["fourier"]}
+    moments["auxiliary"] = {**moments["auxiliary"], "fourier": fourier}
+    moments["train"] = {**moments["train"], "network": sections["merf"]["train"]}
+    beside = forecast(dataclasses.replace(params, sections=sections), 60_000).training_seconds
+    assert beside == pytest.approx(forecast(settings_of("mnist", "merf"), 60_000).training_seconds)
+
+
+def test_class_counts_are_told_as_shares_of_a_class() -> None:
+    counts, *_ = forecast(settings_of("adult", "marginals"), 32_561).queries
+    assert counts.query == "class_counts" and [measure.of for measure in counts.measures] == ["share of a class"]

@@ -1,0 +1,109 @@
+"""What runs would cost before they start: a grid is composed, what is on record is free, and every cap counts."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from likeness.config.load import load_params
+from likeness.config.params import Params
+from likeness.core.errors import BudgetError
+from likeness.data.encoding.layout import encoding_digest
+from likeness.ledger.budget import Cost
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.pipeline.open_ledger import limits
+from likeness.pipeline.project import context, method, plan_of
+from likeness.preflight.cost import afford, known_rows, with_target
+from likeness.preflight.cost import grid_costs as priced
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.calibration import rho_for
+from likeness.release.door import release
+from likeness.release.records import Records
+from likeness.release.released import from_bytes
+from likeness.release.request import Dataset
+
+ROOT = Path(__file__).parents[1]
+ONE = rho_for(1.0, 1e-5)
+
+
+def grid_costs(runs: list[Params], ledger: Ledger, dataset: Dataset | None) -> list[float]:
+    return [cost.rho for cost in priced(runs, ledger, dataset)]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Settings and schema, and a ledger that knows nobody."""
+    root = tmp_path / "project"
+    (root / "data/schema").mkdir(parents=True)
+    shutil.copy(ROOT / "data/schema/adult.yaml", root / "data/schema")
+    shutil.copy(ROOT / "params.yaml", root)
+    monkeypatch.chdir(root)
+    Ledger.create(locate())
+    return root
+
+
+def runs(*wanted: tuple[str, float]) -> list[Params]:
+    return [with_target(load_params(), name, epsilon) for name, epsilon in wanted]
+
+
+def test_the_grid_is_composed_and_what_runs_share_is_counted_once(project: Path) -> None:
+    """PEARL and DP-MERF ask for the same class counts where their share of ρ is the same."""
+    ledger = Ledger.open(locate())
+    costs = grid_costs(runs(("merf", 1.0), ("pearl", 1.0), ("merf", 2.0)), ledger, None)
+    assert costs == pytest.approx([ONE, 0.95 * ONE, rho_for(2.0, 1e-5)], rel=1e-6)
+    assert [cost.rho for cost in afford(runs(("merf", 1.0), ("merf", 2.0)), ledger)[0]] == [costs[0], costs[2]]
+
+
+@pytest.mark.long
+def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.open(locate())
+    ledger.declare_population("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+    (params,) = runs(("merf", 1.0))
+    recipe, facts = method(params), context(params)
+    dataset = Dataset("uci-adult-1994", "digest", "1", encoding_digest(facts.schema))
+    assert known_rows(params, ledger) is None  # nothing was ingested here
+    assert grid_costs([params], ledger, dataset) == pytest.approx([ONE], rel=1e-6)
+
+    def rows() -> list[Records]:
+        return [Records(np.zeros((3, facts.layout.width)), np.zeros(3, dtype=np.int64))]
+
+    (query,) = recipe.auxiliary_queries(facts, {})
+    counts = from_bytes(release(query, plan_of(params), dataset, ledger, rows), "counts")
+    assert grid_costs([params], ledger, dataset) == pytest.approx([0.95 * ONE], rel=1e-6)
+    release(recipe.embedding_query(facts, {query.name: counts}), plan_of(params), dataset, ledger, rows)
+    assert grid_costs([params, *runs(("merf", 2.0))], ledger, dataset) == pytest.approx(
+        [0, rho_for(2.0, 1e-5)], rel=1e-6
+    )
+    monkeypatch.setattr("likeness.preflight.cost.known_rows", lambda params, ledger: dataset)
+    ledger.change_cap("uci-adult-1994", 1.0, 1e-5)
+    assert afford([params], ledger)[0] == [Cost(0)]  # nothing is left, and nothing is asked
+
+
+def test_a_grid_on_the_command_line(project: Path, command: Callable[..., tuple[int, str, str]]) -> None:
+    code, text, _ = command(
+        "ledger", "afford", "--method", "merf", "--epsilon", "1", "--epsilon", "2", "--epsilon", "1"
+    )
+    total = ONE + rho_for(2.0, 1e-5)
+    assert code == 0 and text.startswith(f"merf at epsilon 1: rho {ONE:.6g}\nmerf at epsilon 2: rho ")
+    assert f"all of them: at most rho {total:.6g} to be charged" in text
+    assert "lifetime cap of uci-adult-1994: epsilon 0 spent, 2.302 of 10 afterwards" in text
+    for words, rule in (
+        (("--epsilon", "9", "--epsilon", "10"), "over budget"),
+        (("--epsilon", "0"), "--epsilon must be"),
+        (("--method", "magic"), "--method must be one of"),
+    ):
+        code, _, error = command("ledger", "afford", *words)
+        assert code == 2 and rule in error
+
+
+def test_a_wished_cap_counts_before_it_is_recorded(project: Path) -> None:
+    content = yaml.safe_load((project / "params.yaml").read_text())
+    content["ledger"]["caps"]["user"] = {"epsilon": 1.0, "delta": 1e-5}
+    (project / "params.yaml").write_text(yaml.safe_dump(content))
+    assert limits(load_params()) == {"user": (1.0, 1e-5)}
+    with pytest.raises(BudgetError, match=r"user.*Waiting brings no budget back"):
+        afford(runs(("merf", 0.9), ("merf", 0.8)), Ledger.open(locate()))

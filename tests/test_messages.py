@@ -1,0 +1,67 @@
+"""What the library says: nothing unasked, lines at fixed steps in a file, a bar on a terminal."""
+
+import io
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from likeness.core.messages import LOG, progress, show_messages
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    handlers, level = LOG.handlers, LOG.level
+    yield
+    LOG.handlers = handlers
+    LOG.setLevel(level)
+
+
+def work(total: int) -> None:
+    with progress("train pearl", total) as step:
+        for done in range(1, total + 1):
+            step(done, f"loss {1 / done:.3g}")
+
+
+def test_a_file_gets_a_line_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
+    show_messages()
+    work(400)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 10 and lines[0] == "train pearl: 40 of 400, loss 0.025" and "400 of 400" in lines[-1]
+    work(3)
+    assert [line.split(",")[0] for line in capsys.readouterr().err.splitlines()] == [
+        f"train pearl: {done} of 3" for done in (1, 2, 3)
+    ]
+
+
+def terminal_of(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Standard error as a terminal of a hundred columns."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stderr", screen)
+    return screen
+
+
+def test_a_terminal_gets_one_bar_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch)
+    show_messages()
+    work(20)
+    text = terminal.getvalue()
+    assert "train pearl" in text and "20/20" in text and "━" in text and "0:00:00" in text and "loss 0.05" in text
+    assert "1 of 20" not in text
+
+
+@pytest.mark.parametrize("level", ["NOTSET", "ERROR"])
+def test_a_library_user_sees_nothing_unasked_and_may_silence_it(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
+    terminal = terminal_of(monkeypatch)
+    if level == "NOTSET":
+        LOG.handlers = []
+    else:
+        show_messages()
+    logging.getLogger("likeness").setLevel(level)
+    work(20)
+    assert terminal.getvalue() == ""
