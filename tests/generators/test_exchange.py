@@ -12,9 +12,9 @@ from torch import Tensor
 
 from likeness.features.cells import Cells
 from likeness.generators.sampling import systematic
-from likeness.methods.marginals import exchange as exchanges
-from likeness.methods.marginals.exchange import exchange
+from likeness.methods.marginals import pair_swapping as exchanges
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
+from likeness.methods.marginals.pair_swapping import swap_pairs
 
 SIZES = (3, 5, 2, 4)
 
@@ -31,7 +31,7 @@ class Drawn:
 
     def exchanged(self, rounds: int, seed: int = 0, scale: float = 1.0) -> Tensor:
         parts = tuple(own * scale for own in self.probabilities)
-        return exchange(self.chosen, self.labels, self.components, parts, self.weights, rounds, seeded(seed))
+        return swap_pairs(self.chosen, self.labels, self.components, parts, self.weights, rounds, seeded(seed))
 
     def excess(self, chosen: Tensor) -> exchanges._Excess:
         return exchanges._Excess(chosen, self.labels, self.probabilities, self.weights)
@@ -87,7 +87,7 @@ def test_the_excess_is_what_a_loop_says_after_every_exchange() -> None:
     excess = one.excess(one.chosen)
     chosen = one.chosen.clone()
     for column in range(len(SIZES)):
-        excess.exchange(chosen, one.labels, column, exchanges._pairs(one.components, seeded(column)))
+        excess.swap(chosen, one.labels, column, exchanges._pairs(one.components, seeded(column)))
         assert torch.equal(excess._values, one.excess(chosen)._values)
     assert not torch.equal(chosen, one.chosen), "nothing was exchanged"
     assert excess.distance() / 256 == pytest.approx(one.distance(chosen), rel=0.02)
@@ -110,7 +110,7 @@ def test_a_round_that_is_of_no_use_is_taken_back_and_is_the_last(monkeypatch: py
         seen.append(column)
         chosen[:, column] = chosen[:, column].roll(1)
 
-    monkeypatch.setattr(exchanges._Excess, "exchange", shuffle)
+    monkeypatch.setattr(exchanges._Excess, "swap", shuffle)
     assert torch.equal(one.exchanged(50), one.chosen)
     assert len(seen) <= 10 * len(SIZES), "it went on after a round of no use"
 
@@ -132,14 +132,14 @@ def test_a_pair_exchanges_if_and_only_if_that_alone_brings_the_counts_nearer(see
     exchanged[pair[0], column] = exchanged[pair[0].flip(0), column]
     nearer = one.excess(exchanged).distance() < one.excess(one.chosen).distance()
     found = one.chosen.clone()
-    one.excess(one.chosen).exchange(found, one.labels, column, pair)
+    one.excess(one.chosen).swap(found, one.labels, column, pair)
     assert torch.equal(found, exchanged if nearer else one.chosen)
 
 
 def test_one_column_has_no_pairs_and_the_number_of_threads_is_as_before() -> None:
     one, threads = drawn(6, 100), torch.get_num_threads()
     torch.set_num_threads(threads + 1)
-    alone = exchange(one.chosen[:, :1], one.labels, one.components, one.probabilities[:1], one.weights, 3, seeded(0))
+    alone = swap_pairs(one.chosen[:, :1], one.labels, one.components, one.probabilities[:1], one.weights, 3, seeded(0))
     assert torch.equal(alone, one.chosen[:, :1])
     one.exchanged(1)
     assert torch.get_num_threads() == threads + 1

@@ -97,7 +97,7 @@ def objective(
     blocks: list[tuple[int, int, np.ndarray]], records: float, share: float = 0.5, **others: object
 ) -> MarginalObjective:
     """Of pairs of these columns, without noise and price unless told otherwise."""
-    plain = {"sizes": [3, 3, 2], "squared_weights": (1, 1, 1), "noise_std": 0.0, "information_price": 0.0}
+    plain = {"sizes": [3, 3, 2], "squared_weights": (1, 1, 1), "noise_std": 0.0, "kl_penalty": 0.0}
     classes = torch.tensor([1 - share, share])
     return MarginalObjective(blocks=blocks, records=records, class_weights=classes, device=CPU, **{**plain, **others})
 
@@ -183,8 +183,7 @@ def test_the_price_goes_with_the_noise_of_all_that_is_asked() -> None:
         values = np.ones((2, sum(part.width for part in feature.parts)))
         with torch.no_grad():
             priced, free = (
-                with_tables(feature, values, [3, 3, 2], 100, information_price=price).loss(mixture())
-                for price in (1e5, 0.0)
+                with_tables(feature, values, [3, 3, 2], 100, kl_penalty=price).loss(mixture()) for price in (1e5, 0.0)
             )
         prices.append(float(priced - free))
     assert prices[1] / prices[0] == pytest.approx(((3 + 5) / 3) ** 0.35, rel=1e-4)
@@ -239,7 +238,7 @@ def test_a_price_on_information_makes_components_alike() -> None:
     spread = []
     for price in (0.0, 10.0):
         model = mixture(components=20)
-        made = objective(noise, 1000, information_price=price)
+        made = objective(noise, 1000, kl_penalty=price)
         train(model, made, TrainingSettings(200, 1, 0.1, "cosine"), CPU, lambda *_: None)
         probabilities, weights = model()
         mean = (weights @ probabilities)[:, None, :]

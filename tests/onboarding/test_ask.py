@@ -178,7 +178,7 @@ def test_whatever_is_typed_gives_a_valid_schema_or_the_question_again(
     found = person.interview(person=None)
     schema = read_back(found.schema, tmp_path_factory.getbasetemp())
     assert schema.name == "own" and len(schema.columns) + len(schema.dropped) == len(GUESSED)
-    assert found.identity.strip()
+    assert found.population.strip()
 
 
 @given(

@@ -23,7 +23,7 @@ from likeness.methods.base import (
 )
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.quantiles import QUANTILES, Quantiles, cells_of_number
-from likeness.methods.marginals.workload import MOST_EXCHANGE_ROUNDS, Workload
+from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS, Workload
 from likeness.methods.settings import FREE, SCHEDULES, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -82,7 +82,7 @@ class TrainMixture(Section):
         3,
         "drawn rows swap values until pairs are as frequent as the model says; 0: none",
         least=0,
-        most=MOST_EXCHANGE_ROUNDS,
+        most=MOST_SWAP_ROUNDS,
     )
 
 
@@ -219,7 +219,7 @@ class Marginals(Method):
             class_weights=class_weights(auxiliary[CLASS_COUNTS]),
             records=number_of_records(context, auxiliary[CLASS_COUNTS]),
             noise_std=embedding.noise_std,
-            information_price=self.train.kl_penalty,
+            kl_penalty=self.train.kl_penalty,
             device=device,
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weight=feature.squared_table_weight,

@@ -12,8 +12,8 @@ from torch.nn.functional import one_hot
 from likeness.features.cells import Cells
 from likeness.generators.latent import Generator
 from likeness.generators.sampling import places_within, systematic
-from likeness.methods.marginals.exchange import exchange
-from likeness.methods.marginals.workload import MOST_EXCHANGE_ROUNDS
+from likeness.methods.marginals.pair_swapping import swap_pairs
+from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS
 
 _LINE = 1e-9  # a place this near to the end of its bin could be rounded to the next one
 
@@ -101,11 +101,11 @@ class ProductMixture(Generator):
         Args:
             columns: at least one. num_classes: 1 for a table without a class label.
             num_components: K. width: of the dense encoded row.
-            exchange_rounds: of drawn rows, see :func:`likeness.methods.marginals.exchange.exchange`.
+            exchange_rounds: of drawn rows, see :func:`likeness.methods.marginals.pair_swapping.swap_pairs`.
         """
         super().__init__()
-        if type(exchange_rounds) is not int or not 0 <= exchange_rounds <= MOST_EXCHANGE_ROUNDS:
-            raise ValueError(f"mixture: rounds of exchanges are a whole number from 0 to {MOST_EXCHANGE_ROUNDS}")
+        if type(exchange_rounds) is not int or not 0 <= exchange_rounds <= MOST_SWAP_ROUNDS:
+            raise ValueError(f"mixture: rounds of exchanges are a whole number from 0 to {MOST_SWAP_ROUNDS}")
         self.num_components = num_components
         self.exchange_rounds = exchange_rounds
         self.columns = tuple(columns)
@@ -176,7 +176,7 @@ class ProductMixture(Generator):
             chosen[:, place] = cell
         certain = {place: one_hot(torch.tensor([cell]), self.sizes[place]).double() for place, cell in given.items()}
         parts = tuple(certain.get(place, part).expand_as(part) for place, part in enumerate(parts))
-        chosen = exchange(chosen, labels, components, parts, posterior, self.exchange_rounds, generator)
+        chosen = swap_pairs(chosen, labels, components, parts, posterior, self.exchange_rounds, generator)
         return rows_from_cells(self.columns, self.width, chosen, generator)
 
 

@@ -14,12 +14,12 @@ Block = tuple[int, int, NDArray[np.float64]]
 Table = tuple[tuple[int, ...], NDArray[np.float64]]
 _Halves = tuple[tuple[int, ...], tuple[int, ...]]
 _Halved = tuple[_Halves, tuple[int, ...], NDArray[np.float64], float]  # halves, columns, counts, squared weight
-_BELIEF = 0.7  # how the price goes with one over the noise
+_BELIEF = 0.7  # how the penalty goes with one over the noise
 _SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
 
 
 class MarginalObjective:
-    r"""Negative log-likelihood of the released blocks, and a price on the information that components carry.
+    r"""Negative log-likelihood of the released blocks, and a KL penalty on what components tell about columns.
 
     .. math:: W \, L(\theta) = \sum_{y} \sum_{(i, j) \in P} \frac{w_{ij}^2}{2 s^2}
         \left\| \hat p_{y,ij} - \pi_y \sum_k \pi_{k \mid y}\, p_{ki}\, p_{kj}^\top \right\|^2
@@ -30,7 +30,7 @@ class MarginalObjective:
     :math:`s / w_{ij}`, the class weights π_y, the released one-way marginals q, and W cells. The sum over components is
     one matrix product a class for all pairs at once; where only some are asked, and for named tables of more columns,
     one for those that share columns (:class:`_TableResiduals`). Weights of tables are in the sum under the root. The
-    price is the information, in nats, that component and class give about the columns: it keeps columns independent
+    penalty is the information, in nats, that component and class give about the columns: it keeps columns independent
     unless the release says otherwise, because a free mixture would explain the noise too.
     The root makes of s the noise of a query of sensitivity 1: then one c is right for tables of 14 columns and of 54.
     The less noise, the more is believed, but more slowly than the likelihood alone would: the power 0.7 was found on
@@ -45,7 +45,7 @@ class MarginalObjective:
         class_weights: Tensor,
         records: float,
         noise_std: float,
-        information_price: float,
+        kl_penalty: float,
         device: torch.device,
         tables: Sequence[Table] = (),
         squared_table_weight: float = 1.0,
@@ -56,7 +56,7 @@ class MarginalObjective:
             blocks: (i, j, noisy counts of shape (num_classes, cells of i, cells of j)). sizes: cells of each column.
             squared_weights: of each block, in the same order. class_weights: shape (num_classes,), sum 1.
             records: number of records. noise_std: of a count of weight 1; 0 if there is no noise.
-            information_price: c.
+            kl_penalty: c.
             tables: (columns, noisy counts of shape (num_classes, cells of each of them)).
             squared_table_weight: of each table.
         """
@@ -78,7 +78,7 @@ class MarginalObjective:
         self._tables = [_TableResiduals(list(alike), device) for _, alike in grouped]
         self._table_scale = 1 / (2 * total * scale**2)
         norm = sum(squared_weights) + squared_table_weight * len(tables)
-        self._price = information_price * (math.sqrt(norm) / scale) ** _BELIEF / total
+        self._penalty = kl_penalty * (math.sqrt(norm) / scale) ** _BELIEF / total
         expected = one_way_marginals(blocks, sizes, squared_weights)
         self._log_expected = torch.log(expected + _SMALLEST).to(device=device, dtype=torch.float32)
 
@@ -87,9 +87,11 @@ class MarginalObjective:
         probabilities, weights = generator()
         entropies = torch.xlogy(probabilities, probabilities).sum(dim=1)
         information = weights * (entropies - self._log_expected @ probabilities.T)
-        price: Tensor = self._price * (self._class_weights @ information.sum(dim=1))
+        penalty: Tensor = self._penalty * (self._class_weights @ information.sum(dim=1))
         found = (
-            price if self._pairs is None else self._pairs.squares(probabilities, weights, self._class_weights) + price
+            penalty
+            if self._pairs is None
+            else self._pairs.squares(probabilities, weights, self._class_weights) + penalty
         )
         if self._tables:
             columns, shares = torch.split(probabilities, self._sizes, dim=1), self._class_weights[:, None] * weights

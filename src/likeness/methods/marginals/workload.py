@@ -15,7 +15,7 @@ from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.settings import coordinates
 
 MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
-MOST_EXCHANGE_ROUNDS = 100  # of drawn rows
+MOST_SWAP_ROUNDS = 100  # of drawn rows
 _LARGEST_WEIGHT = 100  # of a column: beside a pair with ten thousand times the budget, others are noise
 _MOST_TABLES = 30_000  # triples of 57 columns: they are listed before their cells are counted
 _Pairs = tuple[tuple[int, int], ...]

@@ -1,13 +1,13 @@
-"""Exchanges of values between rows of one component: a sampled table whose pairs are as frequent as the model says.
+"""Pair swapping: rows of one component swap values, until pairs of columns are as frequent as the model says.
 
-Rows that are drawn one by one scatter around the model, and with as many rows as there are records that is an error of
-its own, beside that of noise and fit. When two rows of one component, of whatever class, exchange the values of a
-column, then together they are as probable in it as before, and every one-way count stays. Exchanges that bring the
-pairs of columns by class nearer to their expected counts are kept, as combinatorial optimization makes synthetic
-populations (Williamson, Birkin and Rees 1998).
+Rows that are drawn one by one scatter around the model. With as many rows as there are records, that is an error of its
+own, beside noise and fit. When two rows of one component, of whatever class, swap their values in a column, together
+they are as probable in it as before, and every one-way count stays. Swaps that bring the pairs of columns by class
+nearer to their expected counts stay, as combinatorial optimization makes synthetic populations (Williamson, Birkin and
+Rees 1998).
 
-Only the model and public randomness are looked at. All is counted in integers, so that every machine makes the same
-exchanges: one that was made otherwise would carry on into many rows.
+Only the model and public randomness are read. All counts are integers, so that every machine makes the same swaps: a
+different one would carry on into many rows.
 """
 
 import math
@@ -22,7 +22,7 @@ _MOST_LOOKUPS = 10**9  # one to three minutes; tables so large that it is reache
 _MOST_CELLS = 2**25  # of all pairs in all classes, whichever were asked: 256 MiB
 
 
-def exchange(
+def swap_pairs(
     chosen: Tensor,
     labels: Tensor,
     components: Tensor,
@@ -33,7 +33,7 @@ def exchange(
 ) -> Tensor:
     """Rows with the same values in each column of each component, arranged so that pairs are as frequent as expected.
 
-    In a round every column has its turn: rows of a component are paired at random, and a few pairs at a time exchange
+    In a round every column has its turn: rows of a component are paired at random, and a few pairs at a time swap
     their values where the squared distance of the counts of all pairs of columns by class becomes smaller. A round that
     was of no use is taken back and is the last.
 
@@ -62,7 +62,7 @@ def exchange(
             for column in torch.randperm(columns, generator=generator).tolist():
                 # So few at once that they seldom undo each other: counts scatter by the root of n.
                 for pairs in torch.split(_pairs(components, generator), math.isqrt(n) + 1):
-                    excess.exchange(chosen, labels, column, pairs)
+                    excess.swap(chosen, labels, column, pairs)
             reached = excess.distance()
             if reached >= distance:
                 return before
@@ -112,8 +112,8 @@ class _Excess:
         """Sum of squares over all cells."""
         return float(self._values.double().square().sum())
 
-    def exchange(self, chosen: Tensor, labels: Tensor, column: int, pairs: Tensor) -> None:
-        """Exchange the values of a column between two rows where that alone would make the distance smaller.
+    def swap(self, chosen: Tensor, labels: Tensor, column: int, pairs: Tensor) -> None:
+        """Swap the values of a column between two rows where that alone would make the distance smaller.
 
         Args:
             chosen: cells, shape (n, columns), changed in place. labels: shape (n,). column: its place.
