@@ -4,8 +4,8 @@ Reads: the private source, the ledger's key. Writes: data/private/source.json (a
 """
 
 from likeness.config.params import Params
+from likeness.core.files import make_private_folder
 from likeness.core.paths import SOURCE, write_json
-from likeness.data.private_tables import make_private_folder
 from likeness.pipeline.open_ledger import open_ledger
 from likeness.pipeline.run_stage import run_stage
 from likeness.pipeline.source import source_digest

@@ -180,7 +180,7 @@ def through_the_door() -> Callable[[Pearl, Plan, np.ndarray], dict[str, Released
 
     def make(method: Pearl, plan: Plan, x: np.ndarray) -> dict[str, Released]:
         ledger = Ledger.create(locate())
-        ledger.declare_identity("people", plan.adjacency, plan.epsilon, plan.delta)
+        ledger.declare_population("people", plan.adjacency, plan.epsilon, plan.delta)
 
         def rows() -> Iterator[Records]:
             yield Records(x, np.zeros(len(x), dtype=np.int64))
@@ -331,7 +331,7 @@ def test_the_account_refuses_releases_of_another_mixture(monkeypatch: pytest.Mon
     params = settings_with(**own)
     plan, method, context = consistency.plan_of(params), consistency.method(params), consistency.context(params)
     ledger = Ledger.create(locate())
-    ledger.declare_identity(plan.identity, plan.adjacency, 1.0, 1e-5)
+    ledger.declare_population(plan.identity, plan.adjacency, 1.0, 1e-5)
     dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
     x = np.random.default_rng(0).random((100, context.layout.width))
 

@@ -235,7 +235,7 @@ def test_account_and_forecast_of_cost_follow_the_released_quantiles(monkeypatch:
     params = adult(columns=["age", "fnlwgt"], cells=64)
     plan, method, context = consistency.plan_of(params), consistency.method(params), consistency.context(params)
     ledger = Ledger.create(locate())
-    ledger.declare_identity(plan.identity, plan.adjacency, 3.0, 1e-5)
+    ledger.declare_population(plan.identity, plan.adjacency, 3.0, 1e-5)
     dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
     x = np.random.default_rng(0).random((3_000, context.layout.width))
 
@@ -289,7 +289,7 @@ def test_with_bins_of_equal_width_another_histogram_asks_no_pairs_again_and_dema
         own(settings(64)) for own in (consistency.plan_of, consistency.method, consistency.context)
     )
     ledger = Ledger.create(locate())
-    ledger.declare_identity(plan.identity, plan.adjacency, 3.0, 1e-5)
+    ledger.declare_population(plan.identity, plan.adjacency, 3.0, 1e-5)
     dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
     x = np.random.default_rng(0).random((500, context.layout.width))
 

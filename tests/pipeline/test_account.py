@@ -17,7 +17,7 @@ from likeness.core.paths import EMBEDDING, ENCODED, PLAN, TABLE, read_json, writ
 from likeness.data.encoding import layout
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.private_tables import iter_private, read_card, read_private, write_private
+from likeness.data.private_tables import iter_private, read_manifest, read_private, write_private
 from likeness.data.schema.schema import Schema
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline import account as statement
@@ -235,7 +235,7 @@ def test_rows_and_card_come_from_one_file(another: Project, monkeypatch: pytest.
     """Other people's rows ingested while these are encoded: the encoded file must not carry their card."""
     another.stages("ingest")
     monkeypatch.chdir(another.root)
-    ours, theirs = read_card(TABLE), {**read_card(TABLE), "identity": "others"}
+    ours, theirs = read_manifest(TABLE), {**read_manifest(TABLE), "identity": "others"}
     encode = Encoder.encode
 
     def slow(self: Encoder, table: Any) -> Any:
@@ -245,21 +245,21 @@ def test_rows_and_card_come_from_one_file(another: Project, monkeypatch: pytest.
 
     monkeypatch.setattr(Encoder, "encode", slow)
     preprocess.main(load_params())
-    assert {key: read_card(ENCODED)[key] for key in ours} == ours
+    assert {key: read_manifest(ENCODED)[key] for key in ours} == ours
     with pytest.raises(ArtifactError, match="was replaced while it was in use"):
-        list(iter_private(ENCODED, None, 100, card={**read_card(ENCODED), "identity": "others"}))
+        list(iter_private(ENCODED, None, 100, manifest={**read_manifest(ENCODED), "identity": "others"}))
 
 
 def test_the_digest_is_of_the_training_rows_only(another: Project) -> None:
     another.run("stages.ingest")
-    path, before = another.root / "table.csv", read_card(another.root / TABLE)
+    path, before = another.root / "table.csv", read_manifest(another.root / TABLE)
     lines = path.read_text().splitlines()
     for kind, same in (("test", True), ("train", False)):
         place = max(place for place, line in enumerate(lines) if line.endswith(kind))
         del lines[place]
         path.write_text("\n".join(lines) + "\n")
         another.run("stages.ingest")
-        assert (read_card(another.root / TABLE)["digest"] == before["digest"]) is same
+        assert (read_manifest(another.root / TABLE)["digest"] == before["digest"]) is same
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from likeness.bundle.write import write_bundle
 from likeness.config.load import load_params
 from likeness.core.errors import ArtifactError, BudgetError, DataError, LikenessError, ReleaseError, SchemaError
 from likeness.core.paths import ENCODED, PRIVACY, STATEMENT, TABLE, read_json
-from likeness.data.private_tables import read_card, read_private, write_private
-from likeness.data.source.people import split_by_person
+from likeness.data.private_tables import read_manifest, read_private, write_private
+from likeness.data.source.split import split_by_person
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.private_rows import private_rows
@@ -128,7 +128,7 @@ def test_a_table_that_was_made_for_others_is_refused(project: Path) -> None:
         with pytest.raises(ArtifactError, match=r"was written under another unit than params\.yaml says"):
             private_rows(load_params(), Ledger.open(locate()).id)
     settings()
-    codes, card = read_private(ENCODED), read_card(ENCODED)
+    codes, card = read_private(ENCODED), read_manifest(ENCODED)
     write_private(codes.assign(__person__=0), ENCODED, card)  # a table that breaks what its card says
     with pytest.raises(DataError, match="Nothing was released"):
         stage("auxiliary")

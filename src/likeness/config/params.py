@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from likeness.config.typed import Section, require, setting
-from likeness.core.bounds import MOST_CATEGORIES, Unit
+from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import ParamsError
 
 _DATABASES = ("sqlite", "postgresql+psycopg")
@@ -109,7 +109,7 @@ class Ingest(Section):
     source: str = setting(help=".csv, .csv.gz or .parquet file; or sqlite:///people.db, postgresql+psycopg://...")
     schema: str = setting(help="public: bounds and categories from the codebook, never from the rows")
     split: Split = setting(Split(), "which rows train, and which are held out for tests")
-    unit: Unit | None = setting(
+    unit: PrivacyUnit | None = setting(
         None, "several rows a person: {column: patient_id, max_rows: 5}; noise is 5 times wider"
     )
     query: str | None = setting(None, "of a database: SELECT ..., or the name of a table; read only, rows in any order")

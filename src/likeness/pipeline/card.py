@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.params import Params
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, DataError
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.private_tables import read_card
+from likeness.data.private_tables import read_manifest
 from likeness.data.schema.schema import Schema
 from likeness.privacy.adjacency import Adjacency
 
@@ -51,7 +51,7 @@ def _dataset(params: Params, path: Path, ledger_id: str, more: Mapping[str, Any]
     """Whose rows a private table holds, and its card; refused where params.yaml says otherwise."""
     from likeness.release.request import Dataset
 
-    found = read_card(path)
+    found = read_manifest(path)
     expected = {
         "identity": params.privacy.population,
         "adjacency": params.privacy.adjacency,
@@ -64,7 +64,7 @@ def _dataset(params: Params, path: Path, ledger_id: str, more: Mapping[str, Any]
     if found["ledger"] != ledger_id:
         raise ArtifactError(f"{path} was written with the key of another ledger. Run: dvc repro --force ingest")
     _check_number(params, found["num_records"])
-    unit = None if found.get("unit") is None else Unit.from_dict(found["unit"])
+    unit = None if found.get("unit") is None else PrivacyUnit.from_dict(found["unit"])
     rows = found["identity"], found["digest"], params.ledger.attempt, found.get("encoding", ""), unit
     return Dataset(*rows, found.get("rows_digest", "")), found
 

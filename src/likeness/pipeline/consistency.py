@@ -16,7 +16,7 @@ from likeness.core.paths import GENERATOR, PLAN, read_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.schema import Schema
 from likeness.generators.weights import check_weights
-from likeness.ledger.reservation import base_slot
+from likeness.ledger.reservation import base_attempt
 from likeness.methods.base import Context
 from likeness.pipeline.project import context, method, plan_of
 from likeness.pipeline.schema import open_schema
@@ -85,7 +85,7 @@ def _check_receipts(params: Params, plan: Plan, released: Mapping[Path, Released
             raise ReleaseError(f"{path}: released under another adjacency or identity. Run: dvc repro")
         if receipt.unit != plan.unit:
             raise ReleaseError(f"{path}: released under another ingest.unit. Run: dvc repro")
-        if base_slot(receipt.slot) != params.ledger.attempt:
+        if base_attempt(receipt.slot) != params.ledger.attempt:
             raise ReleaseError(f"{path}: released in another slot than ledger.attempt. Run: dvc repro")
         own = plan.query(receipt.query)
         same = _close(receipt.noise_multiplier, own.noise_multiplier) and receipt.delta_keys == own.delta_keys

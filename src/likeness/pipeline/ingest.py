@@ -131,7 +131,7 @@ def encoded_rows(written: Schema, schema: Schema, ingested: dict[str, Any]) -> "
         ArtifactError: another table has taken its place.
     """
     encoder = Encoder(schema)
-    for chunk in iter_private(TABLE, None, _chunk_rows(schema), card=ingested):
+    for chunk in iter_private(TABLE, None, _chunk_rows(schema), manifest=ingested):
         beside = {name: chunk[name].to_numpy() for name in BESIDE if name in chunk}
         yield encoder.encode(closed(chunk, written, schema)).assign(**beside)
 

@@ -39,7 +39,7 @@ def open_ledger_to_spend(params: Params, schema: Schema | None = None) -> "Ledge
     adjacency, unit = Adjacency(params.privacy.adjacency), params.ingest.unit
     person = None if unit is None else unit.column
     keys = delta_for_keys(params, open_schema(params) if schema is None else schema)
-    ledger.declare_identity(params.privacy.population, adjacency, cap.epsilon, cap.delta, person, keys)
+    ledger.declare_population(params.privacy.population, adjacency, cap.epsilon, cap.delta, person, keys)
     ledger.declare_limits(params.privacy.population, limits(params))
     return ledger
 

@@ -80,10 +80,10 @@ def used_rows(
     parts = split_parts(params, schema, table, column, people)
     if people is None:
         return table.assign(**{SPLIT: parts})
-    from likeness.data.source.people import bounded, numbered
+    from likeness.data.source.contribution_bounding import bound_contributions, numbered
 
     assert params.ingest.unit is not None
-    keep = bounded(table, schema, people, parts, params.ingest.unit.max_rows)
+    keep = bound_contributions(table, schema, people, parts, params.ingest.unit.max_rows)
     return table[keep].assign(**{SPLIT: parts[keep], PERSON: numbered(people[keep])}).reset_index(drop=True)
 
 
@@ -95,8 +95,7 @@ def split_parts(
     people: "Series[str] | None" = None,
 ) -> "NDArray[str_]":
     """``train`` or ``test`` for each row, by the rule that fits the adjacency and the unit of privacy."""
-    from likeness.data.source.people import split_by_person
-    from likeness.data.source.split import split_by_column, split_by_content, split_by_position
+    from likeness.data.source.split import split_by_column, split_by_content, split_by_person, split_by_position
 
     split = params.ingest.split
     if column is not None:

@@ -7,7 +7,7 @@ from likeness.data.schema.schema import Schema
 from likeness.methods import method_from
 from likeness.methods.base import Context, Method
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import KeyShares, Plan, make_plan
+from likeness.privacy.plan import Plan, SelectionShares, make_plan
 from likeness.release.keys import STAGE as KEY_STAGE
 from likeness.release.keys import query_name
 
@@ -43,7 +43,7 @@ def plan_of(params: Params, schema: Schema | None = None) -> Plan:
         adjacency=Adjacency(params.privacy.adjacency),
         num_records=params.privacy.num_records,
         unit=params.ingest.unit,
-        keys=KeyShares(names, KEY_STAGE, own.share, own.delta_share) if names else None,
+        selection=SelectionShares(names, KEY_STAGE, own.share, own.delta_share) if names else None,
     )
 
 

@@ -17,8 +17,7 @@ from likeness.config.params import Params
 from likeness.core.errors import BudgetError, LikenessError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import SETTINGS, SOURCE, read_json
-from likeness.ledger.budget import Budget, Cost
-from likeness.ledger.caps import Asker, Room, check_rooms, rooms
+from likeness.ledger.budget import Asker, Budget, Cost, Headroom, check_headrooms, headrooms
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import moment
@@ -108,9 +107,9 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
     return {key: cost for key, cost in found.items() if key not in reserved}
 
 
-def rooms_for(params: Params, ledger: Ledger) -> list[Room]:
+def rooms_for(params: Params, ledger: Ledger) -> list[Headroom]:
     """What every cap leaves for a run with these settings, started by this user."""
-    return ledger.rooms(_declared(params), Asker.of(provenance(params)), limits(params))
+    return ledger.headrooms(_declared(params), Asker.of(provenance(params)), limits(params))
 
 
 def refusal_ahead(params: Params) -> str:
@@ -126,11 +125,11 @@ def refusal_ahead(params: Params) -> str:
     if home.url is not None:
         return ""
     if not home.database.exists():
-        found = rooms([], _declared(params), Asker.of(provenance(params)), moment([]), limits(params))
+        found = headrooms([], _declared(params), Asker.of(provenance(params)), moment([]), limits(params))
     else:
         found = rooms_for(params, Ledger.open(home))
     try:
-        check_rooms(found, Cost.total(Cost(query.rho, query.delta_keys) for query in plan_of(params).queries))
+        check_headrooms(found, Cost.total(Cost(query.rho, query.delta_keys) for query in plan_of(params).queries))
     except BudgetError as error:
         return str(error)
     return ""
@@ -140,10 +139,12 @@ def _declared(params: Params) -> Budget:
     """What params.yaml says of an identity that the ledger has never heard of."""
     cap, privacy = params.ledger.cap, params.privacy
     keys = delta_for_keys(params, open_schema(params))
-    return Budget(privacy.population, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
+    return Budget(
+        privacy.population, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, selection_delta=keys
+    )
 
 
-def afford(runs: Sequence[Params], ledger: Ledger) -> tuple[list[Cost], list[Room]]:
+def afford(runs: Sequence[Params], ledger: Ledger) -> tuple[list[Cost], list[Headroom]]:
     """What runs with these settings would be charged, and the caps with room for all of them.
 
     Rows that the ledger may not know are taken as new. Only where that would not fit is the source looked at.
@@ -154,13 +155,13 @@ def afford(runs: Sequence[Params], ledger: Ledger) -> tuple[list[Cost], list[Roo
     rooms = rooms_for(runs[0], ledger)
     costs = grid_costs(runs, ledger, None)
     try:
-        check_rooms(rooms, Cost.total(costs))
+        check_headrooms(rooms, Cost.total(costs))
     except BudgetError:
         dataset = known_rows(runs[0], ledger)
         if dataset is None:
             raise
         costs = grid_costs(runs, ledger, dataset)
-        check_rooms(rooms, Cost.total(costs))
+        check_headrooms(rooms, Cost.total(costs))
     return costs, rooms
 
 
@@ -175,20 +176,20 @@ def grid_costs(runs: Sequence[Params], ledger: Ledger, dataset: "Dataset | None"
     return costs
 
 
-def room_lines(rooms: Sequence[Room], cost: Cost) -> list[str]:
+def room_lines(rooms: Sequence[Headroom], cost: Cost) -> list[str]:
     """One line a cap: what was spent, what it would be then, what remains."""
     return [_room_line(room, room.after(cost)) for room in rooms]
 
 
-def _room_line(room: Room, after: Room) -> str:
+def _room_line(room: Headroom, after: Headroom) -> str:
     line = (
-        f"{room.label} cap of {room.identity}: epsilon {room.spent_epsilon:.4g} spent, {after.spent_epsilon:.4g} of "
+        f"{room.label} cap of {room.population}: epsilon {room.spent_epsilon:.4g} spent, {after.spent_epsilon:.4g} of "
         f"{room.epsilon:g} afterwards at delta {room.delta:g}; rho {after.remaining_rho:.4g} of {after.cap_rho:.4g} "
         "would remain"
     )
     if not after.spent_delta:
         return line
-    most = room.delta if room.keys is None else room.keys
+    most = room.delta if room.selection_delta is None else room.selection_delta
     return f"{line}; thresholds would have taken {after.spent_delta:.4g} of their delta {most:.4g}"
 
 

@@ -225,7 +225,7 @@ def _ledger_faults(params: Params, notes: list[str]) -> list[Fault]:
 
     def ask() -> None:
         terms = own.population, Adjacency(own.adjacency), cap.epsilon, cap.delta, person
-        open_ledger(params).check_identity(*terms)
+        open_ledger(params).check_population(*terms)
 
     return [Fault("params.yaml", str(error)) for error in _refused(ask)]
 
