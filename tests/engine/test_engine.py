@@ -20,6 +20,7 @@ import pytest
 from test_streaming import OPEN, SCHEMA, joined, settings_of, source
 
 from likeness.config.params import EngineSettings
+from likeness.config.typed import build
 from likeness.core.errors import ArtifactError, DataError, EngineError, ParamsError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private, read_private, write_private_chunks
@@ -286,9 +287,9 @@ def test_what_cannot_be_used_is_refused_by_name(tmp_path: Path, monkeypatch: pyt
     ):
         pass
     with pytest.raises(ParamsError, match=r"engine\.kind must be one of local, dask"):
-        EngineSettings(kind="spark")
+        build(EngineSettings, {"kind": "spark"}, "engine")
     with pytest.raises(ParamsError, match=r"engine\.workers must be at least 1"):
-        EngineSettings(workers=0)
+        build(EngineSettings, {"workers": 0}, "engine")
 
 
 def test_workers_that_die_again_and_again_are_told_in_plain_words() -> None:

@@ -358,7 +358,7 @@ def test_lost_and_altered_bytes_are_refused_not_redrawn(ledger: Ledger) -> None:
 
 
 def test_later_stages_refuse_what_the_ledger_does_not_know(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "released.safetensors"
     path.write_bytes(release(query(), plan(), DATASET, ledger, rows))
@@ -374,7 +374,7 @@ def test_later_stages_refuse_what_the_ledger_does_not_know(
         check_known([path], None)
     monkeypatch.setenv("LIKENESS_LEDGER", "absent")
     check_known([path], None)
-    assert "not checked" in capsys.readouterr().out
+    assert "not checked" in caplog.text
 
 
 def test_files_that_are_not_ours_are_refused() -> None:
