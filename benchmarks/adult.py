@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.common import keep, load, markdown, read_results, score, synthesize
 from likeness.config.params import Params
-from likeness.evaluation.shuffled import shuffle_columns
+from likeness.evaluation.utility import shuffle_columns
 
 RESULTS = Path("benchmarks/results/adult.csv")
 KEYS = ["table", "draw"]

@@ -394,7 +394,7 @@ def temporary_ledger(adjacency: Adjacency) -> Iterator[Ledger]:
     """A ledger that nobody else uses, with room for everything."""
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger.create(Home(Path(folder) / "ledger", Path(folder) / "anchor"))
-        ledger.declare_identity("people", adjacency, 1e3, DELTA)
+        ledger.declare_population("people", adjacency, 1e3, DELTA)
         yield ledger
 
 

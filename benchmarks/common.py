@@ -143,7 +143,7 @@ def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, 
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
         ledger = Ledger.create(locate())
-        ledger.declare_identity(plan.identity, Adjacency(plan.adjacency), plan.epsilon, plan.delta)
+        ledger.declare_population(plan.identity, Adjacency(plan.adjacency), plan.epsilon, plan.delta)
         dataset, rows = in_memory(params, project.schema, train, ledger).records(project.schema)
 
         def answer(query: Query) -> Released:

@@ -43,7 +43,7 @@ from benchmarks.common import (
 from benchmarks.memory import peak_mb
 from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder
-from likeness.evaluation.shuffled import shuffle_columns
+from likeness.evaluation.utility import shuffle_columns
 from likeness.methods import METHODS
 from likeness.report.image_figures import MOST_CLASSES, grid
 

@@ -31,7 +31,7 @@ from benchmarks.common import Table, cell, commit, keep, load, on_page, read_res
 from benchmarks.memory import peak_mb
 from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder
-from likeness.evaluation.shuffled import shuffle_columns
+from likeness.evaluation.utility import shuffle_columns
 from likeness.methods import method_from
 from likeness.methods.marginals.method import Auxiliary, Marginals, PlanSettings, Shares
 from likeness.methods.marginals.mixture import MixtureColumn, rows_from_cells

@@ -3,7 +3,8 @@
 Reads: the private source, the ledger's key. Writes: data/private/source.json (a keyed hash). Spends: nothing.
 """
 
-from likeness.core.paths import make_private_folder, write_json
+from likeness.core.files import make_private_folder
+from likeness.core.paths import write_json
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 

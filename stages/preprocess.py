@@ -4,7 +4,7 @@ Reads: data/private/table.parquet, data/released/categories, data/schema. Writes
 Spends: nothing.
 """
 
-from likeness.data.private_tables import read_card, write_private_chunks
+from likeness.data.private_tables import read_manifest, write_private_chunks
 from likeness.pipeline.ingest import encoded_rows
 from likeness.pipeline.private_rows import encoded_card
 from likeness.pipeline.project import Project
@@ -13,7 +13,7 @@ from likeness.pipeline.run_stage import run_stage
 
 def main(project: Project) -> None:
     """Each row's codes depend on that row and on public knowledge only."""
-    ingested = read_card(project.paths.table)
+    ingested = read_manifest(project.paths.table)
     rows = encoded_rows(project, ingested)
     write_private_chunks(rows, project.paths.encoded, lambda _: encoded_card(ingested, project.schema))
 

@@ -46,7 +46,7 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One release in a ledger, as a file of the working folder."""
     monkeypatch.chdir(tmp_path)
     ledger = Ledger.create(locate())
-    ledger.declare_identity("people", ADD, 2.0, 1e-5)
+    ledger.declare_population("people", ADD, 2.0, 1e-5)
     target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": ADD, "num_records": None}
     plan = make_plan(method="m", identity="people", shares=[QueryShare("q", "privatize", 1.0)], **target)
     rows = [Records(np.zeros((10, 1)), np.zeros(10, dtype=np.int64))]
@@ -104,7 +104,7 @@ def test_tracking_runs_are_witnesses(released: Path, monkeypatch: pytest.MonkeyP
         seen = [Witness("tracking run 0123", head.ledger_id, seq, head.head)]
         monkeypatch.setattr("likeness.tracking.run.run_witnesses", lambda params, seen=seen: seen)
         found, text = command("ledger", "verify", "--mlflow")
-        assert (found, "tracking run 0123 saw record 1000" in text) == (code, code == 2)
+        assert (found, "tracking run 0123 names record 1000" in text) == (code, code == 2)
 
 
 def test_lost_bytes_are_restored_or_given_up(released: Path, tmp_path: Path, command: Command) -> None:
@@ -185,7 +185,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     """Two releases, of which one was never committed."""
     monkeypatch.chdir(tmp_path)
     made = Ledger.create(locate())
-    made.declare_identity("people", Adjacency.ADD_REMOVE_ONE, 1.0, 1e-5)
+    made.declare_population("people", Adjacency.ADD_REMOVE_ONE, 1.0, 1e-5)
     for key in ("a" * 64, "b" * 64):
         details = {"query": "embedding", "asked_by": "somebody"}
         made.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, 0.01, key, {}, "digest", "1", "e", details))
@@ -212,7 +212,7 @@ def test_budget_and_cap(ledger: Ledger, command: Command) -> None:
     words = ("ledger", "cap", "people", "--epsilon", "2", "--delta", "1e-5")
     assert command(*words) == (0, "cap of people: epsilon 2 at delta 1e-05\n")
     code, text = command("ledger", "cap", "nobody", *words[3:])
-    assert code == 2 and "identity 'nobody' is not in the ledger" in text and "Traceback" not in text
+    assert code == 2 and "population 'nobody' is not in the ledger" in text and "Traceback" not in text
 
 
 def test_verify_finds_lost_bytes(ledger: Ledger, command: Command) -> None:

@@ -57,7 +57,7 @@ def test_the_grid_is_composed_and_what_runs_share_is_counted_once(project: Path)
 @pytest.mark.long
 def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger.open(locate())
-    ledger.declare_identity("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+    ledger.declare_population("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
     (run,) = runs(("merf", 1.0))
     recipe, facts = run.method, run.context
     dataset = Dataset("uci-adult-1994", "digest", "1", encoding_digest(facts.schema))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from likeness.core.paths import make_private_folder
+from likeness.core.files import make_private_folder
 from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline import run_stage as stage

@@ -113,7 +113,7 @@ def released(method: Method) -> Callable[[Adjacency], tuple[dict[str, Released],
             num_records=context(adjacency).num_records,
         )
         ledger = Ledger.create(locate())
-        ledger.declare_identity("people", adjacency, 3.0, 1e-5)
+        ledger.declare_population("people", adjacency, 3.0, 1e-5)
         dataset = Dataset("people", "digest")
 
         def answer(query: Query) -> Released:

@@ -16,7 +16,7 @@ from test_every_method import IMAGES, SCHEMA, context, small
 
 from likeness.config.load import load_params
 from likeness.config.params import Params, Split
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
@@ -27,7 +27,7 @@ from likeness.release.records import BucketPairs, Records
 from likeness.release.sums.lattice_sum import lattice_sum
 
 ADD = Adjacency.ADD_REMOVE_ONE
-UNIT = Unit("pid", 3)
+UNIT = PrivacyUnit("pid", 3)
 
 
 @pytest.fixture(scope="module")
@@ -108,5 +108,5 @@ def test_a_person_moves_every_sum_no_farther_than_declared(params: Params, name:
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_no_query_of_several_rows_is_answered_under_replacement(name: str) -> None:
     for query in small(name).foreseen_queries(context(Adjacency.REPLACE_ONE, name)):
-        with pytest.raises(PlanError, match="under add_remove_one only"):
+        with pytest.raises(PlanError, match=r"needs privacy\.adjacency: add_remove_one"):
             query.sensitivity_squared(Adjacency.REPLACE_ONE, UNIT)

@@ -118,6 +118,12 @@ def test_no_cell_changes_the_value_of_another(kind: str) -> None:
     assert len(taken) > 7  # not only missing cells
 
 
+def test_a_number_is_the_nearest_to_its_text() -> None:
+    texts = ["+6e72", "123456789012345678", "0.1", " 7 ", None]
+    typed = read_frame(pd.DataFrame({"c": objects(texts)}), schema_of(KINDS["numeric"]))["c"]
+    assert typed.dropna().tolist() == [float(text) for text in texts if text] and typed.isna().sum() == 1
+
+
 def test_texts_are_those_of_a_column_of_one_type() -> None:
     """Digests of ordinary tables hang on them."""
     expected = {

@@ -62,7 +62,7 @@ def test_nothing_but_a_class_stands_beside_an_image() -> None:
         {"columns": {"age": age}, "task": "regression", "label": "age"},
         {"columns": {"age": age}, "task": "none", "label": None},
     ):
-        with pytest.raises(SchemaError, match="'age' stands beside an image"):
+        with pytest.raises(SchemaError, match="'age' cannot stand beside an image"):
             schema(**changes)
 
 
@@ -102,8 +102,8 @@ def test_whole_numbers_beyond_the_bounds_are_clipped(tmp_path: Path) -> None:
     [
         ({"x_train": np.zeros((6, 3, 2), np.uint8)}, r"x_train: must hold whole numbers of shape \(n, 2, 3\)"),
         ({"x_test": np.zeros((3, 2, 3))}, r"x_test: must hold whole numbers"),
-        ({"y_train": np.full(6, 3, np.uint8)}, "y_train: has a number that is no class. Classes: 0 to 2"),
-        ({"y_train": np.full(6, -1, np.int8)}, "y_train: has a number that is no class"),
+        ({"y_train": np.full(6, 3, np.uint8)}, "y_train: has a number that is not a class. Classes: 0 to 2"),
+        ({"y_train": np.full(6, -1, np.int8)}, "y_train: has a number that is not a class"),
         ({"y_test": np.zeros(2, np.uint8)}, "y_test: must hold one class number for each image"),
         ({"x_train": np.array([{}], dtype=object)}, "cannot be read as images"),
     ],
@@ -121,7 +121,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         read_source(tmp_path / "absent.npz", schema(), None)
     np.savez(tmp_path / "t.npz", **arrays())
-    with pytest.raises(DataError, match="schema t has no image"):
+    with pytest.raises(DataError, match="schema t has none"):
         read_source(tmp_path / "t.npz", schema(image=None, columns={"animal": CLASSES, "b": CLASSES}), None)
 
 

@@ -64,7 +64,7 @@ def test_a_class_label_and_an_image_have_public_classes() -> None:
     with pytest.raises(SchemaError, match=r"label 'job' has private categories\. Classes must be public"):
         schema(job, task="classification", label="job")
     image = {"name": "t", "source": "s", "task": "none", "image": {"shape": [2, 2]}, "columns": {"job": job}}
-    with pytest.raises(SchemaError, match="room for a class label only"):
+    with pytest.raises(SchemaError, match="only a class label can"):
         Schema.from_dict(image, "schema")
     assert not schema_faults(mapping())
 
@@ -131,7 +131,9 @@ def test_cells_that_are_no_single_values_are_refused_in_silence(tmp_path: Path, 
         ("the DataFrame", lambda: read_frame(frame, schema())),
         ("t", lambda: read_source(path, schema())),
     ):
-        with pytest.raises(DataError, match=rf"{where}.*: column 'job' holds lists or records") as caught:
+        with pytest.raises(
+            DataError, match=rf"{where}.*: column 'job' holds (lists or records|cells that are not single)"
+        ) as caught:
             read()
         assert "Xq7" not in str(caught.value)
 
@@ -169,7 +171,7 @@ def test_what_was_released_completes_the_schema_and_all_else_is_other() -> None:
     assert own["job"].astype("object").where(own["job"].notna(), None).tolist() == ["nurse", "other", None, "other"]
     assert Encoder(made).encode(own)["job"].tolist() == [1, 2, 3, 2]
     assert Schema.from_dict(made.to_dict(), "again") == made and "nurse" in schema_text(made)
-    with pytest.raises(SchemaError, match="others than those that were released"):
+    with pytest.raises(SchemaError, match="not those of the schema"):
         written.completed({})
     with pytest.raises(SchemaError, match=r"are not released yet\. Run: dvc repro categories"):
         Layout.from_schema(written)

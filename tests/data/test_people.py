@@ -2,6 +2,7 @@
 
 import zlib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from scipy.stats import binom
 from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.data.source import people as people_module
+from likeness.data.source import contribution_bounding, row_digests, split
+from likeness.data.source.contribution_bounding import bound_contributions, numbered, people_of
 from likeness.data.source.files import read_frame_people, read_people
-from likeness.data.source.people import bounded, numbered, people_of, split_by_person
+from likeness.data.source.split import split_by_person
 
 SECRET = "8675309"  # stands for a private value: it must never be in a message
 COLUMNS = Column("a", "integer", 0.0, 9.0), Column("c", "categorical", categories=("u", "v"))
@@ -41,7 +43,7 @@ def kept(table: list[Row], most: int) -> list[Row]:
     """The rows that are used, in order."""
     frame = pd.DataFrame(table, columns=["p", "a", "c", "part"])
     typed = pd.DataFrame({"a": frame["a"].astype("int64"), "c": frame["c"].astype(pd.CategoricalDtype(["u", "v"]))})
-    mask = bounded(typed, SCHEMA, frame["p"].astype("str"), frame["part"].to_numpy(dtype=str), most)
+    mask = bound_contributions(typed, SCHEMA, frame["p"].astype("str"), frame["part"].to_numpy(dtype=str), most)
     return [row for row, used in zip(table, mask, strict=True) if used]
 
 
@@ -88,24 +90,26 @@ def test_the_work_for_a_person_does_not_grow_with_the_number_of_people(monkeypat
     A third of the people have four rows, of which two are used: theirs are hashed once each, of the others none.
     """
     hashed, rows_hashed = [0], [0]
-    one, many = people_module._hashed, people_module.row_hashes
+    words, many = row_digests.hash_words, row_digests.row_hashes
 
-    def counted_one(start: Any, name: bytes) -> bytes:
-        hashed[0] += 1
-        return one(start, name)
+    def counted_names(start: Any, texts: Iterable[bytes]) -> Any:
+        names = list(texts)
+        hashed[0] += len(names)
+        return words(start, names)
 
     def counted_many(table: pd.DataFrame, *more: Any) -> Any:
         rows_hashed[0] += len(table)
         return many(table, *more)
 
-    monkeypatch.setattr(people_module, "_hashed", counted_one)
-    monkeypatch.setattr(people_module, "row_hashes", counted_many)
+    for module in (contribution_bounding, split):
+        monkeypatch.setattr(module, "hash_words", counted_names)
+    monkeypatch.setattr(contribution_bounding, "row_hashes", counted_many)
     for count in (300, 3_000):
         names = [f"p{number}" for number in range(count) for _ in range(4 if number % 3 == 0 else 2)]
         table = pd.DataFrame({"a": np.arange(len(names)) % 10, "c": pd.Categorical(["u"] * len(names), ["u", "v"])})
         people = pd.Series([Name(name) for name in names], dtype="object")
         Name.compared, hashed[0], rows_hashed[0] = 0, 0, 0
-        used = bounded(table, SCHEMA, people, np.full(len(names), "train"), 2)
+        used = bound_contributions(table, SCHEMA, people, np.full(len(names), "train"), 2)
         assert used.sum() == 2 * count and hashed[0] == rows_hashed[0] == 4 * count // 3
         assert len(names) / 2 <= Name.compared <= 20 * len(names)
         Name.compared, hashed[0] = 0, 0
@@ -176,7 +180,7 @@ def test_every_type_of_name_keeps_people_apart(tmp_path: Path, names: pa.Array) 
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["", SECRET], "'pid' of ingest.unit has an empty cell. Every row must say whose it is"),
+        (["", SECRET], "'pid' of ingest.unit has an empty cell. Give each row an id"),
         ([None, 8675309], "'pid' of ingest.unit has an empty cell"),
         ([1.5, 8675309.0], "'pid' of ingest.unit must hold texts or whole numbers"),
         ([True, False], "'pid' of ingest.unit must hold texts or whole numbers"),
@@ -191,5 +195,5 @@ def test_rows_without_an_owner_are_refused_without_a_value(names: list[object], 
 
 
 def test_images_in_a_file_of_arrays_have_no_owner(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="says of no image whose it is"):
+    with pytest.raises(DataError, match="does not name people"):
         read_people(tmp_path / "t.npz", SCHEMA, None, "pid")

@@ -79,10 +79,10 @@ def test_missing_bounds_are_refused_in_the_agreed_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mapping", "words"),
     [
-        ([], "holds no mapping"),
+        ([], "must hold a mapping"),
         (schema_of(colour=1), "colour is not a key of a schema. Keys: name, source"),
         (schema_of(source=" "), "source is missing"),
-        (schema_of(task="guess"), "task 'guess' is not known. Tasks: classification, regression, none"),
+        (schema_of(task="guess"), "task 'guess' is not a task. Tasks: classification, regression, none"),
         (schema_of(label=None), "task classification has no label"),
         (schema_of(label="height"), "label 'height' is not a column. Columns: age, sick"),
         (schema_of(label="age"), "label 'age' is integer, but task classification needs a categorical or ordinal"),
@@ -90,7 +90,7 @@ def test_missing_bounds_are_refused_in_the_agreed_words(tmp_path: Path) -> None:
         (schema_of(task="none"), "task none has no label"),
         (schema_of(columns={"age": AGE, "sick": {**SICK, "nullable": True}}), "label 'sick' is nullable"),
         (schema_of(columns={"age": AGE, "sick": {**SICK, "categories": ["no"]}}), "label 'sick' has one category"),
-        (schema_of(columns={"sick": SICK}), "lists no feature"),
+        (schema_of(columns={"sick": SICK}), "has no feature"),
         (schema_of(columns=None), "columns is missing"),
         (schema_of(columns=[{"name": "sick", **SICK}, {"name": "sick", **SICK}]), "column 'sick' is listed twice"),
         (schema_of(columns={"sick": SICK, "__split__": AGE}), "column '__split__' cannot have that name"),

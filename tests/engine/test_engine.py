@@ -20,12 +20,13 @@ import pytest
 from test_streaming import OPEN, SCHEMA, joined, settings_of, source
 
 from likeness.config.params import EngineSettings
+from likeness.config.typed import build
 from likeness.core.errors import ArtifactError, DataError, EngineError, ParamsError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private, read_private, write_private_chunks
 from likeness.data.source.files import read_source
 from likeness.engine import LOCAL, open_engine
-from likeness.engine.cluster import DaskEngine, WorkerFailure
+from likeness.engine.cluster import DaskEngine, WorkerError
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.constant import Constant
@@ -227,7 +228,7 @@ def test_results_come_in_order_and_errors_come_as_they_are(
     assert list(cluster.stream(doubles, range(9))) == list(LOCAL.stream(doubles, range(9)))
     with pytest.raises(DataError, match="a message for people"):
         list(cluster.stream(refuses, range(9)))
-    with pytest.raises(WorkerFailure, match=SECRET) as caught:  # whoever shows it must keep it private: a stage does
+    with pytest.raises(WorkerError, match=SECRET) as caught:  # whoever shows it must keep it private: a stage does
         list(cluster.stream(fails, range(9)))
     assert "in fails" in str(caught.value)
     list(cluster.stream(doubles, range(2)))
@@ -287,9 +288,9 @@ def test_what_cannot_be_used_is_refused_by_name(tmp_path: Path, monkeypatch: pyt
     ):
         pass
     with pytest.raises(ParamsError, match=r"engine\.kind must be one of local, dask"):
-        EngineSettings(kind="spark")
+        build(EngineSettings, {"kind": "spark"}, "engine")
     with pytest.raises(ParamsError, match=r"engine\.workers must be at least 1"):
-        EngineSettings(workers=0)
+        build(EngineSettings, {"workers": 0}, "engine")
 
 
 def test_workers_that_die_again_and_again_are_told_in_plain_words() -> None:
@@ -304,7 +305,7 @@ def test_workers_that_die_again_and_again_are_told_in_plain_words() -> None:
         def submit(self, *arguments: Any, **keywords: Any) -> Future:
             return Future()
 
-    with pytest.raises(EngineError, match="died again and again") as caught:
+    with pytest.raises(EngineError, match="died repeatedly") as caught:
         list(DaskEngine(Client(), 1).stream(doubles, [1]))
     assert caught.value.__context__ is None
 

@@ -12,12 +12,12 @@ import pytest
 
 from likeness.config.load import load_params
 from likeness.config.params import Ingest, Params, Split
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import DataError
 from likeness.core.hashing import keyed_digest
 from likeness.core.paths import ProjectPaths
 from likeness.data import private_tables as tables
-from likeness.data.private_tables import iter_private, read_card, read_private, sample_private, write_private_chunks
+from likeness.data.private_tables import iter_private, read_manifest, read_private, sample_private, write_private_chunks
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.data.source import files as sources
 from likeness.data.source.cells import typed_column
@@ -145,7 +145,7 @@ def test_a_folder_is_cut_at_its_row_groups(tmp_path: Path) -> None:
 def test_folders_that_might_hide_rows_are_refused(tmp_path: Path) -> None:
     path = source(tmp_path)
     (path / "year=2001").mkdir()
-    with pytest.raises(DataError, match=r"source: a folder as a source holds \.parquet files"):
+    with pytest.raises(DataError, match=r"source: a folder as a source must hold \.parquet files"):
         read_source(path, SCHEMA)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="at least one"):
@@ -202,7 +202,7 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
     assert turned != unordered_digest([train], SCHEMA, KEY)
     expected_digest = typed_digest(train, SCHEMA, ledger.key) if rule == "position" else turned
     assert found == [(expected_digest, len(train))]
-    assert read_card(written) == {"digest": found[0][0]}
+    assert read_manifest(written) == {"digest": found[0][0]}
 
 
 def digest_of(params: Params, schema: Schema = SCHEMA, engine: Engine = LOCAL, key: bytes = KEY) -> str:
@@ -261,7 +261,8 @@ def test_a_csv_and_its_frame_have_the_digest_of_their_rows_too(tmp_path: Path) -
     table[table.columns[::-1]].sample(frac=1, random_state=1).to_csv(path, index=False)
     assert digest_of(settings_of(path)) == expected
     own = settings_of(path)
-    people = replace(own, ingest=replace(own.ingest, unit=Unit("age", 60)), privacy=replace(own.privacy, unit="person"))
+    unit = PrivacyUnit("age", 60)
+    people = replace(own, ingest=replace(own.ingest, unit=unit), privacy=replace(own.privacy, unit="person"))
     without = replace(SCHEMA, columns=tuple(column for column in SCHEMA.columns if column.name != "age"))
     assert digest_of(people, without) == expected
     texts = pd.read_csv(path, dtype="str", na_filter=False)
@@ -310,7 +311,7 @@ def test_a_private_file_does_not_tell_how_its_rows_came(
     assert [about.row_group(place).num_rows for place in range(about.num_row_groups)] == [16, 16, 16, 12]
     assert path.stat().st_size.bit_count() == 1 and path.stat().st_mode & 0o777 == 0o600
     pd.testing.assert_frame_equal(read_private(path), table)
-    assert read_card(path) == {"whose": "ours"}
+    assert read_manifest(path) == {"whose": "ours"}
     parts = [joined(iter_private(path, None, 10, groups=groups)) for groups in ([0], [1, 2], [3])]
     pd.testing.assert_frame_equal(joined(parts), table)
 
@@ -370,7 +371,7 @@ def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp
         write_private_chunks(rows, written, lambda file: card(params, "id", *training_digest(own, file)))
 
     write(42)
-    assert read_card(written)["num_records"] == 42
+    assert read_manifest(written)["num_records"] == 42
     written.unlink()
     with pytest.raises(DataError, match="num_records is 60, the training table has 42 rows"):
         write(60)

@@ -105,7 +105,7 @@ def test_numbers_of_images_tell_good_from_bad(written: Path) -> None:
 def test_images_have_three_judges_by_default_and_all_by_name(schema: Schema) -> None:
     assert list(select("classification", None, SHAPE)) == list(IMAGE_DEFAULT) == ["logistic_regression", "mlp", "cnn"]
     assert list(select("classification", [*CLASSIFIERS, "cnn"], SHAPE)) == [*CLASSIFIERS, "cnn"]
-    with pytest.raises(ParamsError, match="'cnn' is not a known estimator"):
+    with pytest.raises(ParamsError, match="'cnn' is not an estimator"):
         select("classification", ["cnn"])  # a table has no neighbors
     assert schema.image is None
 

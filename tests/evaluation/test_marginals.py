@@ -10,9 +10,8 @@ import pytest
 from likeness.core.errors import DataError
 from likeness.data.schema.schema import Schema
 from likeness.evaluation import marginals
-from likeness.evaluation.association import cramers_v
-from likeness.evaluation.marginals import cells, marginal_table, total_variation, tuples
-from likeness.evaluation.shuffled import shuffle_columns
+from likeness.evaluation.marginals import cells, cramers_v, marginal_table, total_variation, tuples
+from likeness.evaluation.utility import shuffle_columns
 
 Tables = Callable[..., pd.DataFrame]
 
@@ -92,7 +91,7 @@ def test_high_orders_are_a_public_sample(schema: Schema) -> None:
 
 
 def test_a_table_without_rows_is_refused(schema: Schema, table_of: Tables) -> None:
-    with pytest.raises(DataError, match="without rows"):
+    with pytest.raises(DataError, match="no rows"):
         marginal_table(table_of(5, 1), table_of(5, 1).head(0), schema)
 
 

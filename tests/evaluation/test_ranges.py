@@ -79,5 +79,5 @@ def test_an_equal_table_has_no_error_and_another_has(schema: Schema, table_of: T
 def test_narrow_and_empty_tables(table_of: Tables) -> None:
     narrow = Schema("n", "made up", "none", None, (Column("height", "numeric", 0.0, 8.0),))
     assert all(len(query) == 1 for query in draw_queries(narrow, 5))
-    with pytest.raises(DataError, match="range queries: a table without rows"):
+    with pytest.raises(DataError, match="range queries: a table has no rows"):
         answers(pd.DataFrame({"height": np.empty(0)}), narrow, draw_queries(narrow, 5))

@@ -123,7 +123,7 @@ def test_a_run_that_a_cap_has_no_room_for_is_refused_before_the_first_stage(toy:
     (toy / "data/schema").mkdir(parents=True)
     shutil.copy(ROOT / "data/schema/adult.yaml", toy / "data/schema")
     ledger = Ledger.create(locate())
-    ledger.declare_identity("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+    ledger.declare_population("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
     ledger.change_limit("uci-adult-1994", "month", "", 0.5, 1e-5)
     state = synthesize(check_budget=True, return_state=True)
     assert state.is_failed() and "month" in str(state.message) and "Budget remains again from" in str(state.message)

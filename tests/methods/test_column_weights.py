@@ -110,7 +110,7 @@ def test_noise_of_a_pair_goes_with_one_over_the_root_of_its_weight() -> None:
         num_records=None,
     )
     ledger = Ledger.create(locate())
-    ledger.declare_identity("people", plan.adjacency, plan.epsilon, plan.delta)
+    ledger.declare_population("people", plan.adjacency, plan.epsilon, plan.delta)
     query = method.embedding_query(CONTEXT, {})
     nobody = [Records(np.zeros((0, 3)), np.zeros(0, dtype=np.int64))]
     found = from_bytes(Door(plan, ledger, Dataset("people", "digest"), lambda: nobody).release(query), query.name)

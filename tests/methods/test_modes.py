@@ -181,7 +181,7 @@ def through_the_door() -> Callable[[Pearl, Plan, np.ndarray], dict[str, Released
 
     def make(method: Pearl, plan: Plan, x: np.ndarray) -> dict[str, Released]:
         ledger = Ledger.create(locate())
-        ledger.declare_identity("people", plan.adjacency, plan.epsilon, plan.delta)
+        ledger.declare_population("people", plan.adjacency, plan.epsilon, plan.delta)
 
         def rows() -> Iterator[Records]:
             yield Records(x, np.zeros(len(x), dtype=np.int64))
@@ -333,7 +333,7 @@ def test_the_account_refuses_releases_of_another_mixture(monkeypatch: pytest.Mon
     project = Project(ROOT, params)
     plan, method, context = project.plan, project.method, project.context
     ledger = Ledger.create(locate())
-    ledger.declare_identity(plan.identity, plan.adjacency, 1.0, 1e-5)
+    ledger.declare_population(plan.identity, plan.adjacency, 1.0, 1e-5)
     dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
     x = np.random.default_rng(0).random((100, context.layout.width))
 

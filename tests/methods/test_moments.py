@@ -65,7 +65,7 @@ def released(method: Method = METHOD, context: Context = CONTEXT, rows: Records 
         adjacency=Adjacency.ADD_REMOVE_ONE, num_records=None,
     )  # fmt: skip
     ledger = Ledger.create(locate())
-    ledger.declare_identity("people", Adjacency.ADD_REMOVE_ONE, 2.0, 1e-5)
+    ledger.declare_population("people", Adjacency.ADD_REMOVE_ONE, 2.0, 1e-5)
 
     def answer(query: Query) -> Released:
         return from_bytes(Door(plan, ledger, Dataset("people", "digest"), lambda: [rows]).release(query), query.name)
@@ -175,7 +175,7 @@ def test_a_verifier_sees_noise_that_is_smaller_than_claimed(tmp_path: Path) -> N
         (tmp_path / "released/embedding.safetensors").write_bytes(to_bytes(dataclasses.replace(one, receipt=receipt)))
         return noise(Bundle(tmp_path))
 
-    assert told(1.0) == "as claimed where it can be tested: embedding (bits), embedding (scale, from below)"
+    assert told(1.0) == "as the receipts state, where a test exists: embedding (bits), embedding (scale, from below)"
     with pytest.raises(Wrong, match="the noise is smaller than the receipt claims"):
         told(1.5)
 

@@ -237,7 +237,7 @@ def test_account_and_forecast_of_cost_follow_the_released_quantiles(monkeypatch:
     project = Project(ROOT, params)
     plan, method, context = project.plan, project.method, project.context
     ledger = Ledger.create(locate())
-    ledger.declare_identity(plan.identity, plan.adjacency, 3.0, 1e-5)
+    ledger.declare_population(plan.identity, plan.adjacency, 3.0, 1e-5)
     dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
     x = np.random.default_rng(0).random((3_000, context.layout.width))
 
@@ -290,7 +290,7 @@ def test_with_bins_of_equal_width_another_histogram_asks_no_pairs_again_and_dema
     project = Project(ROOT, settings(64))
     plan, method, context = project.plan, project.method, project.context
     ledger = Ledger.create(locate())
-    ledger.declare_identity(plan.identity, plan.adjacency, 3.0, 1e-5)
+    ledger.declare_population(plan.identity, plan.adjacency, 3.0, 1e-5)
     dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
     x = np.random.default_rng(0).random((500, context.layout.width))
 

@@ -86,7 +86,7 @@ def encoded(rows: int) -> np.ndarray:
 
 def through_the_door(method: Marginals, plan: Plan, rows: int) -> dict[str, Released]:
     ledger = Ledger.create(locate())
-    ledger.declare_identity("people", plan.adjacency, plan.epsilon, plan.delta)
+    ledger.declare_population("people", plan.adjacency, plan.epsilon, plan.delta)
     x = encoded(rows)
 
     def answer(query: Query) -> Released:

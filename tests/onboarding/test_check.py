@@ -157,8 +157,7 @@ def test_what_a_later_stage_would_stop_at_is_told_with_all_else(clone: Path) -> 
         where.insert(1, "sample.where.sick must be one of false")
         assert [words.partition(",")[0] for words in told if "bogus" not in words] == [
             *(f"params.yaml: {words}" for words in where),
-            "params.yaml: evaluate.classifiers: 'oracle' is not a known estimator. For classification choose from: "
-            "logistic_regression",
+            "params.yaml: evaluate.classifiers: 'oracle' is not an estimator. Give some of: logistic_regression",
         ]
         # With faults of the schema, and of the section of the method in use: that of another one is not read.
         bogus = "params.yaml: marginals.bogus is not a setting" in output
@@ -209,8 +208,8 @@ def test_a_ledger_that_was_never_started_is_told_before_the_run(clone: Path, mon
         ({}, None),
         (
             {"privacy__adjacency": "replace_one", "privacy__num_records": 50},
-            "accounted under add_remove_one; a release under replace_one cannot be composed with the earlier ones. Set "
-            "privacy.adjacency: add_remove_one.",
+            "accounted under add_remove_one. A release under replace_one cannot be composed with the earlier ones. Set "
+            "privacy.adjacency in params.yaml: add_remove_one.",
         ),
         (
             {"ingest__unit": {"column": "id", "max_rows": 4}, "privacy__unit": "one patient"},
@@ -227,7 +226,7 @@ def test_terms_that_the_ledger_will_refuse_are_told_before_the_run(
     monkeypatch.setenv("LIKENESS_HOME", str(clone / "ledger"))
     monkeypatch.setenv("LIKENESS_ANCHOR", str(clone / "anchor"))
     ledger, own = Ledger.create(locate()), load_params()
-    ledger.declare_identity(own.privacy.population, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+    ledger.declare_population(own.privacy.population, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
     write(clone, GOOD, **changes)
     faults = [fault.text for fault in examine().faults]
     assert [words in fault for fault in faults] == [True] if words else not faults
@@ -246,7 +245,7 @@ def test_a_run_that_no_cap_has_room_for_is_told(clone: Path, monkeypatch: pytest
         words = "note: unless these rows were released with these settings before, a run is refused: over budget for"
         assert (words in output) is refused and code == 0
     if ledger is not None:
-        ledger.declare_identity(load_params().privacy.population, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+        ledger.declare_population(load_params().privacy.population, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
         assert words in run()[1] and len(ledger.records()) == 2
     assert (clone / "ledger").exists() is started
 
@@ -256,7 +255,7 @@ def test_a_run_that_no_cap_has_room_for_is_told(clone: Path, monkeypatch: pytest
     [
         ({"label": "age"}, "label 'age' is integer, but task classification"),
         ({"label": "id"}, "label 'id' has kind drop"),
-        ({"task": "guess"}, "task 'guess' is not known"),
+        ({"task": "guess"}, "task 'guess' is not a task"),
         ({"columns": None}, "columns is missing"),
     ],
 )
@@ -270,7 +269,8 @@ def test_rules_that_span_columns(clone: Path, change: dict[str, Any], words: str
 
 
 @pytest.mark.parametrize(
-    ("schema", "words"), [("name: [", "is not valid YAML"), ("- 1\n", "holds no mapping"), ("", "holds no mapping")]
+    ("schema", "words"),
+    [("name: [", "is not valid YAML"), ("- 1\n", "must hold a mapping"), ("", "must hold a mapping")],
 )
 def test_a_schema_that_is_none(clone: Path, schema: str, words: str) -> None:
     write(clone, schema)
@@ -290,7 +290,7 @@ def test_settings_that_are_none(clone: Path, text: str | None) -> None:
 def test_a_plan_that_cannot_be_is_a_fault(clone: Path) -> None:
     write(clone, GOOD, privacy__num_records=100)
     code, output = run()
-    assert code == 1 and "privacy.num_records must be null when privacy.adjacency is add_remove_one" in output
+    assert code == 1 and "privacy.num_records must be null with privacy.adjacency: add_remove_one" in output
 
 
 def test_the_verdict_follows_the_rule_and_nothing_is_opened_or_written(clone: Path) -> None:

@@ -16,7 +16,7 @@ from likeness.core.paths import ProjectPaths, read_json, write_json
 from likeness.data.encoding import layout
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.private_tables import iter_private, read_card, read_private, write_private
+from likeness.data.private_tables import iter_private, read_manifest, read_private, write_private
 from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -233,7 +233,7 @@ def test_rows_and_card_come_from_one_file(another: Clone, monkeypatch: pytest.Mo
     """Other people's rows ingested while these are encoded: the encoded file must not carry their card."""
     another.stages("ingest")
     monkeypatch.chdir(another.root)
-    ours, theirs = read_card(ProjectPaths.table), {**read_card(ProjectPaths.table), "identity": "others"}
+    ours, theirs = read_manifest(ProjectPaths.table), {**read_manifest(ProjectPaths.table), "identity": "others"}
     encode = Encoder.encode
 
     def slow(self: Encoder, table: Any) -> Any:
@@ -243,25 +243,25 @@ def test_rows_and_card_come_from_one_file(another: Clone, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Encoder, "encode", slow)
     preprocess.main(Project.load())
-    assert {key: read_card(ProjectPaths.encoded)[key] for key in ours} == ours
+    assert {key: read_manifest(ProjectPaths.encoded)[key] for key in ours} == ours
     with pytest.raises(ArtifactError, match="was replaced while it was in use"):
         list(
             iter_private(
-                ProjectPaths.encoded, None, 100, card={**read_card(ProjectPaths.encoded), "identity": "others"}
+                ProjectPaths.encoded, None, 100, manifest={**read_manifest(ProjectPaths.encoded), "identity": "others"}
             )
         )
 
 
 def test_the_digest_is_of_the_training_rows_only(another: Clone) -> None:
     another.run("stages.ingest")
-    path, before = another.root / "table.csv", read_card(another.root / ProjectPaths.table)
+    path, before = another.root / "table.csv", read_manifest(another.root / ProjectPaths.table)
     lines = path.read_text().splitlines()
     for kind, same in (("test", True), ("train", False)):
         place = max(place for place, line in enumerate(lines) if line.endswith(kind))
         del lines[place]
         path.write_text("\n".join(lines) + "\n")
         another.run("stages.ingest")
-        assert (read_card(another.root / ProjectPaths.table)["digest"] == before["digest"]) is same
+        assert (read_manifest(another.root / ProjectPaths.table)["digest"] == before["digest"]) is same
 
 
 @pytest.mark.parametrize(

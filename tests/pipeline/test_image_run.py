@@ -41,13 +41,15 @@ def test_the_bundled_digits_become_synthetic_digits(another: Clone) -> None:
     (another.root / "data/raw").mkdir(exist_ok=True)
     shutil.copy(ROOT / "data/raw/digits.npz", another.root / "data/raw")
     settings = yaml.safe_load((ROOT / "examples/digits/params.yaml").read_text())
-    settings["train"]["threads"] = 1
-    settings["sample"]["rows"] = 400
-    settings["evaluate"]["classifiers"] = ["logistic_regression"]
     encoder, sha256 = public_encoder(another.root / "data/raw", 1)
     settings["method"] = "merf_ae"
-    settings["merf_ae"]["train"]["iterations"] = 200
-    settings["merf_ae"]["privatize"] |= {"num_frequencies": 400, "encoder": str(encoder), "encoder_sha256": sha256}
+    settings.setdefault("train", {})["threads"] = 1
+    settings.setdefault("sample", {})["rows"] = 400
+    settings.setdefault("evaluate", {})["classifiers"] = ["logistic_regression"]
+    settings["merf_ae"] = {
+        "train": {"iterations": 200},
+        "privatize": {"num_frequencies": 400, "encoder": str(encoder), "encoder_sha256": sha256},
+    }
     settings["privacy"]["epsilon"] = 5.0
     (another.root / "params.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
     another.stages("report")

@@ -106,7 +106,7 @@ def test_honest_bundles_are_right_to_the_last_check(honest: dict[str, Path]) -> 
         assert {check.passed for check in verify(path, retrain=True)} == {True}
         assert {check.name for check in verify(path) if not check.passed} == {"training"}
     plan = next(check.text for check in verify(honest["pearl"]) if check.name == "plan")
-    assert "1 of them were released for an earlier plan" in plan  # the categories, which the other method paid
+    assert "1 of them are releases of an earlier plan" in plan  # the categories, which the other method paid
 
 
 def test_a_run_without_privacy_is_not_bundled(

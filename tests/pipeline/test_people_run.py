@@ -15,8 +15,8 @@ from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
 from likeness.core.errors import ArtifactError, BudgetError, DataError, LikenessError, ReleaseError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.data.private_tables import read_card, read_private, write_private
-from likeness.data.source.people import split_by_person
+from likeness.data.private_tables import read_manifest, read_private, write_private
+from likeness.data.source.split import split_by_person
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
@@ -127,7 +127,7 @@ def test_a_table_that_was_made_for_others_is_refused(project: Path) -> None:
         with pytest.raises(ArtifactError, match=r"was written under another unit than params\.yaml says"):
             Project.load().rows()
     settings()
-    codes, card = read_private(ProjectPaths.encoded), read_card(ProjectPaths.encoded)
+    codes, card = read_private(ProjectPaths.encoded), read_manifest(ProjectPaths.encoded)
     write_private(codes.assign(__person__=0), ProjectPaths.encoded, card)  # a table that breaks what its card says
     with pytest.raises(DataError, match="Nothing was released"):
         stage("auxiliary")

@@ -20,7 +20,7 @@ from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError, BudgetError, LikenessError, ReleaseError
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.data.source.people import split_by_person
+from likeness.data.source.split import split_by_person
 from likeness.ledger.budget import Cost
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -90,7 +90,7 @@ def refused(*names: str) -> bool:
 
 def test_a_run_with_private_categories(project: Path) -> None:
     (cost,), _ = afford([Project.load()])
-    assert cost.delta_keys == pytest.approx(1e-6)
+    assert cost.delta == pytest.approx(1e-6)
     for name in STAGES:
         stage(name)
     job = Project.load().schema.column("job")
@@ -177,10 +177,10 @@ def test_people_on_record_without_a_part_of_delta_are_asked_about(project: Path)
     ledger = Project.load().ledger
     from likeness.privacy.adjacency import Adjacency
 
-    ledger.declare_identity("staff", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5, "pid")
+    ledger.declare_population("staff", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5, "pid")
     for name in ("ingest", "plan"):
         stage(name)
-    with pytest.raises(BudgetError, match=r"keeps 0 of its delta 1e-05 for them.*ledger cap --delta-keys"):
+    with pytest.raises(BudgetError, match=r"for them is 0 of 1e-05.*ledger cap --delta-keys"):
         stage("categories")
     changed = CliRunner().invoke(
         app, ["ledger", "cap", "staff", "--epsilon", "10", "--delta", "1e-5", "--delta-keys", "2e-6"]
@@ -198,7 +198,7 @@ def test_a_cap_for_one_run_has_room_for_it(project: Path) -> None:
     for name in ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize"):
         stage(name)
     budget = Project.load().ledger.budget("staff")
-    assert budget.cap_keys == budget.spent_delta == pytest.approx(1e-6)
+    assert budget.selection_delta == budget.spent_delta == pytest.approx(1e-6)
     assert 0.9999 < budget.spent_epsilon <= 1 and budget.remaining_rho == pytest.approx(0, abs=1e-8)
 
 
@@ -241,4 +241,4 @@ def test_without_such_columns_the_stage_spends_nothing(project: Path) -> None:
     )
     ledger = Project.load().ledger
     assert len(ledger.records()) == 1
-    assert afford([Project.load()])[0][0].delta_keys == Cost(0).delta_keys == 0
+    assert afford([Project.load()])[0][0].delta == Cost(0).delta == 0

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from small_project import Clone
 
-from likeness.data.private_tables import read_card, read_private, write_private
+from likeness.data.private_tables import read_manifest, read_private, write_private
 from likeness.verify import verify
 
 RELEASED = ["data/released/auxiliary/class_counts.safetensors", "data/released/embedding.safetensors"]
@@ -84,7 +84,7 @@ def test_over_the_cap_is_refused_before_a_row_is_read(finished: Clone, another: 
     another.stages("preprocess")
     # No row can be read, there is none under the card: the refusal is about the budget all the same.
     path = another.root / "data/private/encoded.parquet"
-    write_private(read_private(path).head(0), path, read_card(path))
+    write_private(read_private(path).head(0), path, read_manifest(path))
     another.run("stages.plan")
     rows = ledger_rows(finished)
     output = another.run("stages.auxiliary", ok=False)
@@ -149,7 +149,7 @@ def test_the_same_rows_under_another_name_are_refused(another: Clone) -> None:
     another.stages("auxiliary")
     another.set(privacy__population="somebody else")
     another.stages("preprocess")
-    assert "accounted under identity 'uci-adult-1994'" in another.run("stages.auxiliary", ok=False)
+    assert "accounted under population 'uci-adult-1994'" in another.run("stages.auxiliary", ok=False)
 
 
 def test_no_privacy_is_stamped_everywhere(another: Clone) -> None:

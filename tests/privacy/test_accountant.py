@@ -76,9 +76,9 @@ def test_noise_that_is_too_coarse_has_no_account() -> None:
 
 
 def test_nothing_is_free_by_default() -> None:
-    with pytest.raises(ReleaseError, match="no receipts"):
+    with pytest.raises(ReleaseError, match="no receipt"):
         compose([], 1e-5)
-    with pytest.raises(ReleaseError, match="'laplace' is not known"):
+    with pytest.raises(ReleaseError, match="does not know mechanism 'laplace'"):
         compose([dataclasses.replace(RECEIPTS[0], mechanism="laplace")], 1e-5)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likeness.core.bounds import Part
-from likeness.privacy.adjacency import TermChange, lattice_sensitivity_squared
+from likeness.privacy.adjacency import Stability, lattice_sensitivity_squared
 
 SIGNED, COUNT, ONEHOT = Part(4, Fraction(1)), Part(1, Fraction(1), True), Part(3, Fraction(2, 3), True)
 
@@ -16,17 +16,17 @@ SIGNED, COUNT, ONEHOT = Part(4, Fraction(1)), Part(1, Fraction(1), True), Part(3
 @pytest.mark.parametrize(
     ("parts", "change", "groups", "expected"),
     [
-        ([SIGNED], TermChange.ONE_APPEARS, 1, 4**8),
-        ([SIGNED], TermChange.ONE_REPLACED, 1, 4 * 4**8),  # 2B
-        ([SIGNED], TermChange.ONE_REPLACED, 2, 4 * 4**8),  # max(2B, √2·B)
-        ([COUNT], TermChange.ONE_REPLACED, 1, 4**8),  # a number in [0, 1]
-        ([COUNT], TermChange.ONE_REPLACED, 3, 2 * 4**8),  # class counts: √2
-        ([COUNT, COUNT], TermChange.ONE_APPEARS_OR_REPLACED, 1, 2 * 4**8),
-        ([ONEHOT], TermChange.ONE_REPLACED, 1, 2 * (2 * 4**8 // 3)),  # √2·B of non-negative features
-        ([SIGNED, ONEHOT], TermChange.ONE_REPLACED, 2, 4 * 4**8 + 2 * (2 * 4**8 // 3)),
+        ([SIGNED], Stability.ONE_APPEARS, 1, 4**8),
+        ([SIGNED], Stability.ONE_REPLACED, 1, 4 * 4**8),  # 2B
+        ([SIGNED], Stability.ONE_REPLACED, 2, 4 * 4**8),  # max(2B, √2·B)
+        ([COUNT], Stability.ONE_REPLACED, 1, 4**8),  # a number in [0, 1]
+        ([COUNT], Stability.ONE_REPLACED, 3, 2 * 4**8),  # class counts: √2
+        ([COUNT, COUNT], Stability.ONE_APPEARS_OR_REPLACED, 1, 2 * 4**8),
+        ([ONEHOT], Stability.ONE_REPLACED, 1, 2 * (2 * 4**8 // 3)),  # √2·B of non-negative features
+        ([SIGNED, ONEHOT], Stability.ONE_REPLACED, 2, 4 * 4**8 + 2 * (2 * 4**8 // 3)),
     ],
 )
-def test_values(parts: list[Part], change: TermChange, groups: int, expected: int) -> None:
+def test_values(parts: list[Part], change: Stability, groups: int, expected: int) -> None:
     assert lattice_sensitivity_squared(parts, 8, change, groups) == expected
 
 
@@ -49,5 +49,5 @@ def test_no_two_admissible_terms_are_farther_apart(data: st.DataObject) -> None:
         return table
 
     first, second = term(), term()
-    assert (first**2).sum() <= lattice_sensitivity_squared(parts, bits, TermChange.ONE_APPEARS, groups)
-    assert ((first - second) ** 2).sum() <= lattice_sensitivity_squared(parts, bits, TermChange.ONE_REPLACED, groups)
+    assert (first**2).sum() <= lattice_sensitivity_squared(parts, bits, Stability.ONE_APPEARS, groups)
+    assert ((first - second) ** 2).sum() <= lattice_sensitivity_squared(parts, bits, Stability.ONE_REPLACED, groups)

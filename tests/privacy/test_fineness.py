@@ -7,7 +7,7 @@ import pytest
 
 from likeness.core.errors import PlanError
 from likeness.privacy.calibration import delta_of_mu, epsilon_of_rho, rho_for
-from likeness.privacy.lattice_error import ALLOWANCE, COARSEST, check_fine, coarseness
+from likeness.privacy.lattice_error import ALLOWANCE, MOST_ERROR, check_discretization, discretization_error
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -40,7 +40,7 @@ def test_delta_of_the_lattice_is_below_the_theorem(mu: float) -> None:
     log_p -= np.logaddexp.reduce(log_p)
     log_moved = -((steps - shift) ** 2) / (2 * scale**2)
     log_moved -= np.logaddexp.reduce(log_moved)
-    eta = coarseness(1, scale)
+    eta = discretization_error(1, scale)
     for epsilon in (0.1, 0.5, 1.0, 3.0):
         delta = np.maximum(np.exp(log_moved) - np.exp(epsilon + log_p), 0).sum()
         exact = delta_of_mu(epsilon, mu)
@@ -49,15 +49,15 @@ def test_delta_of_the_lattice_is_below_the_theorem(mu: float) -> None:
 
 
 def test_allowance_covers_all_releases_of_an_identity() -> None:
-    assert COARSEST * 10_000 <= ALLOWANCE  # as the docstrings say
+    assert MOST_ERROR * 10_000 <= ALLOWANCE  # as the docstrings say
     rho = rho_for(1.0, 1e-5)
     assert delta_of_mu(1.0 - ALLOWANCE, math.sqrt(2 * rho)) * math.exp(ALLOWANCE) <= 1e-5
     assert epsilon_of_rho(rho, 1e-5) == pytest.approx(1.0, rel=1e-8)
 
 
 def test_noise_that_is_too_coarse_is_refused() -> None:
-    assert coarseness(1_000_000, 0.02 * 2**30) < COARSEST
-    check_fine("embedding", 1_000_000, 0.02 * 2**30)
+    assert discretization_error(1_000_000, 0.02 * 2**30) < MOST_ERROR
+    check_discretization("embedding", 1_000_000, 0.02 * 2**30)
     for dimension, scale in ((1, 999.0), (1_000_000, 2.0**20), (1, 1e41)):
         with pytest.raises(PlanError, match=r"embedding: the noise of this plan .* privacy\.epsilon"):
-            check_fine("embedding", dimension, scale)
+            check_discretization("embedding", dimension, scale)

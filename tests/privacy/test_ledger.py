@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 from likeness.core.errors import BudgetError, LedgerError, PlanError
 from likeness.core.hashing import sha256_json
-from likeness.ledger.anchor import anchor_path
-from likeness.ledger.budget import coarseness_of
+from likeness.ledger.budget import discretization_error_of
+from likeness.ledger.chain import anchor_path
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import content_of, digest_of, population_of
 from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
-from likeness.privacy.lattice_error import COARSEST, coarseness
+from likeness.privacy.lattice_error import MOST_ERROR, discretization_error
 
 CAP = rho_for(1.0, 1e-5)
 ADD = Adjacency.ADD_REMOVE_ONE
@@ -35,18 +35,18 @@ def request(
     key: str,
     rho: float,
     others: dict[str, float] | None = None,
-    identity: str = "people",
-    slot: str = "1",
+    population: str = "people",
+    attempt: str = "1",
     encoding: str = "e",
 ) -> Reservation:
     """A query named after its key."""
-    return Reservation(key, identity, ADD, rho, "plan", others or {}, "digest", slot, encoding, {"query": key})
+    return Reservation(key, population, ADD, rho, "plan", others or {}, "digest", attempt, encoding, {"query": key})
 
 
 @pytest.fixture
 def ledger() -> Ledger:
     made = Ledger.create(locate())
-    made.declare_identity("people", ADD, 1.0, 1e-5)
+    made.declare_population("people", ADD, 1.0, 1e-5)
     return made
 
 
@@ -88,7 +88,7 @@ def test_reserving_twice_costs_once(ledger: Ledger) -> None:
 
 def test_over_the_cap_is_refused_with_spent_asked_and_cap(ledger: Ledger) -> None:
     ledger.reserve(request("k1", 0.75 * CAP))
-    with pytest.raises(BudgetError, match=r"spent epsilon .* asked rho .* cap epsilon 1"):
+    with pytest.raises(BudgetError, match=r"spent epsilon .* requested rho .* cap is epsilon 1"):
         ledger.reserve(request("k2", 0.5 * CAP))
     ledger.reserve(request("k3", 0.25 * CAP))  # exactly what is left
     assert len(ledger.records()) == 4
@@ -96,15 +96,15 @@ def test_over_the_cap_is_refused_with_spent_asked_and_cap(ledger: Ledger) -> Non
 
 def test_lattices_too_coarse_together_are_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries that tell dimension and scale count as they are, others, and queries to come, as the coarsest."""
-    monkeypatch.setattr("likeness.ledger.budget.ALLOWANCE", 2.5 * COARSEST)
+    monkeypatch.setattr("likeness.ledger.budget.ALLOWANCE", 2.5 * MOST_ERROR)
     first = ledger.reserve(request("k1", 0.1 * CAP))
-    with pytest.raises(BudgetError, match="'people' has 1 releases on record, whose lattices"):
+    with pytest.raises(BudgetError, match="'people' has 1 releases on record"):
         ledger.reserve(request("k2", 0.1 * CAP, others={"a": 0.1 * CAP}))
     ledger.reserve(request("k2", 0.1 * CAP))
-    with pytest.raises(BudgetError, match="'people' has 2 releases on record, whose lattices"):
+    with pytest.raises(BudgetError, match="'people' has 2 releases on record"):
         ledger.reserve(request("k3", 0.1 * CAP))
     told = dataclasses.replace(request("k4", 0.1 * CAP), details={"dimension": 1000, "noise_scale": 2.0**31})
-    assert coarseness_of(told.details) == coarseness(1000, 2.0**31) < 1e-14
+    assert discretization_error_of(told.details) == discretization_error(1000, 2.0**31) < 1e-14
     ledger.reserve(told)
     assert ledger.reserve(request("k1", 0.1 * CAP)) == first  # what was granted stays granted
 
@@ -117,8 +117,8 @@ def test_a_plan_that_cannot_finish_does_not_start(ledger: Ledger) -> None:
     ledger.reserve(request("second", 0.4 * CAP, {"first": 0.1 * CAP}))  # the other one is paid
 
 
-@pytest.mark.parametrize("other", [{"slot": "2"}, {"encoding": "f"}])
-def test_what_was_paid_for_another_slot_or_encoding_is_not_paid(ledger: Ledger, other: dict[str, str]) -> None:
+@pytest.mark.parametrize("other", [{"attempt": "2"}, {"encoding": "f"}])
+def test_what_was_paid_for_another_attempt_or_encoding_is_not_paid(ledger: Ledger, other: dict[str, str]) -> None:
     ledger.reserve(request("counts", 0.1 * CAP, {"embedding": 0.5 * CAP}))
     ledger.reserve(request("embedding", 0.5 * CAP, {"counts": 0.1 * CAP}))
     with pytest.raises(BudgetError, match="over budget"):
@@ -130,7 +130,7 @@ def test_what_was_given_up_as_lost_is_not_paid(ledger: Ledger) -> None:
     """Its next draw costs again, so a plan that needs it is only begun where there is room for that."""
     ledger.reserve(request("counts", 0.35 * CAP, {"embedding": 0.4 * CAP}))
     ledger.commit("counts", "00")
-    ledger.spend_again("counts", {})
+    ledger.redraw("counts", {})
     with pytest.raises(BudgetError, match="over budget"):
         ledger.reserve(request("embedding", 0.4 * CAP, {"counts": 0.35 * CAP}))
     ledger.reserve(request("embedding", 0.3 * CAP, {"counts": 0.35 * CAP}))
@@ -158,7 +158,7 @@ def test_nothing_is_free(ledger: Ledger, rho: float) -> None:
 def test_a_cap_that_means_nothing_is_never_on_record(ledger: Ledger, cap: tuple[float, float]) -> None:
     before = ledger.records()
     with pytest.raises(PlanError):
-        ledger.declare_identity("others", ADD, *cap)
+        ledger.declare_population("others", ADD, *cap)
     with pytest.raises(PlanError):
         ledger.change_cap("people", *cap)
     assert ledger.records() == before
@@ -176,9 +176,9 @@ def test_a_backup_without_its_empty_folders_opens(ledger: Ledger) -> None:
 
 def test_the_same_rows_under_another_name_are_refused(ledger: Ledger) -> None:
     ledger.reserve(request("k1", CAP / 4))
-    ledger.declare_identity("others", ADD, 1.0, 1e-5)
-    with pytest.raises(BudgetError, match=r"accounted under identity 'people' \(entry 3\)"):
-        ledger.reserve(request("k2", CAP / 4, identity="others"))
+    ledger.declare_population("others", ADD, 1.0, 1e-5)
+    with pytest.raises(BudgetError, match=r"accounted under population 'people' \(entry 3\)"):
+        ledger.reserve(request("k2", CAP / 4, population="others"))
 
 
 @settings(max_examples=15)
@@ -186,7 +186,7 @@ def test_the_same_rows_under_another_name_are_refused(ledger: Ledger) -> None:
 def test_never_over_the_cap(tmp_path_factory: pytest.TempPathFactory, costs: list[float]) -> None:
     folder = tmp_path_factory.mktemp("property")
     ledger = Ledger.create(Home(folder / "home", folder / "anchor"))
-    ledger.declare_identity("people", ADD, 1.0, 1e-5)
+    ledger.declare_population("people", ADD, 1.0, 1e-5)
     accepted = 0.0
     for place, cost in enumerate(costs):
         try:
@@ -199,20 +199,20 @@ def test_never_over_the_cap(tmp_path_factory: pytest.TempPathFactory, costs: lis
 
 
 def test_the_ledgers_cap_rules(ledger: Ledger) -> None:
-    ledger.declare_identity("people", ADD, 1.0, 1e-5)
+    ledger.declare_population("people", ADD, 1.0, 1e-5)
     with pytest.raises(BudgetError, match="likeness ledger cap"):
-        ledger.declare_identity("people", ADD, 5.0, 1e-5)
+        ledger.declare_population("people", ADD, 5.0, 1e-5)
     with pytest.raises(BudgetError, match="add_remove_one"):
-        ledger.declare_identity("people", Adjacency.REPLACE_ONE, 1.0, 1e-5)
+        ledger.declare_population("people", Adjacency.REPLACE_ONE, 1.0, 1e-5)
     ledger.change_cap("people", 5.0, 1e-5)
-    ledger.declare_identity("people", ADD, 5.0, 1e-5)
+    ledger.declare_population("people", ADD, 5.0, 1e-5)
 
 
 def test_other_bytes_for_a_committed_release_are_refused(ledger: Ledger) -> None:
     ledger.reserve(request("k", CAP / 2))
     ledger.commit("k", "00")
     assert ledger.commit("k", "00").body["sha256"] == "00"
-    with pytest.raises(LedgerError, match="no second draw"):
+    with pytest.raises(LedgerError, match="second draw is refused"):
         ledger.commit("k", "11")
     with pytest.raises(LedgerError, match="never reserved"):
         ledger.commit("unknown", "00")
@@ -249,10 +249,10 @@ def test_records_tell_days_and_a_commit_that_of_the_record_before_it(
 
 
 def test_files_are_published_once_and_only_from_releases_of_these_people(ledger: Ledger) -> None:
-    ledger.declare_identity("others", ADD, 1.0, 1e-5)
+    ledger.declare_population("others", ADD, 1.0, 1e-5)
     for key in ("a", "b", "open"):
         ledger.reserve(request(key, CAP / 8))
-    ledger.reserve(dataclasses.replace(request("theirs", CAP / 8, identity="others"), digest="their rows"))
+    ledger.reserve(dataclasses.replace(request("theirs", CAP / 8, population="others"), digest="their rows"))
     for key in ("a", "b", "theirs"):
         ledger.commit(key, "00")
     files = {"synthetic.parquet": "1" * 64, "generator": "2" * 64}
@@ -314,12 +314,12 @@ def test_a_deleted_ledger_or_anchor_is_refused(ledger: Ledger) -> None:
     head = ledger.head().head
     kept = home.database.read_bytes()
     home.database.unlink()
-    with pytest.raises(LedgerError, match="anchor remembers 2 records"):
+    with pytest.raises(LedgerError, match="anchor counts 2 records"):
         Ledger.open(home)
-    with pytest.raises(LedgerError, match="restore it"):
+    with pytest.raises(LedgerError, match="Restore it"):
         Ledger.create(home)
     home.database.write_bytes(kept)
-    anchor_path(home.anchor, home.path).unlink()
+    anchor_path(home.anchor, home.place).unlink()
     with pytest.raises(LedgerError, match="reanchor"):
         Ledger.open(home)
     with pytest.raises(LedgerError, match="not the newest"):
@@ -329,7 +329,7 @@ def test_a_deleted_ledger_or_anchor_is_refused(ledger: Ledger) -> None:
 
 
 def test_an_anchor_one_append_behind_is_healed_two_are_not(ledger: Ledger) -> None:
-    path = anchor_path(locate().anchor, locate().path)
+    path = anchor_path(locate().anchor, locate().place)
     anchors = [path.read_bytes()]
     for place in range(2):
         ledger.reserve(request(f"k{place}", CAP / 8))
@@ -442,8 +442,8 @@ def test_entries_do_not_tell_that_a_source_is_the_same(ledger: Ledger) -> None:
     one = dataclasses.replace(request("a", 1e-3), rows_digest="d" * 64)
     texts = [ledger.reserve(dataclasses.replace(one, key=key)).body["rows_digest"] for key in ("a", "b")]
     assert texts[0] != texts[1] and "d" * 64 not in "".join(texts)
-    ledger.declare_identity("others", ADD, 1.0, 1e-5)
-    other = dataclasses.replace(one, key="c", identity="others", digest="another schema")
-    with pytest.raises(BudgetError, match="these very rows are accounted under identity 'people'"):
+    ledger.declare_population("others", ADD, 1.0, 1e-5)
+    other = dataclasses.replace(one, key="c", population="others", digest="another schema")
+    with pytest.raises(BudgetError, match="these rows are accounted under population 'people'"):
         ledger.reserve(other)
     ledger.reserve(dataclasses.replace(other, rows_digest="e" * 64))

@@ -4,8 +4,7 @@ import pytest
 
 from likeness.core.errors import BudgetError, LedgerError, PlanError
 from likeness.ledger import records
-from likeness.ledger.budget import Budget, Cost
-from likeness.ledger.caps import Asker, next_month
+from likeness.ledger.budget import Asker, Budget, Cost, next_month
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
@@ -20,7 +19,7 @@ ADD = Adjacency.ADD_REMOVE_ONE
 @pytest.fixture
 def ledger() -> Ledger:
     made = Ledger.create(locate())
-    made.declare_identity("people", ADD, 10.0, 1e-5)
+    made.declare_population("people", ADD, 10.0, 1e-5)
     return made
 
 
@@ -42,11 +41,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_each_user_has_a_cap_and_the_lifetime_cap_stays(ledger: Ledger) -> None:
     ledger.declare_limits("people", {"user": (1.0, 1e-5)})
     ledger.reserve(request("a", 0.7 * SMALL, "ada"))
-    with pytest.raises(BudgetError, match=r"user ada cap epsilon 1 .* Waiting brings no budget.* cap --scope user"):
+    with pytest.raises(BudgetError, match=r"user ada cap is epsilon 1 .* Waiting brings no budget.* cap --scope user"):
         ledger.reserve(request("b", 0.7 * SMALL, "ada"))
     ledger.reserve(request("b", 0.7 * SMALL, "bob"))
     ledger.change_cap("people", 1.0, 1e-5)
-    with pytest.raises(BudgetError, match="lifetime cap epsilon 1"):
+    with pytest.raises(BudgetError, match="lifetime cap is epsilon 1"):
         ledger.reserve(request("c", 0.01 * SMALL, "eve"))
 
 
@@ -54,7 +53,7 @@ def test_a_cap_of_one_name_goes_before_that_of_each(ledger: Ledger) -> None:
     ledger.declare_limits("people", {"project": (1.0, 1e-5)})
     ledger.change_limit("people", "project", "census", 2.0, 1e-5)
     ledger.reserve(request("a", 1.5 * SMALL, project="census"))
-    with pytest.raises(BudgetError, match="project other cap epsilon 1"):
+    with pytest.raises(BudgetError, match="project other cap is epsilon 1"):
         ledger.reserve(request("b", 1.5 * SMALL, project="other"))
     ledger.change_limit("people", "project", "", float("inf"), 1e-5)  # lifted
     ledger.reserve(request("b", 1.5 * SMALL, project="other"))
@@ -71,7 +70,7 @@ def test_limits_are_recorded_once_and_then_the_ledger_rules(ledger: Ledger) -> N
     for _ in range(2):
         ledger.declare_limits("people", {"user": (1.0, 1e-5), "month": (2.0, 1e-5)})
     assert [r.kind for r in ledger.records()] == ["genesis", "cap", "limit", "limit"]
-    with pytest.raises(BudgetError, match=r"ledger.caps.user in params.yaml is .*The ledger rules"):
+    with pytest.raises(BudgetError, match=r"ledger.caps.user in params.yaml is .*the ledger counts"):
         ledger.declare_limits("people", {"user": (3.0, 1e-5)})
     ledger.declare_limits("people", {})  # settings that forget a cap do not lift it
     with pytest.raises(BudgetError, match="user ada"):
@@ -89,7 +88,7 @@ def test_limits_are_recorded_once_and_then_the_ledger_rules(ledger: Ledger) -> N
 def test_a_month_ends_and_a_clock_set_back_does_not_open_another(ledger: Ledger, clock: list[str]) -> None:
     ledger.declare_limits("people", {"month": (1.0, 1e-5)})
     ledger.reserve(request("january", 0.9 * SMALL))
-    refusal = r"month 2099-01 cap epsilon 1 .*remains again from 2099-02-01 \(UTC\)"
+    refusal = r"month 2099-01 cap is epsilon 1 .*remains again from 2099-02-01 \(UTC\)"
     for now in ("2099-01-31", "2098-12-01", "2000-01-01"):
         clock[0] = now
         with pytest.raises(BudgetError, match=refusal):
@@ -104,7 +103,7 @@ def test_a_month_ends_and_a_clock_set_back_does_not_open_another(ledger: Ledger,
 
 def test_rooms_before_anything_is_on_record(ledger: Ledger) -> None:
     fallback = Budget("others", ADD, 5.0, 1e-5, 0.0, 0)
-    found = ledger.rooms(fallback, Asker("ada", "p"), {"user": (1.0, 1e-5)})
+    found = ledger.headrooms(fallback, Asker("ada", "p"), {"user": (1.0, 1e-5)})
     assert [(room.scope, room.name, room.epsilon) for room in found] == [("lifetime", "", 5.0), ("user", "ada", 1.0)]
     assert found[1].fits(Cost(SMALL)) and not found[1].fits(Cost(1.01 * SMALL))
 

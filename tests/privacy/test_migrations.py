@@ -8,8 +8,8 @@ import pytest
 
 from likeness.core.errors import LedgerError
 from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
-from likeness.ledger import migrations, records
-from likeness.ledger.anchor import Anchor, write_anchor
+from likeness.ledger import database, records
+from likeness.ledger.chain import Anchor, write_anchor
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import SALT
@@ -53,7 +53,7 @@ def old() -> list[tuple[object, ...]]:
     with sqlite3.connect(home.database) as connection:
         connection.executescript(FIRST)
         connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", rows)
-    write_anchor(home.anchor, home.path, Anchor("0123456789abcdef", str(home.path), 4, previous))
+    write_anchor(home, Anchor("0123456789abcdef", str(home.path), 4, previous))
     return rows
 
 
@@ -67,7 +67,7 @@ def version() -> int:
 
 def test_a_ledger_of_the_first_version_keeps_its_chain_and_goes_on(old: list[tuple[object, ...]]) -> None:
     ledger = Ledger.open(locate())
-    assert stored() == old and version() == len(migrations.MIGRATIONS)
+    assert stored() == old and version() == len(database.MIGRATIONS)
     assert ledger.budget("people").spent_rho == 0.01 and ledger.commits() == {"k" * 64: (3, "0" * 64)}
     ledger.reserve(Reservation("l" * 64, "people", Adjacency.ADD_REMOVE_ONE, 0.01, "p", {}, "d", "1", "e", {}))
     ledger.commit("l" * 64, "1" * 64)
@@ -120,7 +120,7 @@ def test_a_newer_version_is_refused(old: list[tuple[object, ...]]) -> None:
     Ledger.open(locate())
     with sqlite3.connect(locate().database) as connection:
         connection.execute("INSERT INTO versions VALUES (99, 'later')")
-    with pytest.raises(LedgerError, match=r"tables of version 99, this Likeness knows versions up to 4"):
+    with pytest.raises(LedgerError, match=r"tables of version 99. This Likeness reads versions up to 4"):
         Ledger.open(locate())
     assert stored() == old
 
@@ -132,7 +132,7 @@ def test_a_migration_that_fails_leaves_the_old_ledger(
         raise RuntimeError("planted")
 
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, fails))
+        patch.setattr(database, "MIGRATIONS", (*database.MIGRATIONS, fails))
         with pytest.raises(RuntimeError, match="planted"):
             Ledger.open(locate())
     names = sqlite3.connect(locate().database).execute("SELECT name FROM sqlite_master").fetchall()

@@ -13,7 +13,7 @@ import pytest
 from postgres import server
 
 from likeness.core.errors import BudgetError, LedgerError
-from likeness.ledger.anchor import anchor_path
+from likeness.ledger.chain import anchor_path
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
@@ -47,7 +47,7 @@ def url(socket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def ledger(url: str) -> Ledger:
     made = Ledger.create(locate())
-    made.declare_identity("people", ADD, 1.0, 1e-5)
+    made.declare_population("people", ADD, 1.0, 1e-5)
     return made
 
 
@@ -79,7 +79,7 @@ def execute(url: str, statement: str) -> None:
 def test_the_same_chain_as_in_sqlite(ledger: Ledger) -> None:
     first = ledger.reserve(request("k", CAP / 2))
     assert ledger.reserve(request("k", CAP / 2)) == first
-    with pytest.raises(BudgetError, match="lifetime cap epsilon 1"):
+    with pytest.raises(BudgetError, match="lifetime cap is epsilon 1"):
         ledger.reserve(request("more", 0.6 * CAP))
     reopened = Ledger.open(locate())
     assert reopened.records() == ledger.records()
@@ -148,7 +148,7 @@ def test_what_the_owner_of_the_database_edits_or_truncates_is_noticed(ledger: Le
     with pytest.raises(LedgerError, match="chain is broken at record 2"):
         Ledger.open(locate())
     without_triggers(url, "DROP TABLE records")
-    with pytest.raises(LedgerError, match=r"is gone, but its anchor remembers 3 records"):
+    with pytest.raises(LedgerError, match=r"is missing, but its anchor counts 3 records"):
         Ledger.open(locate())
 
 

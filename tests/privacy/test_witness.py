@@ -25,7 +25,7 @@ def grown(ledger: Ledger, key: str) -> Ledger:
 @pytest.fixture
 def ledger() -> Ledger:
     made = Ledger.create(locate())
-    made.declare_identity("people", ADD, 1.0, 1e-5)
+    made.declare_population("people", ADD, 1.0, 1e-5)
     return grown(made, "a")
 
 
@@ -76,7 +76,7 @@ def test_an_old_backup_of_ledger_and_anchor_is_noticed_by_one_trailer(
         shutil.rmtree(folder)
         shutil.copytree(tmp_path / "backup" / folder.name, folder)
     restored = Ledger.open(locate())  # by itself it looks whole
-    with pytest.raises(LedgerError, match=r"git commit \w+ saw record 4 of this ledger, which has 3 records"):
+    with pytest.raises(LedgerError, match=r"git commit \w+ names record 4 of this ledger. The ledger has 3 records"):
         check_witnesses(restored.records(), git_witnesses(repository))
     grown(restored, "c")  # as long again, with another record there
     with pytest.raises(LedgerError, match="older copy, or rewritten"):
@@ -98,7 +98,7 @@ def test_a_released_file_names_the_entry_that_paid(ledger: Ledger) -> None:
     records = ledger.records()
     assert check_witnesses(records, [Witness("file", ledger.id, 3, key="a")]) == 1
     for wrong in (Witness("file", ledger.id, 3, key="b"), Witness("file", ledger.id, 2, key="a")):
-        with pytest.raises(LedgerError, match="file saw record"):
+        with pytest.raises(LedgerError, match="file names record"):
             check_witnesses(records, [wrong])
 
 
@@ -117,6 +117,6 @@ def test_a_stage_that_would_spend_asks_git_first(
     git(repository, "commit", "-q", "--allow-empty", "-m", f"x\n\nLikeness-Ledger: {ledger.id} 9 {'0' * 64}")
     git(repository, "commit", "-q", "--allow-empty", "-m", f"x\n\nLikeness-Ledger: {'0' * 16} 9 {'0' * 64}")
     before = Ledger.open(locate()).records()
-    with pytest.raises(LedgerError, match="saw record 9"):
+    with pytest.raises(LedgerError, match="names record 9"):
         assert Project(Path(), params, schema).ledger_to_spend
     assert Ledger.open(locate()).records() == before

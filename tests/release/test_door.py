@@ -15,9 +15,9 @@ import pytest
 from scipy.stats import chi2
 
 from likeness.core.errors import BudgetError, DataError, LedgerError, PlanError, ReleaseError
+from likeness.core.files import write_durably
 from likeness.core.hashing import sha256_json
 from likeness.features.constant import Constant
-from likeness.ledger.anchor import write_durably
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import Record
@@ -67,7 +67,7 @@ def forbidden() -> Iterator[Records]:
 @pytest.fixture
 def ledger() -> Ledger:
     made = Ledger.create(locate())
-    made.declare_identity("people", ADD, 1.0, 1e-5)
+    made.declare_population("people", ADD, 1.0, 1e-5)
     return made
 
 
@@ -166,7 +166,7 @@ def test_noise_too_coarse_for_its_lattice_is_refused_before_anything_is_spent(le
 
 def test_public_number_of_records_must_be_right() -> None:
     ledger = Ledger.create(locate())
-    ledger.declare_identity("people", Adjacency.REPLACE_ONE, 1.0, 1e-5)
+    ledger.declare_population("people", Adjacency.REPLACE_ONE, 1.0, 1e-5)
     asked = Query("q", "privatize", Constant())
     with pytest.raises(DataError, match="num_records is 99"):
         Door(plan(adjacency=Adjacency.REPLACE_ONE, num_records=99), ledger, DATASET, rows).release(asked)
@@ -358,7 +358,7 @@ def test_lost_and_altered_bytes_are_refused_not_redrawn(ledger: Ledger) -> None:
 
 
 def test_later_stages_refuse_what_the_ledger_does_not_know(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "released.safetensors"
     path.write_bytes(Door(plan(), ledger, DATASET, rows).release(query()))
@@ -374,7 +374,7 @@ def test_later_stages_refuse_what_the_ledger_does_not_know(
         check_known([path], None)
     monkeypatch.setenv("LIKENESS_LEDGER", "absent")
     check_known([path], None)
-    assert "not checked" in capsys.readouterr().out
+    assert "not checked" in caplog.text
 
 
 def test_files_that_are_not_ours_are_refused() -> None:
@@ -399,7 +399,7 @@ where = sys.argv[1]
 if where == "after reserve": door.exact_sum = die
 if where == "after staging": Ledger.commit = die
 if where == "after commit": store._publish = die
-data = door.release(query(), plan(), DATASET, Ledger.open(locate()), rows)
+data = door.Door(plan(), Ledger.open(locate()), DATASET, rows).release(query())
 sys.stdout.buffer.write(data)
 """
 
@@ -452,7 +452,7 @@ def test_a_lost_release_is_spent_again_at_the_full_cost_under_a_slot_of_its_own(
     ledger.change_cap("people", 1.6, 1e-5)  # room for two of epsilon 1, not for three
     first = from_bytes(Door(plan(), ledger, DATASET, rows).release(query()), "first")
     lose(ledger, first.receipt.key)
-    given_up = ledger.spend_again(first.receipt.key, {"asked_by": "somebody"})
+    given_up = ledger.redraw(first.receipt.key, {"asked_by": "somebody"})
     assert given_up.kind == "lost" and given_up.body["asked_by"] == "somebody"
     assert ledger.budget("people").spent_rho == pytest.approx(plan().rho)  # giving up costs nothing by itself
     data = Door(plan(), ledger, DATASET, rows).release(query())
@@ -461,10 +461,10 @@ def test_a_lost_release_is_spent_again_at_the_full_cost_under_a_slot_of_its_own(
     assert (second.lattice != first.lattice).mean() > 0.9
     assert ledger.budget("people").spent_rho == pytest.approx(2 * plan().rho)
     assert Door(plan(), ledger, DATASET, forbidden).release(query()) == data  # once, and then as ever
-    with pytest.raises(LedgerError, match="given up in entry 6 already"):
-        ledger.spend_again(first.receipt.key, {})
+    with pytest.raises(LedgerError, match="declared lost in entry 6 already"):
+        ledger.redraw(first.receipt.key, {})
     lose(ledger, second.receipt.key)
-    ledger.spend_again(second.receipt.key, {})
+    ledger.redraw(second.receipt.key, {})
     with pytest.raises(BudgetError, match="over budget"):
         Door(plan(), ledger, DATASET, forbidden).release(query())
     assert [r.kind for r in Ledger.open(locate()).records()] == [
@@ -474,7 +474,7 @@ def test_a_lost_release_is_spent_again_at_the_full_cost_under_a_slot_of_its_own(
 
 def test_what_was_never_committed_is_not_lost(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="never committed"):
-        ledger.spend_again("0" * 64, {})
+        ledger.redraw("0" * 64, {})
 
 
 def test_lost_bytes_come_back_from_a_released_file_for_nothing(ledger: Ledger) -> None:

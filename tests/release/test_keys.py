@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, BudgetError, DataError, LedgerError, PlanError, ReleaseError
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import KeyShares, Plan, QueryShare, make_plan
+from likeness.privacy.plan import Plan, QueryShare, SelectionShares, make_plan
 from likeness.release.door import Door
 from likeness.release.keys import KEY_BITS, KeyQuery, Keys, counted, kept
 from likeness.release.released import Released, from_bytes, to_bytes
@@ -28,12 +28,16 @@ L = 2**KEY_BITS
 
 
 def plan(
-    epsilon: float = 1.0, delta: float = 1e-5, share: float = 0.1, unit: Unit | None = None, rows: int | None = None
+    epsilon: float = 1.0,
+    delta: float = 1e-5,
+    share: float = 0.1,
+    unit: PrivacyUnit | None = None,
+    rows: int | None = None,
 ) -> Plan:
     return make_plan(
         method="m", identity="people", shares=[QueryShare("embedding", "privatize", 1.0)], epsilon=epsilon,
         delta=delta, adjacency=ADD if rows is None else REPLACE, num_records=rows, unit=unit,
-        keys=KeyShares(("categories_1",), "categories", 0.5, share),
+        selection=SelectionShares(("categories_1",), "categories", 0.5, share),
     )  # fmt: skip
 
 
@@ -48,7 +52,7 @@ def texts(**counts: int) -> list[str | None]:
 def started(own: Plan, cap: float = 1.0) -> Ledger:
     ledger = Ledger.create(locate())
     person = None if own.unit is None else own.unit.column
-    ledger.declare_identity("people", own.adjacency, cap, own.delta, person, keys=own.delta_keys)
+    ledger.declare_population("people", own.adjacency, cap, own.delta, person, selection_delta=own.delta_keys)
     return ledger
 
 
@@ -68,7 +72,7 @@ def test_neighbors_differ_by_no_more_than_the_sensitivity(table: list[str | None
     without, _ = counted(asked, [Keys(table[:7]), Keys(table[7:])])
     added, rows = counted(asked, [Keys(other)])
     assert rows == len(table) + len(own) and not {"other", None} & set(added)
-    unit = Unit("pid", len(own))
+    unit = PrivacyUnit("pid", len(own))
     moved = math.dist(*zip(*[(without.get(k, 0), added.get(k, 0)) for k in "abcd"], strict=True)) * L
     assert moved <= math.sqrt(asked.sensitivity_squared(ADD, unit)) == len(own) * L
     assert sum(without.get(k, 0) != added.get(k, 0) for k in "abcd") <= asked.touched(ADD, unit)
@@ -81,7 +85,7 @@ def test_neighbors_differ_by_no_more_than_the_sensitivity(table: list[str | None
 def test_the_sensitivities_are_reached() -> None:
     one = query(plan())
     alone, _ = counted(one, [Keys(["a"] * 3)])
-    assert alone["a"] * L == math.sqrt(one.sensitivity_squared(ADD, Unit("pid", 3)))
+    assert alone["a"] * L == math.sqrt(one.sensitivity_squared(ADD, PrivacyUnit("pid", 3)))
     first, second = (counted(one, [Keys([key])])[0] for key in "ab")
     assert math.dist((first.get("a", 0), first.get("b", 0)), (second.get("a", 0), second.get("b", 0))) == math.sqrt(2)
 
@@ -134,7 +138,7 @@ def test_released_once_with_its_cost_and_nothing_of_the_rest(tmp_path) -> None:
     assert (receipt.dimension, receipt.format, receipt.mechanism) == (1, 2, "thresholded_discrete_gaussian")
     assert ledger.budget("people").spent_delta == own.delta_keys
     again = dataclasses.replace(DATASET, slot="2")
-    with pytest.raises(BudgetError, match="thresholds of private categories"):
+    with pytest.raises(BudgetError, match="private categories spent"):
         Door(own, ledger, again, forbidden).release(query(own))
     with pytest.raises(LedgerError, match=r"took 1e-06 of delta already.*--delta-keys 1e-06 or more"):
         ledger.change_cap("people", 10.0, 1e-5, own.delta_keys / 2)
@@ -144,7 +148,7 @@ def test_released_once_with_its_cost_and_nothing_of_the_rest(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("others", "dimension", "sensitivity"),
-    [({}, 1, 1.0), ({"unit": Unit("pid", 3)}, 3, 3.0), ({"rows": 5_000}, 2, math.sqrt(2))],
+    [({}, 1, 1.0), ({"unit": PrivacyUnit("pid", 3)}, 3, 3.0), ({"rows": 5_000}, 2, math.sqrt(2))],
     ids=["row", "person", "replaced"],
 )
 def test_receipts_tell_who_is_protected(others: dict, dimension: int, sensitivity: float) -> None:
@@ -158,7 +162,7 @@ def test_receipts_tell_who_is_protected(others: dict, dimension: int, sensitivit
 
 
 def test_what_does_not_fit_the_promise_is_refused() -> None:
-    people = plan(unit=Unit("pid", 2))
+    people = plan(unit=PrivacyUnit("pid", 2))
     ledger = started(people)
     for rows, error in (
         (Keys(["a"] * 3, np.zeros(3, dtype=np.int64)), DataError),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.constant import Constant
@@ -24,7 +24,7 @@ from likeness.release.records import AllRecords, BucketPairs, EachRecord, Positi
 from likeness.release.sums.over_parts import exact_sum
 
 WIDTH, ROWS, CHUNKS = 6, 3_000, 6
-PEOPLE = Unit("pid", ROWS * CHUNKS)
+PEOPLE = PrivacyUnit("pid", ROWS * CHUNKS)
 HERMITE = HermiteFeatures((0, 1, 2), (), (), (0.5, 0.5, 0.5), (1.0, 1.0, 1.0), 4, 3, ((0, 1), (1, 2), (0, 2)), 0.5)
 QUERIES: dict[str, tuple[FeatureMap, Terms]] = {
     "each row": (CharacteristicFunction(16, WIDTH, 1.5, seed=0), EachRecord()),

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import BudgetError, DataError, LikenessError, PlanError, ReleaseError
 from likeness.core.hashing import sha256_json
 from likeness.features.constant import Constant
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.privacy.adjacency import Adjacency, TermChange, lattice_sensitivity_squared
+from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 from likeness.privacy.receipt import Receipt
 from likeness.release.door import Door
@@ -22,12 +22,12 @@ from likeness.release.released import Released, from_bytes
 from likeness.release.request import REQUEST_KEYS, Dataset, request_in, request_of
 
 ADD = Adjacency.ADD_REMOVE_ONE
-UNIT = Unit("pid", 3)
+UNIT = PrivacyUnit("pid", 3)
 QUERY = Query("q", "privatize", Constant(), num_groups=2)
 ROWS = Dataset("people", "digest", unit=UNIT)
 
 
-def plan(unit: Unit | None = UNIT) -> Plan:
+def plan(unit: PrivacyUnit | None = UNIT) -> Plan:
     shares = [QueryShare("q", "privatize", 1.0)]
     own = {"method": "m", "identity": "people", "shares": shares, "epsilon": 1.0, "delta": 1e-5, "unit": unit}
     return make_plan(**own, adjacency=ADD, num_records=None)
@@ -47,18 +47,18 @@ def forbidden() -> Iterator[Records]:
 @pytest.fixture
 def ledger() -> Ledger:
     made = Ledger.create(locate())
-    made.declare_identity("people", ADD, 5.0, 1e-5, "pid")
+    made.declare_population("people", ADD, 5.0, 1e-5, "pid")
     return made
 
 
-def asked(ledger: Ledger, *chunks: list[int] | None, unit: Unit = UNIT) -> Released:
+def asked(ledger: Ledger, *chunks: list[int] | None, unit: PrivacyUnit = UNIT) -> Released:
     data = Door(plan(unit), ledger, replace(ROWS, unit=unit), lambda: rows(*chunks)).release(QUERY)
     return from_bytes(data, "r")
 
 
 def test_noise_is_so_many_times_as_wide_at_the_same_cost(ledger: Ledger) -> None:
     three = asked(ledger, [0, 1, 1], [1, 2]).receipt
-    one = asked(ledger, [0, 1, 2], unit=Unit("pid", 1)).receipt
+    one = asked(ledger, [0, 1, 2], unit=PrivacyUnit("pid", 1)).receipt
     assert three.noise_scale == pytest.approx(3 * one.noise_scale, rel=1e-12)
     assert three.sensitivity == 3 * one.sensitivity
     assert (three.noise_multiplier, three.rho) == pytest.approx((one.noise_multiplier, one.rho), rel=1e-12)
@@ -91,7 +91,7 @@ def test_the_door_counts_the_rows_of_each_person(
 
 def test_rows_and_plan_must_agree_on_who_is_protected(ledger: Ledger) -> None:
     for own, dataset in [
-        (plan(), replace(ROWS, unit=Unit("pid", 2))),
+        (plan(), replace(ROWS, unit=PrivacyUnit("pid", 2))),
         (plan(None), ROWS),
         (plan(), Dataset("people", "d")),
     ]:
@@ -100,7 +100,7 @@ def test_rows_and_plan_must_agree_on_who_is_protected(ledger: Ledger) -> None:
             Door(own, ledger, dataset, forbidden).release(QUERY)
         assert ledger.records() == before
     other = Ledger.create(replace(locate(), path=locate().path / "o", anchor=locate().anchor / "o"))
-    other.declare_identity("people", ADD, 1.0, 1e-5)
+    other.declare_population("people", ADD, 1.0, 1e-5)
     with pytest.raises(ReleaseError, match="the plan is not"):
         Door(plan(None), other, Dataset("people", "d"), lambda: rows([0, 1])).release(QUERY)
 
@@ -108,7 +108,7 @@ def test_rows_and_plan_must_agree_on_who_is_protected(ledger: Ledger) -> None:
 def test_the_key_changes_with_column_and_rows_and_is_as_it_was_without(ledger: Ledger) -> None:
     without = request_of(QUERY, "add_remove_one", 5.0, Dataset("people", "digest"))
     assert tuple(without) == REQUEST_KEYS
-    units = [UNIT, Unit("pid", 4), Unit("household", 3)]
+    units = [UNIT, PrivacyUnit("pid", 4), PrivacyUnit("household", 3)]
     requests = [without, *(request_of(QUERY, "add_remove_one", 5.0, replace(ROWS, unit=unit)) for unit in units)]
     assert len({sha256_json(request) for request in requests}) == 4
     receipt = asked(ledger, [0]).receipt
@@ -120,20 +120,22 @@ def test_the_key_changes_with_column_and_rows_and_is_as_it_was_without(ledger: L
 def test_an_identity_keeps_its_unit_of_privacy(ledger: Ledger) -> None:
     for person in (None, "household"):
         with pytest.raises(BudgetError, match="with all rows of one value of 'pid' as the unit of privacy"):
-            ledger.declare_identity("people", ADD, 5.0, 1e-5, person)
+            ledger.declare_population("people", ADD, 5.0, 1e-5, person)
     with pytest.raises(BudgetError, match="cannot be composed with the earlier ones"):
         Door(plan(None), ledger, Dataset("people", "digest"), forbidden).release(QUERY)
     ledger.change_cap("people", 6.0, 1e-5)
-    ledger.declare_identity("people", ADD, 6.0, 1e-5, "pid")  # a new cap forgets nothing
-    ledger.declare_identity("rows", ADD, 1.0, 1e-5)
-    with pytest.raises(BudgetError, match=r"with a row as the unit of privacy; .* as it was: null\."):
-        ledger.declare_identity("rows", ADD, 1.0, 1e-5, "pid")
+    ledger.declare_population("people", ADD, 6.0, 1e-5, "pid")  # a new cap forgets nothing
+    ledger.declare_population("rows", ADD, 1.0, 1e-5)
+    with pytest.raises(BudgetError, match=r"with a row as the unit of privacy. .* as it was: null\."):
+        ledger.declare_population("rows", ADD, 1.0, 1e-5, "pid")
 
 
 def test_what_another_bound_has_paid_for_is_not_paid_for_this_one(ledger: Ledger) -> None:
     """A plan that cannot finish does not start: its other query was answered at that cost, for other bounds."""
     shares = [QueryShare("q", "privatize", 0.5), QueryShare("other", "auxiliary", 0.5)]
-    plans = [replace(plan(unit), queries=two.queries) for unit in (UNIT, Unit("pid", 2)) for two in [_two(shares)]]
+    plans = [
+        replace(plan(unit), queries=two.queries) for unit in (UNIT, PrivacyUnit("pid", 2)) for two in [_two(shares)]
+    ]
     other = replace(QUERY, name="other", stage="auxiliary")
     ledger.change_cap("people", 1.3, 1e-5)  # room for three quarters of a plan more
     for query in (other, QUERY):
@@ -166,10 +168,10 @@ def test_a_receipt_whose_rows_are_no_whole_number_is_refused(ledger: Ledger, row
 
 
 def test_what_is_not_proved_is_refused() -> None:
-    with pytest.raises(PlanError, match="at least one row"):
-        lattice_sensitivity_squared(QUERY.parts, 8, TermChange.ONE_APPEARS, rows=0)
-    with pytest.raises(PlanError, match="under add_remove_one only"):
-        lattice_sensitivity_squared(QUERY.parts, 8, TermChange.ONE_REPLACED, rows=2)
+    with pytest.raises(PlanError, match="max_rows must be at least 1"):
+        lattice_sensitivity_squared(QUERY.parts, 8, Stability.ONE_APPEARS, rows=0)
+    with pytest.raises(PlanError, match=r"needs privacy\.adjacency: add_remove_one"):
+        lattice_sensitivity_squared(QUERY.parts, 8, Stability.ONE_REPLACED, rows=2)
     shares = [QueryShare("q", "privatize", 1.0)]
     with pytest.raises(PlanError, match=r"Set privacy\.adjacency: add_remove_one"):
         make_plan(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from likeness.core.errors import PlanError, ReleaseError
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
-from likeness.privacy.adjacency import Adjacency, TermChange
+from likeness.privacy.adjacency import Adjacency, Stability
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, EachRecord, PositionPairs, Records
 
@@ -72,10 +72,10 @@ def test_secret_dice_differ_from_call_to_call() -> None:
 
 
 def test_change_follows_the_adjacency() -> None:
-    assert EachRecord().change(ADD) is TermChange.ONE_APPEARS
-    assert EachRecord().change(REPLACE) is TermChange.ONE_REPLACED
-    assert BucketPairs(4).change(ADD) is TermChange.ONE_APPEARS_OR_REPLACED
-    assert PositionPairs(4, 0).change(REPLACE) is TermChange.ONE_REPLACED
+    assert EachRecord().change(ADD) is Stability.ONE_APPEARS
+    assert EachRecord().change(REPLACE) is Stability.ONE_REPLACED
+    assert BucketPairs(4).change(ADD) is Stability.ONE_APPEARS_OR_REPLACED
+    assert PositionPairs(4, 0).change(REPLACE) is Stability.ONE_REPLACED
     with pytest.raises(PlanError):
         BucketPairs(4).change(REPLACE)
     with pytest.raises(PlanError):

@@ -7,30 +7,30 @@ import numpy as np
 import pytest
 
 from likeness.config.params import MOST_ROWS
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import KeyShares, QueryShare, make_plan
+from likeness.privacy.plan import QueryShare, SelectionShares, make_plan
 from likeness.release.door import Door
 from likeness.release.keys import KeyQuery, Keys
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
-from likeness.verify.keys import keys
+from likeness.verify.receipts import check_selection
 from likeness.verify.verdict import Wrong
 
 
 @pytest.fixture
 def honest() -> Released:
     """Two texts that are in 500 rows each; people of up to three rows."""
-    unit = Unit("pid", 3)
+    unit = PrivacyUnit("pid", 3)
     plan = make_plan(
         method="m", identity="people", shares=[QueryShare("embedding", "privatize", 1.0)], epsilon=1.0, delta=1e-5,
         adjacency=Adjacency.ADD_REMOVE_ONE, num_records=None, unit=unit,
-        keys=KeyShares(("categories_1",), "categories", 0.5, 0.1),
+        selection=SelectionShares(("categories_1",), "categories", 0.5, 0.1),
     )  # fmt: skip
     ledger = Ledger.create(locate())
-    ledger.declare_identity("people", plan.adjacency, 1.0, plan.delta, "pid", keys=plan.delta_keys)
+    ledger.declare_population("people", plan.adjacency, 1.0, plan.delta, "pid", selection_delta=plan.delta_keys)
     query = KeyQuery("categories_1", "job", "other", 2, plan.query("categories_1").delta_keys)
     rows = Keys(["clerk"] * 500 + ["nurse"] * 500 + ["rare"], np.arange(1_001))
     dataset = Dataset("people", "digest", encoding="open", unit=unit)
@@ -38,7 +38,7 @@ def honest() -> Released:
 
 
 def test_an_honest_release_passes(honest: Released) -> None:
-    keys("categories_1", honest)
+    check_selection("categories_1", honest)
     assert honest.keys == ("clerk", "nurse")
 
 
@@ -51,27 +51,27 @@ CLAIMS: list[tuple[Any, str]] = [
     (lambda r: {"feature": {**r.feature, "map": "constant"}}, "another map"),
     (lambda r: {"feature": {**r.feature, "note": "audited"}}, "another map"),
     (lambda r: {"feature": {**r.feature, "terms": "all_records"}}, "another map"),
-    (lambda _: {"mechanism": "discrete_gaussian"}, "mechanism 'discrete_gaussian' is not known"),
-    (lambda _: {"num_groups": 2}, "not of a release of keys"),
-    (lambda _: {"format": 1}, "not of a release of keys"),
-    (lambda _: {"adjacency": "add_remove_two"}, "adjacency is not known"),
+    (lambda _: {"mechanism": "discrete_gaussian"}, "mechanism 'discrete_gaussian' is unknown"),
+    (lambda _: {"num_groups": 2}, "not one of a partition selection"),
+    (lambda _: {"format": 1}, "not one of a partition selection"),
+    (lambda _: {"adjacency": "add_remove_two"}, "adjacency is unknown"),
     (lambda _: {"adjacency": "replace_one"}, "people of several rows cannot be replaced"),
     (lambda _: {"noise_scale": 0.0}, "no noise, or people of too many rows"),
-    (lambda _: {"unit": Unit("pid", MOST_ROWS + 1)}, "no noise, or people of too many rows"),
+    (lambda _: {"unit": PrivacyUnit("pid", MOST_ROWS + 1)}, "no noise, or people of too many rows"),
     (times("dimension", 2), "dimension is 6, not 3"),
     (times("sensitivity", 0.5), "sensitivity is 1.5, not 3"),
     (times("noise_multiplier", 2), "noise_scale is"),
     (times("rho", 0.5), "rho is"),
-    (lambda _: {"unit": Unit("pid", 2)}, "dimension is 3, not 2"),
+    (lambda _: {"unit": PrivacyUnit("pid", 2)}, "dimension is 3, not 2"),
     (lambda _: {"change": "one_replaced"}, "change is wrong"),
     (lambda _: {"threshold": 1.5}, "no threshold, or no delta for it"),
     (lambda _: {"delta_keys": 0.0}, "no threshold, or no delta for it"),
     (lambda _: {"delta_keys": 1.0}, "no threshold, or no delta for it"),
-    (times("threshold", 0.98), "the threshold lets a person's own value pass"),
+    (times("threshold", 0.98), "the threshold lets a value of one person pass"),
     (times("delta_keys", 0.5), "more than delta"),
     (lambda r: {"threshold": r.threshold * 9}, "a key below the threshold"),
-    (lambda r: {"feature": {**r.feature, "most": 1}}, "more keys than asked for"),
-    (lambda r: {"feature": {**r.feature, "other": "nurse"}}, "'nurse' is no key"),
+    (lambda r: {"feature": {**r.feature, "most": 1}}, "more keys than the query allows"),
+    (lambda r: {"feature": {**r.feature, "other": "nurse"}}, "'nurse' is not a key"),
 ]
 
 
@@ -79,7 +79,7 @@ CLAIMS: list[tuple[Any, str]] = [
 def test_a_receipt_that_breaks_one_rule_is_refused(honest: Released, claim: Any, reason: str) -> None:
     changed = dataclasses.replace(honest.receipt, **claim(honest.receipt))
     with pytest.raises(Wrong, match=f"categories_1: .*{reason}"):
-        keys("categories_1", dataclasses.replace(honest, receipt=changed))
+        check_selection("categories_1", dataclasses.replace(honest, receipt=changed))
 
 
 def test_noise_that_is_coarse_on_its_lattice_is_refused(honest: Released) -> None:
@@ -93,4 +93,4 @@ def test_noise_that_is_coarse_on_its_lattice_is_refused(honest: Released) -> Non
         threshold=round(receipt.threshold * 2.0 ** (bits - receipt.lattice_bits)),
     )
     with pytest.raises(Wrong, match="too coarse on its lattice"):
-        keys("categories_1", dataclasses.replace(honest, receipt=coarse))
+        check_selection("categories_1", dataclasses.replace(honest, receipt=coarse))

@@ -44,7 +44,7 @@ def embedding() -> Released:
         adjacency=Adjacency.ADD_REMOVE_ONE, num_records=None,
     )  # fmt: skip
     ledger = Ledger.create(locate())
-    ledger.declare_identity("people", plan.adjacency, plan.epsilon, plan.delta)
+    ledger.declare_population("people", plan.adjacency, plan.epsilon, plan.delta)
     query = method.embedding_query(CONTEXT, {})
     rows = Records(np.random.default_rng(0).random((500, COLUMNS)), np.zeros(500, dtype=np.int64))
     return from_bytes(Door(plan, ledger, Dataset("people", "digest"), lambda: [rows]).release(query), "embedding")

@@ -18,7 +18,7 @@ from likeness.config.params import (
     Train,
 )
 from likeness.config.typed import build, with_old_names
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.hashing import canonical_json
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import sample_request
@@ -59,7 +59,7 @@ def params_of(settings: Mapping[str, Any]) -> Params:
         method=name,
         privacy=build(Privacy, settings["privacy"], "privacy"),
         ledger=LedgerSettings(cap=Cap(math.inf, 0.5), attempt=str(settings["slot"])),
-        ingest=Ingest("", SCHEMA, unit=None if unit is None else build(Unit, unit, "unit")),
+        ingest=Ingest("", SCHEMA, unit=None if unit is None else build(PrivacyUnit, unit, "unit")),
         train=build(Train, settings["train"], "train"),
         sample=build(Sample, settings["sample"], "sample"),
         sections={name: settings[name]},

@@ -12,8 +12,7 @@ from likeness.core.errors import LedgerError, LikenessError
 from likeness.core.paths import ProjectPaths
 
 if TYPE_CHECKING:
-    from likeness.ledger.budget import Cost
-    from likeness.ledger.caps import Room
+    from likeness.ledger.budget import Cost, Headroom
     from likeness.ledger.home import Home
     from likeness.ledger.ledger import Ledger
     from likeness.ledger.records import Record
@@ -153,13 +152,13 @@ def ledger_verify(
 @ledger_app.command("budget")
 def ledger_budget(as_json: JSON = False) -> None:
     """Print what was spent and what remains, by identity."""
-    from likeness.ledger.caps import limits_of
+    from likeness.ledger.budget import limits_of
 
     ledger = _open()
     if as_json:
-        say_json([_budget(ledger, name) for name in ledger.identities()])
+        say_json([_budget(ledger, name) for name in ledger.populations()])
         return
-    for name in ledger.identities():
+    for name in ledger.populations():
         budget = ledger.budget(name)
         assert budget is not None
         say(
@@ -167,10 +166,10 @@ def ledger_budget(as_json: JSON = False) -> None:
             f"{budget.cap_delta:g}; rho {budget.spent_rho:.6g} spent, {budget.remaining_rho:.6g} left; "
             f"{budget.uncommitted} reserved but never committed (counted as spent)"
         )
-        if budget.cap_keys or budget.spent_delta:
+        if budget.selection_delta or budget.spent_delta:
             say(
-                f"  thresholds of private categories: delta {budget.spent_delta:.6g} spent of the {budget.cap_keys:g} "
-                "that is kept for them"
+                f"  thresholds of private categories: delta {budget.spent_delta:.6g} spent of the "
+                f"{budget.selection_delta:g} that is kept for them"
             )
         for (scope, whose), (epsilon, delta) in limits_of(ledger.records(), name).items():
             say(f"  {scope} {whose or 'each'}: at most epsilon {epsilon:g} at delta {delta:g}")
@@ -178,13 +177,13 @@ def ledger_budget(as_json: JSON = False) -> None:
 
 def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
     """The budget of an identity for scripts."""
-    from likeness.ledger.caps import limits_of
+    from likeness.ledger.budget import limits_of
 
     budget = ledger.budget(name)
     assert budget is not None
     limits = limits_of(ledger.records(), name).items()
-    thresholds = budget.cap_keys or budget.spent_delta
-    cap, spent = ({"delta_keys": delta} if thresholds else {} for delta in (budget.cap_keys, budget.spent_delta))
+    thresholds = budget.selection_delta or budget.spent_delta
+    cap, spent = ({"delta_keys": delta} if thresholds else {} for delta in (budget.selection_delta, budget.spent_delta))
     return {
         "identity": name,
         "adjacency": str(budget.adjacency),
@@ -231,14 +230,14 @@ def ledger_afford(
     if as_json:
         of_runs = grid[0] if len(grid) == 1 else {"runs": grid, "rho": _finite(total.rho)}
         caps = [_cap_after(room, total) for room in rooms]
-        say_json({**of_runs, "delta_keys": total.delta_keys, "caps": caps})
+        say_json({**of_runs, "delta_keys": total.delta, "caps": caps})
         return
     names = [f"{run.method} at epsilon {run.privacy.epsilon:g}" for run in runs]
     if len(runs) > 1:
         for name, cost in zip(names, costs, strict=True):
             say(f"{name}: rho {cost.rho:.6g}")
         names = ["all of them"]
-    keys = f", and delta {total.delta_keys:.6g} for thresholds," if total.delta_keys else ""
+    keys = f", and delta {total.delta:.6g} for thresholds," if total.delta else ""
     say(f"{names[0]}: at most rho {total.rho:.6g}{keys} to be charged")
     for line in room_lines(rooms, total):
         say(line)
@@ -257,7 +256,7 @@ def _grid(project: "Project", methods: list[str], epsilons: list[float]) -> "lis
     return [with_target(project, name, target) for name in dict.fromkeys(methods) for target in dict.fromkeys(epsilons)]
 
 
-def _cap_after(room: "Room", cost: "Cost") -> dict[str, Any]:
+def _cap_after(room: "Headroom", cost: "Cost") -> dict[str, Any]:
     """A cap for scripts, and what it would leave after a cost."""
     return {
         "scope": room.scope,
@@ -293,7 +292,11 @@ def ledger_cap(
         ledger = _open()
         ledger.change_cap(identity, epsilon, delta, delta_keys)
         budget = ledger.budget(identity)
-        keys = f", {budget.cap_keys:g} of it for thresholds" if budget is not None and budget.cap_keys else ""
+        keys = (
+            f", {budget.selection_delta:g} of it for thresholds"
+            if budget is not None and budget.selection_delta
+            else ""
+        )
         say(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
         return
     _open().change_limit(identity, scope, name, epsilon, delta)
@@ -359,7 +362,7 @@ def ledger_redraw(
     for path in ProjectPaths().released_files:
         if path.exists() and sha256_bytes(path.read_bytes()) == digest:
             raise LedgerError(f"{path} is that release: it costs nothing to run: likeness ledger restore {path}")
-    ledger.spend_again(matches[0], {"asked_by": provenance()["asked_by"]})
+    ledger.redraw(matches[0], {"asked_by": provenance()["asked_by"]})
     reserved, _ = ledger.find(matches[0])
     assert reserved is not None
     say(f"{key} is given up. The next dvc repro draws it anew and is charged rho {reserved.body['rho']:.6g} again.")

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from likeness.config.typed import Section, require, setting
-from likeness.core.bounds import MOST_CATEGORIES, Unit
+from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import ParamsError
 
 _DATABASES = ("sqlite", "postgresql+psycopg")
@@ -55,8 +55,8 @@ class Privacy(Section):
 class Cap(Section):
     """Section ``ledger.cap``: the most that may ever be spent on one population. Also one of ``ledger.caps``."""
 
-    epsilon: float = setting(above=0)
-    delta: float = setting(above=0, below=1)
+    epsilon: float = setting(help="the most epsilon that may be spent", above=0)
+    delta: float = setting(help="at this delta", above=0, below=1)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Ingest(Section):
     source: str = setting(help=".csv, .csv.gz or .parquet file; or sqlite:///people.db, postgresql+psycopg://...")
     schema: str = setting(help="public: bounds and categories from the codebook, never from the rows")
     split: Split = setting(Split(), "which rows train, and which are held out for tests")
-    unit: Unit | None = setting(
+    unit: PrivacyUnit | None = setting(
         None, "several rows a person: {column: patient_id, max_rows: 5}; noise is 5 times wider"
     )
     query: str | None = setting(None, "of a database: SELECT ..., or the name of a table; read only, rows in any order")

@@ -11,7 +11,7 @@ MOST_CATEGORIES = 1000
 
 
 @dataclass(frozen=True)
-class Unit:
+class PrivacyUnit:
     """Who is protected where a person may have several rows: everyone who has a value of a column, with all rows.
 
     Attributes:
@@ -27,7 +27,7 @@ class Unit:
         return {"column": self.column, "max_rows": self.max_rows}
 
     @classmethod
-    def from_dict(cls, value: Any) -> "Unit":
+    def from_dict(cls, value: Any) -> "PrivacyUnit":
         """Inverse of :meth:`to_dict`; whole numbers stay whole, because a sensitivity is counted from them.
 
         Raises:
@@ -39,7 +39,7 @@ class Unit:
         return cls(value["column"], value["max_rows"])
 
 
-def rows_per_unit(unit: Unit | None) -> int:
+def rows_per_unit(unit: PrivacyUnit | None) -> int:
     """The most rows that one person adds to a sum; 1 where a row is a person."""
     return 1 if unit is None else unit.max_rows
 

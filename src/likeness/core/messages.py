@@ -43,7 +43,7 @@ def progress(title: str, total: int) -> Iterator[Step]:
         the function to call after a step. What it is given must not come from private rows.
     """
     if not total or not LOG.isEnabledFor(logging.INFO):
-        yield lambda done, note: None
+        yield lambda _done, _note: None
         return
     if not sys.stderr.isatty() or find_spec("rich") is None:  # training needs torch, numpy, safetensors and pyyaml only
         yield _lines(title, total)

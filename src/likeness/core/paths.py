@@ -1,4 +1,4 @@
-"""Where every file of a project lies, written once; JSON files and private folders."""
+"""Where every file of a project lies, written once; and JSON files."""
 
 import json
 from dataclasses import dataclass
@@ -81,12 +81,6 @@ class ProjectPaths:
     def released_files(self) -> list[Path]:
         """Every released file of a run, in the order of its stages."""
         return [*self.category_files, *self.auxiliary_files, self.embedding]
-
-
-def make_private_folder(path: Path) -> None:
-    """Create a folder that only its owner may enter."""
-    path.mkdir(parents=True, exist_ok=True)
-    path.chmod(0o700)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ def spelled(text: str, words: tuple[str, ...]) -> str:
     """The column's own word for a text that spells false or true; any other text as it is.
 
     Args:
+        text: the text of a cell.
         words: the column's word for false, and for true.
     """
     folded = text.casefold()

@@ -1,4 +1,4 @@
-"""Private tables on disk: Parquet files whose hash and size tell nothing of their rows."""
+"""Private tables on disk: Parquet files whose hash and size say nothing about their rows."""
 
 import io
 import json
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from likeness.core.errors import ArtifactError
-from likeness.core.paths import make_private_folder
+from likeness.core.files import make_private_folder
 from likeness.core.rng import public, secret_bytes
 
 _ROW_GROUP = 65_536
@@ -22,27 +22,33 @@ _SMALLEST_FILE = 1 << 16
 _SALT_BYTES = 32
 _SALT_AT_ONCE = 1 << 20
 _CATEGORIES = b"likeness.categories"  # keys in the metadata of a private file
-_CARD = b"likeness.card"
+_MANIFEST = b"likeness.card"
 
 
-def write_private(table: pd.DataFrame, path: Path, card: Mapping[str, Any] | None = None) -> None:
-    """Write a private table: random salt inside, size a power of two, folder for its owner only, atomically.
+def write_private(table: pd.DataFrame, path: Path, manifest: Mapping[str, Any] | None = None) -> None:
+    """Write a private table atomically, with a random salt, padding and a folder for its owner only.
 
-    DVC records hash and size of files in dvc.lock: the salt makes the hash say nothing about the rows, and the padding
-    makes the size say nothing about their number but its order of magnitude.
+    DVC records hash and size of files in dvc.lock. The salt hides the rows from the hash. The padding to a power of two
+    leaves only the order of magnitude of their number in the size.
 
     Args:
-        card: JSON that says whose rows these are; see :func:`read_card`. It travels with them in one file, so that no
-            other rows can stand under it.
+        table: the rows.
+        path: place of the file.
+        manifest: dataset manifest, JSON that names the rows; see :func:`read_manifest`. It is part of the file, so that
+            it never stands with other rows.
     """
-    write_private_chunks([table], path, lambda _: card or {})
+    write_private_chunks([table], path, lambda _: manifest or {})
 
 
-def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, card: Callable[[Path], Mapping[str, Any]]) -> None:
-    """The same of a table that comes in chunks, at least one, all of the same types; memory holds a row group.
+def write_private_chunks(
+    chunks: Iterable[pd.DataFrame], path: Path, manifest: Callable[[Path], Mapping[str, Any]]
+) -> None:
+    """Write a private table in chunks, as :func:`write_private`; memory holds a row group.
 
     Args:
-        card: makes the card, once all rows are written; it may read them from the file that it is given.
+        chunks: at least one, all of the same types.
+        path: place of the file.
+        manifest: makes the manifest after all rows are written. It may read them from the file in its argument.
     """
     make_private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -54,22 +60,22 @@ def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, card: Calla
             temporary.chmod(0o600)
             for group in _row_groups(chain([first], chunks), schema):
                 writer.write_table(group, row_group_size=_ROW_GROUP)
-        _pad(temporary, _with_card(temporary, card(temporary)))
+        _pad(temporary, _with_manifest(temporary, manifest(temporary)))
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def _file_schema(table: pd.DataFrame) -> pa.Schema:
-    """Parquet keeps the categories that occur, not the type: an empty table would come back without any."""
+    """The schema of a file, with all categories: Parquet itself stores only those that occur."""
     categorical = table.select_dtypes("category")
-    kept = json.dumps({name: list(column.cat.categories) for name, column in categorical.items()})
+    categories = json.dumps({name: list(column.cat.categories) for name, column in categorical.items()})
     schema = pa.Schema.from_pandas(table, preserve_index=False)
-    return schema.with_metadata({**schema.metadata, _CATEGORIES: kept.encode()})
+    return schema.with_metadata({**schema.metadata, _CATEGORIES: categories.encode()})
 
 
 def _row_groups(chunks: Iterable[pd.DataFrame], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Cut chunks of any size into row groups of one size, so that the file does not depend on how the rows came."""
+    """Cut chunks of any size into row groups of one size, so that the file does not depend on the chunks."""
     held = schema.empty_table()
     for chunk in chunks:
         held = pa.concat_tables([held, pa.Table.from_pandas(chunk, schema=schema, preserve_index=False)])
@@ -81,10 +87,11 @@ def _row_groups(chunks: Iterable[pd.DataFrame], schema: pa.Schema) -> Iterator[p
         yield held.unify_dictionaries()
 
 
-def _with_card(path: Path, card: Mapping[str, Any]) -> bytes:
-    """The footer of a file with a card in it: that of an empty file with the card, with the row groups of this one."""
-    own, empty, footer = pq.read_schema(path), io.BytesIO(), io.BytesIO()
-    pq.ParquetWriter(empty, own.with_metadata({**own.metadata, _CARD: json.dumps(dict(card)).encode()})).close()
+def _with_manifest(path: Path, manifest: Mapping[str, Any]) -> bytes:
+    """The footer of a file with a manifest: that of an empty file, plus the row groups of this file."""
+    schema, empty, footer = pq.read_schema(path), io.BytesIO(), io.BytesIO()
+    metadata = {**schema.metadata, _MANIFEST: json.dumps(dict(manifest)).encode()}
+    pq.ParquetWriter(empty, schema.with_metadata(metadata)).close()
     about = pq.read_metadata(empty)
     about.append_row_groups(pq.read_metadata(path))
     about.write_metadata_file(footer)
@@ -92,10 +99,11 @@ def _with_card(path: Path, card: Mapping[str, Any]) -> bytes:
 
 
 def _pad(path: Path, footer: bytes | None = None) -> None:
-    """Put random bytes between the last row group and the footer, whose offsets all point before them.
+    """Put random bytes between the last row group and the footer, whose offsets point before them.
 
     Args:
-        footer: instead of the file's own.
+        path: the file.
+        footer: a footer that replaces the file's; None: the file's.
     """
     with path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
@@ -111,7 +119,7 @@ def _pad(path: Path, footer: bytes | None = None) -> None:
 
 
 def read_private(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Read a private table whole.
+    """Read a private table, or some of its columns.
 
     Raises:
         ArtifactError: it is missing or damaged.
@@ -120,9 +128,9 @@ def read_private(path: Path, columns: Sequence[str] | None = None) -> pd.DataFra
 
 
 def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
-    """At most so many rows of a private table, drawn by a public seed, in order; memory does not grow with the table.
+    """Draw at most ``most`` rows of a private table by a public seed, in order; memory does not grow with the table.
 
-    Positions are drawn with repetition and taken once, so that a few less than ``most`` come. None: all rows.
+    Positions are drawn with repetition and taken once, so the result has a few rows less. None: all rows.
 
     Raises:
         ArtifactError: it is missing or damaged.
@@ -139,37 +147,41 @@ def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
     return pd.concat(chosen, ignore_index=True)
 
 
-def read_card(path: Path) -> dict[str, Any]:
-    """The card of a private table, without opening a row.
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The dataset manifest of a private table, without reading a row.
 
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    return _card(_opened(path))
+    return _manifest(_opened(path))
 
 
 def iter_private(
     path: Path,
     columns: Sequence[str] | None,
     chunk_rows: int,
-    card: Mapping[str, Any] | None = None,
+    manifest: Mapping[str, Any] | None = None,
     groups: Sequence[int] | None = None,
 ) -> Iterator[pd.DataFrame]:
-    """Read a private table in chunks of ``chunk_rows`` rows, the last one smaller; memory does not grow with the table.
-    A table without rows is one chunk without rows.
+    """Read a private table in chunks; memory does not grow with the table.
 
-    pyarrow cuts its batches at row groups too; they are joined again, so that chunks do not depend on the file.
+    A table without rows is one chunk without rows. pyarrow cuts batches at row groups too. They are joined again, so
+    that chunks do not depend on the file.
 
     Args:
-        groups: only these row groups, in order; None: all.
+        path: the file.
+        columns: names of columns; None: all.
+        chunk_rows: rows of a chunk; the last one may be smaller.
+        manifest: expected manifest; None: any.
+        groups: row groups to read, in order; None: all.
 
     Raises:
-        ArtifactError: the file is missing or damaged, or a card is given and the file has another one.
+        ArtifactError: the file is missing or damaged, or has another manifest.
     """
     held: list[pa.RecordBatch] = []
     passed = False
     file = _opened(path)
-    if card is not None and _card(file) != dict(card):
+    if manifest is not None and _manifest(file) != dict(manifest):
         raise ArtifactError(f"{path} was replaced while it was in use. Run: dvc repro")
     wanted = None if columns is None else list(columns)
     for batch in file.iter_batches(chunk_rows, row_groups=None if groups is None else list(groups), columns=wanted):
@@ -184,17 +196,17 @@ def iter_private(
 
 
 def text_columns(path: Path) -> list[str]:
-    """Names of the columns that hold plain text, without opening a row.
+    """Names of the columns that hold plain text, without reading a row.
 
     Raises:
         ArtifactError: the file is missing or damaged.
     """
     fields = _opened(path).schema_arrow
-    return [own.name for own in fields if pa.types.is_string(own.type) or pa.types.is_large_string(own.type)]
+    return [field.name for field in fields if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
 
 
 def num_groups(path: Path) -> int:
-    """Row groups of a private table, without opening a row.
+    """Number of row groups of a private table, without reading a row.
 
     Raises:
         ArtifactError: the file is missing or damaged.
@@ -211,14 +223,14 @@ def _typed_as_written(content: pa.Table) -> pd.DataFrame:
     return table
 
 
-def _card(file: pq.ParquetFile) -> dict[str, Any]:
-    card: dict[str, Any] = json.loads((file.schema_arrow.metadata or {}).get(_CARD, b"{}"))
-    return card
+def _manifest(file: pq.ParquetFile) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads((file.schema_arrow.metadata or {}).get(_MANIFEST, b"{}"))
+    return manifest
 
 
 def _opened(path: Path) -> pq.ParquetFile:
     try:
-        # With pre-buffering pyarrow keeps the bytes of every row group until the file is closed (apache/arrow#39808).
+        # With pre-buffering pyarrow holds the bytes of all row groups until the file closes (apache/arrow#39808).
         return pq.ParquetFile(path, pre_buffer=False)
     except FileNotFoundError:
         raise ArtifactError(f"{path} is missing. Run: dvc repro") from None

@@ -1,7 +1,7 @@
-"""Where the passes over rows are worked on: in this process, or in processes of Dask.
+"""Where passes over rows run: in this process, or in processes of Dask.
 
-An engine divides work and brings back results in order. It adds nothing up, draws no noise and knows no ledger: that
-stays with the door.
+An engine divides work and returns results in order. It adds nothing up, draws no noise and has no ledger: the door does
+that.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,24 +16,25 @@ KINDS = ("local", "dask")
 
 
 class Engine(Protocol):
-    """Runs the same function on many items."""
+    """Runs one function on many items."""
 
     @property
     def workers(self) -> int:
-        """How many items are worked on at once."""
+        """Number of items that run at once."""
         ...
 
     def stream(self, work: Callable[[T], Iterable[R]], items: Iterable[T]) -> Iterator[R]:
-        """All results of ``work`` on every item, in the order of the items.
+        """All results of ``work`` on all items, in the order of the items.
 
         Args:
-            work: a function of a module. items: values that are public or places of files, never rows.
+            work: a function of a module.
+            items: public values or places of files, never rows.
         """
         ...
 
 
 class Local:
-    """This process, one item after the other; results are passed on as they come."""
+    """This process, one item after the other. Results pass on as they come."""
 
     workers = 1
 
@@ -47,12 +48,13 @@ LOCAL = Local()
 
 
 def open_engine(kind: str, workers: int, scheduler: str | None, folder: Path) -> AbstractContextManager[Engine]:
-    """The engine that the settings ask for, for as long as the context lasts.
+    """The engine of the settings, for the time of the context.
 
     Args:
-        kind: one of :data:`KINDS`. workers: processes that ``dask`` starts.
-        scheduler: address of a running Dask scheduler, to be used instead.
-        folder: private; workers may keep files there, and leave none.
+        kind: one of :data:`KINDS`.
+        workers: number of processes that ``dask`` starts.
+        scheduler: address of a running Dask scheduler; None: start processes.
+        folder: private folder for files of the workers, removed in the end.
 
     Raises:
         EngineError: Dask is not installed, or the scheduler cannot be used.

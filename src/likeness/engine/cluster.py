@@ -1,8 +1,8 @@
-"""Dask as an engine: processes of this machine, or those of a cluster that somebody runs.
+"""Dask as an engine: processes of this machine, or of a running cluster.
 
-What the processes send back are private rows or sums of them. So every connection is encrypted and wants a certificate
-that only this run holds (or that of the cluster), nothing is spilled to disk, there is no dashboard, and an error in a
-worker comes back as a value: Dask would log its text, which may quote a row.
+The processes send private rows, or sums of them. So each connection is encrypted, with a certificate of this run alone
+(or of the cluster). Nothing is spilled to disk, and there is no dashboard. A worker returns an error as a value: Dask
+would log its text, which may quote a row.
 """
 
 import logging
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from likeness.core.errors import EngineError, LikenessError
+from likeness.core.files import make_private_folder
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -34,31 +35,31 @@ _SETTINGS = {
     "distributed.comm.timeouts.connect": "120s",
     "distributed.admin.large-graph-warning-threshold": "10GB",
 }
-_AHEAD = 2  # items of each worker that are on their way or wait to be fetched: bounds the memory of all
+_WAITING = 2  # items a worker on their way or ready to fetch: a bound on memory
 
 
 @dataclass(frozen=True)
 class _Done:
-    """What a worker sends back: results, or why there are none."""
+    """Reply of a worker: results, or the reason without results."""
 
     results: tuple[Any, ...] = ()
     refused: LikenessError | None = None
     failed: str | None = None
 
 
-class WorkerFailure(RuntimeError):
-    """An unexpected error in a worker, with its traceback as text: private, as any unexpected error of a stage."""
+class WorkerError(RuntimeError):
+    """An unexpected error in a worker, with its traceback as text. It is private, as any unexpected error."""
 
 
 class DaskEngine:
-    """Processes that a Dask scheduler knows."""
+    """The processes of a Dask scheduler."""
 
     def __init__(self, client: Any, workers: int) -> None:
         self._client = client
         self.workers = workers
 
     def stream(self, work: Callable[[T], Iterable[R]], items: Iterable[T]) -> Iterator[R]:
-        """All results, in order. An item whose worker dies is worked on again by another.
+        """All results, in order. Another worker repeats an item whose worker dies.
 
         Raises:
             EngineError: workers die again and again.
@@ -66,9 +67,9 @@ class DaskEngine:
         waiting: deque[Any] = deque()
         try:
             for item in items:
-                # A key of its own: Dask must neither merge equal work nor make a name out of what it is about.
+                # A random key: Dask must neither merge equal work nor name a key after its arguments.
                 waiting.append(self._client.submit(_guarded, work, item, key=f"part-{uuid4().hex}"))
-                if len(waiting) >= _AHEAD * self.workers:
+                if len(waiting) >= _WAITING * self.workers:
                     yield from self._results(waiting.popleft())
             while waiting:
                 yield from self._results(waiting.popleft())
@@ -83,20 +84,20 @@ class DaskEngine:
         done: _Done | None = None
         with suppress(KilledWorker, CancelledError, OSError):
             done = future.result()
-        if done is None:  # raised here, so that Dask's own error, which names addresses, does not hang on to it
+        if done is None:  # raised here, without Dask's error, which names addresses, as its cause
             raise EngineError(
-                "engine: workers of Dask died again and again, or the scheduler was lost. The memory may be too small: "
-                "lower engine.workers, or set engine.kind: local, and run again; what was spent is on record."
+                "engine: workers of Dask died repeatedly, or the scheduler was lost. The memory may be too small. "
+                "Lower engine.workers, or set engine.kind: local. Then run again: spent budget is on record."
             )
         if done.refused is not None:
             raise done.refused
         if done.failed is not None:
-            raise WorkerFailure(done.failed)
+            raise WorkerError(done.failed)
         return done.results
 
 
 def _guarded(work: Callable[[T], Iterable[R]], item: T) -> _Done:
-    """In a worker: no error leaves as an error."""
+    """Run in a worker, and return each error as a value."""
     try:
         return _Done(tuple(work(item)))
     except LikenessError as error:
@@ -110,20 +111,23 @@ def open_cluster(workers: int, scheduler: str | None, folder: Path) -> Iterator[
     """Start processes on this machine, or connect to a scheduler.
 
     Args:
-        folder: of the processes, for their owner only; removed in the end.
+        workers: number of processes to start.
+        scheduler: address of a running scheduler; None: start processes.
+        folder: folder of the processes, for their owner only; removed in the end.
 
     Raises:
-        EngineError: Dask is not installed; or the scheduler's connections are not encrypted, its workers may write
-            results to disk, or they run another version.
+        EngineError: Dask is not installed; the scheduler's connections are not encrypted; or its workers may write
+            results to disk or run another version.
     """
     try:
         import dask
         import distributed
     except ImportError:
-        raise EngineError("engine.kind is dask, which is not installed. Run: pip install 'likeness[dask]'") from None
-    folder.mkdir(parents=True, exist_ok=True)
-    for own in (folder.parent, folder):
-        own.chmod(0o700)
+        raise EngineError(
+            "engine.kind: dask needs Dask, which is not installed. Run: pip install 'likeness[dask]'"
+        ) from None
+    for private in (folder.parent, folder):
+        make_private_folder(private)
     try:
         with dask.config.set(_SETTINGS):
             if scheduler is not None:
@@ -135,7 +139,7 @@ def open_cluster(workers: int, scheduler: str | None, folder: Path) -> Iterator[
                     n_workers=workers,
                     threads_per_worker=1,
                     processes=True,
-                    memory_limit=0,  # no limit of Dask's: it would write to disk, or kill, near it
+                    memory_limit=0,  # near a limit Dask would write to disk or kill a worker
                     security=distributed.Security.temporary(),
                     dashboard_address=None,
                     scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
@@ -151,36 +155,36 @@ def open_cluster(workers: int, scheduler: str | None, folder: Path) -> Iterator[
 
 @contextmanager
 def _connected(distributed: Any, address: str) -> Iterator[DaskEngine]:
-    """A cluster that somebody runs: certificates are those of Dask's own settings, ``distributed.comm.tls``."""
+    """Connect to a running cluster, with the certificates of Dask's settings, ``distributed.comm.tls``."""
     if not address.startswith("tls://"):
         raise EngineError(
-            f"engine.scheduler must be a tls:// address, got {address!r}: sums of private rows pass over it. Start "
-            "scheduler and workers with certificates, and name them in Dask's settings (distributed.comm.tls)."
+            f"engine.scheduler must be a tls:// address, got {address!r}: sums of private rows use it. Start scheduler "
+            "and workers with certificates, and name them in Dask's settings (distributed.comm.tls)."
         )
     client = None
     with suppress(OSError, TypeError, ValueError, RuntimeError):
         client = distributed.Client(address, set_as_default=False, timeout="30s", security=distributed.Security())
     if client is None:
         raise EngineError(
-            f"engine.scheduler: no connection to {address}. Check the address, that it runs, and the certificates in "
+            f"engine.scheduler: no connection to {address}. Check the address, the scheduler, and the certificates in "
             "Dask's settings (distributed.comm.tls)."
         )
     with client:
-        found = client.run(_about)
-        if not found:
-            raise EngineError(f"engine.scheduler: {address} has no workers. Start some.")
-        if any(spills for spills, _ in found.values()):
+        workers = client.run(_about)
+        if not workers:
+            raise EngineError(f"engine.scheduler: {address} has no workers. Start at least one.")
+        if any(spills for spills, _ in workers.values()):
             raise EngineError(
-                "engine.scheduler: a worker may write results, which are private, to its disk. Start all of them with "
+                "engine.scheduler: a worker may write private results to its disk. Start all workers with "
                 "--memory-limit 0."
             )
-        if {version for _, version in found.values()} != {_version()}:
-            raise EngineError(f"engine.scheduler: a worker does not run likeness {_version()}. Install the same.")
-        yield DaskEngine(client, len(found))
+        if {version for _, version in workers.values()} != {_version()}:
+            raise EngineError(f"engine.scheduler: a worker does not run likeness {_version()}. Install that version.")
+        yield DaskEngine(client, len(workers))
 
 
 def _about(dask_worker: Any) -> tuple[bool, str]:
-    """Of a worker: whether it may spill, and its version."""
+    """Whether a worker may spill, and its version."""
     return bool(dask_worker.memory_manager.memory_limit), _version()
 
 

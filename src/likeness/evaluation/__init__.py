@@ -1,1 +1,1 @@
-"""What a synthetic table is worth, in numbers. They come from real rows: internal, NOT private."""
+"""The worth of a synthetic table in numbers. They come from real rows: internal, NOT private."""

@@ -1,11 +1,11 @@
-"""A LeNet for gray images of any size: the eye of FID and KID, and a classifier among the others.
+"""A LeNet for gray images of any size: the eye of FID and KID, and one of the classifiers.
 
-Two convolutions of 5 x 5, each with rectified units and a maximum over 2 x 2, then two dense layers. As the eye of FID
-it is LeCun et al.'s (1998) in size (6 and 16 channels, 120 and 84 units) and its last 84 units are the features, as in
-Liew et al. (PEARL, ICLR 2022), appendix G; as a classifier it has more channels.
+It has two convolutions of 5 x 5, each with rectified units and a maximum over 2 x 2, then two dense layers. As the eye
+of FID it has the size of LeCun et al. (1998), 6 and 16 channels, 120 and 84 units. Its last 84 units are the features,
+as in Liew et al. (PEARL, ICLR 2022), appendix G. As a classifier it has more channels.
 
-Everything is reproducible from a public seed: weights and batches are drawn with numpy, and no global generator of
-torch is touched, so several networks may be trained at a time.
+A public seed reproduces everything: numpy draws weights and batches. Global generators of torch stay untouched, so
+several networks may train at a time.
 """
 
 import math
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 EYE = ((6, 16), (120, 84))
-"""Channels and units of the network whose features FID and KID compare."""
+"""Channels and units of the network for the features of FID and KID."""
 
 JUDGE = ((16, 32), (128,))
 """Channels and units of the classifier."""
 
 STEPS = 600
-"""Batches that a network learns from: four passes over 10,000 images."""
+"""Batches of a training: four passes over 10,000 images."""
 
 _BATCH = 64
 _AT_ONCE = 1024  # images in one pass without gradient
@@ -51,14 +51,14 @@ class ConvNet:
         steps: int | None = None,
         learning_rate: float = 1e-3,
     ) -> None:
-        """Nothing is drawn before :meth:`fit`.
+        """Set the sizes; :meth:`fit` draws the weights.
 
         Args:
             shape: height and width of an image, at least 4 pixels each.
             seed: public seed of weights and batches.
             sizes: channels of the convolutions and units of the dense layers, see :data:`EYE`.
-            steps: batches of 64 images; None means :data:`STEPS`, 0 leaves the network as drawn.
-            learning_rate: of Adam, falling to zero along a cosine.
+            steps: batches of 64 images; None: :data:`STEPS`, 0: no training.
+            learning_rate: learning rate of Adam at the start; it falls to zero along a cosine.
         """
         self.shape, self.seed, self.sizes = shape, seed, sizes
         self.steps = STEPS if steps is None else steps
@@ -97,7 +97,7 @@ class ConvNet:
         return result
 
     def predict(self, x: Array) -> NDArray[np.int64]:
-        """Likeliest class (n,)."""
+        """Most probable class (n,)."""
         result: NDArray[np.int64] = self._pass(x, 1).argmax(axis=1)
         return result
 
@@ -144,9 +144,16 @@ class ConvNet:
 
 
 def eye(images: Array, labels: Array | None, shape: Shape, seed: int, steps: int | None = None) -> ConvNet:
-    """The network whose features FID and KID compare, trained on some images; untrained where they have no labels.
+    """The network for the features of FID and KID, trained on images with labels, else untrained.
 
-    Random features of a network still tell distributions apart, if less well: they are public, and drawn by the seed.
+    Random features tell distributions apart too, if less well. They are public: the seed draws them.
+
+    Args:
+        images: shape (n, height · width), in [0, 1].
+        labels: classes (n,); None: no training.
+        shape: height and width.
+        seed: public seed.
+        steps: batches; None: :data:`STEPS`.
     """
     network = ConvNet(shape, seed, EYE, steps if labels is not None else 0)
     return network.fit(images, np.zeros(len(images), np.int64) if labels is None else labels)

@@ -5,8 +5,8 @@ r"""Fréchet and kernel distance between two sets of network features: FID and K
 
 is the squared Wasserstein distance of two Gaussians with the means and covariances of the features. It is biased upward
 by a term of order 1 / rows: compare only values from equally many rows. KID is the unbiased squared MMD with the kernel
-:math:`(x \cdot y / d + 1)^3`, averaged over subsets: its mean is 0 under equality, so a value may be below
-0. Smaller is better.
+:math:`(x \cdot y / d + 1)^3`, averaged over subsets. Its mean is 0 under equality, so a value may be below 0. Smaller
+is better.
 
 Sources: Heusel et al. (2017) for FID; Bińkowski et al. (2018) for KID; Liew et al. (PEARL, ICLR 2022), appendix G, for
 features of a LeNet, 10 bootstrap resamplings and subsets of 100.
@@ -27,7 +27,7 @@ def frechet_distance(mean_a: Array, cov_a: Array, mean_b: Array, cov_b: Array) -
     """Squared Wasserstein distance of two Gaussians in d dimensions: means (d,), covariances (d, d)."""
     values, vectors = np.linalg.eigh(cov_a)
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    # The eigenvalues of a symmetric product of positive matrices: real, and negative by rounding only.
+    # Eigenvalues of a symmetric product of positive matrices are real, and negative by rounding only.
     inner = np.linalg.eigvalsh(root @ cov_b @ root)
     trace = np.trace(cov_a) + np.trace(cov_b) - 2 * np.sqrt(np.maximum(inner, 0)).sum()
     return float(np.sum((mean_a - mean_b) ** 2) + max(0.0, trace))
@@ -48,7 +48,7 @@ def fid(a: Array, b: Array) -> float:
 
 
 def fid_bootstrap(a: Array, b: Array, resamplings: int = 10, seed: int = 0) -> float:
-    """Standard deviation of FID when the rows of ``b`` are drawn again with replacement."""
+    """Standard deviation of FID when rows of ``b`` are drawn again with replacement."""
     stream = rng.public(seed, "evaluation.fid")
     return float(np.std([fid(a, b[stream.integers(0, len(b), len(b))]) for _ in range(resamplings)], ddof=1))
 
@@ -74,8 +74,8 @@ def kid(a: Array, b: Array, subset: int = 100, subsets: int = 100, seed: int = 0
     Args:
         a: features (n, d).
         b: features (m, d).
-        subset: rows of each set in one subset, drawn without replacement; fewer where a set has fewer.
-        subsets: how many subsets.
+        subset: rows of each set in one subset, drawn without replacement; fewer where a set is smaller.
+        subsets: number of subsets.
         seed: public seed of the subsets.
     """
     _check(a, b, 2)

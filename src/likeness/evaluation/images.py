@@ -1,7 +1,7 @@
 """Images among tables: a row whose numeric feature columns are the pixels, row by row, of one gray image.
 
-A schema says so with ``image: {shape: [height, width]}``. Everything here takes the shape, so that it also serves
-integer columns of a schema that does not say so.
+A schema states it with ``image: {shape: [height, width]}``. All functions take the shape, so that they also work for
+integer columns of a schema without ``image``.
 """
 
 import math
@@ -21,8 +21,8 @@ Shape = tuple[int, int]
 """Height and width, in pixels."""
 
 MOST_ROWS = 10_000
-"""Images of a table that are looked at unless ``evaluate.max_rows`` says otherwise, so that time and memory stay those
-of an ordinary table. The papers' tables take all 60,000."""
+"""Images of a table in an evaluation, unless ``evaluate.max_rows`` is set: time and memory stay those of other tables.
+The papers' tables take all 60,000."""
 
 _CHUNK = 4096
 _CELLS = 16
@@ -32,13 +32,13 @@ def check_shape(schema: Schema, shape: Shape) -> None:
     """Refuse a shape that the feature columns do not fill.
 
     Raises:
-        DataError: a feature column is no pixel, or there are more or fewer of them than the shape has.
+        DataError: a feature column is not a pixel, or their number is not that of the shape.
     """
     columns = schema.feature_columns
     if len(columns) != math.prod(shape) or any(column.is_categorical or column.nullable for column in columns):
         raise DataError(
-            f"{schema.name}: images of {shape[0]} x {shape[1]} need {math.prod(shape)} numeric feature columns without "
-            f"missing values, and the schema has {len(columns)} feature columns. Correct image.shape or the columns."
+            f"schema {schema.name}: images of {shape[0]} x {shape[1]} need {math.prod(shape)} numeric feature columns "
+            f"without missing values. The schema has {len(columns)} feature columns. Correct image.shape or columns."
         )
 
 
@@ -55,7 +55,7 @@ def pixels(df: pd.DataFrame, schema: Schema) -> tuple[NDArray[np.float32], NDArr
 
 
 def halves(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row numbers 0 ... count - 1 in two public random halves, each sorted; the second has the odd one more."""
+    """Row numbers 0 ... count - 1 in two public random halves, each sorted; the second has the odd one."""
     order = rng.public(seed, "evaluation.halves").permutation(count)
     return np.sort(order[: count // 2]), np.sort(order[count // 2 :])
 
@@ -69,9 +69,9 @@ def mean_images(images: NDArray[Any], labels: NDArray[np.int64], classes: int) -
 
 
 def pixel_marginals(real: pd.DataFrame, other: pd.DataFrame, schema: Schema, bins: int = _CELLS) -> pd.DataFrame:
-    """Total variation of every column on its own (order 1), and of every pixel jointly with the class (order 2).
+    """Total variation of each column alone (order 1), and of each pixel jointly with the class (order 2).
 
-    The 306,936 pairs of 784 pixels are left out: there are many, and their mean says little of an image.
+    It leaves out the 306,936 pairs of 784 pixels, whose mean says little about an image.
 
     Returns:
         Columns ``order``, ``columns`` and ``total_variation``, as of

@@ -1,12 +1,11 @@
-r"""Total variation between the low-order marginals of two tables.
+r"""Total variation between the low-order marginals of two tables, and the association of columns.
 
 .. math:: \mathrm{TV}(P, Q) = \tfrac12 \sum_{\text{cells}} |P(\text{cell}) - Q(\text{cell})| \in [0, 1]
 
-Cells come from public knowledge only: a category is a cell, a numeric column has ``bins`` cells of equal width between
-its public bounds (after its public transform), and a missing value is a cell of its own. The label is a column like any
-other. All 1- and 2-way marginals are taken, and of higher orders a sample of ``max_tuples`` drawn by a public seed, the
-same for every table. Bins and reference differ from paper to paper, so these numbers compare tables of one run, not
-runs with a paper.
+Cells come from public knowledge only. A category is a cell, and missing is a separate cell. A numeric column has
+``bins`` cells of equal width between its public bounds, after its public transform. The label is a column like any
+other. All 1- and 2-way marginals count. Of higher orders a public seed draws ``max_tuples``, the same for each table.
+Bins and reference differ between papers, so these numbers compare tables of one run, and not runs with a paper.
 
 The work is one mixed-radix code and one ``bincount`` per marginal.
 """
@@ -25,18 +24,17 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 
 MOST_DENSE_CELLS = 1 << 22
-"""Above this many cells a marginal is counted over the cells that occur only (memory stays below 100 MB)."""
+"""Most cells of a dense count. A larger marginal counts the cells that occur, so memory stays below 100 MB."""
 
 SEPARATOR = " × "
-"""Between the column names of a marginal. A person reads it; nothing parses it."""
+"""Text between the column names of a marginal, for people. No program parses it."""
 
 
 def cells(df: pd.DataFrame, schema: Schema, bins: int = 16) -> tuple[NDArray[np.int64], list[int]]:
     """Cell numbers (n, columns) of every schema column, and the number of cells of each column.
 
-    A numeric column has ``bins + 1`` cells, the last for missing values; the last bin includes its upper bound. A
-    categorical column has the cells of its codes (:class:`~likeness.data.encoding.encoder.Encoder`), where missing is
-    already the last one.
+    A numeric column has ``bins + 1`` cells, the last for missing values. The last bin includes its upper bound. A
+    categorical column has the cells of its codes (:class:`~likeness.data.encoding.encoder.Encoder`); missing is last.
     """
     codes = Encoder(schema).encode(df)
     columns, sizes = [], []
@@ -62,7 +60,7 @@ def total_variation(
         a: cell numbers of one table.
         b: cell numbers of the other.
         sizes: number of cells of each column.
-        columns: which columns; None means all of them jointly.
+        columns: numbers of the columns; None: all of them jointly.
     """
     chosen = range(len(sizes)) if columns is None else columns
     joint_a, joint_b = np.zeros(len(a), np.int64), np.zeros(len(b), np.int64)
@@ -80,7 +78,7 @@ def total_variation(
 
 
 def tuples(num_columns: int, order: int, max_tuples: int, seed: int) -> list[tuple[int, ...]]:
-    """The marginals of one order: all for order 1 and 2, else at most ``max_tuples`` distinct ones by the seed."""
+    """Column numbers of the marginals of one order: all for orders 1 and 2, else at most ``max_tuples`` by the seed."""
     total = math.comb(num_columns, order)
     if order <= 2 or total <= max_tuples:
         return list(itertools.combinations(range(num_columns), order))
@@ -103,10 +101,10 @@ def marginal_table(
     """One row per marginal: ``order``, ``columns`` (names joined by ``×``) and ``total_variation``.
 
     Args:
-        real: the reference, typed table; in this project the held-out test rows.
+        real: typed reference table, the held-out test rows.
         other: typed table to compare with it.
         schema: public schema of both.
-        orders: how many columns a marginal joins.
+        orders: numbers of columns in a marginal.
         bins: cells of a numeric column, missing not counted.
         max_tuples: most marginals of one order above 2.
         seed: public seed of that choice.
@@ -115,7 +113,7 @@ def marginal_table(
         DataError: a table has no rows.
     """
     if not len(real) or not len(other):
-        raise DataError("marginals: a table without rows has no marginals. Give tables of at least one row.")
+        raise DataError("marginals: a table has no rows. Give tables of at least one row.")
     a, sizes = cells(real, schema, bins)
     b, _ = cells(other, schema, bins)
     rows = [
@@ -124,3 +122,35 @@ def marginal_table(
         for chosen in tuples(len(sizes), order, max_tuples, seed)
     ]
     return pd.DataFrame(rows, columns=["order", "columns", "total_variation"])
+
+
+def cramers_v(codes: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.float64]:
+    r"""Matrix (k, k) of Bergsma's bias-corrected Cramer's V between columns of cell numbers (n, k).
+
+    .. math:: \tilde V = \sqrt{\frac{\max(0, \chi^2/n - (r-1)(c-1)/(n-1))}{\min(\tilde r, \tilde c) - 1}},
+        \qquad \tilde r = r - \frac{(r-1)^2}{n-1}
+
+    with r, c the cells that occur. It is one measure for all kinds of columns; numeric ones count by their bins. 0 is
+    independence, 1 is a function of one another. A constant column has 0 with each other. It has no sign.
+
+    Source: Bergsma (2013).
+
+    Args:
+        codes: cell numbers (n, k); see :func:`cells`.
+        sizes: number of cells of each column.
+    """
+    n, k = codes.shape
+    matrix = np.eye(k)
+    for i in range(k):
+        for j in range(i):
+            joint = np.bincount(codes[:, i] * sizes[j] + codes[:, j], minlength=sizes[i] * sizes[j])
+            joint = joint.reshape(sizes[i], sizes[j]) / n
+            joint = joint[joint.sum(1) > 0][:, joint.sum(0) > 0]
+            r, c = joint.shape
+            if min(r, c) < 2 or n < 2:
+                continue
+            expected = np.outer(joint.sum(1), joint.sum(0))
+            phi = max(0.0, float(((joint - expected) ** 2 / expected).sum()) - (r - 1) * (c - 1) / (n - 1))
+            least = min(r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)) - 1
+            matrix[i, j] = matrix[j, i] = min(1.0, math.sqrt(phi / least)) if least > 0 else 0.0
+    return matrix

@@ -1,16 +1,17 @@
-r"""Maximum mean discrepancy with a Gaussian kernel: how far two tables lie apart as distributions.
+r"""Maximum mean discrepancy with a Gaussian kernel: the distance of two tables as distributions.
 
 .. math:: \mathrm{MMD}^2 = \mathbb E k(x, x') + \mathbb E k(y, y') - 2\, \mathbb E k(x, y),
     \qquad k(x, y) = \exp(-\lVert x - y \rVert^2 / 2 l^2)
 
-The *biased* estimate takes all pairs and is never negative; the *unbiased* one leaves out a row's pair with itself, has
-mean 0 for two samples of one distribution, and so may be below 0. Both are of the squared MMD. Source: Gretton et al.
-(2012), lemma 6 and equation 5; used on tables by Liew et al. (PEARL, ICLR 2022), appendix I.1.
+Both estimates are of the squared MMD. The *biased* one takes all pairs and is never negative. The *unbiased* one leaves
+out a row's pair with itself. Its mean is 0 for two samples of one distribution, so a value may be below 0.
 
-A row is a point in which every column counts alike: a number is its place on the unit scale, and two categories that
-differ are 1 apart (one-hot divided by √2); the class is a column like any other. The length scale is public, from the
-schema alone: the root mean squared distance of two rows drawn uniformly from all that the schema allows. That stands
-in for the usual median over data, and makes numbers of two runs on one schema comparable.
+Sources: Gretton et al. (2012), lemma 6 and equation 5; on tables Liew et al. (PEARL, ICLR 2022), appendix I.1.
+
+A row is a point, and all columns have equal weight. A number is its place on the unit scale. Two categories that differ
+are 1 apart (one-hot divided by √2). The class is a column like any other. The length scale is public, from the schema
+alone: the root mean squared distance of two rows drawn uniformly from all rows that the schema allows. It replaces the
+usual median over data, so numbers of two runs on one schema compare.
 
 Memory is O(n): pairs are taken by blocks. Time is O(n²).
 """
@@ -47,8 +48,8 @@ class Discrepancy:
 def length_scale(schema: Schema) -> float:
     """The public length scale: root mean squared distance of two uniform rows.
 
-    Two uniform numbers have E(x - y)² = 1/6, two uniform categories of k differ with probability 1 - 1/k. At least one
-    category always is there to differ or a number is, so a scale of 0 cannot occur but for a table of constants: 1.
+    Two uniform numbers have E(x - y)² = 1/6. Two uniform categories of k differ with probability 1 - 1/k. A table of
+    constants alone has scale 1.
     """
     squares = [1 - 1 / column.width if column.is_categorical else 1 / 6 for column in schema.columns]
     return math.sqrt(math.fsum(squares)) or 1.0
@@ -79,7 +80,7 @@ def kernel_sum(a: NDArray[Any], b: NDArray[Any], scale: float) -> float:
             squared *= -2.0
             squared += (part * part).sum(axis=1)[:, None]
             squared += squares_b[None, other : other + _BLOCK]
-            np.maximum(squared, 0.0, out=squared)  # rounding may leave a little below zero
+            np.maximum(squared, 0.0, out=squared)  # rounding may give a little below zero
             squared /= -2.0 * scale * scale
             total += float(np.exp(squared, out=squared).sum())
     return total
@@ -94,7 +95,7 @@ def mmd_squared(a: NDArray[Any], b: NDArray[Any], scale: float) -> Discrepancy:
         scale: length scale of the kernel, in units of the points.
 
     Raises:
-        DataError: a sample has fewer than two rows: there is no pair.
+        DataError: a sample has fewer than two rows, so no pair.
     """
     n, m = len(a), len(b)
     if min(n, m) < 2:

@@ -1,16 +1,16 @@
-r"""Random range queries over three columns: how far the answers of a table lie from those of the real one.
+r"""Random range queries over three columns: the error of a table's answers against those of the real table.
 
-A query counts the rows for which all of its three conditions hold, as a share of the rows. The columns are drawn
-without repetition; then, on each column, from public knowledge alone:
+A query counts the rows for which all of its three conditions hold, as a share of the rows. Its columns are drawn
+without repetition. Its conditions come from public knowledge alone:
 
 - a number lies between two points drawn uniformly from the column's public range (after its public transform);
 - an ordinal category lies between two categories drawn uniformly, both included;
-- any other category is one of a random set: each category with probability 1/2, drawn again if none is in it.
+- any other category is one of a random set: each category with probability 1/2, drawn again if the set is empty.
 
 A missing value meets no condition, as in SQL. The error is the mean over the queries of :math:`|p - \tilde p|`.
 
-Source: Liew et al. (PEARL, ICLR 2022), appendix I.1, which draws 1,000 queries "containing three attributes" and does
-not say how an interval is drawn. So numbers of one run compare tables with each other, not with the paper's .06.
+Source: Liew et al. (PEARL, ICLR 2022), appendix I.1. It draws 1,000 queries "containing three attributes" and does not
+describe the intervals. So the numbers compare tables of one run, and not with the paper's 0.06.
 """
 
 from collections.abc import Sequence
@@ -29,13 +29,13 @@ from likeness.data.schema.schema import Schema
 
 @dataclass(frozen=True)
 class Condition:
-    """What a query asks of one column.
+    """Condition of a query on one column.
 
     Attributes:
-        column: its name.
-        low: least number, on the unit scale of the codes; not used for a category.
-        high: largest number, included.
-        members: codes of the categories that are asked for; None for a number.
+        column: name of the column.
+        low: smallest number, on the unit scale of the codes; unused for a category.
+        high: largest number, included; unused for a category.
+        members: codes of the categories; None for a number.
     """
 
     column: str
@@ -44,7 +44,7 @@ class Condition:
     members: tuple[int, ...] | None = None
 
     def holds(self, codes: pd.DataFrame) -> NDArray[np.bool_]:
-        """For which rows of codes it holds, shape (n,)."""
+        """Rows of codes that meet the condition, shape (n,)."""
         values = codes[self.column].to_numpy()
         if self.members is not None:
             return np.isin(values, self.members)
@@ -60,7 +60,7 @@ def draw_queries(schema: Schema, count: int = 1000, columns: int = 3, seed: int 
     Args:
         schema: public schema.
         count: number of queries.
-        columns: conditions of one query; a table with fewer columns gives all it has.
+        columns: conditions of one query; fewer where a table has fewer columns.
         seed: public seed.
     """
     stream = rng.public(seed, "evaluation.ranges")
@@ -81,7 +81,7 @@ def answers(df: pd.DataFrame, schema: Schema, queries: Sequence[Query]) -> NDArr
         DataError: the table has no rows.
     """
     if not len(df):
-        raise DataError("range queries: a table without rows has no answers. Give a table of at least one row.")
+        raise DataError("range queries: a table has no rows. Give a table of at least one row.")
     codes = Encoder(schema).encode(df)
     return np.array([np.logical_and.reduce([part.holds(codes) for part in query]).mean() for query in queries])
 
@@ -90,7 +90,7 @@ def _condition(column: Column, stream: np.random.Generator) -> Condition:
     if not column.is_categorical:
         low, high = np.sort(stream.uniform(size=2))
         return Condition(column.name, float(low), float(high))
-    width = len(column.categories)  # the code after the last one says missing, and is never asked for
+    width = len(column.categories)  # the code after the last one means missing, and no query has it
     if column.type.is_ordered:
         low, high = np.sort(stream.integers(0, width, 2))
         return Condition(column.name, members=tuple(range(int(low), int(high) + 1)))

@@ -1,7 +1,7 @@
-"""What a classifier learns from few and from many synthetic rows.
+"""Scores of classifiers that learn from few and from many synthetic rows.
 
-Where more rows no longer help, the table has no more to say: Vinaroz et al. (DP-HP, ICML 2022), figure 3, go from 60
-rows to 60,000 and find that private generators have told all after 3,000 to 6,000.
+More rows help until the table has no more information. Vinaroz et al. (DP-HP, ICML 2022), figure 3, go from 60 rows to
+60,000. Their private generators reach their best scores at 3,000 to 6,000 rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,10 +14,10 @@ from likeness.evaluation.images import Shape
 from likeness.evaluation.utility import metrics_of, train_on_synthetic_test_on_real
 
 PAPER = (60, 300, 600, 3_000, 6_000, 30_000, 60_000)
-"""From a thousandth to all of MNIST."""
+"""Numbers of rows, from a thousandth of MNIST to all of it."""
 
 QUICK = {"classification": ("logistic_regression",), "regression": ("ridge",)}
-"""For the stage: one estimator that learns in seconds."""
+"""Estimator of the stage by task: it learns in seconds."""
 
 
 def scores_by_rows(
@@ -32,25 +32,25 @@ def scores_by_rows(
     progress: Callable[[str], None] | None = None,
     shape: Shape | None = None,
 ) -> pd.DataFrame:
-    """Scores of estimators that see the first rows of a public random order; more rows contain the fewer.
+    """Scores of estimators that learn from the first rows of a public random order.
 
     Args:
         synthetic: typed table to learn from.
-        test_df: typed real rows that nothing was fitted on.
+        test_df: typed real rows that no model learned from.
         schema: public schema of both.
         seed: public seed of the orders and the estimators.
-        counts: numbers of rows; those above the table's are left out.
-        classifiers: names from the registry of the task; None means all of it.
-        repeats: orders, each with its own estimators.
+        counts: numbers of rows; those above the table's are skipped.
+        classifiers: names from the registry of the task; None: all.
+        repeats: number of orders, each with new estimators.
         max_workers: estimators at a time.
-        progress: called with a count and a name as each estimator ends; told no score.
-        shape: height and width if rows are images; None asks the schema.
+        progress: called with a count and a name as each estimator ends, and with no score.
+        shape: height and width if rows are images; None: as in the schema.
 
     Returns:
         Columns ``rows``, ``repeat``, ``classifier`` and the scores of the task.
     """
     metrics = list(metrics_of(schema.task))
-    found = [pd.DataFrame(columns=["rows", "repeat", "classifier", *metrics])]
+    tables = [pd.DataFrame(columns=["rows", "repeat", "classifier", *metrics])]
     for repeat in range(repeats):
         order = rng.public(seed, f"evaluation.row_counts.{repeat}").permutation(len(synthetic))
         for count in sorted({count for count in counts if count <= len(synthetic)}):
@@ -64,5 +64,5 @@ def scores_by_rows(
                 None if progress is None else lambda name, count=count: progress(f"{count} rows: {name}"),  # type: ignore[misc]
                 shape,
             )
-            found.append(scores.assign(rows=count, repeat=repeat)[["rows", "repeat", "classifier", *metrics]])
-    return pd.concat(found[1:], ignore_index=True) if len(found) > 1 else found[0]
+            tables.append(scores.assign(rows=count, repeat=repeat)[["rows", "repeat", "classifier", *metrics]])
+    return pd.concat(tables[1:], ignore_index=True) if len(tables) > 1 else tables[0]

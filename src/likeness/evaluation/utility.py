@@ -1,18 +1,19 @@
-"""Train on synthetic, test on real: what a table is worth to somebody who learns from it.
+"""Train on synthetic, test on real: the worth of a table for learning.
 
-Scores come in two kinds, and are named apart: ``*_hard`` from predicted classes, as the papers' code does (its ROC AUC
-is then the balanced accuracy), and ``*_score`` from the ranking that the classifier gives. With two classes the
-positive one is the last of the schema's classes; with more, AUC and average precision are one-vs-rest, averaged over
-the classes that the test rows have, and F1 is weighted by class frequency. Regression has ``r2`` and ``rmse``, on the
-label in units of its public range (after its public transform).
+Scores come in two kinds. ``*_hard`` come from predicted classes, as in the papers' code; this ROC AUC is the balanced
+accuracy. ``*_score`` come from the classifier's ranking. Of two classes the last one of the schema is positive. Of more
+classes, AUC and average precision are one-vs-rest, averaged over the classes of the test rows. F1 is weighted by class
+frequency. Regression has ``r2`` and ``rmse``, on the label in units of its public range after its public transform.
 
-A training table with one class only, which a bad generator may well produce, is not an error: every classifier is then
-the constant one and gets what chance gets (ROC AUC 0.5, average precision = share of the class in the test rows). The
-same holds for a table with fewer than 10 rows, or fewer than two per class on average, from which some estimators
-cannot be fitted.
+A bad generator may produce one class only. This is no error: each classifier is then constant and scores as chance (ROC
+AUC 0.5, average precision = share of the class in the test rows). Some estimators cannot learn from fewer than 10 rows,
+or from fewer than two a class on average; such tables score as chance too.
 
-Two threads by default, one estimator each, BLAS and OpenMP held to one thread: the heavy parts (trees, BLAS) release
-the interpreter lock, and the features are shared instead of copied to processes. Features are float32, (n, d).
+Two scores give meaning to that of a synthetic table. The ceiling is that of the real training table. The floor is that
+of the shuffled baseline (:func:`shuffle_columns`). Both come from real rows: internal.
+
+By default two estimators run at a time, each on one thread of BLAS and OpenMP. The heavy parts (trees, BLAS) release
+the interpreter lock, and threads share the features. Features are float32, (n, d).
 """
 
 import time
@@ -48,7 +49,7 @@ CLASSIFICATION_METRICS = (
 REGRESSION_METRICS = ("r2", "rmse")
 
 FEWEST_ROWS = 10
-"""Below this nothing is fitted: the majority class, or the mean label, is predicted."""
+"""Fewest rows for a fit. With fewer, the prediction is the majority class or the mean label."""
 
 
 def metrics_of(task: str) -> tuple[str, ...]:
@@ -59,7 +60,10 @@ def metrics_of(task: str) -> tuple[str, ...]:
 def features_and_label(df: pd.DataFrame, schema: Schema) -> tuple[Array, Array]:
     """Features (n, d) float32 and label (n,): class index int64, or the encoded numeric label in [0, 1].
 
-    The encoder counts a numeric label among the features, since it is generated like one; it is taken out here.
+    The encoder counts a numeric label among the features, since it is generated like one. It is removed here.
+
+    Raises:
+        DataError: the schema has no label.
     """
     encoder = Encoder(schema)
     codes = encoder.encode(df)
@@ -68,7 +72,7 @@ def features_and_label(df: pd.DataFrame, schema: Schema) -> tuple[Array, Array]:
         return x, encoder.labels(codes)
     label = schema.label_column
     if schema.task != "regression" or label is None:
-        raise DataError(f"{schema.name}: task {schema.task} has no label to learn. Give the schema a task and a label.")
+        raise DataError(f"schema {schema.name}: task {schema.task} has no label to learn. Set task and label.")
     keep = np.ones(x.shape[1], bool)
     for block in encoder.layout.blocks:
         if block.column == label.name:
@@ -77,46 +81,44 @@ def features_and_label(df: pd.DataFrame, schema: Schema) -> tuple[Array, Array]:
 
 
 def decision_scores(model: Any, x: Array, classes: Array, num_classes: int) -> Array:
-    """One score per class (n, num_classes) of a fitted classifier, larger is likelier; a class that it never saw gets
-    the least.
+    """One score a class (n, num_classes) of a fitted classifier; larger is more probable, and an unseen class is last.
 
-    Naive Bayes is asked for its log odds: multiplied over many columns its probabilities round to exactly 0 and 1 (of
-    Adult's test rows, two thirds), and rows that it does tell apart would count as ties.
+    Naive Bayes gives log odds. Its probabilities, products over many columns, round to exactly 0 and 1 (for two thirds
+    of Adult's test rows), so rows that it can rank would count as ties.
 
     Args:
         model: fitted on labels 0..len(classes)-1.
         x: features (n, d).
-        classes: schema class index of each label the model knows, sorted.
+        classes: schema class index of each label of the model, sorted.
         num_classes: number of classes in the schema.
     """
     if hasattr(model, "predict_joint_log_proba"):
-        # In float32, as its features are, such logarithms are whole numbers apart.
-        known = log_odds(np.asarray(model.predict_joint_log_proba(x.astype(np.float64)), np.float64))
+        # In float32, the type of the features, such logarithms are whole numbers apart.
+        seen = log_odds(np.asarray(model.predict_joint_log_proba(x.astype(np.float64)), np.float64))
     elif hasattr(model, "predict_proba"):
-        known = np.asarray(model.predict_proba(x), np.float64)
+        seen = np.asarray(model.predict_proba(x), np.float64)
     else:
-        known = np.asarray(model.decision_function(x), np.float64)
-        if known.ndim == 1:
-            known = np.stack([-known, known], axis=1)
-    known = np.nan_to_num(known)
-    scores = np.full((len(x), num_classes), known.min())
-    scores[:, classes] = known
+        seen = np.asarray(model.decision_function(x), np.float64)
+        if seen.ndim == 1:
+            seen = np.stack([-seen, seen], axis=1)
+    seen = np.nan_to_num(seen)
+    scores = np.full((len(x), num_classes), seen.min())
+    scores[:, classes] = seen
     return scores
 
 
 def log_odds(joint: Array) -> Array:
     """Log odds of each class against the others (n, C), from the logarithms of joint probabilities (n, C), C ≥ 2.
 
-    Larger where the posterior probability is larger, but told apart long after that has rounded to 0 or 1.
+    They grow with the posterior probability, and differ long after it has rounded to 0 or 1.
     """
-    others = [logsumexp(np.delete(joint, own, axis=1), axis=1) for own in range(joint.shape[1])]
+    others = [logsumexp(np.delete(joint, label, axis=1), axis=1) for label in range(joint.shape[1])]
     odds: Array = joint - np.stack(others, axis=1)
     return odds
 
 
 def one_vs_rest(truth: Array, scores: Array, metric: Callable[[Array, Array], float]) -> float:
-    """A ranking metric for class scores (n, C): of the last class if C = 2, else the mean over the classes present in
-    ``truth``.
+    """A ranking metric for class scores (n, C): of the last class if C = 2, else the mean over classes in ``truth``.
 
     Where no class splits the test rows there is nothing to rank: 0.5.
     """
@@ -181,18 +183,18 @@ def train_on_synthetic_test_on_real(
     """One row per estimator: ``classifier``, the scores of the task, ``seconds`` (fit and predict, wall clock).
 
     Args:
-        train_df: typed table to learn from: synthetic, or a control.
-        test_df: typed real rows that nothing was fitted on.
+        train_df: typed table to learn from: synthetic, or a baseline.
+        test_df: typed real rows that no model learned from.
         schema: public schema of both.
         seed: public seed of the estimators.
-        classifiers: names from the registry of the task; None means all, of images the usual ones.
+        classifiers: names from the registry of the task; None: the default of :func:`select`.
         max_workers: estimators at a time.
-        progress: called with the name of each estimator as it ends. It is told no score.
-        shape: height and width if rows are images; None asks the schema.
+        progress: called with the name of each estimator as it ends, and with no score.
+        shape: height and width if rows are images; None: as in the schema.
 
     Raises:
         DataError: the schema has no label, a table has no rows, or an estimator failed.
-        ParamsError: an unknown estimator.
+        ParamsError: an estimator is unknown.
     """
     if not len(train_df) or not len(test_df):
         raise DataError("utility: a table has no rows. Give a training and a test table of at least one row.")
@@ -203,12 +205,12 @@ def train_on_synthetic_test_on_real(
         # OpenMP limits are per thread, BLAS limits per process: hence one limit here and one around the pool.
         with threadpool_limits(1):
             begun = time.perf_counter()
-            own_seed = rng.public_seed(seed, f"evaluation.{name}") % 2**32
+            estimator_seed = rng.public_seed(seed, f"evaluation.{name}") % 2**32
             try:
-                scores = fit_and_score(factory, own_seed, train, test, num_classes)
+                scores = fit_and_score(factory, estimator_seed, train, test, num_classes)
             except Exception as error:  # the text of a library's error may hold values of real rows
                 raise DataError(
-                    f"utility: {name} failed on a table ({type(error).__name__}). Leave it out: evaluate.classifiers."
+                    f"utility: {name} failed on a table ({type(error).__name__}). Remove it from evaluate.classifiers."
                 ) from None
             seconds = time.perf_counter() - begun
         if progress is not None:
@@ -218,9 +220,26 @@ def train_on_synthetic_test_on_real(
     chosen = select(schema.task, classifiers, shape or schema.image)
     order = sorted(chosen, key=lambda name: SLOWEST_FIRST.index(name) if name in SLOWEST_FIRST else len(SLOWEST_FIRST))
     with threadpool_limits(1), warnings.catch_warnings():
-        # Unconverged fits and empty classes are expected of bad synthetic tables, and the texts may hold values.
+        # Bad synthetic tables give unconverged fits and empty classes, and the warnings may hold values.
         warnings.simplefilter("ignore")
         with ThreadPoolExecutor(max_workers=max_workers) as pool:
             running = {name: pool.submit(judge, name, chosen[name]) for name in order}
             rows = [running[name].result() for name in chosen]
     return pd.DataFrame(rows, columns=["classifier", *metrics_of(schema.task), "seconds"])
+
+
+def shuffle_columns(df: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """A copy of a table whose columns are permuted independently, the label too; kinds and index stay.
+
+    It is the shuffled baseline. All 1-way marginals are exact and all dependence is gone. A synthetic table that scores
+    no better has learned histograms alone. The baseline has real values, so no program writes it to disk.
+
+    Args:
+        df: typed table (n rows).
+        seed: public seed; each column has a separate stream, named by the column.
+    """
+    columns = {
+        name: df[name].take(rng.public(seed, f"evaluation.shuffle.{name}").permutation(len(df))).set_axis(df.index)
+        for name in df.columns
+    }
+    return pd.DataFrame(columns, index=df.index, columns=df.columns)

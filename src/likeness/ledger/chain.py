@@ -1,40 +1,80 @@
 """An append-only chain of records in a database, anchored in another folder.
 
-Each record carries the SHA-256 of the one before; triggers refuse updates and deletions; the anchor keeps length and
-head. A truncated, edited, rewritten, deleted or restored chain is refused when it is opened. What no local scheme can
-notice is the loss of chain and anchor together: see :mod:`likeness.ledger.witness`.
+Each record carries the SHA-256 of the one before. Triggers refuse updates and deletions. The anchor keeps length and
+head. Opening refuses a chain that was truncated, edited, rewritten, deleted or restored. No local scheme notices the
+loss of chain and anchor together: see :mod:`likeness.ledger.witness`.
 
-The database is an SQLite file, or PostgreSQL for a team. There every machine has an anchor of its own, which remembers
-how far that machine has seen: others may have appended since, but what was seen must still be there.
+The database is an SQLite file, or PostgreSQL for a team. Each machine of a team has its anchor, which says how far that
+machine has read. Others may append more, but what was read must still be there.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Self
 
 from filelock import BaseFileLock, FileLock
 from sqlalchemy import Connection, Engine, insert, select
 
 from likeness.core.errors import LedgerError
+from likeness.core.files import make_private_folder, write_durably
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import make_private_folder
 from likeness.core.rng import secret_bytes
-from likeness.ledger.anchor import Anchor, read_anchor, write_anchor, write_durably
-from likeness.ledger.database import RECORDS, RELEASES, lock_database, make_engine, release_lock, told_plainly
+from likeness.ledger.database import (
+    RECORDS,
+    RELEASES,
+    lock_database,
+    make_engine,
+    migrate,
+    plain_errors,
+    release_lock,
+    version_of,
+)
 from likeness.ledger.home import Home
-from likeness.ledger.migrations import migrate, version_of
-from likeness.ledger.records import START, Record, append, digest_of, first, row
+from likeness.ledger.records import START, Record, append, digest_of, row
 
-__all__ = ["Chain", "Record", "append", "file_lock"]
+
+@dataclass(frozen=True)
+class Anchor:
+    """State of the ledger after its last append, in another place; at most one append behind."""
+
+    ledger_id: str
+    home: str
+    count: int
+    head: str
+
+
+def anchor_path(folder: Path, place: str) -> Path:
+    """The anchor's file. Its name comes from the ledger's place, so that a deleted ledger is noticed."""
+    return folder / f"{hashlib.sha256(place.encode()).hexdigest()[:16]}.json"
+
+
+def read_anchor(home: Home) -> Anchor | None:
+    """Read the anchor of a ledger; None if there is none."""
+    path = anchor_path(home.anchor, home.place)
+    if not path.exists():
+        return None
+    try:
+        return Anchor(**json.loads(path.read_text()))
+    except (ValueError, TypeError) as error:
+        raise LedgerError(f"{path}: the ledger's anchor is damaged. Restore it from a backup.") from error
+
+
+def write_anchor(home: Home, anchor: Anchor) -> None:
+    """Replace the anchor, durably."""
+    home.anchor.mkdir(parents=True, exist_ok=True)
+    write_durably(anchor_path(home.anchor, home.place), json.dumps(asdict(anchor), indent=1).encode())
 
 
 class Chain:
     """An open chain. Use :meth:`create` once, then :meth:`open`."""
 
     def __init__(self, home: Home, engine: Engine, key: bytes) -> None:
-        """Not for direct use: does not verify anything."""
+        """Verifies nothing; not for direct use."""
         self.home = home
         self.key = key
         self._engine = engine
@@ -48,50 +88,50 @@ class Chain:
         """
         if home.url is None:
             return home.database.exists()
-        with told_plainly(home), make_engine(home).connect() as connection:
+        with plain_errors(home), make_engine(home).connect() as connection:
             return version_of(connection) > 0
 
     @classmethod
-    def create(cls, home: Home) -> "Chain":
-        """Start a chain where there is none.
+    def create(cls, home: Home) -> Self:
+        """Start a chain.
 
         Raises:
             LedgerError: a ledger, or the anchor of a lost one, is already there.
         """
         _make_folders(home)
         with _locked(home):
-            if read_anchor(home.anchor, home.place) is not None:
+            if read_anchor(home) is not None:
                 raise LedgerError(
-                    f"{home.anchor} holds the anchor of a ledger at {home.place}. "
-                    "It exists already, or was lost: restore it from a backup instead of starting anew."
+                    f"{home.anchor} holds the anchor of a ledger at {home.place}. That ledger exists already, or was "
+                    "lost. Restore it from a backup."
                 )
             if home.url is not None and home.database.exists():
                 raise LedgerError(
-                    f"{home.database} is a ledger already; one at {home.place} would forget what it spent. Unset "
-                    "ledger.url, or choose another LIKENESS_HOME if that ledger is about other people."
+                    f"{home.database} is a ledger already. A new one at {home.place} would forget what it spent. "
+                    "Remove ledger.url, or set another LIKENESS_HOME if that ledger is about other people."
                 )
             if cls.exists(home):
                 chain = cls._connect(home)
-                if len(chain.records()) != 1:  # a crash between the first record and its anchor leaves exactly one
+                if len(chain.records()) != 1:  # a crash before the first anchor leaves exactly one record
                     raise LedgerError(_anchor_missing(home))
             else:
                 chain = cls._write_genesis(home)
-            write_anchor(home.anchor, home.place, chain.head(chain.records()))
+            write_anchor(home, chain.head(chain.records()))
         return chain
 
     @classmethod
-    def open(cls, home: Home) -> "Chain":
+    def open(cls, home: Home) -> Self:
         """Open a chain, bring its tables to this version, and verify all of it.
 
         Raises:
             LedgerError: it is missing, damaged, truncated, rewritten, older than its anchor, or of a newer version.
         """
         if not cls.exists(home):
-            anchor = read_anchor(home.anchor, home.place)
+            anchor = read_anchor(home)
             if anchor is not None:
                 raise LedgerError(
-                    f"{home.database if home.url is None else home.place} is gone, but its anchor remembers "
-                    f"{anchor.count} records. Restore it from a backup: budget that was spent stays spent."
+                    f"{home.database if home.url is None else home.place} is missing, but its anchor counts "
+                    f"{anchor.count} records. Restore the ledger from a backup: spent budget stays spent."
                 )
             raise LedgerError(f"there is no ledger at {home.place}. Run: likeness ledger init")
         _make_folders(home)
@@ -101,21 +141,21 @@ class Chain:
         return chain
 
     @classmethod
-    def _connect(cls, home: Home) -> "Chain":
+    def _connect(cls, home: Home) -> Self:
         if not home.key_file.exists():
-            whence = "Restore it" if home.url is None else "Copy it from another machine of the team, by a safe way"
-            raise LedgerError(f"{home.key_file} is missing. {whence}: without it no release can be recognized.")
+            remedy = "Restore it" if home.url is None else "Copy it from another machine of the team, in a safe way"
+            raise LedgerError(f"{home.key_file} is missing. {remedy}: without it no release can be recognized.")
         chain = cls(home, make_engine(home), home.key_file.read_bytes())
-        with told_plainly(home), chain._engine.begin() as connection:
+        with plain_errors(home), chain._engine.begin() as connection:
             lock_database(connection)
             migrate(connection, home.place)
         body = chain.records()[0].body
         if not isinstance(body, dict) or body.get("key_sha256") != sha256_bytes(chain.key):
-            raise LedgerError(f"{home.key_file} is not the key of this ledger. Restore the right one.")
+            raise LedgerError(f"{home.key_file} is not the key of this ledger. Restore the right key.")
         return chain
 
     @classmethod
-    def _write_genesis(cls, home: Home) -> "Chain":
+    def _write_genesis(cls, home: Home) -> Self:
         if not home.key_file.exists():
             write_durably(home.key_file, secret_bytes(32))
         body = {
@@ -126,13 +166,13 @@ class Chain:
         temporary = home.path / f".ledger.{os.getpid()}.tmp"
         temporary.unlink(missing_ok=True)
         engine = make_engine(home, temporary)
-        with told_plainly(home), engine.begin() as connection:
+        with plain_errors(home), engine.begin() as connection:
             lock_database(connection)
-            if version_of(connection) == 0:  # or another machine of the team came first
+            if version_of(connection) == 0:  # else another machine of the team was first
                 migrate(connection, home.place)
-                connection.execute(insert(RECORDS), row(first(body)))
+                connection.execute(insert(RECORDS), row(append([], "genesis", body)))
         engine.dispose()
-        if home.url is None:  # SQLite: the file is there whole or not at all
+        if home.url is None:  # the SQLite file is there whole or not at all
             temporary.chmod(0o600)
             temporary.replace(home.database)
         return cls._connect(home)
@@ -141,9 +181,9 @@ class Chain:
         """All records, after checking the chain.
 
         Raises:
-            LedgerError: a record was edited, removed from the middle, or is not readable.
+            LedgerError: a record was edited, was removed from the middle, or is not readable.
         """
-        with told_plainly(self.home), self._engine.connect() as connection:
+        with plain_errors(self.home), self._engine.connect() as connection:
             return self._read(connection)
 
     def _read(self, connection: Connection) -> list[Record]:
@@ -152,29 +192,34 @@ class Chain:
         try:
             records = [Record(r.seq, r.time, r.kind, json.loads(r.body), r.previous, r.digest) for r in rows]
         except (TypeError, ValueError) as error:  # SQLite's columns hold any type, and so does a damaged file
-            raise LedgerError(f"{place}: not a readable ledger. Restore it from a backup.") from error
+            raise LedgerError(f"{place} is not a readable ledger. Restore it from a backup.") from error
         if not records:
             raise LedgerError(f"{place}: the ledger is empty. Restore it from a backup.")
         previous = START
         for position, record in enumerate(records, start=1):
             if record.seq != position or record.previous != previous or record.digest != digest_of(record):
                 raise LedgerError(
-                    f"{place}: the chain is broken at record {position}: it was edited or removed. "
-                    "Restore the ledger from a backup."
+                    f"{place}: the chain is broken at record {position}. A record was edited or removed. Restore the "
+                    "ledger from a backup."
                 )
             previous = record.digest
         return records
 
-    def head(self, records: list[Record]) -> Anchor:
-        """Length and last digest of the chain, as the anchor keeps them."""
+    def head(self, records: list[Record] | None = None) -> Anchor:
+        """Length and last digest of the chain, for the anchor and outside witnesses.
+
+        Args:
+            records: all records; None: read them.
+        """
+        records = self.records() if records is None else records
         return Anchor(str(records[0].body["ledger_id"]), self.home.place, len(records), records[-1].digest)
 
     def check_anchor(self, records: list[Record]) -> None:
         """Compare with the anchor, and bring it up to date.
 
-        An anchor exactly one append behind is the trace of a crash. A team's may be further behind.
+        A crash leaves an anchor exactly one append behind. A team's anchor may be further behind.
         """
-        anchor = read_anchor(self.home.anchor, self.home.place)
+        anchor = read_anchor(self.home)
         if anchor is None:
             raise LedgerError(_anchor_missing(self.home))
         head = self.head(records)
@@ -183,98 +228,101 @@ class Chain:
         behind = len(records) - anchor.count
         seen = 0 < anchor.count <= len(records) and records[anchor.count - 1].digest == anchor.head
         if anchor.ledger_id == head.ledger_id and seen and (behind == 1 or self.home.url is not None):
-            write_anchor(self.home.anchor, self.home.place, head)
+            write_anchor(self.home, head)
             return
         raise LedgerError(
-            f"the ledger at {self.home.place} has {len(records)} records, its anchor remembers {anchor.count} with "
-            "another head: it was truncated, rewritten, or restored from an older copy. Restore the newest copy."
+            f"the ledger at {self.home.place} has {len(records)} records. Its anchor counts {anchor.count}, "
+            "with another head. The ledger was truncated, rewritten, or restored from an older copy. Restore the "
+            "newest copy."
         )
 
     @contextlib.contextmanager
     def appending(self, released: tuple[str, bytes] | None = None) -> Iterator[list[Record]]:
-        """Hold the chain, verify it, let the caller :func:`append` one record to the list, then write it durably.
+        """Lock and verify the chain, let the caller append one record to the list, then write it durably.
 
-        One record a time: the anchor may lag by one only. An exception in the body writes nothing.
+        One record at a time: the anchor may lag by one only. An exception in the body writes nothing.
 
         Args:
-            released: key and bytes that a team's database keeps, written with the record or not at all.
+            released: key and bytes for a team's database, written with the record or not at all.
         """
-        with _locked(self.home), told_plainly(self.home):
+        with _locked(self.home), plain_errors(self.home):
             with self._engine.begin() as connection:
                 lock_database(connection)
                 records = self._read(connection)
                 self.check_anchor(records)
-                known = len(records)
+                before = len(records)
                 yield records
-                if len(records) > known:
-                    assert len(records) == known + 1
+                if len(records) > before:
+                    assert len(records) == before + 1
                     connection.execute(insert(RECORDS), row(records[-1]))
                     if released is not None:
                         connection.execute(insert(RELEASES), {"key": released[0], "data": released[1]})
-            if len(records) > known:
-                write_anchor(self.home.anchor, self.home.place, self.head(records))
+            if len(records) > before:
+                write_anchor(self.home, self.head(records))
 
     @contextlib.contextmanager
     def drawing(self, key: str) -> Iterator[None]:
-        """One process draws the release of that key at a time, on all machines that share the chain."""
-        with file_lock(self.home.locks / f"{key}.lock"), contextlib.ExitStack() as held:
-            with told_plainly(self.home):  # not the caller's own errors
-                held.enter_context(release_lock(self._engine, key))
+        """Let one process at a time draw the release of a key, on all machines that share the chain."""
+        with file_lock(self.home.locks / f"{key}.lock"), contextlib.ExitStack() as lock:
+            with plain_errors(self.home):  # errors of the caller pass as they are
+                lock.enter_context(release_lock(self._engine, key))
             yield
 
     def released(self, key: str) -> bytes | None:
-        """Bytes that a team's database keeps; None if it has none of that key."""
-        with told_plainly(self.home), self._engine.connect() as connection:
+        """Released bytes from a team's database; None if it has none of that key."""
+        with plain_errors(self.home), self._engine.connect() as connection:
             return connection.execute(select(RELEASES.c.data).where(RELEASES.c.key == key)).scalar_one_or_none()
 
     def keep(self, key: str, data: bytes) -> None:
-        """Put bytes that were lost back into a team's database."""
-        with told_plainly(self.home), self._engine.begin() as connection:
+        """Put lost bytes back into a team's database. The caller has checked them."""
+        with plain_errors(self.home), self._engine.begin() as connection:
             connection.execute(insert(RELEASES), {"key": key, "data": data})
 
     @classmethod
     def reanchor(cls, home: Home, head: str) -> None:
-        """Write a lost anchor anew, for a person who knows the head from an outside witness.
+        """Write a lost anchor again, for a person who has the head from an outside witness.
 
-        On a team's database this is how a machine joins: others may have appended since the head was told.
+        So a new machine joins a team: the head may be that of any record on the chain.
 
         Raises:
-            LedgerError: the chain's head is another one, or there is an anchor.
+            LedgerError: the chain has another head, or there is an anchor.
         """
         if not cls.exists(home):
-            raise LedgerError(f"there is no ledger at {home.place}")
+            raise LedgerError(f"there is no ledger at {home.place}. Run: likeness ledger init")
         _make_folders(home)
         with _locked(home):
-            if read_anchor(home.anchor, home.place) is not None:
-                raise LedgerError("there is an anchor already; nothing to do")
+            if read_anchor(home) is not None:
+                raise LedgerError(f"{home.anchor} has the anchor of this ledger already. Nothing was changed.")
             chain = cls._connect(home)
             records = chain.records()
-            told = {record.digest for record in records} if home.url is not None else {records[-1].digest}
-            if head not in told:
-                raise LedgerError("the ledger's head is not the one given: this ledger is not the newest copy")
-            write_anchor(home.anchor, home.place, chain.head(records))
+            if head not in {record.digest for record in (records if home.url is not None else records[-1:])}:
+                raise LedgerError(
+                    f"the head of the ledger at {home.place} is not the one given. This ledger is not the newest copy. "
+                    "Restore that one."
+                )
+            write_anchor(home, chain.head(records))
 
 
 def _anchor_missing(home: Home) -> str:
     if home.url is not None:
         return (
-            f"this machine has no anchor of the ledger at {home.place}. If it is new to the team, take a head that "
-            "`likeness ledger verify` tells on another machine, and run: likeness ledger reanchor HEAD"
+            f"this machine has no anchor of the ledger at {home.place}. If it is new to the team, run `likeness ledger "
+            "verify` on another machine, which prints a HEAD. Then run here: likeness ledger reanchor HEAD"
         )
     return (
-        f"the anchor of the ledger at {home.path} is missing from {home.anchor}. Restore it; or, if a receipt or a "
-        "tracking run tells you the ledger's newest head: likeness ledger reanchor HEAD"
+        f"the anchor of the ledger at {home.path} is missing from {home.anchor}. Restore it. Or take the newest HEAD "
+        "from a git trailer or a tracking run, and run: likeness ledger reanchor HEAD"
     )
 
 
 def _make_folders(home: Home) -> None:
-    """The folders of a ledger; a backup may have left out the empty ones."""
+    """Make the folders of a ledger; a backup may leave out empty ones."""
     for folder in (home.path, home.releases, home.staging, home.locks):
         make_private_folder(folder)
 
 
 def _locked(home: Home) -> BaseFileLock:
-    """One process at a time touches the chain and its anchor."""
+    """Let one process at a time touch the chain and its anchor."""
     return file_lock(home.locks / "ledger.lock")
 
 

@@ -1,12 +1,33 @@
-"""The database under the chain: an SQLite file on this machine, or PostgreSQL for a team. The same tables in both."""
+"""The database under the chain, and its versions: an SQLite file on this machine, or PostgreSQL for a team.
+
+Migrations are a list of functions and not Alembic, which needs an environment, a folder of scripts and a version table
+that is updated in place. They run under the ledger's lock, all or nothing. A ledger never goes backwards, and no
+migration touches a record.
+"""
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, Engine, Integer, LargeBinary, MetaData, Table, Text, create_engine, event
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    create_engine,
+    event,
+    func,
+    insert,
+    inspect,
+    select,
+)
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.pool import NullPool
 
@@ -38,11 +59,16 @@ RELEASES = Table(
     Column("key", Text, primary_key=True),
     Column("data", LargeBinary, nullable=False),
 )
-_PATIENCE = "60s"  # an append takes milliseconds; whoever holds the lock for a minute hangs
+_PATIENCE = "60s"  # an append takes milliseconds; a writer that holds the lock for a minute hangs
+_APPEND_ONLY = "the ledger is append-only"
 
 
 def make_engine(home: Home, file: Path | None = None) -> Engine:
-    """Connect lazily to the ledger's database; ``file`` is another SQLite file than the ledger's own.
+    """Connect lazily to the ledger's database.
+
+    Args:
+        home: the ledger's folders.
+        file: an SQLite file to open instead of the ledger's.
 
     Raises:
         LedgerError: the PostgreSQL driver is not installed.
@@ -53,7 +79,8 @@ def make_engine(home: Home, file: Path | None = None) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     try:
-        # No pool: a connection that is kept would hold a server's slot while a stage trains. No parameters in errors.
+        # No pool: a pooled connection would hold a slot of the server while a stage trains.
+        # No parameters in errors: a row stands in them.
         return create_engine(
             home.url,
             poolclass=NullPool,
@@ -62,8 +89,7 @@ def make_engine(home: Home, file: Path | None = None) -> Engine:
         )
     except ImportError:
         raise LedgerError(
-            f"the ledger is at {home.place}, and the PostgreSQL driver is not installed. Run: pip install "
-            "'likeness[postgres]'"
+            f"ledger.url: the ledger at {home.place} needs the PostgreSQL driver. Run: pip install 'likeness[postgres]'"
         ) from None
 
 
@@ -73,9 +99,9 @@ def is_postgres(connection: Connection) -> bool:
 
 
 def lock_database(connection: Connection) -> None:
-    """One writer at a time, in all of the team, until the transaction ends. SQLite's file lock has done that already.
+    """Hold off other writers of the team until the transaction ends. With SQLite the file lock has done that.
 
-    An advisory lock, because it needs no right but to connect; the triggers would refuse a writer that takes none.
+    It is an advisory lock, which needs no right but to connect. The triggers refuse a writer that takes none.
     """
     if is_postgres(connection):
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
@@ -84,7 +110,7 @@ def lock_database(connection: Connection) -> None:
 
 @contextlib.contextmanager
 def release_lock(engine: Engine, key: str) -> Iterator[None]:
-    """In PostgreSQL: one machine at a time draws the release of that key; dropped with the connection."""
+    """Let one machine at a time draw the release of a key. PostgreSQL drops the lock with the connection."""
     if engine.dialect.name != "postgresql":
         yield
         return
@@ -98,27 +124,27 @@ def release_lock(engine: Engine, key: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def told_plainly(home: Home) -> Iterator[None]:
-    """Turn what the database says into an error for a person; statements and parameters are never quoted.
+def plain_errors(home: Home) -> Iterator[None]:
+    """Turn errors of the database into errors for a person, without statements and parameters.
 
     Raises:
-        LedgerError: saying which database, and what to do.
+        LedgerError: naming database and remedy.
     """
     try:
         yield
     except UnicodeDecodeError:  # Python's own, where a damaged file puts other bytes into SQLite's message
-        raise LedgerError(f"{home.database}: not a readable ledger. Restore it from a backup.") from None
+        raise LedgerError(f"{home.database} is not a readable ledger. Restore it from a backup.") from None
     except DBAPIError as error:
         if home.url is None:
-            raise LedgerError(f"{home.database}: not a readable ledger. Restore it from a backup.") from error
-        said = (str(error.orig).strip().splitlines() or [type(error.orig).__name__])[0]
-        if isinstance(error, IntegrityError) or "append-only" in said:
-            remedy = "Another writer came first without the ledger's lock. Run the command again."
+            raise LedgerError(f"{home.database} is not a readable ledger. Restore it from a backup.") from error
+        reason = (str(error.orig).strip().splitlines() or [type(error.orig).__name__])[0]
+        if isinstance(error, IntegrityError) or "append-only" in reason:
+            remedy = "Another program wrote without the ledger's lock. Run the command again."
         elif isinstance(error, OperationalError):
             remedy = "Is the server running, and are host, user and password (PGPASSWORD, ~/.pgpass) right?"
         else:
-            remedy = "The role needs SELECT and INSERT on the ledger's tables; its owner runs: likeness ledger init"
-        raise LedgerError(f"the ledger at {home.place} cannot be used: {said}. {remedy}") from None
+            remedy = "The role needs SELECT and INSERT on the ledger's tables. Their owner runs: likeness ledger init"
+        raise LedgerError(f"the ledger at {home.place} cannot be used: {reason}. {remedy}") from None
 
 
 def _number(name: str) -> int:
@@ -134,3 +160,104 @@ def _configure_sqlite(connection: sqlite3.Connection, _: Any) -> None:
 
 def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN")
+
+
+def version_of(connection: Connection) -> int:
+    """Version of the tables; 0 without a ledger, 1 for tables that record no version."""
+    tables = set(inspect(connection).get_table_names())
+    if RECORDS.name not in tables:
+        return 0
+    if VERSIONS.name not in tables:
+        return 1
+    version = connection.execute(select(func.coalesce(func.max(VERSIONS.c.version), 1))).scalar_one()
+    if not isinstance(version, int):
+        raise LedgerError("the ledger's table of versions is damaged. Restore the ledger from a backup.")
+    return version
+
+
+def migrate(connection: Connection, place: str) -> None:
+    """Bring the tables to this version. The caller holds the lock and the transaction.
+
+    Raises:
+        LedgerError: they were written by a newer version.
+    """
+    present, newest = version_of(connection), len(MIGRATIONS)
+    if present > newest:
+        raise LedgerError(
+            f"the ledger at {place} has tables of version {present}. This Likeness reads versions up to {newest}. "
+            "Install the newer Likeness that wrote them."
+        )
+    for version, step in enumerate(MIGRATIONS[present:], start=present + 1):
+        step(connection)
+        if version > 1:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            connection.execute(insert(VERSIONS), {"version": version, "time": now})
+
+
+def _records(connection: Connection) -> None:
+    """Version 1: the records, without updates and deletions."""
+    RECORDS.create(connection)
+    if is_postgres(connection):
+        connection.exec_driver_sql(
+            "CREATE FUNCTION likeness_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION '{_APPEND_ONLY}'; END $$"
+        )
+    _append_only(connection, RECORDS.name)
+
+
+def _order_and_versions(connection: Connection) -> None:
+    """Version 2: the database refuses a record that does not follow the last one; versions; a team's releases.
+
+    SQLite's INSERT OR REPLACE deletes without the trigger for deletions; the order refuses it. Of two writers that read
+    one head it refuses the second. So the chain cannot fork, with or without a lock.
+    """
+    if is_postgres(connection):
+        connection.exec_driver_sql(
+            "CREATE FUNCTION likeness_in_order() RETURNS trigger LANGUAGE plpgsql AS $$ "
+            "DECLARE last_seq integer; last_digest text; BEGIN "
+            "SELECT seq, digest INTO last_seq, last_digest FROM records ORDER BY seq DESC LIMIT 1; "
+            "IF NEW.seq <> COALESCE(last_seq, 0) + 1 OR NEW.previous <> COALESCE(last_digest, repeat('0', 64)) "
+            "THEN RAISE EXCEPTION 'the ledger is append-only: not the next record'; END IF; RETURN NEW; END $$"
+        )
+        connection.exec_driver_sql(
+            "CREATE TRIGGER records_in_order BEFORE INSERT ON records FOR EACH ROW EXECUTE FUNCTION likeness_in_order()"
+        )
+        connection.exec_driver_sql("ALTER TABLE records ENABLE ALWAYS TRIGGER records_in_order")
+        RELEASES.create(connection)
+        _append_only(connection, RELEASES.name)
+    else:
+        connection.exec_driver_sql(
+            "CREATE TRIGGER records_in_order BEFORE INSERT ON records "
+            "WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM records) OR NEW.previous <> "
+            "coalesce((SELECT digest FROM records ORDER BY seq DESC LIMIT 1), printf('%064d', 0)) "
+            "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: not the next record'); END"
+        )
+    VERSIONS.create(connection)
+    _append_only(connection, VERSIONS.name)
+
+
+def _refuse_older(connection: Connection) -> None:
+    """Versions 3 and 4 leave the tables as they are; their numbers make an older program refuse the ledger.
+
+    Version 3: an entry may cost δ (``delta_keys``), which older programs do not count. Version 4: a record's digest is
+    over population and content, which older programs cannot check.
+    """
+
+
+def _append_only(connection: Connection, table: str) -> None:
+    if is_postgres(connection):
+        connection.exec_driver_sql(
+            f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION likeness_append_only()"
+        )
+        connection.exec_driver_sql(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_append_only")
+        return
+    for verb in ("UPDATE", "DELETE"):
+        connection.exec_driver_sql(
+            f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+            f"BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END"
+        )
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_records, _order_and_versions, _refuse_older, _refuse_older)
+"""The n-th migration leads to version n."""

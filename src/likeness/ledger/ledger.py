@@ -1,240 +1,228 @@
-"""The ledger: what was ever asked of the people in a dataset, and what may still be asked.
+"""The ledger: all requests about the people in a dataset, and the budget that remains.
 
-A release is *reserved* before a private row is read, and counts as spent from then on; it is *committed* with the
-digest of the released file. Costs are ρ of zero-concentrated differential privacy, which add up over releases,
-methods, versions of the data, clones and branches; so does what thresholds cost of δ. Storage is
-:mod:`likeness.ledger.chain`.
+A release is *reserved* before a private row is read, and counts as spent from then on. It is *committed* with the
+digest of the released file. Costs are ρ of zero-concentrated differential privacy and δ of partition selection. Both
+add up over releases, methods, versions of the data, clones and branches. Storage is :mod:`likeness.ledger.chain`.
 """
 
-import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from likeness.core.errors import BudgetError, LedgerError
-from likeness.ledger.anchor import Anchor
-from likeness.ledger.budget import Budget, Cost, budget_of, cap_body, check_lattices, check_person, coarseness_of
-from likeness.ledger.caps import SCOPES, Asker, Room, check_rooms, limit_body, limits_of, rooms
+from likeness.ledger.budget import (
+    SCOPES,
+    Asker,
+    Budget,
+    Cost,
+    Headroom,
+    budget_of,
+    cap_body,
+    check_headrooms,
+    check_lattices,
+    check_person,
+    discretization_error_of,
+    headrooms,
+    limit_body,
+    limits_of,
+)
 from likeness.ledger.chain import Chain
-from likeness.ledger.home import Home
 from likeness.ledger.records import Record, append, moment
 from likeness.ledger.reservation import Reservation, check_owner, open_queries, sealed
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
-from likeness.privacy.lattice_error import COARSEST
+from likeness.privacy.lattice_error import MOST_ERROR
 
 __all__ = ["Budget", "Ledger", "Reservation"]
 
 
-class Ledger:
-    """Budgets and reservations over one chain. Use :meth:`create` once, then :meth:`open`."""
-
-    def __init__(self, chain: Chain) -> None:
-        """Wrap an open chain."""
-        self._chain = chain
-
-    @classmethod
-    def create(cls, home: Home) -> "Ledger":
-        """Start a ledger; refused where there is, or was, one."""
-        return cls(Chain.create(home))
-
-    @classmethod
-    def open(cls, home: Home) -> "Ledger":
-        """Open a ledger and verify all of it; see :meth:`likeness.ledger.chain.Chain.open`."""
-        return cls(Chain.open(home))
-
-    @property
-    def home(self) -> Home:
-        """Its folders."""
-        return self._chain.home
-
-    @property
-    def key(self) -> bytes:
-        """The secret that keys digests of private data."""
-        return self._chain.key
+class Ledger(Chain):
+    """Budgets and reservations over a chain. Use :meth:`create` once, then :meth:`open`."""
 
     @property
     def id(self) -> str:
         """Random name of this ledger."""
         return self.head().ledger_id
 
-    def records(self) -> list[Record]:
-        """All records, verified."""
-        return self._chain.records()
-
-    def head(self) -> Anchor:
-        """Length and last digest, to be kept by outside witnesses."""
-        return self._chain.head(self._chain.records())
-
-    @staticmethod
-    def reanchor(home: Home, head: str) -> None:
-        """Write a lost anchor anew; see :meth:`likeness.ledger.chain.Chain.reanchor`."""
-        Chain.reanchor(home, head)
-
-    def declare_identity(
+    def declare_population(
         self,
-        identity: str,
+        population: str,
         adjacency: Adjacency,
         epsilon: float,
         delta: float,
         person: str | None = None,
-        keys: float = 0.0,
+        selection_delta: float = 0.0,
     ) -> None:
-        """Record the lifetime cap of an identity the first time it is seen; later the ledger's cap rules.
+        """Record the lifetime cap of a new population. Later the ledger's cap counts.
 
         Args:
-            person: the column whose values name the people, where they may have several rows; None: a row is a person.
-            keys: the part of ``delta`` that is kept for thresholds; where the identity is on record, the record's.
+            population: name of the people.
+            adjacency: what counts as a neighboring table.
+            epsilon: ε of the cap.
+            delta: δ of the cap.
+            person: column that names people where a person may have several rows; None: a row is a person.
+            selection_delta: part of ``delta`` for partition selection. It counts for a new population only.
 
         Raises:
-            PlanError: the cap is no (ε, δ).
-            BudgetError: the settings ask for another cap, adjacency or unit of privacy than the one on record.
+            PlanError: ε or δ is out of range.
+            BudgetError: the settings name another cap, adjacency or unit of privacy than the record.
         """
         rho_for(epsilon, delta)
-        with self._chain.appending() as records:
-            budget = budget_of(records, identity)
+        with self.appending() as records:
+            budget = budget_of(records, population)
             if budget is None:
-                append(records, "cap", cap_body(identity, adjacency, epsilon, delta, person, keys))
+                append(records, "cap", cap_body(population, adjacency, epsilon, delta, person, selection_delta))
                 return
             _check_declared(budget, adjacency, epsilon, delta, person)
 
-    def check_identity(
-        self, identity: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None = None
+    def check_population(
+        self, population: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None = None
     ) -> None:
-        """Raise what :meth:`declare_identity` would, and record nothing."""
+        """Raise the errors of :meth:`declare_population`, and record nothing."""
         rho_for(epsilon, delta)
-        budget = self.budget(identity)
+        budget = self.budget(population)
         if budget is not None:
             _check_declared(budget, adjacency, epsilon, delta, person)
 
-    def change_cap(self, identity: str, epsilon: float, delta: float, keys: float | None = None) -> None:
-        """Record a new lifetime cap, a decision of a person that stays visible for ever.
+    def change_cap(self, population: str, epsilon: float, delta: float, selection_delta: float | None = None) -> None:
+        """Record a new lifetime cap, a person's decision that stays visible for ever.
 
         Args:
-            keys: the part of ``delta`` that is kept for thresholds; None: as before.
+            population: name of the people.
+            epsilon: ε of the cap.
+            delta: δ of the cap.
+            selection_delta: part of ``delta`` for partition selection; None: no change.
 
         Raises:
-            PlanError: the cap is no (ε, δ).
-            LedgerError: the identity is not on record, or thresholds would have all of δ, or less than they took.
+            PlanError: ε or δ is out of range.
+            LedgerError: the population is not on record; or partition selection would get all of δ, or less than it
+                took.
         """
         rho_for(epsilon, delta)
-        with self._chain.appending() as records:
-            known = _known(records, identity)
-            keys = known.cap_keys if keys is None else keys
-            if not 0 <= keys < delta:
-                rule = f"0 or more and below delta, {delta:g}"
-                raise LedgerError(f"the part of delta for private categories must be {rule}; got {keys:g}")
-            if keys < known.spent_delta:
+        with self.appending() as records:
+            budget = _on_record(records, population)
+            part = budget.selection_delta if selection_delta is None else selection_delta
+            if not 0 <= part < delta:
                 raise LedgerError(
-                    f"thresholds of '{identity}' took {known.spent_delta:g} of delta already, more than the part that "
-                    f"is to be kept for them, {keys:g}. Give --delta-keys {known.spent_delta:g} or more."
+                    f"--delta-keys, the part of delta for private categories, must be at least 0 and below delta, "
+                    f"{delta:g}; got {part:g}."
                 )
-            append(records, "cap", cap_body(identity, known.adjacency, epsilon, delta, known.person, keys))
+            if part < budget.spent_delta:
+                raise LedgerError(
+                    f"private categories of '{population}' took {budget.spent_delta:g} of delta already, more than "
+                    f"their new part, {part:g}. Give --delta-keys {budget.spent_delta:g} or more."
+                )
+            append(records, "cap", cap_body(population, budget.adjacency, epsilon, delta, budget.person, part))
 
-    def declare_limits(self, identity: str, limits: Mapping[str, tuple[float, float]]) -> None:
-        """Record caps by project, user or month the first time that they are asked for; later the ledger's rule.
+    def declare_limits(self, population: str, limits: Mapping[str, tuple[float, float]]) -> None:
+        """Record new caps by project, user or month. Later the ledger's caps count.
+
+        Args:
+            population: name of the people.
+            limits: from scope to (ε, δ).
 
         Raises:
-            PlanError: a cap is no (ε, δ).
-            BudgetError: the settings ask for another cap than the one on record.
-            LedgerError: the identity is not on record.
+            PlanError: ε or δ is out of range.
+            BudgetError: the settings name another cap than the record.
+            LedgerError: the population is not on record.
         """
         for scope, (epsilon, delta) in limits.items():
             rho_for(epsilon, delta)
-            with self._chain.appending() as records:
-                _known(records, identity)
-                found = limits_of(records, identity).get((scope, ""))
-                if found is None:
-                    append(records, "limit", limit_body(identity, scope, "", epsilon, delta))
-                elif found != (epsilon, delta):
+            with self.appending() as records:
+                _on_record(records, population)
+                limit = limits_of(records, population).get((scope, ""))
+                if limit is None:
+                    append(records, "limit", limit_body(population, scope, "", epsilon, delta))
+                elif limit != (epsilon, delta):
                     raise BudgetError(
-                        f"ledger.caps.{scope} in params.yaml is (epsilon {epsilon:g}, delta {delta:g}), the ledger's "
-                        f"is ({found[0]:g}, {found[1]:g}) for '{identity}'. The ledger rules: set params to it, or "
-                        f"change it on record with: likeness ledger cap --scope {scope}"
+                        f"ledger.caps.{scope} in params.yaml is (epsilon {epsilon:g}, delta {delta:g}). The ledger's "
+                        f"cap for '{population}' is ({limit[0]:g}, {limit[1]:g}), and the ledger counts. Correct "
+                        f"params.yaml, or change the cap on record: likeness ledger cap --scope {scope}"
                     )
 
-    def change_limit(self, identity: str, scope: str, name: str, epsilon: float, delta: float) -> None:
-        """Record a new cap by project, user or month; for one of that name, or for everyone. ε = inf lifts it.
+    def change_limit(self, population: str, scope: str, name: str, epsilon: float, delta: float) -> None:
+        """Record a new cap by project, user or month, for one name or for everyone. ε = inf lifts it.
 
         Raises:
-            PlanError: the cap is no (ε, δ).
-            LedgerError: the identity is not on record, or there is no such scope.
+            PlanError: ε or δ is out of range.
+            LedgerError: the population is not on record, or the scope is unknown.
         """
         rho_for(epsilon, delta)
         if scope not in SCOPES:
-            raise LedgerError(f"there is no cap by '{scope}'. Caps: lifetime, {', '.join(SCOPES)}")
-        with self._chain.appending() as records:
-            _known(records, identity)
-            append(records, "limit", limit_body(identity, scope, name, epsilon, delta))
+            raise LedgerError(f"there is no cap by '{scope}'. Give --scope lifetime, {' or '.join(SCOPES)}.")
+        with self.appending() as records:
+            _on_record(records, population)
+            append(records, "limit", limit_body(population, scope, name, epsilon, delta))
 
-    def rooms(
-        self, fallback: Budget, asker: Asker, wished: Mapping[str, tuple[float, float]] | None = None
-    ) -> list[Room]:
-        """What every cap leaves for this asker now.
+    def headrooms(
+        self, fallback: Budget, asker: Asker, planned: Mapping[str, tuple[float, float]] | None = None
+    ) -> list[Headroom]:
+        """What each cap leaves for an asker now.
 
         Args:
-            fallback: the budget as params.yaml has it, for an identity that the ledger has never heard of.
-            wished: see :func:`likeness.ledger.caps.rooms`.
+            fallback: budget by params.yaml, for a population that is not on record.
+            asker: user and project.
+            planned: see :func:`likeness.ledger.budget.headrooms`.
         """
-        records = self._chain.records()
-        return rooms(records, budget_of(records, fallback.identity) or fallback, asker, moment(records), wished)
+        records = self.records()
+        budget = budget_of(records, fallback.population) or fallback
+        return headrooms(records, budget, asker, moment(records), planned)
 
-    def budget(self, identity: str) -> Budget | None:
-        """State of one identity; None if the ledger has never heard of it."""
-        return budget_of(self._chain.records(), identity)
+    def budget(self, population: str) -> Budget | None:
+        """State of one population; None if it is not on record."""
+        return budget_of(self.records(), population)
 
-    def identities(self) -> list[str]:
-        """All identities, in the order in which they were first seen."""
-        return list(dict.fromkeys(str(r.body["identity"]) for r in self._chain.records() if r.kind == "cap"))
+    def populations(self) -> list[str]:
+        """All populations, in the order of their first records."""
+        return list(dict.fromkeys(str(record.body["identity"]) for record in self.records() if record.kind == "cap"))
 
     def find(self, key: str) -> tuple[Record | None, Record | None]:
         """The reserve and the commit record of a release key, where they exist."""
-        found: dict[str, Record] = {}
-        for record in self._chain.records():
-            if record.body.get("key") == key:
-                found[record.kind] = record
-        return found.get("reserve"), found.get("commit")
+        records = {record.kind: record for record in self.records() if record.body.get("key") == key}
+        return records.get("reserve"), records.get("commit")
 
     def commits(self) -> dict[str, tuple[int, str]]:
-        """Every committed release: from key to (seq of its reservation, SHA-256 of its file)."""
-        bodies = (record.body for record in self._chain.records() if record.kind == "commit")
+        """All committed releases, from key to (seq of the reservation, SHA-256 of the file)."""
+        bodies = (record.body for record in self.records() if record.kind == "commit")
         return {str(body["key"]): (int(body["reserve_seq"]), str(body["sha256"])) for body in bodies}
 
     def reserve(self, request: Reservation) -> Record:
         """Spend before reading: record the cost of a release, or refuse it.
 
-        A reservation that was made before under the same key is returned as it is, and costs nothing more.
+        A second request with one key gets the first record and costs nothing.
 
         Raises:
-            BudgetError: the release, or the plan it belongs to, would exceed a cap; the same rows were released under
-                another identity; or there are more, or coarser, releases than the account holds for.
+            BudgetError: the release, or its plan, exceeds a cap; the rows are on record under another population; or
+                the population has too many or too coarse releases.
         """
-        with self._chain.appending() as records:
+        with self.appending() as records:
             for record in records:
                 if record.kind == "reserve" and record.body["key"] == request.key:
                     return record
-            if not (request.rho > 0 and request.delta_keys >= 0):
-                raise LedgerError("a reservation must cost more than 0")
+            if not (request.rho > 0 and request.delta >= 0):
+                raise LedgerError(f"release {request.key[:12]} must cost more than 0. Run: dvc repro plan")
             check_owner(records, request, self.key)
-            budget = budget_of(records, request.identity)
+            budget = budget_of(records, request.population)
             if budget is None or budget.adjacency is not request.adjacency:
-                raise LedgerError(f"identity '{request.identity}' was not declared under {request.adjacency}")
-            check_person(request.identity, budget.person, None if request.unit is None else request.unit.column)
-            asker = Asker.of(request.details)
-            open_ = open_queries(records, request)
-            asked = [coarseness_of(request.details), *(COARSEST for _ in open_)]
-            check_lattices(records, request.identity, asked)
-            check_rooms(rooms(records, budget, asker, moment(records)), Cost.total([request.cost, *open_]))
+                raise LedgerError(
+                    f"population '{request.population}' is not on record under {request.adjacency}. Run: dvc repro"
+                )
+            check_person(request.population, budget.person, None if request.unit is None else request.unit.column)
+            rest = open_queries(records, request)
+            errors = [discretization_error_of(request.details), *(MOST_ERROR for _ in rest)]
+            check_lattices(records, request.population, errors)
+            caps = headrooms(records, budget, Asker.of(request.details), moment(records))
+            check_headrooms(caps, Cost.total([request.cost, *rest]))
             body = {
                 **request.details,
                 "key": request.key,
-                "identity": request.identity,
+                "identity": request.population,
                 "adjacency": str(request.adjacency),
                 "rho": request.rho,
                 "plan": request.plan,
                 "digest": request.digest,
-                "slot": request.slot,
+                "slot": request.attempt,
                 "encoding": request.encoding,
-                **({"delta_keys": request.delta_keys} if request.delta_keys else {}),
+                **({"delta_keys": request.delta} if request.delta else {}),
                 **({"rows_digest": sealed(request.rows_digest, self.key)} if request.rows_digest else {}),
             }
             return append(records, "reserve", body)
@@ -244,88 +232,80 @@ class Ledger:
         """Whether released bytes lie in a team's database; else they are files in the home."""
         return self.home.url is not None
 
-    def drawing(self, key: str) -> contextlib.AbstractContextManager[None]:
-        """One process draws the release of that key at a time, on all machines that share the ledger."""
-        return self._chain.drawing(key)
-
-    def released(self, key: str) -> bytes | None:
-        """Released bytes from a team's database."""
-        return self._chain.released(key)
-
-    def keep(self, key: str, data: bytes) -> None:
-        """Put lost bytes back into a team's database; the caller has checked that they are the right ones."""
-        self._chain.keep(key, data)
-
     def lost(self) -> set[str]:
-        """Keys of releases that a person declared lost, to be drawn again at the full cost."""
-        return {str(record.body["key"]) for record in self._chain.records() if record.kind == "lost"}
+        """Keys of releases that a person declared lost. A new draw of them costs the full price."""
+        return {str(record.body["key"]) for record in self.records() if record.kind == "lost"}
 
-    def spend_again(self, key: str, by: Mapping[str, Any]) -> Record:
-        """Record that a release's bytes are lost for ever, so that the next request for it draws another one.
+    def redraw(self, key: str, by: Mapping[str, Any]) -> Record:
+        """Record that a release's bytes are lost for ever. The next request draws a new release.
 
-        That is a second release: it is charged in full when it is drawn, under a slot of its own. The first stays
-        spent, because somebody may have seen it.
+        The new draw is charged in full, under a new attempt. The first draw stays spent: somebody may have seen it.
 
         Args:
+            key: key of the lost release.
             by: who decided it.
 
         Raises:
-            LedgerError: there is no such release, or it was given up before.
+            LedgerError: there is no such release, or it was declared lost before.
         """
-        with self._chain.appending() as records:
-            own = {r.kind: r for r in records if r.body.get("key") == key}
-            if "commit" not in own:
-                raise LedgerError(f"release {key[:12]} was never committed: nothing is lost, the next run draws it")
-            if "lost" in own:
-                raise LedgerError(f"release {key[:12]} was given up in entry {own['lost'].seq} already. Run: dvc repro")
-            identity = own["reserve"].body["identity"]
-            return append(records, "lost", {**by, "key": key, "identity": identity})
+        with self.appending() as records:
+            entries = {r.kind: r for r in records if r.body.get("key") == key}
+            if "commit" not in entries:
+                raise LedgerError(f"release {key[:12]} was never committed, so nothing is lost. Run: dvc repro")
+            if "lost" in entries:
+                seq = entries["lost"].seq
+                raise LedgerError(f"release {key[:12]} was declared lost in entry {seq} already. Run: dvc repro")
+            return append(records, "lost", {**by, "key": key, "identity": entries["reserve"].body["identity"]})
 
     def commit(self, key: str, sha256: str, data: bytes | None = None) -> Record:
         """Record the digest of the file that was drawn for a reservation.
 
-        The record has the day of the last one, not today's: a draw that lasts over midnight is not to be seen.
+        The record has the day of the last record and not today's: it must not show a draw that lasts over midnight.
 
         Args:
-            data: the bytes, where a team's database keeps them: they are there with the record or not at all.
+            key: key of the release.
+            sha256: SHA-256 of the file.
+            data: the bytes, for a team's database. They are written with the record or not at all.
 
         Raises:
             LedgerError: there is no such reservation, or it was committed with other bytes.
         """
-        with self._chain.appending(None if data is None else (key, data)) as records:
-            reserved = None
-            for record in records:
-                if record.body.get("key") == key and record.kind == "commit":
-                    if record.body["sha256"] != sha256:
-                        raise LedgerError(f"release {key[:12]} was committed with other bytes: no second draw")
-                    return record
-                if record.body.get("key") == key and record.kind == "reserve":
-                    reserved = record
-            if reserved is None:
-                raise LedgerError(f"release {key[:12]} was never reserved")
+        with self.appending(None if data is None else (key, data)) as records:
+            entries = {r.kind: r for r in records if r.body.get("key") == key}
+            if "commit" in entries:
+                if entries["commit"].body["sha256"] != sha256:
+                    raise LedgerError(
+                        f"release {key[:12]} was committed with other bytes. A second draw is refused. Restore the "
+                        "first file: likeness ledger restore FILE"
+                    )
+                return entries["commit"]
+            if "reserve" not in entries:
+                raise LedgerError(f"release {key[:12]} was never reserved. Run: dvc repro")
+            reserved = entries["reserve"]
             body = {"key": key, "identity": reserved.body["identity"], "reserve_seq": reserved.seq, "sha256": sha256}
             return append(records, "commit", body, time=records[-1].time)
 
-    def publish(self, identity: str, files: Mapping[str, str], releases: Iterable[str]) -> Record:
-        """Record the digests of files that were made from releases of these people. It costs nothing.
+    def publish(self, population: str, files: Mapping[str, str], releases: Iterable[str]) -> Record:
+        """Record the digests of files that were made from releases. It costs nothing.
 
-        The same files from the same releases are on record once.
+        Equal files from equal releases have one record.
 
         Args:
-            identity: the people.
+            population: name of the people.
             files: from the name of a file to its SHA-256.
-            releases: keys of the releases that the files were made from.
+            releases: keys of the releases behind the files.
 
         Raises:
-            LedgerError: a release is not a committed one of these people.
+            LedgerError: a release is not a committed one of this population.
         """
-        body = {"identity": identity, "files": dict(files), "releases": sorted(set(releases))}
-        with self._chain.appending() as records:
-            reserved = {r.body["key"] for r in records if r.kind == "reserve" and r.body["identity"] == identity}
+        body = {"identity": population, "files": dict(files), "releases": sorted(set(releases))}
+        with self.appending() as records:
+            reserved = {r.body["key"] for r in records if r.kind == "reserve" and r.body["identity"] == population}
             committed = {r.body["key"] for r in records if r.kind == "commit"} & reserved
             for key in body["releases"]:
                 if key not in committed:
-                    raise LedgerError(f"release {key[:12]} is not a committed release of '{identity}'. Run: dvc repro")
+                    text = f"release {key[:12]} is not a committed release of '{population}'"
+                    raise LedgerError(f"{text}. Run: dvc repro")
             for record in records:
                 if record.kind == "published" and body.items() <= record.body.items():
                     return record
@@ -333,28 +313,30 @@ class Ledger:
 
 
 def _check_declared(budget: Budget, adjacency: Adjacency, epsilon: float, delta: float, person: str | None) -> None:
-    """Refuse other terms than those on record.
+    """Refuse settings that contradict the record.
 
     Raises:
-        BudgetError: the settings ask for another cap, adjacency or unit of privacy.
+        BudgetError: the settings name another cap, adjacency or unit of privacy.
     """
-    identity = budget.identity
+    population = budget.population
     if budget.adjacency is not adjacency:
         raise BudgetError(
-            f"identity '{identity}' is accounted under {budget.adjacency}; a release under {adjacency} cannot "
-            f"be composed with the earlier ones. Set privacy.adjacency: {budget.adjacency}."
+            f"population '{population}' is accounted under {budget.adjacency}. A release under {adjacency} cannot be "
+            f"composed with the earlier ones. Set privacy.adjacency in params.yaml: {budget.adjacency}."
         )
-    check_person(identity, budget.person, person)
+    check_person(population, budget.person, person)
     if (budget.cap_epsilon, budget.cap_delta) != (epsilon, delta):
         raise BudgetError(
-            f"ledger.cap in params.yaml is (epsilon {epsilon:g}, delta {delta:g}), the ledger's cap for "
-            f"'{identity}' is ({budget.cap_epsilon:g}, {budget.cap_delta:g}). The ledger rules: set params to "
-            "it, or change it on record with: likeness ledger cap"
+            f"ledger.cap in params.yaml is (epsilon {epsilon:g}, delta {delta:g}). The ledger's cap for '{population}' "
+            f"is ({budget.cap_epsilon:g}, {budget.cap_delta:g}), and the ledger counts. Correct params.yaml, or change "
+            "the cap on record: likeness ledger cap"
         )
 
 
-def _known(records: list[Record], identity: str) -> Budget:
-    budget = budget_of(records, identity)
+def _on_record(records: list[Record], population: str) -> Budget:
+    budget = budget_of(records, population)
     if budget is None:
-        raise LedgerError(f"identity '{identity}' is not in the ledger")
+        raise LedgerError(
+            f"population '{population}' is not in the ledger. Give a name that `likeness ledger budget` prints."
+        )
     return budget

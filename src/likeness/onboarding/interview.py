@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from likeness.config.params import Ingest, Privacy
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import LikenessError, SchemaError
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.kinds import KINDS_BY_NAME, PRIVATE
@@ -153,7 +153,7 @@ class Interview:
 
     def _max_rows(self, text: str) -> int:
         most = _whole(text)
-        Ingest("table", "schema", unit=Unit(str(self.person), most))  # the settings' own rule
+        Ingest("table", "schema", unit=PrivacyUnit(str(self.person), most))  # the settings' own rule
         return most
 
     def _try(self, specs: Mapping[str, Any]) -> None:

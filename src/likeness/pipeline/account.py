@@ -8,7 +8,7 @@ from typing import Any
 
 from likeness import __version__
 from likeness.config.params import Params
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
 from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger
@@ -185,16 +185,16 @@ def _threshold(receipt: Receipt, keys: int) -> dict[str, Any]:
 
 def _lifetime_keys(budget: Budget) -> dict[str, float]:
     """The part of the cap's δ for thresholds, where it has one."""
-    if not (budget.cap_keys or budget.spent_delta):
+    if not (budget.selection_delta or budget.spent_delta):
         return {}
-    return {"cap_delta_keys": budget.cap_keys, "spent_delta_keys": budget.spent_delta}
+    return {"cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}
 
 
 def _finite(value: float) -> float | str:
     return value if math.isfinite(value) else "inf"
 
 
-def protected(unit: Unit | None, words: str) -> str:
+def protected(unit: PrivacyUnit | None, words: str) -> str:
     """Who is protected, in words.
 
     Args:

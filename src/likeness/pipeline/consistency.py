@@ -14,7 +14,7 @@ from likeness.core.hashing import sha256_json
 from likeness.core.paths import read_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.generators.weights import check_weights
-from likeness.ledger.reservation import base_slot
+from likeness.ledger.reservation import base_attempt
 from likeness.methods.base import Context
 from likeness.pipeline.project import Project
 from likeness.privacy.plan import Plan
@@ -87,7 +87,7 @@ def _check_receipts(slot: str, plan: Plan, released: Mapping[Path, Released]) ->
             raise ReleaseError(f"{path}: released under another adjacency or identity. Run: dvc repro")
         if receipt.unit != plan.unit:
             raise ReleaseError(f"{path}: released under another ingest.unit. Run: dvc repro")
-        if base_slot(receipt.slot) != slot:
+        if base_attempt(receipt.slot) != slot:
             raise ReleaseError(f"{path}: released in another slot than ledger.attempt. Run: dvc repro")
         own = plan.query(receipt.query)
         same = _close(receipt.noise_multiplier, own.noise_multiplier) and receipt.delta_keys == own.delta_keys

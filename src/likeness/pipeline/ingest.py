@@ -133,7 +133,7 @@ def encoded_rows(project: "Project", ingested: dict[str, Any]) -> "Iterator[Data
     """
     written, schema = project.written_schema, project.schema
     encoder = Encoder(schema)
-    for chunk in iter_private(project.paths.table, None, _chunk_rows(schema), card=ingested):
+    for chunk in iter_private(project.paths.table, None, _chunk_rows(schema), manifest=ingested):
         beside = {name: chunk[name].to_numpy() for name in BESIDE if name in chunk}
         yield encoder.encode(closed(chunk, written, schema)).assign(**beside)
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.params import Params
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, DataError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.private_tables import iter_private, num_groups, read_card
+from likeness.data.private_tables import iter_private, num_groups, read_manifest
 from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.schema import Schema
 from likeness.privacy.adjacency import Adjacency
@@ -88,7 +88,7 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
     """
     from likeness.release.request import Dataset
 
-    card = read_card(path)
+    card = read_manifest(path)
     expected = {
         "identity": params.privacy.population,
         "adjacency": params.privacy.adjacency,
@@ -101,7 +101,7 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
     if card["ledger"] != ledger_id:
         raise ArtifactError(f"{path} was written with the key of another ledger. Run: dvc repro --force ingest")
     _check_number(params, card["num_records"])
-    unit = None if card.get("unit") is None else Unit.from_dict(card["unit"])
+    unit = None if card.get("unit") is None else PrivacyUnit.from_dict(card["unit"])
     rows = card["identity"], card["digest"], params.ledger.attempt, card.get("encoding", ""), unit
     return Dataset(*rows, card.get("rows_digest", "")), card
 
@@ -154,10 +154,10 @@ def used_rows(
     parts = split_parts(params, schema, table, column, people)
     if people is None:
         return table.assign(**{SPLIT: parts})
-    from likeness.data.source.people import bounded, numbered
+    from likeness.data.source.contribution_bounding import bound_contributions, numbered
 
     assert params.ingest.unit is not None
-    keep = bounded(table, schema, people, parts, params.ingest.unit.max_rows)
+    keep = bound_contributions(table, schema, people, parts, params.ingest.unit.max_rows)
     return table[keep].assign(**{SPLIT: parts[keep], PERSON: numbered(people[keep])}).reset_index(drop=True)
 
 
@@ -169,8 +169,7 @@ def split_parts(
     people: "Series[str] | None" = None,
 ) -> "NDArray[str_]":
     """``train`` or ``test`` for each row, by the rule that fits the adjacency and the unit of privacy."""
-    from likeness.data.source.people import split_by_person
-    from likeness.data.source.split import split_by_column, split_by_content, split_by_position
+    from likeness.data.source.split import split_by_column, split_by_content, split_by_person, split_by_position
 
     split = params.ingest.split
     if column is not None:

@@ -131,7 +131,7 @@ class Project:
             PlanError: a later stage could not answer it.
         """
         from likeness.privacy.adjacency import Adjacency
-        from likeness.privacy.plan import KeyShares, make_plan
+        from likeness.privacy.plan import SelectionShares, make_plan
         from likeness.release.keys import STAGE, query_name
 
         privacy, categories = self.params.privacy, self.params.categories
@@ -147,7 +147,7 @@ class Project:
             adjacency=Adjacency(privacy.adjacency),
             num_records=privacy.num_records,
             unit=self.params.ingest.unit,
-            keys=KeyShares(names, STAGE, categories.share, categories.delta_share) if names else None,
+            selection=SelectionShares(names, STAGE, categories.share, categories.delta_share) if names else None,
         )
 
     @cached_property
@@ -241,7 +241,7 @@ class Project:
         check_witnesses(ledger.records(), witnesses)
         unit, adjacency = self.params.ingest.unit, Adjacency(privacy.adjacency)
         person = None if unit is None else unit.column
-        ledger.declare_identity(privacy.population, adjacency, cap.epsilon, cap.delta, person, self.delta_for_keys)
+        ledger.declare_population(privacy.population, adjacency, cap.epsilon, cap.delta, person, self.delta_for_keys)
         ledger.declare_limits(privacy.population, self.limits)
         return ledger
 

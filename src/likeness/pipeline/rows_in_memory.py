@@ -90,10 +90,10 @@ def in_memory(
 
     numbers = None
     if people is not None:
-        from likeness.data.source.people import bounded, numbered
+        from likeness.data.source.contribution_bounding import bound_contributions, numbered
 
         assert params.ingest.unit is not None
-        keep = bounded(train, schema, people, np.full(len(train), "train"), params.ingest.unit.max_rows)
+        keep = bound_contributions(train, schema, people, np.full(len(train), "train"), params.ingest.unit.max_rows)
         train, numbers = train[keep], numbered(people[keep])
     digest = digest_of_release(
         params.privacy.adjacency,

@@ -16,8 +16,7 @@ from likeness.config.load import read_params
 from likeness.core.errors import BudgetError, LikenessError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.ledger.budget import Budget, Cost
-from likeness.ledger.caps import Asker, Room, check_rooms, rooms
+from likeness.ledger.budget import Asker, Budget, Cost, Headroom, check_headrooms, headrooms
 from likeness.ledger.records import moment
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
@@ -102,9 +101,9 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
     return {key: cost for key, cost in found.items() if key not in reserved}
 
 
-def rooms_for(project: Project) -> list[Room]:
+def rooms_for(project: Project) -> list[Headroom]:
     """What every cap leaves for a run with these settings, started by this user."""
-    return project.ledger.rooms(_declared(project), Asker.of(project.provenance), project.limits)
+    return project.ledger.headrooms(_declared(project), Asker.of(project.provenance), project.limits)
 
 
 def refusal_ahead(project: Project) -> str:
@@ -120,11 +119,11 @@ def refusal_ahead(project: Project) -> str:
     if home.url is not None:
         return ""
     if not home.database.exists():
-        found = rooms([], _declared(project), Asker.of(project.provenance), moment([]), project.limits)
+        found = headrooms([], _declared(project), Asker.of(project.provenance), moment([]), project.limits)
     else:
         found = rooms_for(project)
     try:
-        check_rooms(found, Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries))
+        check_headrooms(found, Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries))
     except BudgetError as error:
         return str(error)
     return ""
@@ -132,11 +131,14 @@ def refusal_ahead(project: Project) -> str:
 
 def _declared(project: Project) -> Budget:
     """What params.yaml says of an identity that the ledger has never heard of."""
-    cap, privacy, keys = project.params.ledger.cap, project.params.privacy, project.delta_for_keys
-    return Budget(privacy.population, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, cap_keys=keys)
+    cap, privacy = project.params.ledger.cap, project.params.privacy
+    keys = project.delta_for_keys
+    return Budget(
+        privacy.population, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, selection_delta=keys
+    )
 
 
-def afford(runs: Sequence[Project]) -> tuple[list[Cost], list[Room]]:
+def afford(runs: Sequence[Project]) -> tuple[list[Cost], list[Headroom]]:
     """What runs of these projects would be charged, and the caps with room for all of them.
 
     Rows that the ledger may not know are taken as new. Only where that would not fit is the source looked at.
@@ -147,13 +149,13 @@ def afford(runs: Sequence[Project]) -> tuple[list[Cost], list[Room]]:
     rooms = rooms_for(runs[0])
     costs = grid_costs(runs, None)
     try:
-        check_rooms(rooms, Cost.total(costs))
+        check_headrooms(rooms, Cost.total(costs))
     except BudgetError:
         dataset = known_rows(runs[0])
         if dataset is None:
             raise
         costs = grid_costs(runs, dataset)
-        check_rooms(rooms, Cost.total(costs))
+        check_headrooms(rooms, Cost.total(costs))
     return costs, rooms
 
 
@@ -168,20 +170,20 @@ def grid_costs(runs: Sequence[Project], dataset: "Dataset | None") -> list[Cost]
     return costs
 
 
-def room_lines(rooms: Sequence[Room], cost: Cost) -> list[str]:
+def room_lines(rooms: Sequence[Headroom], cost: Cost) -> list[str]:
     """One line a cap: what was spent, what it would be then, what remains."""
     return [_room_line(room, room.after(cost)) for room in rooms]
 
 
-def _room_line(room: Room, after: Room) -> str:
+def _room_line(room: Headroom, after: Headroom) -> str:
     line = (
-        f"{room.label} cap of {room.identity}: epsilon {room.spent_epsilon:.4g} spent, {after.spent_epsilon:.4g} of "
+        f"{room.label} cap of {room.population}: epsilon {room.spent_epsilon:.4g} spent, {after.spent_epsilon:.4g} of "
         f"{room.epsilon:g} afterwards at delta {room.delta:g}; rho {after.remaining_rho:.4g} of {after.cap_rho:.4g} "
         "would remain"
     )
     if not after.spent_delta:
         return line
-    most = room.delta if room.keys is None else room.keys
+    most = room.delta if room.selection_delta is None else room.selection_delta
     return f"{line}; thresholds would have taken {after.spent_delta:.4g} of their delta {most:.4g}"
 
 

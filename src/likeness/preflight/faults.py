@@ -231,7 +231,7 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
 
     def ask() -> None:
         terms = own.population, Adjacency(own.adjacency), cap.epsilon, cap.delta, person
-        project.ledger.check_identity(*terms)
+        project.ledger.check_population(*terms)
 
     return [_fault(str(error)) for error in _refused(ask)]
 

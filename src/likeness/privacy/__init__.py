@@ -1,1 +1,1 @@
-"""Adjacency, sensitivity, receipts, calibration, accounting, noise and the ledger. Knows no data."""
+"""The mathematics: adjacency, sensitivity, receipts, calibration, accounting, noise. No module here reads data."""

@@ -1,14 +1,14 @@
-"""From a target (ε, δ) to the total ρ that it allows, never on the wrong side.
+"""From a target (ε, δ) to a total ρ that never exceeds it.
 
 A discrete or continuous Gaussian of sensitivity Δ and scale σ has ``ρ = Δ²/(2σ²)`` zero-concentrated differential
 privacy, and ρ adds up over releases, also adaptive ones (Bun and Steinke 2016; Canonne, Kamath and Steinke 2020). Two
-conversions of a total ρ hold for such releases, and the better one is claimed:
+conversions of a total ρ hold for such releases, and the better one is the guarantee:
 
-- by Rényi divergence, which is at most ``ρ·α`` at every order α, whatever the mechanisms;
-- by exact Gaussian accounting, because every release is one Gaussian on a lattice so fine that it is continuous up to
+- by Rényi divergence, which is at most ``ρ·α`` at each order α, for any mechanisms;
+- by exact Gaussian accounting. Each release is a Gaussian on a lattice, continuous up to
   :data:`likeness.privacy.lattice_error.ALLOWANCE`, which is taken off ε. Composed Gaussians are one of ``μ = sqrt(2ρ)``
-  (Dong, Roth and Su 2022), whose δ(ε) is known exactly (Balle and Wang 2018). At ε = 1 the noise is 5 to
-  11 % less, for δ from 1e-9 to 1e-3.
+  (Dong, Roth and Su 2022), and its exact δ(ε) is a formula (Balle and Wang 2018). At ε = 1 the noise is 5 to 11 % less,
+  for δ from 1e-9 to 1e-3.
 """
 
 import math
@@ -17,35 +17,35 @@ from likeness.core.errors import PlanError
 from likeness.privacy.lattice_error import ALLOWANCE
 from likeness.privacy.thresholds import delta_left
 
-# Relative slack taken off every calibrated value, so that rounding in the solver cannot cross the target.
+# Relative slack taken off each calibrated value, so that rounding in the solver cannot cross the target.
 _SAFETY = 1e-9
-# Within these, the tails of the proof, e^ε · 10^-199 a release, are far below _SAFETY of δ, and so is the rounding of
-# the solver. Beyond them Rényi divergence alone counts.
+# Within these limits the tails of the proof, e^ε · 10^-199 a release, and the rounding of the solver are far below
+# _SAFETY of δ. Beyond them Rényi divergence alone counts.
 MOST_GAUSSIAN, _LEAST_DELTA = 100.0, 1e-30
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:
-    """Smallest ε that releases of a total ρ are shown to have at ``delta``: the better of the two conversions."""
+    """Smallest proven ε of a total ρ at ``delta``: the better of the two conversions."""
     return min(epsilon_renyi(rho, delta), epsilon_gaussian(rho, delta))
 
 
 def epsilon_left(rho: float, delta: float, delta_keys: float) -> float:
-    """The same where thresholds have their part of δ (:mod:`likeness.privacy.thresholds`); inf if all of it."""
+    """:func:`epsilon_of_rho` at the δ that partition selection leaves; inf if it leaves none."""
     left = delta_left(delta, [delta_keys])
     return epsilon_of_rho(rho, left) if left > 0 else math.inf
 
 
 def rho_left(epsilon: float, delta: float, delta_keys: float) -> float:
-    """Largest ρ whose :func:`epsilon_left` is at most ``epsilon``; 0 if thresholds have all of δ."""
+    """Largest ρ whose :func:`epsilon_left` is at most ``epsilon``; 0 if partition selection has all of δ."""
     left = delta_left(delta, [delta_keys])
     return rho_for(epsilon, left) if left > 0 else 0.0
 
 
 def epsilon_renyi(rho: float, delta: float) -> float:
-    """Smallest ε that ``ρ``-zCDP is shown to imply at ``delta``.
+    """Smallest ε that ``ρ``-zCDP implies at ``delta``.
 
-    ``ε = inf_{α>1} ρα + log((α−1)/α) − (log δ + log α)/(α−1)`` (Canonne, Kamath and Steinke 2020, Proposition 12),
-    the conversion that autodp applies to an RDP curve too.
+    ``ε = inf_{α>1} ρα + log((α−1)/α) − (log δ + log α)/(α−1)`` (Canonne, Kamath and Steinke 2020, Proposition 12).
+    autodp applies the same conversion to an RDP curve.
     """
     if rho == 0:
         return 0.0
@@ -65,7 +65,7 @@ def epsilon_renyi(rho: float, delta: float) -> float:
 
 
 def epsilon_gaussian(rho: float, delta: float) -> float:
-    """ε of the exact Gaussian of ``μ = sqrt(2ρ)`` at ``delta``, the lattice paid for; inf where that is not proved."""
+    """ε of the exact Gaussian of ``μ = sqrt(2ρ)`` at ``delta``, with the lattice's allowance; inf without a proof."""
     if rho == 0:
         return 0.0
     mu, target = mu_of_rho(rho), _gaussian_delta(delta)
@@ -80,28 +80,31 @@ def epsilon_gaussian(rho: float, delta: float) -> float:
 
 
 def rho_for(epsilon: float, delta: float) -> float:
-    """Largest ρ whose conversion (:func:`epsilon_of_rho`) stays at or below ``epsilon``.
+    """Largest ρ whose conversion (:func:`epsilon_of_rho`) is at most ``epsilon``.
 
     Raises:
-        PlanError: ε is not positive, δ does not lie strictly between 0 and 1, or the pair is beyond floating point.
+        PlanError: ε is not positive, δ does not lie strictly between 0 and 1, or floating point cannot hold ρ.
     """
     _check_target(epsilon, delta)
     if math.isinf(epsilon):
         return math.inf
     rho = max(_rho_renyi(epsilon, delta), _rho_gaussian(min(epsilon, MOST_GAUSSIAN), delta))
     if not (rho > 0 and epsilon_of_rho(rho, delta) <= epsilon):
-        raise PlanError(f"epsilon {epsilon:g} at delta {delta:g} is beyond what can be computed; choose usual values")
+        raise PlanError(
+            f"epsilon {epsilon:g} at delta {delta:g} is out of range of floating point. Choose usual values, as "
+            "epsilon 1 at delta 1e-5."
+        )
     return rho
 
 
 def _rho_renyi(epsilon: float, delta: float) -> float:
-    """Largest ρ by Rényi divergence; 0 where it is beyond floating point."""
+    """Largest ρ by Rényi divergence; 0 where floating point cannot hold it."""
     from scipy.optimize import brentq
 
     def excess(log_rho: float) -> float:
         return epsilon_renyi(math.exp(log_rho), delta) - epsilon
 
-    # For tiny ρ the bound is flat at 0 because of the max(); ε is increasing where it is positive.
+    # For tiny ρ the bound is flat at 0 because of the max(). ε increases where it is positive.
     high = math.log(epsilon)
     try:
         low = 2 * high - math.log(8 * math.log(1 / delta) + 8 * epsilon) - 6
@@ -115,7 +118,7 @@ def _rho_renyi(epsilon: float, delta: float) -> float:
 
 
 def _rho_gaussian(epsilon: float, delta: float) -> float:
-    """Largest ρ by exact Gaussian accounting; 0 where the lattice takes all of ε, or beyond floating point."""
+    """Largest ρ by exact Gaussian accounting; 0 where the lattice takes all of ε or floating point cannot hold ρ."""
     if epsilon <= ALLOWANCE or delta < _LEAST_DELTA:
         return 0.0
     from scipy.optimize import brentq
@@ -134,12 +137,12 @@ def _rho_gaussian(epsilon: float, delta: float) -> float:
 
 
 def _gaussian_delta(delta: float) -> float:
-    """The δ that is left for the continuous Gaussian, once the lattice is paid for."""
+    """The δ that the lattice's allowance leaves for the continuous Gaussian."""
     return delta * math.exp(-ALLOWANCE) * (1 - _SAFETY)
 
 
 def mu_of_rho(rho: float) -> float:
-    """The μ of Gaussian differential privacy (Dong, Roth and Su 2022) of one Gaussian, ``μ = Δ/σ = sqrt(2ρ)``."""
+    """The μ of Gaussian differential privacy (Dong, Roth and Su 2022), ``μ = Δ/σ = sqrt(2ρ)``."""
     return math.sqrt(2 * rho)
 
 

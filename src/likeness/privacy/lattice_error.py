@@ -1,4 +1,4 @@
-r"""How near lattice noise is to rounded continuous noise, so that exact Gaussian accounting holds for it.
+r"""Discretization error: how near lattice noise is to a continuous Gaussian, so that its exact accounting holds.
 
 Let ``p`` be the discrete Gaussian, ``p_k ∝ exp(−k²/2σ²)`` on the integers, and ``q`` the law of a continuous Gaussian
 of the same σ rounded to the nearest integer. Write φ for the continuous density. Let ``10^3 ≤ σ ≤ 10^40``.
@@ -20,48 +20,58 @@ the noise n of M'(x') obeys ``Σ n_i² ≤ σ²(5D + 2760)``, is a factor ``e^(�
 Elsewhere: ``Σ n_i² ≤ 2σ²χ² + D/2`` for a χ² of D degrees of freedom, and ``χ² ≤ D + 2√(460 D) + 920 ≤ 2D + 1380`` but
 with probability ``e^-460 < 10^-199`` (Laurent and Massart 2000, Lemma 1). And ``η₁ + η₂ ≤ η``. ∎
 
-Releases that depend on earlier ones: likelihood ratios multiply along the transcript, so η adds up, and M' composes as
-Gaussian differential privacy (Dong, Roth and Su 2022, Corollary 3.3; with noise chosen on the way, up to a cap that
-was fixed before: Smith and Thakurta 2022). Where terms are made with secret dice, both inequalities hold for every
-outcome of dice and noise, and are summed afterwards; and a mixture with the same weights of pairs that are μ-Gaussian
-differentially private is so too, because Gaussian trade-off curves are convex. The door refuses a release with
-``η > COARSEST``, and the ledger one with which those of an identity would add up to more than ``ALLOWANCE``: this is
-what calibration takes off ε, always. Tails add up to far less than 10^-100 for any number of releases in a ledger.
+*Composition.* Let releases depend on earlier ones. Likelihood ratios multiply along the transcript, so η adds up. M'
+composes as Gaussian differential privacy (Dong, Roth and Su 2022, Corollary 3.3). Noise may be chosen on the way, up to
+a cap that was fixed before (Smith and Thakurta 2022).
+
+*Secret dice.* Contributions may be made with secret dice. Both inequalities then hold for each outcome of dice and
+noise, and are summed afterwards. A mixture of μ-Gaussian differentially private pairs, with equal weights on both
+sides, is μ-Gaussian differentially private: Gaussian trade-off curves are convex.
+
+*Limits.* The door refuses a release with ``η > MOST_ERROR``. The ledger refuses a release with which the η of a
+population add up to more than ``ALLOWANCE``; calibration always takes this part off ε. The tails of all releases in a
+ledger add up to far less than 10^-100.
 """
 
 import math
 
 from likeness.core.errors import PlanError
 
-COARSEST = 1e-8
-"""Most η of one release; usual ones have about 1e-15. At a noise multiplier of 0.02 and a million coordinates: 2e-9."""
+MOST_ERROR = 1e-8
+"""Largest η of one release. Usual ones have 1e-15; a noise multiplier of 0.02 and a million coordinates have 2e-9."""
 
 ALLOWANCE = 1e-4
-"""Part of ε that pays for the lattices of all releases of an identity, at least 10,000 of them; δ is multiplied by at
-most ``exp(ALLOWANCE)``, and by a hair for the tails."""
+"""Part of ε for the discretization errors of all releases of a population, at least 10,000. δ grows by at most a factor
+``exp(ALLOWANCE)`` and by the tails."""
 
 _SCALES = (1e3, 1e40)  # for which the lemma is proved
 _TAIL = 500
 
 
-def coarseness(dimension: int, scale: float) -> float:
-    """η of a release.
+def discretization_error(dimension: int, scale: float) -> float:
+    """η of a release; inf for σ outside the range of the lemma.
 
     Args:
-        dimension: number of released coordinates. scale: σ in lattice steps.
+        dimension: number of released coordinates.
+        scale: σ in lattice steps.
     """
     return (dimension + _TAIL) / scale**2 if _SCALES[0] <= scale <= _SCALES[1] else math.inf
 
 
-def check_fine(name: str, dimension: int, scale: float) -> None:
-    """Refuse a release whose noise is so small that the lattice shows.
+def check_discretization(name: str, dimension: int, scale: float) -> None:
+    """Refuse a release whose discretization error is too large: its noise is only a few lattice steps wide.
+
+    Args:
+        name: name of the query.
+        dimension: number of released coordinates.
+        scale: σ in lattice steps.
 
     Raises:
-        PlanError: ε is far beyond any that protects.
+        PlanError: ε is too large to protect anybody.
     """
-    if coarseness(dimension, scale) > COARSEST:
+    if discretization_error(dimension, scale) > MOST_ERROR:
         raise PlanError(
-            f"{name}: the noise of this plan is only {scale:.3g} lattice steps wide for {dimension} coordinates, too "
-            "coarse to be accounted for. privacy.epsilon is far beyond any value that protects: lower it, or set inf. "
-            "(Or the map's norm bound is far below 1, which no map of this project's is.)"
+            f"{name}: the noise of this plan is only {scale:.3g} lattice steps wide for {dimension} coordinates. Exact "
+            "accounting does not hold for it. privacy.epsilon is too large to protect anybody: lower it, or set inf. "
+            "For a new feature map: raise its norm bound, which should be near 1."
         )

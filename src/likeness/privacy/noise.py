@@ -1,11 +1,13 @@
 """Lattice noise: OpenDP's discrete Gaussian, without a seed. The only importer of opendp; only the door calls it.
 
-Long vectors are divided among processes (:mod:`likeness.privacy.noise_processes`). The values never leave this one:
-another process is told how many coordinates and which σ, both public, and hands back noise, which is added here. No two
-coordinates share randomness. Nothing is forked: every process is a new program, whose OpenDP takes the seed of its
-generator from the operating system, so that none can repeat what another has drawn. Noise that does not arrive whole is
-thrown away, for reasons that are not its values, and that of these coordinates is drawn here: what is released has got
-noise once in every coordinate, or there is no release.
+Processes share the work for long vectors (:mod:`likeness.privacy.noise_processes`). The values never leave this
+process: another one gets a number of coordinates and σ, both public, and returns noise, which is added here.
+
+No two coordinates share randomness. Each process is a new program, never a fork. Its OpenDP takes the seed of its
+generator from the operating system, so no process repeats another's draw.
+
+Noise that does not arrive whole is discarded, for reasons other than its values. New noise for its coordinates is drawn
+here. So each coordinate of a release has noise exactly once.
 """
 
 import hashlib
@@ -18,8 +20,8 @@ import numpy as np
 from likeness.core.errors import LikenessError
 from likeness.privacy import noise_processes
 
-_AT_ONCE = 1 << 16  # coordinates handed to OpenDP at once: as Python's integers they take ten times the memory
-_FITS = 2.0**50  # up to this σ noise reaches 2**62, as far as sums go, with probability below exp(−2**22)
+_AT_ONCE = 1 << 16  # coordinates for one call of OpenDP: as Python's integers they take ten times the memory
+_FITS = 2.0**50  # up to this σ, noise reaches 2**62, the bound of sums, with probability below exp(−2**22)
 
 
 def sampler_name() -> str:
@@ -39,15 +41,18 @@ def add_discrete_gaussian(values: np.ndarray, scale: float) -> np.ndarray:
         scale: σ in lattice steps, positive and finite.
 
     Returns:
-        int64 array of the same shape.
+        int64 array of shape ``(dimension,)``.
+
+    Raises:
+        LikenessError: σ is not positive and finite.
     """
     if not (math.isfinite(scale) and scale > 0):
-        raise LikenessError(f"the noise scale must be positive and finite, got {scale}")
-    # OpenDP adds without an overflow, numpy does not: where noise could be as large as that, OpenDP adds all of it.
+        raise LikenessError(f"the noise scale must be positive and finite, got {scale}. Run: dvc repro plan")
+    # OpenDP adds without overflow, numpy does not. For noise near 64 bits, OpenDP adds all of it.
     counts = noise_processes.shares(len(values)) if scale <= _FITS else [len(values)]
-    own, *others = np.split(values, np.cumsum(counts)[:-1])
+    here, *others = np.split(values, np.cumsum(counts)[:-1])
     with noise_processes.started([len(other) for other in others], scale) as running:
-        noisy = [_added(own, scale)]
+        noisy = [_added(here, scale)]
         for other, process in zip(others, running, strict=True):
             noise = process.noise(digest)
             noisy.append(_added(other, scale) if noise is None else other + noise)
@@ -55,8 +60,8 @@ def add_discrete_gaussian(values: np.ndarray, scale: float) -> np.ndarray:
 
 
 def _added(values: np.ndarray, scale: float) -> np.ndarray:
-    """The same by OpenDP in this process."""
-    # By their modules: opendp.prelude loads pandas and scikit-learn, which take ten times as long.
+    """Add noise in this process, by OpenDP."""
+    # No opendp.prelude: it loads pandas and scikit-learn, which take ten times as long.
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_gaussian
     from opendp.metrics import l2_distance
@@ -72,13 +77,12 @@ def _added(values: np.ndarray, scale: float) -> np.ndarray:
 
 
 def digest(noise: bytes, scale: float) -> bytes:
-    """SHA-256 of noise, and of what drew it: another version of the library gives another digest, so no receipt can
-    name the wrong one."""
+    """SHA-256 of noise and of the sampler's version, so that no receipt names another version."""
     return hashlib.sha256(f"{sampler_name()} {scale.hex()} ".encode() + noise).digest()
 
 
 def send(count: int, scale: float) -> None:
-    """Of a process that another has started: draw, and write the noise and its digest to the standard output."""
+    """Draw noise in a started process, and write it with its digest to the standard output."""
     noise = _added(np.zeros(count, dtype=np.int64), scale).tobytes()
     sys.stdout.buffer.write(noise + digest(noise, scale))
     sys.stdout.buffer.flush()

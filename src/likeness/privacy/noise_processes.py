@@ -1,8 +1,8 @@
 """Processes that draw noise for :mod:`likeness.privacy.noise`, which says why that is safe.
 
-Neither forked (a copy of a generator's state would repeat noise) nor made by multiprocessing (which runs the caller's
-script again). A process gets a number of coordinates and σ, and gives back noise through a pipe; nothing of it enters a
-file, a command line, a log or an error. Noise is as secret as the sums: with a released value it gives the sum.
+They are new programs. A fork would copy a generator's state and repeat noise; multiprocessing would run the caller's
+script again. A process gets a number of coordinates and σ, and returns noise through a pipe. Noise is as secret as the
+sums, because a released value minus its noise is the sum. So none of it enters a file, command line, log or error.
 """
 
 import os
@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-_WORTH = 250_000  # coordinates for which a process is worth starting: it draws for seconds, and starts in half of one
+_WORTH = 250_000  # coordinates that make a process worth its start: it draws for seconds and starts in half a second
 _MOST = 4  # processes
-_PATIENCE, _SLOWER = 60.0, 10.0  # a process is given up after so many seconds, and so many times what this one took
+_PATIENCE, _SLOWER = 60.0, 10.0  # seconds to wait for a process, plus this multiple of the time this process took
 
-# Isolated from the environment and the working folder; it looks for packages where this process does.
+# Isolated from environment and working folder; it searches packages where this process does.
 _PROGRAM = """
 import sys
 count, scale, *sys.path = sys.argv[1:]
@@ -29,7 +29,7 @@ send(int(count), float.fromhex(scale))
 
 
 def shares(count: int) -> list[int]:
-    """Coordinates for each process, this one first: at most as many processes as this one may use processors."""
+    """Coordinates for each process, this one first. There are no more processes than usable processors."""
     processes = max(1, min(_usable_processors(), _MOST, count // _WORTH))
     return [count * (place + 1) // processes - count * place // processes for place in range(processes)]
 
@@ -39,14 +39,14 @@ def _usable_processors() -> int:
 
 
 class NoiseProcess:
-    """Draws noise for so many coordinates, from now on."""
+    """A process that draws noise. It starts at once."""
 
     def __init__(self, count: int, scale: float) -> None:
         self._count = count
         self._scale = scale
         self._started = time.monotonic()
         self._process: subprocess.Popen[bytes] | None = None
-        # Where Python is embedded, the executable is another program, which must not be started again.
+        # Where Python is embedded, the executable is another program, which must not start again.
         if not Path(sys.executable or "").name.lower().startswith("python"):
             return
         with suppress(OSError, ValueError):
@@ -60,11 +60,11 @@ class NoiseProcess:
         """Wait for the noise, shape (count,), int64.
 
         Args:
-            digest: of noise and σ, which the process has sent behind it.
+            digest: from noise and σ to the digest that the process sends after the noise.
 
         Returns:
-            None if the process could not be started, was killed, failed, hangs or sent anything else: its noise was not
-            looked at, and is gone.
+            None if the process did not start, was killed, failed, hung or sent other bytes. Its noise is discarded
+            unread.
         """
         if self._process is None:
             return None
@@ -72,8 +72,8 @@ class NoiseProcess:
             sent, _ = self._process.communicate(timeout=_PATIENCE + _SLOWER * (time.monotonic() - self._started))
         except subprocess.TimeoutExpired:
             return None
-        noise, found = sent[: 8 * self._count], sent[8 * self._count :]
-        if self._process.returncode != 0 or len(noise) != 8 * self._count or found != digest(noise, self._scale):
+        noise, checksum = sent[: 8 * self._count], sent[8 * self._count :]
+        if self._process.returncode != 0 or len(noise) != 8 * self._count or checksum != digest(noise, self._scale):
             return None
         return np.frombuffer(noise, dtype=np.int64)
 
@@ -88,7 +88,7 @@ class NoiseProcess:
 
 @contextmanager
 def started(counts: Sequence[int], scale: float) -> Iterator[list[NoiseProcess]]:
-    """A process for each of the counts; none outlives the context."""
+    """Start a process for each count; none outlives the context."""
     with ExitStack() as ended:
         processes = []
         for count in counts:

@@ -1,4 +1,4 @@
-"""The plan: which query may spend which part of ρ. It knows no data."""
+"""The plan: the part of ρ that each query may spend. It reads no data."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
 from likeness.core.hashing import sha256_json
 from likeness.privacy.adjacency import Adjacency
@@ -16,11 +16,11 @@ from likeness.privacy.thresholds import delta_left
 
 @dataclass(frozen=True)
 class QueryShare:
-    """A query that a method asks for, and its share of ρ.
+    """A query of a method, and its share of ρ.
 
     Attributes:
         query: name, unique within the plan.
-        stage: the stage that releases it, ``"auxiliary"`` or ``"privatize"``.
+        stage: stage that releases it, ``"auxiliary"`` or ``"privatize"``.
         share: part of the total ρ, in (0, 1]. The shares of a plan sum to 1.
     """
 
@@ -30,12 +30,14 @@ class QueryShare:
 
 
 @dataclass(frozen=True)
-class KeyShares:
-    """Releases of keys that are not publicly known, asked before anything else.
+class SelectionShares:
+    """The partition selections of a plan, before all other queries (:mod:`likeness.privacy.thresholds`).
 
     Attributes:
-        queries: their names; they share evenly. stage: that of all of them.
-        share: of the total ρ. delta_share: of δ, for their thresholds; see :mod:`likeness.privacy.thresholds`.
+        queries: names; equal shares.
+        stage: stage that releases all of them.
+        share: part of the total ρ.
+        delta_share: part of δ.
     """
 
     queries: tuple[str, ...]
@@ -46,9 +48,9 @@ class KeyShares:
 
 @dataclass(frozen=True)
 class PlannedQuery:
-    """A query with its noise: ``noise_multiplier = σ/Δ = 1/sqrt(2ρ)``, 0 when there is no privacy.
+    """A query with its noise: ``noise_multiplier = σ/Δ = 1/sqrt(2ρ)``, 0 without privacy.
 
-    ``delta_keys`` is what its threshold may cost of δ; 0 where it has none.
+    ``delta_keys`` is the δ of a partition selection, 0 for other queries.
     """
 
     query: str
@@ -61,10 +63,10 @@ class PlannedQuery:
 
 @dataclass(frozen=True)
 class Plan:
-    """Every noise multiplier of a run, from public settings alone.
+    """All noise multipliers of a run, from public settings alone.
 
-    ``unit`` is who is protected where a person may have several rows, None where a row is a person. Multipliers do not
-    depend on it: they are noise in units of a sensitivity, and it is the sensitivity that grows with the rows.
+    ``unit`` is the unit of privacy where a person may have several rows, None where a row is a person. Multipliers do
+    not depend on it: they are noise in units of the sensitivity, and only the sensitivity grows with the rows.
     """
 
     method: str
@@ -74,7 +76,7 @@ class Plan:
     delta: float
     num_records: int | None
     queries: tuple[PlannedQuery, ...]
-    unit: Unit | None = None
+    unit: PrivacyUnit | None = None
 
     @property
     def rho(self) -> float:
@@ -83,17 +85,17 @@ class Plan:
 
     @property
     def delta_keys(self) -> float:
-        """What thresholds cost of δ."""
+        """δ of partition selection."""
         return math.fsum(query.delta_keys for query in self.queries)
 
     @property
     def private(self) -> bool:
-        """False when ``epsilon: inf`` was asked for."""
+        """False for ``epsilon: inf``."""
         return math.isfinite(self.epsilon)
 
     @property
     def digest(self) -> str:
-        """Identity of the plan in the ledger."""
+        """Name of the plan in the ledger."""
         return sha256_json(self.to_dict())
 
     def query(self, name: str) -> PlannedQuery:
@@ -102,24 +104,24 @@ class Plan:
             if query.query == name:
                 return query
         names = ", ".join(query.query for query in self.queries)
-        raise PlanError(f"plan.json has no query '{name}'. Queries: {names}. Run the plan stage again.")
+        raise PlanError(f"plan.json has no query '{name}'. Queries: {names}. Run: dvc repro plan")
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON value; infinities as text."""
+        """JSON form; infinities as text."""
         value = {key: _text(value) for key, value in asdict(self).items()}
         if self.unit is None:
             del value["unit"]
         for query in value["queries"]:
             if not query["delta_keys"]:
                 del query["delta_keys"]
-        # A version that knows no units, or no thresholds, must not read a plan with one.
+        # A version without units, or without thresholds, must not read a plan with one.
         return {"format": _format(value), **value}
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> "Plan":
         """Inverse of :meth:`to_dict`."""
         if value.get("format") != _format(value):
-            raise PlanError("plan.json has an unknown format. Run the plan stage again with this version.")
+            raise PlanError("plan.json has an unknown format. Run: dvc repro plan")
         queries = tuple(PlannedQuery(**{key: _number(item) for key, item in q.items()}) for q in value["queries"])
         return cls(
             method=value["method"],
@@ -129,7 +131,7 @@ class Plan:
             delta=value["delta"],
             num_records=value["num_records"],
             queries=queries,
-            unit=Unit.from_dict(value["unit"]) if "unit" in value else None,
+            unit=PrivacyUnit.from_dict(value["unit"]) if "unit" in value else None,
         )
 
 
@@ -142,61 +144,82 @@ def make_plan(
     delta: float,
     adjacency: Adjacency,
     num_records: int | None,
-    unit: Unit | None = None,
-    keys: KeyShares | None = None,
+    unit: PrivacyUnit | None = None,
+    selection: SelectionShares | None = None,
 ) -> Plan:
     """Split the ρ of the target by shares.
 
     ``ρ_total`` is the largest ρ whose conversion is at most (ε, δ); ``ρ_j = share_j · ρ_total``. Splitting ε and δ
-    instead, as DP-HP does, is basic composition and wastes budget. With ``keys``, δ is first less by what their
-    thresholds may cost, and ``shares`` divide what they leave of ρ.
+    instead, as DP-HP does, is basic composition and wastes budget. A partition selection takes its part of δ and ρ
+    first, and ``shares`` divide the rest of ρ.
+
+    Args:
+        method: name of the method.
+        identity: name of the population.
+        shares: queries and their shares, which sum to 1.
+        epsilon: ε of the target.
+        delta: δ of the target.
+        adjacency: what counts as a neighboring table.
+        num_records: public number of records under ``replace_one``, else None.
+        unit: unit of privacy where a person may have several rows.
+        selection: partition selections, if there are any.
 
     Raises:
         PlanError: the shares do not sum to 1, the target is impossible, or ``num_records`` or ``unit`` contradicts the
             adjacency.
     """
-    names = [*(keys.queries if keys else ()), *(share.query for share in shares)]
+    names = [*(selection.queries if selection else ()), *(share.query for share in shares)]
     if len(set(names)) != len(names):
-        raise PlanError(f"plan: two queries have the same name among {', '.join(names)}")
+        raise PlanError(f"{method}: two queries of the plan have one name among {', '.join(names)}. Rename one.")
     for share in shares:
         if not 0 < share.share <= 1:
-            raise PlanError(f"{method}.plan.shares.{share.query} must lie in (0, 1], got {share.share}")
+            raise PlanError(
+                f"{method}.plan.shares.{share.query} must lie above 0 and at most at 1, got {share.share}. Correct it "
+                "in params.yaml."
+            )
     total_share = math.fsum(share.share for share in shares)
     if abs(total_share - 1) > 1e-9:
         listed = ", ".join(f"{share.query} {share.share}" for share in shares)
-        raise PlanError(f"{method}.plan.shares must sum to 1, they sum to {total_share:.6g} ({listed})")
+        raise PlanError(
+            f"{method}.plan.shares must sum to 1, but sum to {total_share:.6g} ({listed}). Correct them in params.yaml."
+        )
     if adjacency is Adjacency.REPLACE_ONE and (num_records is None or num_records < 1):
         raise PlanError(
-            "privacy.num_records is needed when privacy.adjacency is replace_one: the number of training records is "
-            "then public. Give it, or use add_remove_one, which keeps it private."
+            "privacy.num_records is missing. With privacy.adjacency: replace_one the number of training records is "
+            "public: give it. Or set add_remove_one, which keeps it private."
         )
     if adjacency is Adjacency.ADD_REMOVE_ONE and num_records is not None:
         raise PlanError(
-            "privacy.num_records must be null when privacy.adjacency is add_remove_one: the number of records is "
-            "private there and is estimated from a noisy count."
+            "privacy.num_records must be null with privacy.adjacency: add_remove_one. The number of records is private "
+            "there; a noisy count estimates it."
         )
     if unit is not None and adjacency is not Adjacency.ADD_REMOVE_ONE:
         raise PlanError(
-            f"ingest.unit is set, so a person is added or removed with all rows, but privacy.adjacency is {adjacency}. "
-            "Set privacy.adjacency: add_remove_one."
+            f"ingest.unit adds or removes a person with all rows, but privacy.adjacency is {adjacency}. Set "
+            "privacy.adjacency: add_remove_one."
         )
-    asked, rest = [(share, share.share / total_share, 0.0) for share in shares], 1.0
-    if keys is not None:
-        each, own = keys.share / len(keys.queries), delta * keys.delta_share / len(keys.queries)
-        rest = 1 - keys.share
-        asked = [(replace(share, share=share.share * rest), part * rest, none) for share, part, none in asked]
-        asked = [*((QueryShare(name, keys.stage, each), each, own) for name in keys.queries), *asked]
-    total = rho_for(epsilon, delta_left(delta, (own for _, _, own in asked)))
+    parts = [(share, share.share / total_share, 0.0) for share in shares]
+    if selection is not None:
+        each, each_delta = (
+            whole / len(selection.queries) for whole in (selection.share, delta * selection.delta_share)
+        )
+        rest = 1 - selection.share
+        parts = [(replace(share, share=share.share * rest), part * rest, none) for share, part, none in parts]
+        parts = [*((QueryShare(name, selection.stage, each), each, each_delta) for name in selection.queries), *parts]
+    total = rho_for(epsilon, delta_left(delta, (query_delta for _, _, query_delta in parts)))
     queries = []
-    for share, part, own in asked:
+    for share, part, query_delta in parts:
         rho = part * total if math.isfinite(total) else math.inf
         multiplier = _rounded_up(1 / math.sqrt(2 * rho)) if math.isfinite(rho) else 0.0
         cost = 1 / (2 * multiplier**2) if multiplier else math.inf
-        queries.append(PlannedQuery(share.query, share.stage, share.share, cost, multiplier, own))
+        queries.append(PlannedQuery(share.query, share.stage, share.share, cost, multiplier, query_delta))
     plan = Plan(method, identity, adjacency, epsilon, delta, num_records, tuple(queries), unit)
     reached = epsilon_left(plan.rho, delta, plan.delta_keys)
     if plan.private and reached > epsilon:
-        raise PlanError(f"the plan reaches epsilon {reached:.9g} at delta {delta:g}, more than the target {epsilon:g}")
+        raise PlanError(
+            f"the plan reaches epsilon {reached:.9g} at delta {delta:g}, more than privacy.epsilon, {epsilon:g}. "
+            "Choose usual values, and report it."
+        )
     return plan
 
 
@@ -208,7 +231,7 @@ def _format(value: Mapping[str, Any]) -> int:
 
 
 def _rounded_up(multiplier: float) -> float:
-    """To 12 significant digits: the noise is part of a release's key, and another solver must not give another key."""
+    """Round up to 12 significant digits. Noise is part of a release's key, which must not depend on the solver."""
     return float(Context(prec=12, rounding=ROUND_CEILING).create_decimal_from_float(multiplier))
 
 

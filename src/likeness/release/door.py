@@ -22,14 +22,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import DataError, PlanError, ReleaseError
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.engine import LOCAL, Engine
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.reservation import AGAIN, Reservation
+from likeness.ledger.reservation import REDRAW, Reservation
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.lattice_error import check_fine
+from likeness.privacy.lattice_error import check_discretization
 from likeness.privacy.noise import add_discrete_gaussian, sampler_name
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
@@ -82,7 +82,7 @@ class Door:
         scale = noise_scale(query, plan)
         dataset = current_draw(query, plan, self.dataset, ledger.lost())
         if plan.private:
-            check_fine(query.name, _coordinates(query, plan), scale)
+            check_discretization(query.name, _coordinates(query, plan), scale)
         request = request_of(query, str(plan.adjacency), scale, dataset)
         key = sha256_json(request)
         with ledger.drawing(key):
@@ -136,16 +136,16 @@ def _reservation(
     dimension, multiplier = _coordinates(query, plan), plan.query(query.name).noise_multiplier
     return Reservation(
         key=sha256_json(request),
-        identity=dataset.identity,
+        population=dataset.identity,
         adjacency=plan.adjacency,
         rho=_rho(query, plan, request["noise_scale"]),
         plan=plan.digest,
         others={other.query: other.rho for other in plan.queries if other.query != query.name},
         others_delta={other.query: other.delta_keys for other in plan.queries if other.delta_keys},
-        delta_keys=request.get("delta_keys", 0.0),
+        delta=request.get("delta_keys", 0.0),
         digest=dataset.digest,
         rows_digest=dataset.rows_digest,
-        slot=dataset.slot,
+        attempt=dataset.slot,
         encoding=dataset.encoding,
         details={**details, "dimension": dimension, "noise_multiplier": multiplier},
         unit=plan.unit,
@@ -204,12 +204,12 @@ def current_draw(query: Query | KeyQuery, plan: Plan, dataset: Dataset, lost: Co
     """The data set with the slot of the newest draw: another one for every draw that was declared lost.
 
     Args:
-        lost: keys of releases that a person gave up, see :meth:`likeness.ledger.ledger.Ledger.spend_again`.
+        lost: keys of releases that a person gave up, see :meth:`likeness.ledger.ledger.Ledger.redraw`.
     """
     slot, draw = dataset.slot, 1
     while sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), dataset)) in lost:
         draw += 1
-        dataset = replace(dataset, slot=f"{slot}{AGAIN}{draw}")
+        dataset = replace(dataset, slot=f"{slot}{REDRAW}{draw}")
     return dataset
 
 
@@ -237,7 +237,7 @@ def _draw_keys(query: KeyQuery, plan: Plan, scale: float, read: ReadKeys, receip
     return Released(noisy[places].reshape(1, len(places)), receipt, tuple(keys[place] for place in places))
 
 
-def _keys_counted(chunks: Iterable[Keys], unit: Unit | None) -> Iterator[Keys]:
+def _keys_counted(chunks: Iterable[Keys], unit: PrivacyUnit | None) -> Iterator[Keys]:
     """Pass keys on; insist, as for records, that nobody has more rows than the plan says."""
     rows = np.zeros(0, dtype=np.int64)
     for chunk in chunks:
@@ -248,7 +248,7 @@ def _keys_counted(chunks: Iterable[Keys], unit: Unit | None) -> Iterator[Keys]:
         yield Keys(chunk.texts)
 
 
-def _counted(records: Iterable[Records], unit: Unit) -> Iterator[Records]:
+def _counted(records: Iterable[Records], unit: PrivacyUnit) -> Iterator[Records]:
     """Pass rows on, but not whose they are; insist that nobody has more of them than the plan says.
 
     Whoever reads the rows tells whose they are, and here they are counted, so that a table that was prepared under
@@ -269,7 +269,7 @@ def _check_number(plan: Plan, count: int) -> None:
         )
 
 
-def _rows_of_each(rows: np.ndarray, people: np.ndarray | None, count: int, unit: Unit) -> np.ndarray:
+def _rows_of_each(rows: np.ndarray, people: np.ndarray | None, count: int, unit: PrivacyUnit) -> np.ndarray:
     """Add a chunk of so many rows to the rows of each person.
 
     Raises:
@@ -288,5 +288,5 @@ def _rows_of_each(rows: np.ndarray, people: np.ndarray | None, count: int, unit:
     return found
 
 
-def _who(unit: Unit | None) -> str:
+def _who(unit: PrivacyUnit | None) -> str:
     return "single rows" if unit is None else f"people by '{unit.column}' with at most {unit.max_rows} rows"

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.core.bounds import Part, Unit, rows_per_unit
+from likeness.core.bounds import Part, PrivacyUnit, rows_per_unit
 from likeness.core.errors import ArtifactError, DataError, PlanError, SchemaError
 from likeness.data.schema.schema import Schema
-from likeness.privacy.adjacency import Adjacency, TermChange, lattice_sensitivity_squared
+from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.privacy.plan import Plan
 from likeness.privacy.thresholds import threshold_for
 from likeness.release.query import MAX_TERMS
@@ -65,7 +65,7 @@ class KeyQuery:
     most: int
     delta_keys: float
 
-    def sensitivity_squared(self, adjacency: Adjacency, unit: Unit | None = None) -> int:
+    def sensitivity_squared(self, adjacency: Adjacency, unit: PrivacyUnit | None = None) -> int:
         """Squared L2 sensitivity of the counts on any fixed set of keys, in lattice steps.
 
         A row is in one place of a one-hot vector: ``k²·4^bits`` for a person of k rows who is added or removed (reached
@@ -74,11 +74,11 @@ class KeyQuery:
         change = self.terms.change(adjacency)
         return lattice_sensitivity_squared(_ONE_KEY, KEY_BITS, change, self.num_groups, rows_per_unit(unit))
 
-    def touched(self, adjacency: Adjacency, unit: Unit | None = None) -> int:
+    def touched(self, adjacency: Adjacency, unit: PrivacyUnit | None = None) -> int:
         """The most counts that one person changes."""
-        return 2 if self.terms.change(adjacency) is TermChange.ONE_REPLACED else rows_per_unit(unit)
+        return 2 if self.terms.change(adjacency) is Stability.ONE_REPLACED else rows_per_unit(unit)
 
-    def threshold(self, scale: float, unit: Unit | None) -> int:
+    def threshold(self, scale: float, unit: PrivacyUnit | None) -> int:
         """T in lattice steps; 0 without noise.
 
         Args:

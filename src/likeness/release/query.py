@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from likeness.core.bounds import Part, Unit, rows_per_unit
+from likeness.core.bounds import Part, PrivacyUnit, rows_per_unit
 from likeness.core.errors import ReleaseError
 from likeness.features.base import FeatureMap
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
@@ -54,7 +54,7 @@ class Query:
         norm_squared = sum(part.norm_bound_squared for part in self.parts)
         return _NORM_BITS - max(0, math.ceil(math.log2(norm_squared) / 2))
 
-    def sensitivity_squared(self, adjacency: Adjacency, unit: Unit | None = None) -> int:
+    def sensitivity_squared(self, adjacency: Adjacency, unit: PrivacyUnit | None = None) -> int:
         """Squared L2 sensitivity of the integer sum, exact; see :func:`lattice_sensitivity_squared`.
 
         Args:

@@ -8,7 +8,7 @@ import numpy as np
 
 from likeness.core.errors import PlanError
 from likeness.core.rng import public, secret_bytes
-from likeness.privacy.adjacency import Adjacency, TermChange
+from likeness.privacy.adjacency import Adjacency, Stability
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Terms(Protocol):
 
     splits: ClassVar[bool]
 
-    def change(self, adjacency: Adjacency) -> TermChange:
+    def change(self, adjacency: Adjacency) -> Stability:
         """What one record can do to the terms of any table under this adjacency.
 
         A person of several rows is so many changes, one after the other: see
@@ -61,9 +61,9 @@ class EachRecord:
 
     splits: ClassVar[bool] = True
 
-    def change(self, adjacency: Adjacency) -> TermChange:
+    def change(self, adjacency: Adjacency) -> Stability:
         """One term appears, or one is replaced."""
-        return TermChange.ONE_APPEARS if adjacency is Adjacency.ADD_REMOVE_ONE else TermChange.ONE_REPLACED
+        return Stability.ONE_APPEARS if adjacency is Adjacency.ADD_REMOVE_ONE else Stability.ONE_REPLACED
 
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
         """The records themselves."""
@@ -117,7 +117,7 @@ class BucketPairs:
     num_buckets: int
     dice: Callable[[int], np.ndarray] = _secret_words
 
-    def change(self, adjacency: Adjacency) -> TermChange:
+    def change(self, adjacency: Adjacency) -> Stability:
         """One pair appears or is replaced.
 
         Raises:
@@ -125,7 +125,7 @@ class BucketPairs:
         """
         if adjacency is not Adjacency.ADD_REMOVE_ONE:
             raise PlanError("bucket pairs are meant for add_remove_one; use position pairs with replace_one")
-        return TermChange.ONE_APPEARS_OR_REPLACED
+        return Stability.ONE_APPEARS_OR_REPLACED
 
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
         """All pairs at once, after the pass; memory holds two records a bucket."""
@@ -174,7 +174,7 @@ class PositionPairs:
     num_rooms: int
     seed: int
 
-    def change(self, adjacency: Adjacency) -> TermChange:
+    def change(self, adjacency: Adjacency) -> Stability:
         """One pair is replaced.
 
         Raises:
@@ -182,7 +182,7 @@ class PositionPairs:
         """
         if adjacency is not Adjacency.REPLACE_ONE:
             raise PlanError("position pairs are meant for replace_one; use bucket pairs with add_remove_one")
-        return TermChange.ONE_REPLACED
+        return Stability.ONE_REPLACED
 
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
         """Pairs as they complete; memory holds one record a room."""

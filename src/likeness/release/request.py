@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from likeness.core.bounds import Unit
+from likeness.core.bounds import PrivacyUnit
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED
 from likeness.release.keys import KeyQuery
 from likeness.release.query import Query
@@ -31,7 +31,7 @@ class Dataset:
     digest: str
     slot: str = "1"
     encoding: str = ""
-    unit: Unit | None = None
+    unit: PrivacyUnit | None = None
     rows_digest: str = ""
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from likeness.core.errors import LedgerError, ReleaseError
+from likeness.core.files import sync_folder, write_durably
 from likeness.core.hashing import sha256_bytes
-from likeness.ledger.anchor import sync_folder, write_durably
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.receipt import Receipt
 from likeness.release.released import Released, from_bytes, to_bytes

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
-from likeness.evaluation.association import cramers_v
 from likeness.evaluation.images import Shape, mean_images
+from likeness.evaluation.marginals import cramers_v
 from likeness.report.style import REAL, SYNTHETIC, cut, draw
 
 Pixels = NDArray[Any]

@@ -15,15 +15,14 @@ from typing import Any
 import pandas as pd
 
 from likeness.config.params import Evaluate
+from likeness.core.files import make_private_folder
 from likeness.core.messages import progress
-from likeness.core.paths import make_private_folder
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import select
 from likeness.evaluation.distances import at_most
 from likeness.evaluation.images import MOST_ROWS, Shape, check_shape
 from likeness.evaluation.row_counts import QUICK, scores_by_rows
-from likeness.evaluation.shuffled import shuffle_columns
-from likeness.evaluation.utility import metrics_of, train_on_synthetic_test_on_real
+from likeness.evaluation.utility import metrics_of, shuffle_columns, train_on_synthetic_test_on_real
 from likeness.report import score_figures as figures
 from likeness.report.compare import Comparison, compare_images, compare_tables
 from likeness.report.padding import padded_csv, padded_json

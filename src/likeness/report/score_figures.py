@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.association import cramers_v
-from likeness.evaluation.marginals import cells
+from likeness.evaluation.marginals import cells, cramers_v
 from likeness.report.style import GREY, MOST_COLUMNS, REAL, SYNTHETIC, cut, draw, label, note_cut
 
 NOTHING_TO_SCORE = "The schema names no label: there is nothing to learn, and nothing to score."

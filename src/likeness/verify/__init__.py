@@ -1,8 +1,8 @@
-"""The verifier: believes nothing in a bundle that it can compute.
+"""The verifier: it computes again all that it can, and believes nothing else in a bundle.
 
-It needs no ledger, no private file and no autodp. Plan and queries come from the settings, sensitivities from the maps'
-specifications, ε from dp-accounting, the account from receipts and ledger, the generator from the released values, the
-table from the generator. A check that cannot be made says so and is not counted as passed.
+It needs no ledger, private file or autodp. Plan and queries come from the settings, sensitivities from the maps'
+specifications, and ε from dp-accounting. The account comes from receipts and ledger, the generator from the released
+values, and the table from the generator. A check that cannot run says so, and does not count as passed.
 """
 
 from collections.abc import Callable
@@ -33,32 +33,32 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
     "training": outputs.training,
     "table": outputs.table,
 }
-"""Each check says in a sentence what it found, or raises; in the order of the verdict."""
+"""Each check returns one sentence, or raises. The order is that of the verdict."""
 
 
 FIRST = dict.fromkeys(("training", "table"), ("form", "plan", "ledger entries", "generator"))
-"""Checks that compute for long are made only where these are not wrong: a hostile setting could ask for anything."""
+"""Checks that a long computation waits for: a hostile setting could ask for anything."""
 
 
 def verify(path: Path, retrain: bool = False) -> list[Check]:
-    """All checks of a bundle.
+    """Run all checks of a bundle.
 
     Args:
         path: a folder or a zip file.
-        retrain: train the generator again from the released values; else its weights are believed, and a check says so.
+        retrain: train the generator again from the released values. Else a check says that its weights are believed.
 
     Raises:
-        ArtifactError: there is nothing at the path, it is no bundle, or it holds what is no regular file.
+        ArtifactError: the path is missing, is no bundle, or holds a file that is not regular.
     """
     with opened(path) as folder:
         first = _one("files", files.files, Bundle(folder))
-        if not first.passed:  # what does not belong is not looked into
-            return [first, *(Check(name, None, "not made: see files") for name in list(CHECKS)[1:])]
+        if not first.passed:  # no other check reads files that do not belong
+            return [first, *(Check(name, None, "not done: see files") for name in list(CHECKS)[1:])]
         verdict = {"files": first}
         for name, check in list(CHECKS.items())[1:]:
             wrong = [other for other in FIRST.get(name, ()) if verdict[other].passed is False]
             if wrong:
-                verdict[name] = Check(name, None, f"not made: see {', '.join(wrong)}")
+                verdict[name] = Check(name, None, f"not done: see {', '.join(wrong)}")
             else:
                 verdict[name] = _one(name, check, Bundle(folder, retrain))
         return list(verdict.values())
@@ -71,5 +71,5 @@ def _one(name: str, check: Callable[[Bundle], str], bundle: Bundle) -> Check:
         return Check(name, None, str(reason))
     except (Wrong, LikenessError) as reason:
         return Check(name, False, str(reason))
-    except Exception as error:  # whatever a stranger's file makes of our code is a verdict about the file
+    except Exception as error:  # any error that a stranger's file causes is a verdict about the file
         return Check(name, False, f"cannot be read ({type(error).__name__}: {error})")

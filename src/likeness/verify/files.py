@@ -1,7 +1,7 @@
-"""The files of a bundle: unpacked, read, none missing, none too many, none changed, nothing beside what we write.
+"""The files of a bundle: unpacked, read, complete, unchanged, and without other content.
 
-Whoever made a bundle may be hostile. No file is opened that is no regular file or longer than any that we write, and no
-more is unpacked than a zip file of this size can honestly hold.
+The author of a bundle may be hostile. The verifier opens regular files only, and none longer than Likeness writes. It
+unpacks no more bytes than an honest zip file of this size can hold.
 """
 
 import json
@@ -36,10 +36,10 @@ from likeness.release.released import Released, load_released, to_bytes
 from likeness.verify.verdict import require
 
 _MOST_BYTES = {".yaml": 1 << 21, ".json": 1 << 26, ".jsonl": 1 << 26, ".md": 1 << 26, "": 1 << 26}  # by suffix
-_MOST_OTHER = 1 << 32  # of a table, a release or weights
-_MOST_RATIO = 200  # unpacked bytes to packed ones: noise does not shrink, and tables of texts do by a tenth of this
-_MOST_TOTAL = 20  # the same of a whole bundle
-_SMALL = 1 << 20  # what may be unpacked at any ratio
+_MOST_OTHER = 1 << 32  # bytes of a table, a release or weights
+_MOST_RATIO = 200  # unpacked bytes to packed ones: noise has 1, and tables of texts have a tenth of this
+_MOST_TOTAL = 20  # this ratio of a whole bundle
+_SMALL = 1 << 20  # bytes that may have any ratio
 _PIECE = 1 << 20
 _FOLDERS = {str(Path(names.SPEC).parent), names.RELEASED}
 
@@ -49,21 +49,21 @@ class Bundle:
     """A bundle as a folder.
 
     Attributes:
-        folder: where it lies.
-        retrain: whether the generator is to be trained again.
+        folder: the folder.
+        retrain: whether the training check trains the generator again.
     """
 
     folder: Path
     retrain: bool = False
 
     def text(self, name: str) -> str:
-        """Content of a text file, line ends as they are."""
+        """Content of a text file, with its line ends."""
         return (self.folder / name).read_bytes().decode()
 
     def json(self, name: str) -> dict[str, Any]:
-        """A JSON file that holds a mapping."""
+        """Content of a JSON file that holds a mapping."""
         value = json.loads(self.text(name))
-        require(isinstance(value, dict), f"{name} is no mapping")
+        require(isinstance(value, dict), f"{name} does not hold a mapping")
         result: dict[str, Any] = value
         return result
 
@@ -84,7 +84,7 @@ class Bundle:
 
     @cached_property
     def written_schema(self) -> Schema:
-        """The public schema as it was written."""
+        """The public schema as its file has it."""
         return Schema.load(self.folder / names.SCHEMA, aliases=False)
 
     @cached_property
@@ -101,7 +101,7 @@ class Bundle:
     def released(self) -> dict[str, Released]:
         """Released files by their name in the bundle."""
         paths = sorted((self.folder / names.RELEASED).glob("*.safetensors"))
-        require(bool(paths), "nothing is released")
+        require(bool(paths), f"{names.RELEASED} is empty: nothing is released")
         return {f"{names.RELEASED}/{path.name}": load_released(path) for path in paths}
 
     @property
@@ -116,7 +116,7 @@ class Bundle:
 
     @cached_property
     def chain(self) -> list[dict[str, Any]]:
-        """Records of the ledger's extract, as they stand."""
+        """Records of the ledger's extract."""
         return [json.loads(line) for line in self.text(names.LEDGER).splitlines()]
 
     @property
@@ -127,59 +127,59 @@ class Bundle:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Path]:
-    """A bundle as a folder; a zip file is unpacked for as long, names that do not belong refused.
+    """A bundle as a folder. A zip file is unpacked for the time of the context.
 
     Raises:
-        ArtifactError: there is nothing at the path, it is no bundle, or a file of it is no regular file or too long.
+        ArtifactError: the path is missing or is no bundle; or a file has another name, is not regular, or is too long.
     """
     if path.is_dir():
         _check_regular(path)
         yield path
         return
     if not path.exists():
-        raise ArtifactError(f"{path} does not exist")
+        raise ArtifactError(f"{path} does not exist. Give the path of a bundle.")
     if not path.is_file():
-        raise ArtifactError(f"{path} is neither a folder nor a file")
+        raise ArtifactError(f"{path} is neither a folder nor a file. Give the path of a bundle.")
     with tempfile.TemporaryDirectory() as temporary:
         try:
             with zipfile.ZipFile(path) as archive, path.open("rb") as file:
                 _unpack(archive, file, path, Path(temporary))
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, zlib.error):
-            raise ArtifactError(f"{path} is neither a folder nor a zip file that can be read") from None
+            raise ArtifactError(f"{path} is neither a folder nor a zip file that can be read. Get it again.") from None
         _check_regular(Path(temporary))
         yield Path(temporary)
 
 
 def _check_regular(folder: Path) -> None:
-    """Refuse links, pipes and devices under the names of a bundle: to open one may never end, or lead elsewhere."""
+    """Refuse links, pipes and devices: opening one may never end, or lead to another place."""
     folders = {Path(name).parent for name in names.ALWAYS} | {Path(names.RELEASED)}
     for inner in folders - {Path()}:
         place = folder / inner
         if place.is_symlink() or (place.exists() and not place.is_dir()):
-            raise ArtifactError(f"{folder}: '{inner}' is no folder")
+            raise ArtifactError(f"{folder}: '{inner}' is not a folder")
     listed = [folder / name for name in (*names.ALWAYS, *names.PUBLIC_FILES)]
     for file in [*listed, *(folder / names.RELEASED).glob("*")]:
         try:
-            found = file.lstat()
+            status = file.lstat()
         except FileNotFoundError:
             continue
-        if not stat.S_ISREG(found.st_mode):
-            raise ArtifactError(f"{folder}: '{file.relative_to(folder)}' is no regular file")
-        if found.st_size > _MOST_BYTES.get(file.suffix, _MOST_OTHER):
-            raise ArtifactError(f"{folder}: '{file.relative_to(folder)}' is longer than any that we write")
+        if not stat.S_ISREG(status.st_mode):
+            raise ArtifactError(f"{folder}: '{file.relative_to(folder)}' is not a regular file")
+        if status.st_size > _MOST_BYTES.get(file.suffix, _MOST_OTHER):
+            raise ArtifactError(f"{folder}: '{file.relative_to(folder)}' is longer than Likeness writes it")
 
 
 def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) -> None:
-    """Unpack in pieces. The zip file has no byte that we would not write, and no name occurs twice."""
+    """Unpack in pieces. Refuse each byte that Likeness does not write, and a name that occurs twice."""
     place, seen = 0, set()
     if sum(item.file_size for item in archive.infolist()) > 64 * _SMALL + _MOST_TOTAL * path.stat().st_size:
-        raise ArtifactError(f"{path}: is packed more densely than any bundle that we write")
+        raise ArtifactError(f"{path}: is packed more densely than a bundle of Likeness")
     for item in sorted(archive.infolist(), key=lambda item: item.header_offset):
         name = item.filename
         if not names.allowed_name(name) or name in seen:
             raise ArtifactError(f"{path}: '{name}' does not belong in a bundle, or occurs twice")
         if item.file_size > max(_SMALL, _MOST_RATIO * item.compress_size):
-            raise ArtifactError(f"{path}: '{name}' is packed more densely than any file that we write")
+            raise ArtifactError(f"{path}: '{name}' is packed more densely than a file of Likeness")
         header = _headers(item)[0]
         file.seek(place)
         if item.header_offset != place or file.read(len(header)) != header:
@@ -197,7 +197,7 @@ def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) 
 
 
 def _headers(item: zipfile.ZipInfo) -> tuple[bytes, bytes]:
-    """What stands before a file in our zip files, and its entry in the list at the end."""
+    """The header of a file in a zip file of Likeness, and its entry in the list at the end."""
     name = item.filename.encode()
     common = struct.pack("<5H3L2H", 20, 0, zipfile.ZIP_DEFLATED, 0, 33, item.CRC, item.compress_size, item.file_size,
                          len(name), 0)  # fmt: skip
@@ -209,7 +209,7 @@ def _inflate(file: BinaryIO, item: zipfile.ZipInfo, target: Path) -> None:
     """Unpack one file.
 
     Raises:
-        ValueError: it has other bytes, or another number of bytes, than the zip file says.
+        ValueError: its bytes, or their number, are not those that the zip file states.
     """
     stream, checksum, length, left = zlib.decompressobj(-zlib.MAX_WBITS), 0, 0, item.compress_size
     with target.open("wb") as unpacked:
@@ -228,7 +228,7 @@ def _inflate(file: BinaryIO, item: zipfile.ZipInfo, target: Path) -> None:
 
 
 def files(bundle: Bundle) -> str:
-    """Exactly the files and folders that a bundle has."""
+    """The bundle has its files and folders, and no others."""
     paths = list(bundle.folder.rglob("*"))
     folders = {str(path.relative_to(bundle.folder)) for path in paths if path.is_dir() and not path.is_symlink()}
     present = {str(path.relative_to(bundle.folder)) for path in paths} - folders
@@ -240,24 +240,26 @@ def files(bundle: Bundle) -> str:
     named = {name: file.path for name, file in bundle.project.method.public_files().items()}
     odd = min({**public, **named}, default="")
     require(named == public, f"{odd} is missing, or the settings name another file")
-    return f"{len(present)} files, none that does not belong"
+    return f"{len(present)} files, all of them part of a bundle"
 
 
 def checksums(bundle: Bundle) -> str:
-    """SHA256SUMS against the bytes."""
+    """SHA256SUMS agrees with the bytes."""
     present = sorted(str(path.relative_to(bundle.folder)) for path in bundle.folder.rglob("*") if path.is_file())
     present.remove(names.CHECKSUMS)
     lines = bundle.text(names.CHECKSUMS).splitlines(keepends=True)
-    require([line[64:] for line in lines] == [f"  {name}\n" for name in present], "the list of files is another one")
+    require(
+        [line[64:] for line in lines] == [f"  {name}\n" for name in present], f"{names.CHECKSUMS} lists other files"
+    )
     for name, line in zip(present, lines, strict=True):
         require(sha256_bytes((bundle.folder / name).read_bytes()) == line[:64], f"{name} was changed")
     return f"{len(present)} files unchanged"
 
 
 def form(bundle: Bundle) -> str:
-    """Every file but the table is, byte for byte, what this version writes of its content.
+    """Each file but the table has exactly the bytes that this version writes for its content.
 
-    So a file has no key, comment or padding that another check does not know. The check of the table does the same.
+    So no file has a key, comment or padding that other checks miss. The check of the table does this for the table.
     """
     texts = {
         names.SETTINGS: json_text(settings_of(bundle.project)),
@@ -279,4 +281,4 @@ def form(bundle: Bundle) -> str:
         for name in (names.SPEC, names.WEIGHTS):
             again = (Path(temporary) / Path(name).name).read_bytes()
             require((bundle.folder / name).read_bytes() == again, f"{name} holds more than a generator")
-    return "every file holds what this version writes, and nothing else"
+    return "each file holds what this version writes, and nothing else"

@@ -1,4 +1,4 @@
-"""The ledger's extract: its links, the entries of these people, and whether others may hide entries of theirs."""
+"""The ledger's extract: its links, the population's entries, and proofs that other records are about others."""
 
 import math
 import re
@@ -8,8 +8,7 @@ from typing import Any
 from likeness.bundle import contents as names
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
-from likeness.ledger.budget import budget_of, coarseness_of
-from likeness.ledger.caps import SCOPES
+from likeness.ledger.budget import SCOPES, budget_of, discretization_error_of
 from likeness.ledger.records import SALT, Record, digest_of
 from likeness.privacy.lattice_error import ALLOWANCE
 from likeness.release.request import REQUEST_KEYS, SOMETIMES, request_in
@@ -34,7 +33,7 @@ _BODIES: dict[str, tuple[set[str], set[str]]] = {
     "lost": ({"key", "identity"}, _ASKED),
     "published": ({"identity", "files", "releases"}, set()),
 }
-"""Keys of the body of each kind of record: those that it always has, and those that it may have."""
+"""Keys of the body of each kind of record: required keys, and optional ones."""
 _SHA = "[0-9a-f]{64}"
 _FORMS = {
     **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "sha256"), _SHA),
@@ -45,21 +44,23 @@ _FORMS = {
     "releases": _SHA,
     "rows_digest": f"([0-9a-f]{{32}}:)?{_SHA}",
 }
-"""How the texts are written that no person chose, by their key. Others are one line, and not long."""
+"""Patterns of texts that no person chose, by key. Other texts are one short line."""
 _OF_ALL = {"files": "sha256", "software": "likeness"}
-"""The form of all values of a mapping."""
+"""Key whose pattern holds for all values of a mapping."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?\+00:00)?")
 _MOST_NUMBER = 1 << 64
 
 
 def chain(bundle: Bundle) -> str:
-    """Links and digests of the ledger's extract; no record has a key or a text that we do not write."""
+    """Links and digests of the ledger's extract hold, and each key and text is one that Likeness writes."""
     previous, whole, time = "0" * 64, 0, ""
     for place, record in enumerate(bundle.chain, start=1):
         linked = record["seq"] == place and record["previous"] == previous
-        require(linked, f"the chain is broken at record {place}")
+        require(linked, f"{names.LEDGER}: the chain is broken at record {place}")
         digests = [record[name] for name in ("digest", "population", "content") if name in record]
-        require(all(re.fullmatch(_SHA, digest) for digest in digests), f"record {place} has a digest that is none")
+        require(
+            all(re.fullmatch(_SHA, digest) for digest in digests), f"record {place} has a text that is not a digest"
+        )
         if "body" in record:
             require(set(record) == _WHOLE, f"record {place} has unknown keys")
             require(digest_of(Record(**record)) == record["digest"], f"record {place} was edited")
@@ -81,17 +82,17 @@ def chain(bundle: Bundle) -> str:
 
 
 def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
-    """Refuse keys that we do not write, and values of another form."""
+    """Refuse keys and values that Likeness does not write."""
     require(kind in _BODIES, f"record {place} is of an unknown kind")
     always, sometimes = _BODIES[kind]
     require(always <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some")
     listed = set(body.get("files", {})) <= set(names.PUBLISHED) and body.get("scope", SCOPES[0]) in SCOPES
-    require(listed, f"record {place} names a file or a scope that is none of ours")
+    require(listed, f"record {place} names a file or a scope that Likeness does not write")
     _check_texts(body, "", place)
 
 
 def _check_texts(value: Any, key: str, place: int) -> None:
-    """Refuse a text of another form than ours under its key, a long text, and a number that is none of ours."""
+    """Refuse a text that does not match the pattern of its key, a long text, and a huge number."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             _check_texts(name, "", place)
@@ -100,16 +101,16 @@ def _check_texts(value: Any, key: str, place: int) -> None:
         for item in value:
             _check_texts(item, key, place)
     elif isinstance(value, str):
-        ours = len(value) <= MOST_WORDS and value.isprintable() and re.fullmatch(_FORMS.get(key, ".*"), value)
-        require(bool(ours), f"record {place} has a text that is none of ours")
+        match = len(value) <= MOST_WORDS and value.isprintable() and re.fullmatch(_FORMS.get(key, ".*"), value)
+        require(bool(match), f"record {place} has a text that Likeness does not write")
     elif isinstance(value, int):
-        require(abs(value) < _MOST_NUMBER, f"record {place} has a number that is larger than any that we write")
+        require(abs(value) < _MOST_NUMBER, f"record {place} has a number that is larger than Likeness writes it")
 
 
 def entries(bundle: Bundle) -> str:
-    """Each release was reserved at its cost before it was committed, under a key that says what was asked.
+    """Each release was reserved at its cost before it was committed, under the key of its request.
 
-    The files that follow from the releases were recorded with their SHA-256.
+    The ledger also has the SHA-256 of each file that follows from the releases.
     """
     records, identity = bundle.records, bundle.params.privacy.population
     reserved = {record.body["key"]: record for record in records if record.kind == "reserve"}
@@ -119,13 +120,13 @@ def entries(bundle: Bundle) -> str:
         receipt = one.receipt
         require(receipt.key in reserved and receipt.key in committed, f"{name}: no entry in the ledger")
         entry, commit = reserved[receipt.key], committed[receipt.key]
-        require(entry.seq == receipt.ledger_seq < commit.seq, f"{name}: entries in another order")
+        require(entry.seq == receipt.ledger_seq < commit.seq, f"{name}: entries in the wrong order")
         require(commit.body["reserve_seq"] == entry.seq, f"{name}: committed for another reservation")
         require(commit.body.get("identity", identity) == identity, f"{name}: committed for other people")
         require(receipt.ledger_id == records[0].body["ledger_id"], f"{name}: of another ledger")
         digest = sha256_bytes((bundle.folder / name).read_bytes())
-        require(commit.body["sha256"] == digest, f"{name}: other bytes than those that were committed")
-        require(sha256_json(request_in(entry.body)) == receipt.key, f"{name}: another request")
+        require(commit.body["sha256"] == digest, f"{name}: other bytes than the ledger committed")
+        require(sha256_json(request_in(entry.body)) == receipt.key, f"{name}: another request than its key")
         unit = None if receipt.unit is None else receipt.unit.to_dict()
         same = {
             "cost": (entry.body["rho"], receipt.rho),
@@ -149,28 +150,31 @@ def entries(bundle: Bundle) -> str:
         require(noise, f"{name}: reserved with another noise")
     _check_caps(bundle)
     _check_published(bundle)
-    return f"{len(bundle.released)} releases reserved, committed and published as they are here"
+    return f"{len(bundle.released)} releases were reserved, committed and published as they are here"
 
 
 def _check_caps(bundle: Bundle) -> None:
-    """What these people may spend in their lifetime holds all that is on record."""
+    """The population's lifetime cap allows all that is on record."""
     identity = bundle.params.privacy.population
     budget = budget_of(bundle.records, identity)
-    require(budget is not None, "the ledger has no cap of these people")
+    require(budget is not None, "the ledger has no cap of this population")
     assert budget is not None
     entries = [r.body for r in bundle.records if r.kind == "reserve" and r.body["identity"] == identity]
-    lattices = math.fsum(coarseness_of(entry) for entry in entries)
-    require(lattices <= ALLOWANCE, "the lattices of all releases together are too coarse to be accounted for")
-    require(budget.adjacency is bundle.plan.adjacency, "the ledger accounts for these people under another adjacency")
+    lattices = math.fsum(discretization_error_of(entry) for entry in entries)
+    require(lattices <= ALLOWANCE, "the lattices of all releases together are too coarse for exact accounting")
+    require(budget.adjacency is bundle.plan.adjacency, "the ledger has another adjacency for this population")
     unit = bundle.plan.unit
-    require(budget.person == (None if unit is None else unit.column), "the ledger's unit of privacy is another one")
-    require(0 <= budget.cap_keys < budget.cap_delta, "thresholds have all of the lifetime cap's delta")
-    taken = budget.spent_delta <= budget.cap_keys * (1 + _EXACT)
-    require(taken, "thresholds took more than the part of delta that the cap keeps for them")
+    require(
+        budget.person == (None if unit is None else unit.column),
+        "the ledger has another unit of privacy for this population",
+    )
+    require(0 <= budget.selection_delta < budget.cap_delta, "partition selection has all of the lifetime cap's delta")
+    taken = budget.spent_delta <= budget.selection_delta * (1 + _EXACT)
+    require(taken, "partition selection took more than its part of the cap's delta")
 
 
 def _check_published(bundle: Bundle) -> None:
-    """The ledger recorded the files of the bundle, made from exactly these releases."""
+    """The ledger has the files of the bundle, made from exactly these releases."""
     digests = {name: sha256_bytes((bundle.folder / name).read_bytes()) for name in names.PUBLISHED}
     published = {
         "identity": bundle.params.privacy.population,
@@ -179,11 +183,11 @@ def _check_published(bundle: Bundle) -> None:
     }
     records = [record.body for record in bundle.records if record.kind == "published"]
     recorded = any(published.items() <= body.items() for body in records)
-    require(recorded, "the ledger does not know that these files were published")
+    require(recorded, "the ledger has no record that these files were published")
 
 
 def lifetime(bundle: Bundle) -> str:
-    """All records about these people are shown: every other record proves that it is about others."""
+    """All records about this population are shown: each other record proves that it is about others."""
     identity, hidden, old = bundle.params.privacy.population, 0, 0
     for place, record in enumerate(bundle.chain, start=1):
         if "body" in record:
@@ -194,13 +198,13 @@ def lifetime(bundle: Bundle) -> str:
             hidden += 1
         else:
             opens = sha256_json([record[SALT], record["identity"]]) == record["population"]
-            require(opens, f"record {place} is about another population than it says")
-            require(record["identity"] != identity, f"record {place} is about these people, and is hidden")
+            require(opens, f"record {place} is about another population than it states")
+            require(record["identity"] != identity, f"record {place} is about this population, and is hidden")
     if hidden or old:
         raise Untestable(
-            f"as the bundler tells it: {hidden + old} records of the ledger are said to be about others. "
-            "Ask for a bundle that names them: likeness bundle --open-others"
-            + (f"; {old} of them are of an earlier version and cannot be opened" if old else "")
+            f"by the word of the bundler, {hidden + old} records of the ledger are about others. Ask for a bundle that "
+            "names them: likeness bundle --open-others"
+            + (f". {old} of them are of an earlier version and cannot be opened" if old else "")
         )
     head = bundle.chain[-1]["digest"][:16]
-    return f"all that this ledger holds about these people is here; a witness of head {head} shows that it is whole"
+    return f"all records of this ledger about the population are here; a witness of head {head} shows that it is whole"

@@ -1,4 +1,4 @@
-"""Whether released integers look like sums with the noise that their receipts claim."""
+"""Statistical tests of released integers against the noise of their receipts."""
 
 import math
 
@@ -15,13 +15,14 @@ _LOW_BITS = 6
 
 
 def noise(bundle: Bundle) -> str:
-    """Whether the released integers look like values with the noise that their receipts claim.
+    """Test that released integers have the noise of their receipts.
 
-    The lowest bits of a sum with so wide a noise are uniform (without noise they are zeros or repeat); where a map's
-    cells must add up to the same number of records in every part, they may differ by the noise only. What a map gives
-    twice differs by its noise, which so is at least as large as claimed. (What truncation to the lattice adds grows
-    with the number of records, and is not tested.)
-    Two tests a release, false alarm 1e-9 each. A smaller noise in a map without such redundancy cannot be seen.
+    - With wide noise the lowest bits of a sum are uniform. Without noise they are zeros, or they repeat.
+    - The cells of some maps add up to one number of records in each part. Totals differ by noise only.
+    - Some maps give a value twice, which differs by its noise. This tests from below: truncation to the lattice adds a
+      difference that grows with the number of records.
+
+    Two tests a release, each with false alarm 1e-9. No test sees a smaller noise in a map without such redundancy.
     """
     from scipy.stats import chi2
 
@@ -36,7 +37,7 @@ def noise(bundle: Bundle) -> str:
             require(chi2.sf(statistic, 2**_LOW_BITS - 1) > _FALSE_ALARM, f"{name}: the low bits are not those of noise")
             tested.append(f"{one.receipt.query} (bits)")
         if one.receipt.threshold is not None:
-            continue  # every key is a sum of its own
+            continue  # keys have no common total
         feature = query_again(one.receipt).feature
         if isinstance(feature, CellMap) and len(feature.parts) > 1:
             statistic, freedom = _block_sums(feature, one)
@@ -49,12 +50,12 @@ def noise(bundle: Bundle) -> str:
             require(bool(enough), f"{name}: the noise is smaller than the receipt claims")
             tested.append(f"{one.receipt.query} (scale, from below)")
     if not tested:
-        raise Untestable("no release is large enough to test its noise")
-    return "as claimed where it can be tested: " + ", ".join(tested)
+        raise Untestable("no release is large enough for a test of its noise")
+    return "as the receipts state, where a test exists: " + ", ".join(tested)
 
 
 def _block_sums(feature: CellMap, released: Released) -> tuple[float, int]:
-    """Chi-square of the parts' totals around their mean, class by class, in units of the claimed noise."""
+    """Chi-square of the totals of parts around their mean by class, in units of the claimed noise, and its freedom."""
     totals, variances = [], []
     for part, values in blocks_of(feature.parts, released.values):
         norm = float(part.norm_bound_squared)

@@ -1,4 +1,4 @@
-"""What was made from the releases: texts for people, generator, table."""
+"""The results of the releases: texts for people, generator, table."""
 
 import json
 import re
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from likeness.data.schema.column import Column
     from likeness.methods.saved_generator import SavedGenerator
 
-_ROUNDING = 1e-3  # share of the cells of a column of categories that another processor may draw otherwise
-_DIGITS = 1e-5  # of a column's range, by which another processor may draw a number otherwise
-_ROWS = 4_000  # that two generators are compared by
+_ROUNDING = 1e-3  # share of a column's categories that may differ on another processor
+_DIGITS = 1e-5  # part of a column's range by which a number may differ on another processor
+_ROWS = 4_000  # rows for the comparison of two generators
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MOST_CURATOR = 5 * MOST_WORDS
 _ORIGIN = {
@@ -32,27 +32,28 @@ _ORIGIN = {
     "processor": r"[0-9A-Za-z_]{1,20} [0-9A-Z_ ]{1,20}",
     "processes": "[1-9][0-9]{0,5}",
 }
-_CHANCE = 0.9  # mean distance of drawn cells, to that of rows with nothing in common
+_CHANCE = 0.9  # largest mean distance of drawn cells, as a part of that of independent rows
 
 
 def texts(bundle: Bundle) -> str:
-    """The texts for people say what the account for machines says, to the letter.
+    """The texts for people are those that the account gives, to the letter.
 
-    What the curator says in words stands in them, on one line each, and nobody can compute it: the check repeats it.
+    The curator's words in them stand on one line each. No check can compute them, so this one repeats them.
     """
     privacy, schema = bundle.json(names.PRIVACY), bundle.written_schema
     one_line = not any(_CONTROL.search(text) for text in [schema.name, schema.source, *_texts_in(privacy)])
-    require(one_line, f"a text of {names.SETTINGS} or {names.SCHEMA} has more than one line")
+    require(one_line, f"a text of {names.SETTINGS} or {names.SCHEMA} has several lines")
     require(bundle.text(names.STATEMENT) == statement(privacy), f"{names.STATEMENT} is not that of {names.PRIVACY}")
     require(bundle.text(names.CARD) == data_card(privacy, schema), f"{names.CARD} is not that of {names.PRIVACY}")
     words = bundle.params.privacy.population, bundle.params.privacy.unit, schema.name, schema.source
-    require(all(len(text) <= _MOST_CURATOR for text in words), "the curator has more words than a line")
-    told = ", ".join(repr(text) for text in words)
-    return f"statement and data card as written from the account; in words that only their writer answers for: {told}"
+    short = all(len(text) <= _MOST_CURATOR for text in words)
+    require(short, f"a text of {names.SETTINGS} or {names.SCHEMA} is too long")
+    listed = ", ".join(repr(text) for text in words)
+    return f"statement and data card are those of the account; words that only their author can vouch for: {listed}"
 
 
 def _texts_in(value: Any) -> Iterator[str]:
-    """Every text in a JSON value, keys too."""
+    """All texts in a JSON value, keys too."""
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
     if isinstance(value, list):
@@ -63,15 +64,15 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def generator(bundle: Bundle) -> str:
-    """All of its specification follows from settings and releases; its weights are those of the training check."""
+    """The generator's specification follows from settings and releases. The training check covers its weights."""
     from likeness.methods.saved_generator import SavedGenerator
 
     saved = SavedGenerator.load(bundle.folder / "generator")
     spec = _untrained(bundle, saved).spec()
-    require(saved.spec() == spec, "the generator is not one that these settings and releases give")
+    require(saved.spec() == spec, "the generator is not the one that these settings and releases give")
     where = saved.provenance["environment"]
     ours = set(where) == set(_ORIGIN) and all(re.fullmatch(form, str(where[key])) for key, form in _ORIGIN.items())
-    require(ours, "the generator names another origin than a machine")
+    require(ours, "the generator has an origin that is not a machine")
     return f"specification of {bundle.params.method}, computed again; weights: see training"
 
 
@@ -87,11 +88,11 @@ def _untrained(bundle: Bundle, saved: "SavedGenerator") -> "SavedGenerator":
 
 
 def training(bundle: Bundle) -> str:
-    """The generator, trained again from the released values: the same weights, to the bit.
+    """A second training from the released values gives equal weights, to the bit.
 
-    Rounding depends on the processor. Hundreds of steps make other weights of another rounding, which are as good, and
-    their difference has no small bound. Then the check says so and does not pass. A generator that names a machine like
-    this one, and draws rows that have nothing in common with those of the one trained here, is wrong.
+    Rounding depends on the processor. Over hundreds of steps another rounding gives other weights, which are as good,
+    and no small bound holds for their difference. Then the check says so and does not pass. A generator is wrong if it
+    names a machine like this one and draws rows that are unrelated to those of the second training.
     """
     if not bundle.retrain:
         raise Untestable("not done: the weights of the generator are believed. Run: likeness verify --retrain")
@@ -112,30 +113,32 @@ def training(bundle: Bundle) -> str:
     drawn, same, other = (one.draw(_ROWS, seed)[0] for one, seed in ((saved, 0), (again, 0), (again, 1)))
     distance, chance = (abs(one - same).mean() for one in (drawn, other))
     alike = distance < _CHANCE * chance or where != again.provenance["environment"]
-    require(alike, "the generator draws other rows than the one that was trained here")
+    require(alike, "the generator draws other rows than the one trained here")
     raise Untestable(
-        f"trained again, and other weights came out. It was trained on {_told(where)}; here is "
-        f"{_told(again.provenance['environment'])}. Processors round differently. Run it on one like that"
+        f"trained again: other weights. The generator was trained on {_machine(where)}; here is "
+        f"{_machine(again.provenance['environment'])}. Processors round differently: run the check on one like that"
     )
 
 
 def _bits(weights: "Tensor") -> bytes:
-    """Weights as bytes: minus zero is another number than zero here."""
+    """Weights as bytes, which tell minus zero from zero."""
     return bytes(weights.contiguous().numpy().tobytes())
 
 
-def _told(where: Mapping[str, Any]) -> str:
+def _machine(where: Mapping[str, Any]) -> str:
     return f"{where['processor']} ({where['device']}), torch {where['torch']}, processes: {where['processes']}"
 
 
 def table(bundle: Bundle) -> str:
-    """Both files of the table are what the generator draws with the public seed, to the byte."""
+    """Both files of the table are the generator's draw with the public seed, to the byte."""
     from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
 
     privacy, sample = bundle.json(names.PRIVACY), bundle.params.sample
     columns, csv = len(bundle.schema.columns), bundle.folder / names.TABLE_CSV
-    # A row of a CSV has a byte for each column at least: nothing is drawn that could not be in the file.
-    require(sample.rows * columns <= csv.stat().st_size, f"{names.TABLE_CSV} has fewer rows than the account says")
+    # A row of a CSV has at least a byte a column: never draw more rows than the file can hold.
+    require(
+        sample.rows * columns <= csv.stat().st_size, f"{names.TABLE_CSV} has fewer rows than {names.SETTINGS} states"
+    )
     again = draw(bundle.folder, sample.rows, sample.seed, sample.where)
     files = {path: digest for path, digest in privacy["outputs"].items() if not path.endswith(".parquet")}
     parquet = (bundle.folder / names.TABLE).read_bytes()
@@ -145,16 +148,16 @@ def table(bundle: Bundle) -> str:
     stated = _read(bundle, again, files)
     require(csv.read_bytes() == csv_bytes(stated), f"{names.TABLE_CSV} is not the table of {names.TABLE}")
     if same_csv:
-        raise Untestable(f"drawn again, and every cell is equal; {names.TABLE} is of another pyarrow, byte by byte")
+        raise Untestable(f"drawn again: all cells are equal. {names.TABLE} has the bytes of another pyarrow version")
     different = sum(_differences(stated[column.name], again[column.name], column) for column in bundle.schema.columns)
     raise Untestable(
-        f"drawn again; {different:,} of {again.size:,} cells differ, none by more than another processor's rounding. "
-        "Run it on a machine like that of the training"
+        f"drawn again: {different:,} of {again.size:,} cells differ, none by more than the rounding of another "
+        "processor. Run the check on a machine like that of the training"
     )
 
 
 def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":
-    """The Parquet file, read only where its header is that of the table drawn again."""
+    """Read the Parquet file, only if its header is that of the table drawn again."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -178,26 +181,26 @@ def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "Data
 
 
 def _lineage(file: "ParquetFile") -> dict[bytes, Any]:
-    """What the header says beside the columns, but for versions of the software that wrote it."""
-    found = dict(file.schema_arrow.metadata)
-    pandas = json.loads(found[b"pandas"])
+    """Content of the header beside the columns, without versions of the software that wrote it."""
+    header = dict(file.schema_arrow.metadata)
+    pandas = json.loads(header[b"pandas"])
     versions = [str(pandas.pop("pandas_version")), str(pandas["creator"].pop("version"))]
     versions.append(str(file.metadata.created_by).removeprefix("parquet-cpp-arrow version "))
     require(all(re.fullmatch(VERSION, text) for text in versions), f"{names.TABLE} names software without a version")
-    return {**found, b"pandas": pandas}
+    return {**header, b"pandas": pandas}
 
 
 def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") -> int:
-    """How many cells differ: each only by rounding, numbers in their last digits, categories to a neighbor, seldom.
+    """Number of cells that differ by rounding: numbers in their last digits, few categories to a neighbor.
 
     Raises:
-        Wrong: a difference that rounding does not explain.
+        Wrong: rounding does not explain a difference.
     """
     import numpy as np
 
     if column.is_categorical:
         if list(stated.cat.categories) != list(again.cat.categories):
-            raise Wrong(f"column '{column.name}' has other categories than the schema")
+            raise Wrong(f"{names.TABLE}: column '{column.name}' has other categories than the schema")
         codes, others = stated.cat.codes.to_numpy(int), again.cat.codes.to_numpy(int)
         distance, most = np.abs(codes - others).astype(float), 1.0
         rare = int((distance > 0).sum()) <= max(1, _ROUNDING * len(codes))
@@ -210,12 +213,12 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") 
         if int(missing.sum()) <= max(1, _ROUNDING * len(numbers)):
             distance[missing] = most
     if not rare or (distance > most).any():
-        raise Wrong(f"column '{column.name}': cells are drawn otherwise here, and not by rounding")
+        raise Wrong(f"{names.TABLE}: column '{column.name}' differs from the draw here by more than rounding")
     return int((distance > 0).sum())
 
 
 def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
-    """Rows from the generator of a bundle, or of a project's folder, as a typed pandas DataFrame."""
+    """Draw rows from the generator of a bundle, or of a project's folder, as a typed pandas DataFrame."""
     from likeness.core.paths import ProjectPaths
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline import synthetic_table as synthetic

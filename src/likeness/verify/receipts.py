@@ -1,4 +1,4 @@
-"""What receipts claim, from their maps, and what the account makes of them."""
+"""Receipts against their maps and the plan, and the account against the receipts."""
 
 import json
 import math
@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from likeness.bundle import contents as names
+from likeness.config.params import MOST_ROWS
+from likeness.core.bounds import rows_per_unit
 from likeness.core.errors import ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths, json_text
 from likeness.features.base import Map
 from likeness.ledger.budget import budget_of
-from likeness.ledger.reservation import AGAIN
+from likeness.ledger.reservation import REDRAW
 from likeness.methods.maps import from_spec
 from likeness.pipeline.account import Standing, privacy_json
 from likeness.pipeline.consistency import check_answer, check_plan, queries_of
@@ -20,73 +22,140 @@ from likeness.pipeline.synthetic_table import sample_request
 from likeness.privacy.accountant import ORDERS, Account, curves_of
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import MOST_GAUSSIAN
-from likeness.privacy.lattice_error import ALLOWANCE, COARSEST, coarseness
-from likeness.privacy.receipt import MECHANISM, Receipt
+from likeness.privacy.lattice_error import ALLOWANCE, MOST_ERROR, discretization_error
+from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
 from likeness.release.keys import STAGE as KEY_STAGE
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, BucketPairs, EachRecord, PositionPairs, Terms
-from likeness.verify import keys
+from likeness.release.released import Released
 from likeness.verify.files import Bundle
 from likeness.verify.verdict import VERSION, Untestable, Wrong, require
 
 _EXACT = 1e-9
-_SOLVED, _GRID = 1e-6, 1e-3  # how well dp-accounting solves for an exact Gaussian; searches a grid of orders
+_FIELDS = {"map", "column", "other", "most", "terms"}
+_SOLVED, _GRID = 1e-6, 1e-3  # precision of dp-accounting: exact Gaussians, and a grid of Rényi orders
 _CLOSE = 1e-3
 
 
 def sensitivity(bundle: Bundle) -> str:
-    """Every receipt's sensitivity, noise and cost, from the map's specification and the adjacency."""
+    """Sensitivity, noise and cost of each receipt follow from the map's specification and the adjacency."""
     for name, released in bundle.released.items():
         _check_sizes(name, released.receipt.feature)
         if released.receipt.threshold is not None:
-            keys.keys(name, released)
+            check_selection(name, released)
             continue
         receipt, query = released.receipt, query_again(released.receipt)
         squared = query.sensitivity_squared(Adjacency(receipt.adjacency), receipt.unit)
-        own = {
+        numbers = {
             "lattice_bits": (query.lattice_bits, receipt.lattice_bits),
             "dimension": (query.dimension, receipt.dimension),
             "sensitivity": (math.sqrt(squared) * 2.0**-query.lattice_bits, receipt.sensitivity),
             "noise_scale": (receipt.noise_multiplier * math.sqrt(squared), receipt.noise_scale),
             "rho": (squared / (2 * receipt.noise_scale**2), receipt.rho),
         }
-        for field, (expected, told) in own.items():
-            require(math.isclose(expected, told, rel_tol=_EXACT), f"{name}: {field} is {told:.9g}, not {expected:.9g}")
+        for field, pair in numbers.items():
+            _check_close(f"{name}: {field}", *pair)
         require(receipt.change == str(query.terms.change(Adjacency(receipt.adjacency))), f"{name}: change is wrong")
-        fine = coarseness(receipt.dimension, receipt.noise_scale) <= COARSEST
-        require(fine, f"{name}: the noise is too coarse on its lattice to be accounted as Gaussian")
-        require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is not known")
+        _check_lattice(name, receipt)
+        require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is unknown")
         if isinstance(query.feature, Map):
             _with_files(bundle, name, query.feature)
     return f"{len(bundle.released)} receipts agree with their maps"
 
 
+def check_selection(name: str, released: Released) -> None:
+    """Check receipt and values of a partition selection: sensitivity, noise and threshold.
+
+    The formulas come from the receipt, and are not those that chose the threshold.
+
+    Raises:
+        Wrong: one of them does not hold.
+    """
+    receipt, spec = released.receipt, dict(released.receipt.feature)
+    require(set(spec) == _FIELDS and spec["map"] == "keys" and spec["terms"] == "each_record", f"{name}: another map")
+    require(receipt.mechanism == THRESHOLDED, f"{name}: mechanism '{receipt.mechanism}' is unknown")
+    require(receipt.num_groups == 1 and receipt.format == 2, f"{name}: the receipt is not one of a partition selection")
+    rows = rows_per_unit(receipt.unit)
+    # A person's k rows may all have one key. A replaced row leaves one key and joins another.
+    replaced = receipt.adjacency == "replace_one"
+    require(receipt.adjacency in ("add_remove_one", "replace_one"), f"{name}: adjacency is unknown")
+    require(not replaced or rows == 1, f"{name}: people of several rows cannot be replaced")
+    require(receipt.noise_scale > 0 and rows <= MOST_ROWS, f"{name}: no noise, or people of too many rows")
+    step, distance = 2.0**receipt.lattice_bits, math.sqrt(2) if replaced else float(rows)
+    expected = {
+        "dimension": (2.0 if replaced else float(rows), receipt.dimension),
+        "sensitivity": (distance, receipt.sensitivity),
+        "noise_scale": (receipt.noise_multiplier * distance * step, receipt.noise_scale),
+        "rho": ((distance * step / receipt.noise_scale) ** 2 / 2, receipt.rho),
+    }
+    for field, pair in expected.items():
+        _check_close(f"{name}: {field}", *pair)
+    require(receipt.change == ("one_replaced" if replaced else "one_appears"), f"{name}: change is wrong")
+    _check_lattice(name, receipt)
+    threshold = receipt.threshold
+    require(type(threshold) is int and 0 < receipt.delta_keys < 1, f"{name}: no threshold, or no delta for it")
+    assert threshold is not None
+    least = _log_delta(threshold, receipt.noise_scale, rows, step)
+    passes = f"{name}: the threshold lets a value of one person pass with probability {math.exp(min(0.0, least)):.3g}"
+    require(least <= math.log(receipt.delta_keys) + _EXACT, f"{passes}, more than delta {receipt.delta_keys:.3g}")
+    counts = released.lattice.ravel()
+    require(bool((counts >= threshold).all()), f"{name}: a key below the threshold")
+    require(len(counts) <= int(spec["most"]), f"{name}: more keys than the query allows")
+    require(str(spec["other"]) not in released.keys, f"{name}: '{spec['other']}' is not a key")
+
+
+def _log_delta(threshold: int, scale: float, rows: int, step: float) -> float:
+    """Logarithm of a bound on the probability that a key of one person alone passes, for each way to split k rows.
+
+    With c rows a key there are at most ``k/c`` keys: the union bound. The scaled complementary error function gives
+    tails of the Gaussian that do not round to 0.
+    """
+    from scipy.special import erfcx
+
+    worst = -math.inf
+    for count in range(1, rows + 1):
+        distance = (threshold - count * step - 0.5) / scale / math.sqrt(2)
+        near = distance <= 0
+        tail = math.log1p(-math.erfc(-distance) / 2) if near else math.log(erfcx(distance) / 2) - distance**2
+        worst = max(worst, tail + math.log(rows / count))
+    return worst
+
+
+def _check_close(what: str, expected: float, stated: float) -> None:
+    require(math.isclose(expected, stated, rel_tol=_EXACT), f"{what} is {stated:.9g}, not {expected:.9g}")
+
+
+def _check_lattice(name: str, receipt: Receipt) -> None:
+    fine = discretization_error(receipt.dimension, receipt.noise_scale) <= MOST_ERROR
+    require(fine, f"{name}: the noise is too coarse on its lattice for exact accounting")
+
+
 def _check_sizes(name: str, spec: Mapping[str, Any]) -> None:
-    """Refuse a map that needs more memory than any of ours, before it is built."""
+    """Refuse a map that needs more memory than a map of Likeness, before it is built."""
     sizes = sorted(_sizes_in(spec))
-    require(math.prod(sizes[-2:]) <= _MOST_DRAWN, f"{name}: a map of this size is none of ours")
+    require(math.prod(sizes[-2:]) <= _MOST_DRAWN, f"{name}: the map is larger than any map of Likeness")
 
 
 def _sizes_in(spec: Mapping[str, Any]) -> Iterator[int]:
-    """The numbers in a map's specification that say how large something is that it draws."""
+    """Numbers in a map's specification that give the size of its draws."""
     for key, value in spec.items():
         if isinstance(value, Mapping):
             yield from _sizes_in(value)
         elif key in _SIZES:
             numbers = value if isinstance(value, list | tuple) else [value]
-            require(all(type(number) is int for number in numbers), f"{key} is no whole number")
+            require(all(type(number) is int for number in numbers), f"{key} is not a whole number")
             yield math.prod(numbers) if key == "shape" else max(numbers, default=1)
 
 
 _SIZES = ("cells", "channels", "code", "dimension", "levels", "num_categorical", "num_coefficients", "num_frequencies",
           "order", "product_order", "shape", "widths")  # fmt: skip
 _MOST_DRAWN = 1 << 31  # numbers
-_SLOT = re.compile(f"{AGAIN}[1-9][0-9]{{0,3}}$")  # which draw, where one was lost
+_DRAW = re.compile(f"{REDRAW}[1-9][0-9]{{0,3}}$")  # number of the draw after a lost one
 _SAMPLER = re.compile(f"opendp {VERSION} discrete gaussian")
 
 
 def _with_files(bundle: Bundle, name: str, feature: Map) -> None:
-    """A map with public files: the bundle has these very files, and they fit the map."""
+    """Check that the bundle has the public files of a map, and that they fit the map."""
     for file, sha256 in feature.files.items():
         path = bundle.folder / file
         require(path.is_file(), f"{name}: {file} is missing")
@@ -95,23 +164,27 @@ def _with_files(bundle: Bundle, name: str, feature: Map) -> None:
 
 
 def epsilon(bundle: Bundle) -> str:
-    """ε of all receipts by dp-accounting: exact Gaussians, or Rényi orders if they give less; privacy losses beside."""
+    """ε of all receipts by dp-accounting: the smaller one of exact Gaussians and Rényi orders."""
     try:
         import dp_accounting
     except ImportError:
-        raise Untestable("dp-accounting is not installed: pip install dp-accounting") from None
+        raise Untestable("dp-accounting is not installed. Run: pip install dp-accounting") from None
     privacy = bundle.json(names.PRIVACY)
     total, delta = privacy["total"], float(privacy["total"]["delta"])
-    require("epsilon" in total, "privacy.json is of an earlier version, which claimed by Rényi divergence alone")
-    require(delta == float(privacy["target"]["delta"]), "the account is at another delta than the target")
+    require("epsilon" in total, f"{names.PRIVACY} is of an earlier version, which used Rényi divergence alone")
+    require(
+        delta == float(privacy["target"]["delta"]), f"{names.PRIVACY}: the account is at another delta than the target"
+    )
     claim = float(total["epsilon"])
-    require(claim <= float(privacy["target"]["epsilon"]) * (1 + _EXACT), "the claim exceeds the target")
+    require(
+        claim <= float(privacy["target"]["epsilon"]) * (1 + _EXACT), f"{names.PRIVACY}: the claim exceeds the target"
+    )
     multipliers = [released.receipt.noise_multiplier for released in bundle.released.values()]
     require(all(0 < multiplier < math.inf for multiplier in multipliers), "a release has no noise")
-    told_keys = math.fsum(released.receipt.delta_keys for released in bundle.released.values())
-    require(told_keys < delta, "thresholds cost all of delta")
-    require(float(total.get("delta_keys", 0.0)) == told_keys, "the account forgets what thresholds cost of delta")
-    whole, delta = delta, delta - told_keys
+    selection = math.fsum(released.receipt.delta_keys for released in bundle.released.values())
+    require(selection < delta, "partition selection costs all of delta")
+    require(float(total.get("delta_keys", 0.0)) == selection, "the account leaves out the delta of partition selection")
+    whole, delta = delta, delta - selection
     orders = [1 + math.exp(step / 100) for step in range(-300, 1500)]
     renyi, tight = dp_accounting.rdp.RdpAccountant(orders), dp_accounting.pld.PLDAccountant()
     for multiplier in multipliers:
@@ -124,28 +197,28 @@ def epsilon(bundle: Bundle) -> str:
     gaussian = float(dp_accounting.get_epsilon_gaussian(together, delta))
     if exact > MOST_GAUSSIAN:
         exact = math.inf
-    own, least = min(exact, by_renyi), min(exact * (1 - _SOLVED), by_renyi * (1 - _GRID))
-    require(claim >= least, f"the claim {claim:.6g} is below what the noise gives, {own:.6g}")
-    require(claim <= own * (1 + _CLOSE), f"the claim {claim:.6g} is not what receipts give: {own:.6g}")
-    beside = {"epsilon_rdp": (by_renyi, _GRID), "epsilon_gaussian": (gaussian, _CLOSE)}
-    for name, (value, tolerance) in beside.items():
+    best, least = min(exact, by_renyi), min(exact * (1 - _SOLVED), by_renyi * (1 - _GRID))
+    require(claim >= least, f"the claim {claim:.6g} is below what the noise gives, {best:.6g}")
+    require(claim <= best * (1 + _CLOSE), f"the claim {claim:.6g} is not what receipts give, {best:.6g}")
+    others = {"epsilon_rdp": (by_renyi, _GRID), "epsilon_gaussian": (gaussian, _CLOSE)}
+    for name, (value, tolerance) in others.items():
         require(math.isclose(float(total[name]), value, rel_tol=tolerance), f"{name} is not what receipts give")
-    keys_text = f", {told_keys:.3g} of it for thresholds" if told_keys else ""
+    part = f", {selection:.3g} of it for private categories" if selection else ""
     return (
-        f"epsilon {claim:.6g} at delta {whole:g}{keys_text}; dp-accounting: {exact:.6g} by exact Gaussians, "
+        f"epsilon {claim:.6g} at delta {whole:g}{part}; dp-accounting: {exact:.6g} by exact Gaussians, "
         f"{by_loss:.6g} by privacy loss distributions, {by_renyi:.6g} by Rényi"
     )
 
 
 def account(bundle: Bundle) -> str:
-    """privacy.json, computed again from settings, plan, receipts, ledger and files: every key, and no other."""
+    """All keys of privacy.json, and no others, follow from settings, plan, receipts, ledger and files."""
     privacy, params = bundle.json(names.PRIVACY), bundle.params
-    require(bundle.plan.private, "the run is not private")
+    require(bundle.plan.private, "the run is not private: privacy.epsilon is inf")
     order = [KEY_STAGE, "auxiliary", "privatize"]
     answers = sorted(bundle.answers, key=lambda one: (order.index(one.receipt.stage), one.receipt.query))
     receipts = [one.receipt for one in answers]
     budget = budget_of(bundle.records, params.privacy.population)
-    require(budget is not None, "the ledger has no cap of these people")
+    require(budget is not None, "the ledger has no cap of this population")
     assert budget is not None
     digests = {one.receipt.key: _digest(bundle, name) for name, one in bundle.released.items()}
     files = {ProjectPaths.generator_spec: names.SPEC, ProjectPaths.generator_weights: names.WEIGHTS}
@@ -164,18 +237,16 @@ def account(bundle: Bundle) -> str:
     software = privacy["software"]
     require(
         set(software) == set(again["software"]) and all(re.fullmatch(VERSION, str(text)) for text in software.values()),
-        "the account names other software than we use",
+        "the account names unknown software",
     )
     expected = json.loads(json_text({**again, "software": software}))
     different = _first_difference(expected, privacy, names.PRIVACY)
     require(different is None, f"{different} is not what receipts, settings and ledger give")
-    return (
-        f"{len(receipts)} queries, total rho {math.fsum(receipt.rho for receipt in receipts):.6g}; every key recomputed"
-    )
+    return f"{len(receipts)} queries, total rho {math.fsum(receipt.rho for receipt in receipts):.6g}; all keys agree"
 
 
 def _account(receipts: Sequence[Receipt], total: Mapping[str, Any], delta: float) -> Account:
-    """The composition: ρ and its curves computed here; the values of ε are those that :func:`epsilon` checks."""
+    """The composition: ρ and its curves from receipts, and the values of ε that :func:`epsilon` checks."""
     curve, stages = curves_of(receipts)
     return Account(
         delta=delta,
@@ -191,7 +262,7 @@ def _account(receipts: Sequence[Receipt], total: Mapping[str, Any], delta: float
 
 
 def _first_difference(here: Any, there: Any, where: str) -> str | None:
-    """Where two JSON values differ first, but for the last digits of what a solver found; None if nowhere."""
+    """The first place where two JSON values differ beyond the last digits of a solver; None if they agree."""
     if isinstance(here, Mapping) and isinstance(there, Mapping):
         if set(here) != set(there):
             return f"{where}: {sorted(set(here) ^ set(there))[0]}"
@@ -211,11 +282,11 @@ def _digest(bundle: Bundle, name: str) -> str:
 
 
 def plan(bundle: Bundle) -> str:
-    """The plan is that of the settings; its queries are exactly the releases, at its noise.
+    """The plan follows from the settings. Its queries are exactly the releases, at its noise.
 
-    A release that an earlier plan asked for, by whatever method, answers the same query at no further cost. Every query
-    is made again from settings, schema and the released values before it. So bins, scales and clipping
-    bounds come from public settings or from released statistics, and from nowhere else.
+    A release of an earlier plan, of any method, answers an equal query at no further cost. Each query is built again
+    from settings, schema and earlier released values. So bins, scales and clipping bounds come from public settings or
+    released statistics alone.
     """
     params, plan, released = bundle.params, bundle.plan, bundle.released
     try:
@@ -223,8 +294,11 @@ def plan(bundle: Bundle) -> str:
     except ReleaseError:
         raise Wrong(f"{names.PLAN_FILE} is not the plan of {names.SETTINGS}") from None
     answered = sorted(one.receipt.query for one in released.values())
-    require(answered == sorted(query.query for query in plan.queries), "the plan has other queries than the releases")
-    require(len({one.receipt.digest for one in released.values()}) == 1, "releases of different rows")
+    require(
+        answered == sorted(query.query for query in plan.queries),
+        f"{names.PLAN_FILE} has other queries than the releases",
+    )
+    require(len({one.receipt.digest for one in released.values()}) == 1, "the releases are of different rows")
     queries = queries_of(bundle.project, plan, bundle.facts, bundle.auxiliary)
     earlier = sum(one.receipt.plan != plan.digest for one in released.values())
     for name, one in released.items():
@@ -236,37 +310,40 @@ def plan(bundle: Bundle) -> str:
             "method": (receipt.method if receipt.plan == plan.digest else plan.method, plan.method),
             "stage": (receipt.stage, planned.stage),
             "delta": (receipt.delta_keys, planned.delta_keys),
-            "slot": (_SLOT.sub("", receipt.slot), params.ledger.attempt),
+            "slot": (_DRAW.sub("", receipt.slot), params.ledger.attempt),
         }
         for field, (stated, expected) in same.items():
             require(stated == expected, f"{name}: another {field} than the plan's")
         noise = math.isclose(receipt.noise_multiplier, planned.noise_multiplier, rel_tol=_EXACT)
         require(noise, f"{name}: another noise than the plan's")
-        require(bool(_SAMPLER.fullmatch(receipt.sampler)), f"{name}: the sampler has no name")
+        require(bool(_SAMPLER.fullmatch(receipt.sampler)), f"{name}: the receipt lacks the name of the sampler")
         try:
             check_answer(*queries[receipt.query], one, name)
         except ReleaseError:
-            raise Wrong(f"{name}: answers another question than {names.SETTINGS} and {names.SCHEMA} ask") from None
-    reused = f"; {earlier} of them were released for an earlier plan" if earlier else ""
-    return f"the plan of the settings; its {len(released)} queries, made again, are the releases{reused}"
+            raise Wrong(f"{name}: answers another query than that of {names.SETTINGS} and {names.SCHEMA}") from None
+    reused = f"; {earlier} of them are releases of an earlier plan" if earlier else ""
+    return f"the plan is that of the settings, and its {len(released)} queries are the releases{reused}"
 
 
 def query_again(receipt: Receipt) -> Query:
-    """The query again, from its public specification."""
+    """Build a query again from its public specification."""
     spec = dict(receipt.feature)
     kind = spec.pop("terms", None)
     terms: Terms
     if kind == "each_record":
         terms = EachRecord()
     elif kind == "all_records":
-        require(receipt.num_groups == 1, f"{receipt.query}: records of all classes together are one group")
+        require(receipt.num_groups == 1, f"{receipt.query}: records of all classes are one group")
         terms = AllRecords()
     elif kind == "bucket_pairs":
         terms = BucketPairs(int(spec.pop("num_buckets")))
     elif kind == "position_pairs":
         terms = PositionPairs(int(spec.pop("num_rooms")), int(spec.pop("seed")))
     else:
-        raise Wrong(f"{receipt.query}: terms '{kind}' are not known")
+        raise Wrong(f"{receipt.query}: contributions '{kind}' are unknown")
     query = Query(receipt.query, receipt.stage, from_spec(spec), receipt.num_groups, terms)
-    require(query.spec() == dict(receipt.feature), f"{receipt.query}: the specification does not build itself again")
+    require(
+        query.spec() == dict(receipt.feature),
+        f"{receipt.query}: the map does not have the specification of the receipt",
+    )
     return query

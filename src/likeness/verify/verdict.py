@@ -1,28 +1,28 @@
-"""What a check says: right, wrong with a reason, or that it cannot be made here."""
+"""The result of a check: right, wrong with a reason, or not testable here."""
 
 from dataclasses import dataclass
 
 MOST_WORDS = 200
-"""Characters of a text that a person chose."""
+"""Most characters of a text that a person chose."""
 VERSION = "[0-9][0-9A-Za-z.+!_-]{0,40}"
-"""How a library's version is written."""
+"""Pattern of a library's version."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the verdict. ``passed`` is None where the check could not be made."""
+    """One line of the verdict; ``passed`` is None where the check could not run."""
 
     name: str
     passed: bool | None
     text: str
 
 
-class Wrong(Exception):
+class Wrong(Exception):  # noqa: N818 (a verdict about a file, and no error of the program)
     """A check that did not pass, with the reason."""
 
 
-class Untestable(Exception):
-    """A check that cannot be made here, with the reason."""
+class Untestable(Exception):  # noqa: N818 (as Wrong)
+    """A check that cannot run here, with the reason."""
 
 
 def require(condition: bool, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Bins of a number on public edges, and how a value is drawn back from its bin."""
+"""Bins of a number on public edges, and the range for a draw from each bin."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column import Column
 
-_NARROW = 1e-9  # half the width of a spike's bin, on the unit scale, where nothing else is so near
+_NARROW = 1e-9  # half the width of a spike's bin on the unit scale, without near neighbors
 _DIGITS = 14
 _SAME = 1e-12  # two edges of equal width, computed from different numbers of bins
 
@@ -19,13 +19,14 @@ _SAME = 1e-12  # two edges of equal width, computed from different numbers of bi
 class Grid:
     """Bins on the unit scale of one numeric column.
 
-    A value drawn from bin b is uniform between ``edges[b]`` and ``edges[b + 1]``, then held between ``lows[b]`` and
-    ``highs[b]``: for integers these are the first and the last of the bin, and the edges lie half a step outside, so
-    that rounding gives each of them its share and none of another bin.
+    A value drawn from bin b is uniform between ``edges[b]`` and ``edges[b + 1]``, then clipped to ``lows[b]`` and
+    ``highs[b]``. For integers these are the first and the last of the bin, and the edges lie half a step outside. So
+    rounding gives each integer its share, and none of another bin.
 
     Attributes:
-        edges: ascending, one more than there are bins; the outer ones may lie outside [0, 1].
-        lows, highs: per bin, within [0, 1].
+        edges: ascending, one more than bins; the outer ones may lie outside [0, 1].
+        lows: smallest value of each bin, within [0, 1].
+        highs: largest value of each bin, within [0, 1].
     """
 
     edges: tuple[float, ...]
@@ -39,23 +40,23 @@ class Grid:
 
     @property
     def inner(self) -> tuple[float, ...]:
-        """The edges between bins: all that finding a bin needs."""
+        """The edges between bins."""
         return self.edges[1:-1]
 
     def firsts_of(self, inner: Sequence[float]) -> tuple[int, ...] | None:
-        """The first of these bins in each of some wider ones; None where they are cut across.
+        """The first of these bins in each of some wider bins; None where a wider edge cuts a bin.
 
         Args:
-            inner: edges between the wider bins, on the same scale.
+            inner: edges between the wider bins, on the unit scale.
         """
-        own = np.array(self.edges)
-        places = [int(np.abs(own - edge).argmin()) for edge in inner]
-        if any(abs(own[place] - edge) > _SAME for place, edge in zip(places, inner, strict=True)):
+        edges = np.array(self.edges)
+        places = [int(np.abs(edges - edge).argmin()) for edge in inner]
+        if any(abs(edges[place] - edge) > _SAME for place, edge in zip(places, inner, strict=True)):
             return None
         return (0, *places)
 
     def joined(self, firsts: Sequence[int]) -> "Grid":
-        """The same range in fewer bins.
+        """A grid of this range with fewer bins.
 
         Args:
             firsts: the first bin of each wider one; ascending from 0.
@@ -71,23 +72,23 @@ class Grid:
 def grid_of(column: Column, bins: int) -> Grid:
     """Bins of equal width on the column's unit scale (after its public transform), and one for each declared spike.
 
-    An integer column (and a date: days or seconds are integers) has at most one bin an integer, and no bin without one:
-    narrow bins at the dense end of a logarithm fall together. The lower bound of an integer log1p column (mostly the
-    zero of an amount) is a spike without being declared.
+    A column of integers, days or seconds has at most one bin an integer, and no bin without one: narrow bins at the
+    dense end of a logarithm fall together. The lower bound of an integer log1p column, mostly the zero of an amount, is
+    a spike without a declaration.
     """
     return _integer_grid(column, bins) if column.is_whole else _numeric_grid(column, bins)
 
 
 def spike_bins(column: Column, inner: Sequence[float]) -> frozenset[int]:
-    """Bins of a column's grid that hold one of its spikes and nothing else, from the edges between bins."""
+    """Bins that hold one spike of a column and nothing else, from the edges between bins."""
     spikes = [_unit(column, spike) for spike in _spikes(column)]
     return frozenset(np.searchsorted(np.array(inner), spikes, side="right").tolist())
 
 
 def _spikes(column: Column) -> tuple[float, ...]:
-    """Declared ones, and the lower bound of an integer log1p column."""
-    own = (column.bounds[0],) if column.is_whole and column.transform == "log1p" else ()
-    return (*own, *column.spikes)
+    """Declared spikes, and the lower bound of an integer log1p column."""
+    zero = (column.bounds[0],) if column.is_whole and column.transform == "log1p" else ()
+    return (*zero, *column.spikes)
 
 
 def _integer_grid(column: Column, bins: int) -> Grid:
@@ -106,7 +107,9 @@ def _numeric_grid(column: Column, bins: int) -> Grid:
     points = sorted({0.0, 1.0, *spikes})
     narrow = min([_NARROW, *((high - low) / 4 for low, high in pairwise(points))])
     if narrow < 10.0**-_DIGITS or len(set(spikes)) < len(spikes):
-        raise SchemaError(f"column '{column.name}' has spikes too close to each other or to a bound for its range.")
+        raise SchemaError(
+            f"column '{column.name}' has spikes too close to each other or to a bound. Remove one from spikes."
+        )
     between = [edge for edge in np.linspace(0, 1, bins + 1).tolist() if all(abs(edge - s) > 2 * narrow for s in spikes)]
     edges = sorted([*between, *(s - narrow for s in spikes), *(s + narrow for s in spikes)])
     middles = [(low + high) / 2 for low, high in pairwise(edges)]
@@ -127,9 +130,9 @@ def _first_integers(column: Column, bins: int) -> list[int]:
 
 
 def _unit(column: Column, value: float) -> float:
-    """A value on the column's unit scale; beyond the bounds, beyond [0, 1].
+    """A value on the column's unit scale; values outside the bounds are outside [0, 1].
 
-    Rounded, because edges are part of a release's key, and logarithms differ between machines in their last digit.
+    It is rounded: edges are part of a release's key, and machines differ in the last digit of a logarithm.
     """
     lower, upper = column.bounds
     if column.transform == "log1p":

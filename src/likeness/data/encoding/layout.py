@@ -1,4 +1,4 @@
-r"""Where each feature column stands in the dense encoded vector. Public: needs the schema and numpy only.
+"""The place of each feature column in the dense encoded vector. It is public and needs the schema and numpy only.
 
 Blocks follow the feature columns of the schema:
 
@@ -19,7 +19,7 @@ from likeness.core.errors import SchemaError
 from likeness.core.hashing import sha256_json
 from likeness.data.schema.schema import Schema
 
-ENCODER_VERSION = 1  # raise it when the same schema and rows would give other vectors: it is part of every release key
+ENCODER_VERSION = 1  # part of each release key: raise it when equal schema and rows give other vectors
 BLOCK_KINDS = ("unit", "indicator", "onehot")
 
 
@@ -48,12 +48,14 @@ class Layout:
     def __post_init__(self) -> None:
         place = 0
         for block in self.blocks:
-            known = block.kind in BLOCK_KINDS
-            if not known or block.start != place or block.width < 1 or (block.kind != "onehot" and block.width != 1):
-                raise SchemaError(f"layout: the block of column '{block.column}' does not follow the one before it.")
+            valid = block.kind in BLOCK_KINDS
+            if not valid or block.start != place or block.width < 1 or (block.kind != "onehot" and block.width != 1):
+                raise SchemaError(
+                    f"layout: the block of column '{block.column}' does not follow the one before it. Run: dvc repro"
+                )
             place = block.stop
         if not self.blocks or self.num_classes < 1:
-            raise SchemaError("layout: needs at least one block and one class.")
+            raise SchemaError("layout: needs at least one block and one class. Run: dvc repro")
 
     @classmethod
     def from_schema(cls, schema: Schema) -> "Layout":
@@ -70,10 +72,10 @@ class Layout:
         return cls(tuple(blocks), len(schema.classes))
 
     def with_modes(self, sizes: Mapping[int, int]) -> "Layout":
-        """The layout of rows whose multi-modal numbers are split: a one-hot block of modes before the unit.
+        """The layout of rows with a one-hot block of modes before the unit of each multi-modal number.
 
         Args:
-            sizes: number of modes by the coordinate of the unit.
+            sizes: from the coordinate of a unit to its number of modes.
         """
         blocks: list[Block] = []
         for block in self.blocks:
@@ -92,24 +94,24 @@ class Layout:
     @property
     def starts(self) -> dict[str, int]:
         """First coordinate of each column, by its name."""
-        found: dict[str, int] = {}
+        starts: dict[str, int] = {}
         for block in self.blocks:
-            found.setdefault(block.column, block.start)
-        return found
+            starts.setdefault(block.column, block.start)
+        return starts
 
     @property
     def diameter(self) -> float:
         r"""Bound on the distance of two encoded records: :math:`\sqrt{\#unit + \#indicator + 2\,\#onehot}`.
 
         Two units differ by at most 1, two indicators by at most 1, and two one-hot blocks by 0 or :math:`\sqrt 2`.
-        Reached when no number is nullable and every one-hot block has two places or more. A nullable number moves by
-        :math:`\sqrt{1.25}` at most and not :math:`\sqrt 2`, as a missing one is put at 0.5: there it is not tight.
+        The bound is reached if no number is nullable and each one-hot block has two places or more. A missing number
+        stands at 0.5, so a nullable number moves by at most :math:`\sqrt{1.25}` and not :math:`\sqrt 2`.
         """
         return math.sqrt(sum(2 if block.kind == "onehot" else 1 for block in self.blocks))
 
     @property
     def numeric_columns(self) -> NDArray[np.int64]:
-        """Indices of unit and indicator coordinates, ascending; together with the one-hot ones they are all of d."""
+        """Indices of unit and indicator coordinates, ascending. All others are one-hot."""
         return self._indices("unit", "indicator")
 
     @property
@@ -118,8 +120,8 @@ class Layout:
         return self._indices("onehot")
 
     def _indices(self, *kinds: str) -> NDArray[np.int64]:
-        found = [i for block in self.blocks if block.kind in kinds for i in range(block.start, block.stop)]
-        return np.array(found, dtype=np.int64)
+        places = [i for block in self.blocks if block.kind in kinds for i in range(block.start, block.stop)]
+        return np.array(places, dtype=np.int64)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; :meth:`from_dict` reads it back."""
@@ -139,11 +141,13 @@ class Layout:
             )
             return cls(blocks, int(mapping["num_classes"]))
         except (KeyError, TypeError, ValueError):
-            raise SchemaError("layout: needs blocks (column, kind, start, stop) and num_classes.") from None
+            raise SchemaError(
+                "layout: needs blocks (column, kind, start, stop) and num_classes. Run: dvc repro"
+            ) from None
 
 
 def encoding_digest(schema: Schema) -> str:
-    """Digest of all that shapes encoded rows: change a bound or the label, and it is another release."""
+    """Digest of all facts that shape encoded rows. Another bound or label gives another release."""
     columns = [{"name": column.name, **column.encoding()} for column in schema.columns]
     label = schema.label if schema.task == "classification" else None
     return sha256_json({"version": ENCODER_VERSION, "columns": columns, "label": label})

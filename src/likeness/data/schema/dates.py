@@ -23,6 +23,7 @@ def number_of(kind: str, text: str, layout: str | None = None, end_of_day: bool 
 
     Args:
         kind: ``date`` (days) or ``datetime`` (seconds).
+        text: the text of a cell or bound.
         layout: as in :meth:`datetime.datetime.strptime`, instead of ISO 8601.
         end_of_day: a time without hours is the last second of its day and not the first: for upper bounds.
     """

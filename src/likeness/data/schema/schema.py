@@ -1,7 +1,7 @@
-"""The public schema: columns, kinds, bounds and categories, written by a person and never counted from records.
+"""The public schema: columns, kinds, bounds and categories. A person writes it; no program reads it off records.
 
-Everything that shapes an encoding is read from here, so that the encoding of one row never depends on another row.
-Needs yaml only: no table library.
+All facts that shape an encoding are here, so that the encoding of one row never depends on another row. It needs yaml
+only, and no table library.
 """
 
 import re
@@ -17,28 +17,32 @@ import yaml
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column import SPLIT_COLUMN, Column
 from likeness.data.schema.column_keys import DROP, Dropped, column_from
-from likeness.data.schema.image import image_shape, pixel_columns
 from likeness.data.schema.kinds import KINDS, TRANSFORMS
 
 __all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
 
 TASKS = ("classification", "regression", "none")
 KEYS = ("name", "source", "task", "label", "image", "columns")
+BRIGHTEST = 255
+_MOST_PIXELS = 1 << 14
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What is publicly known of a table.
+    """Public knowledge of a table.
 
     Attributes:
         name: short name of the table.
-        source: where the public knowledge comes from (a codebook, a law, a questionnaire).
-        task: ``classification`` (the label is a class, kept apart from the features), ``regression`` (the label is
-            one of the numeric features) or ``none``.
+        source: origin of the public knowledge (a codebook, a law, a questionnaire).
+        task: ``classification`` (the label is a class, apart from the features), ``regression`` (the label is one of
+            the numeric features) or ``none``.
         label: name of the label column; None for task ``none``.
         columns: in table order.
         image: height and width where each record is a gray image; its pixels are then the first columns.
-        dropped: columns of the source that are read past; nothing depends on them.
+        dropped: columns of the source that nobody reads.
+
+    Raises:
+        SchemaError: a rule is broken.
     """
 
     name: str
@@ -51,51 +55,55 @@ class Schema:
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
-            raise SchemaError(f"task '{self.task}' is not known. Tasks: {', '.join(TASKS)}.")
+            raise SchemaError(f"task '{self.task}' is not a task. Tasks: {', '.join(TASKS)}.")
         listed = [*self.names, *(dropped.name for dropped in self.dropped)]
         twice = sorted(name for name, count in Counter(listed).items() if count > 1)
         if twice:
             raise SchemaError(f"column '{twice[0]}' is listed twice. Keep one.")
         if self.task == "none":
             if self.label is not None:
-                raise SchemaError("task none has no label. Drop label, or set task to classification or regression.")
+                raise SchemaError("task none has no label. Remove label, or set task to classification or regression.")
         else:
             self._check_label()
         if self.image is not None:
             pixels = pixel_columns(self.image)
             if self.columns[: len(pixels)] != pixels:
-                raise SchemaError("image: the first columns are not its pixels. List the label only.")
-            beside = [name for name in self.names[len(pixels) :] if name != self.label or self.task == "regression"]
-            if beside:
+                raise SchemaError("image: columns must list the label only. Remove the pixels.")
+            others = [name for name in self.names[len(pixels) :] if name != self.label or self.task == "regression"]
+            if others:
                 raise SchemaError(
-                    f"column '{beside[0]}' stands beside an image, which has room for a class label only. Drop it, or "
-                    "take the image apart into columns of your own."
+                    f"column '{others[0]}' cannot stand beside an image; only a class label can. Remove it, or list "
+                    "the pixels as columns instead of image."
                 )
         if not self.feature_columns:
-            raise SchemaError("columns lists no feature. Give at least one column beside the label.")
+            raise SchemaError("columns has no feature. Give at least one column beside the label.")
 
-    def completed(self, found: Mapping[str, Sequence[str]]) -> "Schema":
-        """The schema in which every open column has the categories that were found for it, and then its ``other``.
+    def completed(self, released: Mapping[str, Sequence[str]]) -> "Schema":
+        """The schema with the released categories of each open column, and then its ``other``.
 
         Raises:
-            SchemaError: they are not those of the open columns.
+            SchemaError: the names are not those of the open columns.
         """
-        if set(found) != {column.name for column in self.open_columns}:
-            raise SchemaError("the columns with private categories are others than those that were released")
+        if set(released) != {column.name for column in self.open_columns}:
+            raise SchemaError(
+                "the released categories are not those of the schema's columns. Run: dvc repro categories"
+            )
         columns = tuple(
-            replace(column, open=False, categories=(*found[column.name], str(column.other))) if column.open else column
+            replace(column, open=False, categories=(*released[column.name], str(column.other)))
+            if column.open
+            else column
             for column in self.columns
         )
         return replace(self, columns=columns)
 
     def foreseen(self, most: int) -> "Schema":
-        """The same with ``most`` stand-ins in every open column: what is at most released."""
-        found = {}
+        """The schema with ``most`` stand-ins in each open column, the largest possible release."""
+        released = {}
         for column in self.open_columns:
             taken = {column.other, *column.missing_values}
             names = (name for name in (f"category {place}" for place in count(1)) if name not in taken)
-            found[column.name] = list(islice(names, most))
-        return self.completed(found)
+            released[column.name] = list(islice(names, most))
+        return self.completed(released)
 
     def _check_label(self) -> None:
         if self.label is None:
@@ -120,8 +128,8 @@ class Schema:
         """Read ``data/schema/NAME.yaml``.
 
         Args:
-            path: of the file.
-            aliases: whether YAML's aliases are allowed; not in the file of a stranger.
+            path: path of the file.
+            aliases: whether YAML's aliases are allowed. They are not in the file of a stranger.
 
         Raises:
             SchemaError: naming file, column and rule.
@@ -130,9 +138,17 @@ class Schema:
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any], where: str) -> "Schema":
-        """Check and build. ``where`` names the origin in messages. ``columns`` is a mapping or a list with names."""
+        """Check and build a schema.
+
+        Args:
+            mapping: content of a schema file; ``columns`` is a mapping, or a list with names.
+            where: name of the file, for messages.
+
+        Raises:
+            SchemaError: naming file, column and rule.
+        """
         if not isinstance(mapping, Mapping):
-            raise SchemaError(f"{where}: holds no mapping. Keys: {', '.join(KEYS)}.")
+            raise SchemaError(f"{where}: must hold a mapping with the keys {', '.join(KEYS)}.")
         try:
             unknown = [str(key) for key in mapping if key not in KEYS]
             if unknown:
@@ -154,7 +170,7 @@ class Schema:
             raise SchemaError(f"{where}: {error}", error.faults) from None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form. Columns are a list, so that sorting keys keeps their order; :meth:`from_dict` reads it back."""
+        """JSON form; :meth:`from_dict` reads it back. Columns are a list, whose order survives sorted keys."""
         listed = self.columns if self.image is None else self.columns[self.image[0] * self.image[1] :]
         return {
             "name": self.name,
@@ -182,12 +198,12 @@ class Schema:
 
     @property
     def open_columns(self) -> tuple[Column, ...]:
-        """Columns whose categories are not publicly known, and not released yet."""
+        """Columns with private categories that are not released yet."""
         return tuple(column for column in self.columns if column.open)
 
     @property
     def feature_columns(self) -> tuple[Column, ...]:
-        """All columns but a classification label; a regression label is an ordinary numeric feature."""
+        """All columns but a class label. A regression label is a numeric feature."""
         skip = self.label if self.task == "classification" else None
         return tuple(column for column in self.columns if column.name != skip)
 
@@ -198,21 +214,48 @@ class Schema:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Class names in order of their index; one empty name unless the task is classification."""
+        """Class names in order of their index; one empty name for other tasks than classification."""
         if self.task != "classification" or self.label is None:
             return ("",)
         return self.column(self.label).categories
 
 
+def image_shape(spec: Any) -> tuple[int, int] | None:
+    """Height and width in pixels from a schema's ``image`` section; None without one.
+
+    Raises:
+        SchemaError: it is not ``shape: [height, width]``, or the image is too large for a table.
+    """
+    if spec is None:
+        return None
+    shape: Any = spec.get("shape") if isinstance(spec, Mapping) and set(spec) == {"shape"} else None
+    sizes = list(shape) if isinstance(shape, list | tuple) else []
+    if len(sizes) != 2 or any(type(size) is not int or size < 1 for size in sizes):
+        raise SchemaError("image must be {shape: [height, width]}, in pixels of gray images. Correct it.")
+    height, width = sizes
+    if height * width > _MOST_PIXELS:
+        raise SchemaError(f"image has {height * width:,} pixels, more than {_MOST_PIXELS:,}. Scale the images down.")
+    return height, width
+
+
+def pixel_columns(shape: tuple[int, int]) -> tuple[Column, ...]:
+    """Columns ``pixel_1`` ... of gray images, row by row from the top left, in the layout of MNIST at OpenML.
+
+    A pixel is an integer column from 0 to 255, so that all rules for tables hold for images.
+    """
+    height, width = shape
+    return tuple(Column(f"pixel_{place + 1}", "integer", 0.0, float(BRIGHTEST)) for place in range(height * width))
+
+
 def read_mapping(path: str | Path, aliases: bool = True) -> Any:
-    """The content of a schema file, unchecked.
+    """Content of a schema file, unchecked.
 
     Args:
-        path: of the file.
+        path: path of the file.
         aliases: whether a value may repeat another by its name.
 
     Raises:
-        SchemaError: it cannot be read, or is no YAML.
+        SchemaError: the file cannot be read, or is not YAML.
     """
     path = Path(path)
     try:
@@ -220,9 +263,9 @@ def read_mapping(path: str | Path, aliases: bool = True) -> Any:
     except OSError as error:
         raise SchemaError(f"{path}: cannot be read ({error.strerror}). Give the path of a schema file.") from None
     except UnicodeDecodeError:
-        raise SchemaError(f"{path}: is not UTF-8 text.") from None
+        raise SchemaError(f"{path}: is not UTF-8 text. Save it in UTF-8.") from None
     except yaml.YAMLError as error:
-        raise SchemaError(f"{path}: is not valid YAML: {error}") from None
+        raise SchemaError(f"{path}: is not valid YAML. Correct it: {error}") from None
 
 
 def schema_text(schema: Schema) -> str:
@@ -238,10 +281,14 @@ def _text(mapping: Mapping[str, Any], key: str) -> str:
 
 
 def entries(columns: Any, image: tuple[int, int] | None = None) -> Iterable[tuple[str, Any]]:
-    """Names and mappings of section ``columns``, which is a mapping or a list with names.
+    """Names and mappings of section ``columns``, a mapping or a list with names.
+
+    Args:
+        columns: the section.
+        image: height and width, which make the section optional.
 
     Raises:
-        SchemaError: it is neither.
+        SchemaError: the section is neither.
     """
     if columns is None and image is not None:
         return []
@@ -249,7 +296,7 @@ def entries(columns: Any, image: tuple[int, int] | None = None) -> Iterable[tupl
         return [(str(name), spec) for name, spec in columns.items()]
     if isinstance(columns, list | tuple) and all(isinstance(item, Mapping) and "name" in item for item in columns):
         return [(str(item["name"]), {key: item[key] for key in item if key != "name"}) for item in columns]
-    raise SchemaError("columns is missing or no mapping. Give NAME: {kind: ...} for each column.")
+    raise SchemaError("columns is missing or not a mapping. Give NAME: {kind: ...} for each column.")
 
 
 class _CoreLoader(yaml.SafeLoader):
@@ -276,11 +323,13 @@ for _tag, _pattern, _first in (
 
 
 class _PlainLoader(_CoreLoader):
-    """The same without aliases: a few hundred bytes of them stand for more values than fit a memory."""
+    """YAML without aliases: a few hundred bytes of them can stand for more values than memory holds."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()  # type: ignore[no-untyped-call]
-            rule = f"*{event.anchor} repeats another value. A schema in a bundle has no aliases: write the value out"
+            rule = (
+                f"*{event.anchor} repeats another value. A schema in a bundle has no aliases: write the value in full"
+            )
             raise yaml.composer.ComposerError(None, None, rule, event.start_mark)
         return super().compose_node(parent, index)

@@ -76,9 +76,10 @@ def _typed_by_kind(values: "pd.Series[Any]", column: Column, file: str) -> "pd.S
     texts = texts_of(pd.Series(distinct))
     missing = texts.isin(["", *column.missing_values])
     _check_missing(pd.Series([*missing, bool((codes < 0).any())]), column, file)
-    own = _typed_categories(texts, missing, column, file)
-    known = own.cat.codes.to_numpy().astype(np.int64)
-    places = np.append(known, -1)[codes]  # a missing cell has code -1: the last place
+    categories = _typed_categories(texts, missing, column, file)
+    places = np.append(categories.cat.codes.to_numpy().astype(np.int64), -1)[
+        codes
+    ]  # a missing cell has code -1: the last place
     return pd.Series(pd.Categorical.from_codes(places, dtype=category_type(column)), index=values.index)
 
 
@@ -98,6 +99,7 @@ def _typed_categories(
 
 
 def category_type(column: Column) -> "pd.CategoricalDtype[Any]":
+    """The type of a categorical column."""
     return pd.CategoricalDtype(list(column.categories), ordered=column.type.is_ordered)
 
 

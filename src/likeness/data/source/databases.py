@@ -1,8 +1,7 @@
 """Databases as sources: one query, read only, in chunks, each cell typed by itself.
 
-A database has no order of rows: they are put into one that their content decides, so that the same rows are the same
-release whenever they are asked for. Passwords are never in a setting; a driver's own message is told only where no row
-can be in it, which is while connecting.
+A database has no order of rows, so their content decides it: equal rows always give equal releases. No setting holds a
+password. Messages quote a driver only while connecting, where no row can be in its text.
 """
 
 import hmac
@@ -20,14 +19,14 @@ from likeness.core.errors import DataError
 from likeness.core.hashing import canonical_json
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import texts_of, typed
+from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.files import cells_of
-from likeness.data.source.people import people_of
 from likeness.data.source.row_digests import SourceDigest, row_hashes
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, CursorResult
 
-_ROWS = 16_384  # of a chunk
+_ROWS = 16_384  # rows of a chunk
 _SQLITE = "sqlite:///"
 _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", re.ASCII)
 T = TypeVar("T")
@@ -35,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Database:
-    """A database and what is asked of it.
+    """A database and a query.
 
     Attributes:
         url: ``sqlite:///people.db`` or ``postgresql+psycopg://user@host/database``; never with a password.
@@ -47,31 +46,31 @@ class Database:
 
     @property
     def name(self) -> str:
-        """For messages: without user and host."""
+        """Name for messages, without user and host."""
         return Path(urlsplit(self.url).path).name
 
     @property
     def statement(self) -> str:
         """The query as SQL."""
         query = self.query.strip()
-        # Not a place for injection: whoever writes params.yaml may write any query, and the session reads only.
+        # No injection: the author of params.yaml may write any query, and the session reads only.
         return f"SELECT * FROM {query}" if _TABLE.fullmatch(query) else query  # noqa: S608
 
     def columns(self) -> list[str]:
-        """Names of the columns; no row is fetched.
+        """Names of the columns, without fetching a row.
 
         Raises:
             DataError: the database cannot be reached, or refuses the query.
         """
-        return self._asked(lambda result: _names(result))
+        return self._answer(_names)
 
     def first(self, count: int) -> list[tuple[Any, ...]]:
-        """The first rows that come.
+        """The first ``count`` rows of the answer.
 
         Raises:
             DataError: as :meth:`columns`.
         """
-        return self._asked(lambda result: [tuple(row) for row in result.fetchmany(count)])
+        return self._answer(lambda result: [tuple(row) for row in result.fetchmany(count)])
 
     def read(
         self,
@@ -80,12 +79,15 @@ class Database:
         person_column: str | None = None,
         source: SourceDigest | None = None,
     ) -> "tuple[pd.DataFrame, pd.Series[str] | None, pd.Series[str] | None]":
-        """The typed table, the split column as text and whose row each is, if they are named.
+        """The typed table, and the columns of split and person as text where they are named.
 
         Rows are in the order of a hash of their content, then of split and person.
 
         Args:
-            source: takes up all columns of the answer.
+            schema: public schema.
+            split_column: name of the column that says train or test.
+            person_column: name of the column that names people.
+            source: digest that takes all columns of the answer.
 
         Raises:
             DataError: a column is missing, a value breaks the schema's rule for its column, or as :meth:`columns`.
@@ -93,24 +95,24 @@ class Database:
         others = [name for name in (split_column, person_column) if name is not None]
         wanted = list(dict.fromkeys([*schema.names, *others]))
 
-        def piece(raw: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-            beside = pd.DataFrame(index=raw.index)
+        def chunk(raw: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+            extra = pd.DataFrame(index=raw.index)
             if split_column is not None:
-                beside[split_column] = texts_of(raw[split_column])
+                extra[split_column] = texts_of(raw[split_column])
             if person_column is not None:
-                beside[person_column] = people_of(raw[person_column], self.name)
-            return typed(raw, schema, self.name), beside
+                extra[person_column] = people_of(raw[person_column], self.name)
+            return typed(raw, schema, self.name), extra
 
-        pieces = self._asked(lambda result: [piece(raw) for raw in self._chunks(result, wanted, source)])
-        table, beside = (pd.concat(own, ignore_index=True) for own in zip(*pieces, strict=True))
-        beside["hash"] = row_hashes(table, schema, 0)
-        order = beside.sort_values(["hash", *others], kind="stable").index
-        table, beside = table.loc[order].reset_index(drop=True), beside.loc[order].reset_index(drop=True)
-        split, people = (None if name is None else beside[name] for name in (split_column, person_column))
+        chunks = self._answer(lambda result: [chunk(raw) for raw in self._chunks(result, wanted, source)])
+        table, extra = (pd.concat(parts, ignore_index=True) for parts in zip(*chunks, strict=True))
+        extra["hash"] = row_hashes(table, schema, 0)
+        order = extra.sort_values(["hash", *others], kind="stable").index
+        table, extra = table.loc[order].reset_index(drop=True), extra.loc[order].reset_index(drop=True)
+        split, people = (None if name is None else extra[name] for name in (split_column, person_column))
         return table, split, people
 
     def fingerprint(self, key: bytes) -> str:
-        """Keyed hash of the rows, in whatever order they come: a sum of keyed hashes of each (Clarke et al. 2003).
+        """Keyed hash of the rows in any order: the sum of their keyed hashes (Clarke et al. 2003).
 
         Args:
             key: 32 secret bytes of the ledger.
@@ -127,10 +129,10 @@ class Database:
                     total += int.from_bytes(hmac.digest(key, cells.encode(), "sha256"), "big")
             return [names, str(total % 2**256)]
 
-        return hmac.new(key, canonical_json(self._asked(summed)).encode(), "sha256").hexdigest()
+        return hmac.new(key, canonical_json(self._answer(summed)).encode(), "sha256").hexdigest()
 
-    def _asked(self, use: "Callable[[CursorResult[Any]], T]") -> T:
-        """What a function makes of the answer; a driver's error becomes one of ours, which holds no value."""
+    def _answer(self, use: "Callable[[CursorResult[Any]], T]") -> T:
+        """Apply a function to the answer; a driver's error becomes a DataError without values."""
         from sqlalchemy.exc import SQLAlchemyError
 
         with self._connected() as connection:
@@ -141,27 +143,27 @@ class Database:
                 raise
             except (SQLAlchemyError, UnicodeDecodeError) as error:
                 kind = type(getattr(error, "orig", None) or error).__name__
-        # Raised here and not in an except block: the driver's error, which may quote a row, must not hang on to it.
+        # Raised outside the except block: the driver's error may quote a row, and must not be its cause.
         raise DataError(
-            f"{self.name}: the database refuses ingest.query, or a row of its answer ({kind}). Try it there, with a "
-            "role that may only read."
+            f"{self.name}: the database refuses ingest.query, or a row of its answer ({kind}). Run the query there, "
+            "with a role that may only read."
         )
 
     @contextmanager
     def _connected(self) -> "Iterator[Connection]":
         from sqlalchemy.exc import SQLAlchemyError
 
-        connection, said = None, ""
+        connection, fault = None, ""
         try:
             connection = self._engine().connect()
         except ImportError:
-            said = "the PostgreSQL driver is not installed. Run: pip install 'likeness[postgres]'"
+            fault = "the PostgreSQL driver is not installed. Run: pip install 'likeness[postgres]'"
         except SQLAlchemyError as error:
-            own = (str(getattr(error, "orig", None) or "").strip().splitlines() or [type(error).__name__])[0]
-            remedy = "Is it there, and are host, user and password (PGPASSWORD, ~/.pgpass, PGSERVICE) right?"
-            said = f"cannot be reached: {own}. {remedy}"
+            reason = (str(getattr(error, "orig", None) or "").strip().splitlines() or [type(error).__name__])[0]
+            remedy = "Check the server, and host, user and password (PGPASSWORD, ~/.pgpass, PGSERVICE)."
+            fault = f"cannot be reached: {reason}. {remedy}"
         if connection is None:
-            raise DataError(f"{self.name}: {said}")
+            raise DataError(f"{self.name}: {fault}")
         with connection:
             yield connection
 
@@ -174,8 +176,10 @@ class Database:
         if self.url.startswith(_SQLITE):
             path = Path(self.url.removeprefix(_SQLITE))
             if not path.is_file():
-                raise DataError(f"{path.name}: no such file. Give the path of the database: ingest.source.")
-            # Read only: else SQLite would make an empty database where there is none, and a query could write.
+                raise DataError(
+                    f"{path.name}: no such file. Give the path of the database in params.yaml, ingest.source."
+                )
+            # Read only: else SQLite would make a missing database, and a query could write.
             address = f"file:{quote(str(path.resolve()))}?mode=ro"
             return create_engine("sqlite://", creator=lambda: sqlite3.connect(address, uri=True), poolclass=NullPool)
         read_only = {"options": "-c default_transaction_read_only=on", "connect_timeout": 10}
@@ -184,12 +188,12 @@ class Database:
     def _chunks(
         self, result: "CursorResult[Any]", wanted: Sequence[str], source: SourceDigest | None
     ) -> Iterator[pd.DataFrame]:
-        """Wanted columns as raw cells; one empty chunk where there is no row."""
-        names, some = _names(result), False
+        """Wanted columns as raw cells; one empty chunk without rows."""
+        names, empty = _names(result), True
         for rows in result.partitions(_ROWS):
-            some = True
+            empty = False
             yield cells_of(names, list(zip(*rows, strict=True)), wanted, self.name, source)
-        if not some:
+        if empty:
             yield cells_of(names, [[] for _ in names], wanted, self.name)
 
 

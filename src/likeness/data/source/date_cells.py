@@ -12,19 +12,19 @@ from likeness.data.schema.dates import number_of
 
 
 def numbers_of_texts(texts: "pd.Series[Any]", column: Column) -> NDArray[np.float64]:
-    """Days or seconds, shape (n,); NaN where a text is missing or no date.
+    """Days or seconds, shape (n,); NaN where a text is missing or not a date.
 
-    Every text is read on its own: pandas' own reader chooses one resolution for a whole column, so that one cell with
-    nanoseconds makes another cell, of the year 1600, unreadable.
+    Each text is read by itself. pandas chooses one resolution for a column: one cell with nanoseconds then makes a cell
+    of the year 1600 unreadable.
     """
-    found = {text: number_of(column.kind, text, column.format) for text in texts.dropna().unique()}
-    return texts.map(found).to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = {text: number_of(column.kind, text, column.format) for text in texts.dropna().unique()}
+    return texts.map(numbers).to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def typed_dates(numbers: NDArray[np.float64], column: Column) -> "pd.Series[Any]":
     """A typed column from days or seconds, NaN for missing: Arrow's dates, or its times in milliseconds.
 
-    Milliseconds because Parquet has no seconds: else a column would come back with another type than it went.
+    Parquet has no seconds, so a column of seconds would come back with another type.
     """
     missing = np.isnan(numbers)
     whole = np.where(missing, 0, numbers).astype(np.int64)

@@ -1,7 +1,7 @@
 """Sources: a CSV or Parquet file, a folder of Parquet files, or an .npz file of images, typed by the public schema.
 
-Messages name file, column and rule; never a value, a count or a place of a row. A cell's type and value depend on that
-cell and on the schema only, so that a table larger than memory passes through in chunks and gives the same rows.
+Messages name file, column and rule, and never a value, a count or a place of a row. A cell's type and value depend on
+that cell and the schema only. So a table larger than memory passes in chunks and gives the same rows.
 """
 
 import zlib
@@ -18,23 +18,24 @@ import pyarrow.parquet as pq
 from likeness.core.errors import DataError
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import texts_of, typed
+from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.image_files import read_images
-from likeness.data.source.people import people_of
 from likeness.data.source.python_cells import python_texts
 from likeness.data.source.row_digests import SourceDigest
 
 _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
-_BUFFER = 1 << 20  # bytes of a column read at once: without it, a whole column of a row group is held
+_BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group
 
 Typed = tuple[pd.DataFrame, "pd.Series[str] | None"]
 
 
 @dataclass(frozen=True)
 class SourcePart:
-    """A part of a source that can be read by itself.
+    """A part of a source.
 
     Attributes:
-        path: a file. groups: row groups of a Parquet file; None: all of the file.
+        path: a file.
+        groups: row groups of a Parquet file; None: all of the file.
     """
 
     path: Path
@@ -44,14 +45,16 @@ class SourcePart:
 def read_source(
     path: Path, schema: Schema, split_column: str | None = None, source: SourceDigest | None = None
 ) -> Typed:
-    """Read and type a source: the columns of the schema in its order, and the split column as text if one is named.
+    """Read and type a source: the columns of the schema in its order, and the split column as text if there is one.
 
-    Numbers beyond the public bounds are clipped; unknown categories go to the declared catch-all.
+    Numbers outside the public bounds are clipped. Unknown categories go to the declared catch-all.
 
     Args:
-        path: .csv, .csv.gz, .parquet or a folder of .parquet files; other columns are left out. Images may also come as
-            .npz, see :func:`likeness.data.source.image_files.read_images`.
-        source: takes up the rows as they were read, with all columns.
+        path: .csv, .csv.gz, .parquet, a folder of .parquet files, or .npz for images (see
+            :func:`likeness.data.source.image_files.read_images`). Other columns are left out.
+        schema: public schema.
+        split_column: name of the column that says train or test.
+        source: digest that takes the raw rows with all columns.
 
     Raises:
         DataError: a column is missing, or a value breaks the schema's rule for its column.
@@ -64,7 +67,7 @@ def read_source(
 def iter_source(
     path: Path, schema: Schema, split_column: str | None = None, source: SourceDigest | None = None
 ) -> Iterator[Typed]:
-    """The same in chunks, in order, at least one; memory does not grow with the table (but for .npz)."""
+    """Read a source in chunks, as :func:`read_source`, at least one. Memory is bounded, but for .npz."""
     for part in source_parts(path):
         yield from iter_part(part, schema, split_column, source)
 
@@ -72,7 +75,7 @@ def iter_source(
 def iter_part(
     part: SourcePart, schema: Schema, split_column: str | None = None, source: SourceDigest | None = None
 ) -> Iterator[Typed]:
-    """The same for one part, at least one chunk."""
+    """Read one part of a source in chunks, as :func:`read_source`; at least one."""
     for raw in _raw_chunks(part, schema, [] if split_column is None else [split_column], source):
         split = None if split_column is None else texts_of(raw[split_column])
         yield typed(raw, schema, part.path.name), split
@@ -85,31 +88,32 @@ def read_people(
     person_column: str | None = None,
     source: SourceDigest | None = None,
 ) -> tuple[pd.DataFrame, "pd.Series[str] | None", "pd.Series[str] | None"]:
-    """The whole source, and whose row each is, by a column that names people if there is one.
+    """Read a source as :func:`read_source`, with the column that names people if there is one.
 
     Raises:
-        DataError: also where a row names nobody.
+        DataError: as :func:`read_source`, or a row names nobody.
     """
     if person_column is None:
         return *read_source(path, schema, split_column, source), None
     if path.suffix == ".npz":
-        raise DataError(f"{path.name}: an .npz file says of no image whose it is. Set ingest.unit: null.")
+        raise DataError(f"{path.name}: an .npz file does not name people. Set ingest.unit: null.")
     others = [person_column] if split_column is None else [split_column, person_column]
-    tables, beside = [], []
+    tables, extras = [], []
     for part in source_parts(path):
         for raw in _raw_chunks(part, schema, others, source):
             tables.append(typed(raw, schema, path.name))
-            own = pd.DataFrame({person_column: people_of(raw[person_column], path.name)})
-            beside.append(own if split_column is None else own.assign(**{split_column: texts_of(raw[split_column])}))
-    told = pd.concat(beside, ignore_index=True)
-    split = None if split_column is None else told[split_column]
-    return pd.concat(tables, ignore_index=True), split, told[person_column]
+            people = pd.DataFrame({person_column: people_of(raw[person_column], path.name)})
+            more = {} if split_column is None else {split_column: texts_of(raw[split_column])}
+            extras.append(people.assign(**more))
+    extra = pd.concat(extras, ignore_index=True)
+    split = None if split_column is None else extra[split_column]
+    return pd.concat(tables, ignore_index=True), split, extra[person_column]
 
 
 def _raw_chunks(
     part: SourcePart, schema: Schema, others: Sequence[str], source: SourceDigest | None = None
 ) -> Iterator[pd.DataFrame]:
-    """Cells as they were read: the columns of the schema, and others that settings name."""
+    """Raw cells: the columns of the schema, and others that settings name."""
     path, wanted = part.path, list(dict.fromkeys([*schema.names, *others]))
     rows = max(1, min(_MOST_ROWS, _MOST_CELLS // len(wanted)))
     if path.suffix == ".npz":
@@ -120,18 +124,19 @@ def _raw_chunks(
     else:
         chunks = _csv_chunks(path, rows)
     for raw in chunks:
-        chosen = _chosen(raw, wanted, path.name)
+        _check_header([str(name) for name in raw.columns], wanted, path.name)
         if source is not None:
             source.add_frame(raw)
-        yield chosen
+        yield raw[wanted]
 
 
 def source_parts(path: Path, most_rows: int | None = None) -> list[SourcePart]:
     """The parts of a source, in the order of its rows: files of a folder by name, in each its row groups.
 
     Args:
-        most_rows: neighboring row groups make one part of at most so many rows, or of one group; None: a file is one
-            part. A CSV or .npz file always is.
+        path: a file, or a folder of .parquet files.
+        most_rows: most rows of a part, which has neighboring row groups, at least one. None: a file is one part, as CSV
+            and .npz files always are.
 
     Raises:
         DataError: the source is missing, of an unknown format, or damaged.
@@ -140,16 +145,18 @@ def source_parts(path: Path, most_rows: int | None = None) -> list[SourcePart]:
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.suffix == ".parquet")
         if not files or any(file.is_dir() for file in path.iterdir()):
-            raise DataError(f"{path.name}: a folder as a source holds .parquet files, at least one, and no folders.")
+            raise DataError(
+                f"{path.name}: a folder as a source must hold .parquet files, at least one, and no folders."
+            )
     elif not path.name.endswith((".csv", ".csv.gz", ".parquet", ".npz")):
-        raise DataError(f"{path.name}: not a format that is read. Give a .csv, .csv.gz, .parquet or .npz file.")
+        raise DataError(f"{path.name}: unknown format. Give a .csv, .csv.gz, .parquet or .npz file.")
     elif not path.is_file():
         raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
     if most_rows is None or path.suffix == ".npz" or files[0].suffix != ".parquet":
         return [SourcePart(file) for file in files]
     parts = []
     for file in files:
-        sizes = _group_sizes(file)
+        sizes = _group_sizes(_opened(file))
         start = 0
         for stop in range(1, len(sizes) + 1):
             if stop == len(sizes) or sum(sizes[start : stop + 1]) > most_rows:
@@ -161,20 +168,21 @@ def source_parts(path: Path, most_rows: int | None = None) -> list[SourcePart]:
 
 
 def parquet_rows(path: Path) -> int | None:
-    """Rows of a source of Parquet files, without opening one; None for other formats, which do not say."""
+    """Number of rows of Parquet files, from their footers; None for other formats."""
     files = [part.path for part in source_parts(path)]
-    return sum(sum(_group_sizes(file)) for file in files) if files[0].suffix == ".parquet" else None
+    return sum(sum(_group_sizes(_opened(file))) for file in files) if files[0].suffix == ".parquet" else None
 
 
 def read_frame(
     df: pd.DataFrame, schema: Schema, where: str = "the DataFrame", source: SourceDigest | None = None
 ) -> pd.DataFrame:
-    """Type a table that is in memory by the same rules as a Parquet file of it.
+    """Type a table in memory by the rules for a Parquet file.
 
     Args:
-        df: other columns than the schema's are left out, and so is the index.
-        where: what messages call it.
-        source: takes up all columns.
+        df: a table; columns outside the schema and the index are left out.
+        schema: public schema.
+        where: name of the table in messages.
+        source: digest that takes all columns.
 
     Raises:
         DataError: a column is missing, or a value breaks the schema's rule for its column.
@@ -189,10 +197,10 @@ def read_frame_people(
     where: str = "the DataFrame",
     source: SourceDigest | None = None,
 ) -> tuple[pd.DataFrame, "pd.Series[str]"]:
-    """The same, and whose row each is.
+    """Type a table as :func:`read_frame`, with the column that names people.
 
     Raises:
-        DataError: also where a row names nobody.
+        DataError: as :func:`read_frame`, or a row names nobody.
     """
     raw = _frame_cells(df, [*schema.names, person_column], where, source)
     return typed(raw, schema, where), people_of(raw[person_column], where)
@@ -202,17 +210,17 @@ def _frame_cells(
     df: pd.DataFrame, names: Sequence[str], where: str, source: SourceDigest | None = None
 ) -> pd.DataFrame:
     if not isinstance(df, pd.DataFrame):
-        raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}.")
+        raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}. Convert it.")
     present = [str(name) for name in df.columns]
     _check_header(present, names, where)
-    # The digest of the source is about all columns, also those that the schema leaves out.
+    # The digest of the source covers all columns, also those outside the schema.
     wanted = present if source is not None else names
-    columns = {name: _own_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
+    columns = {name: _raw_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
     if source is not None:
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
     for name in names:
         if columns[name] is None:
-            raise _no_texts(where, name, "Make texts or numbers of them")
+            raise _no_texts(where, name, "Convert them to texts or numbers")
     return pd.DataFrame({name: columns[name] for name in names})
 
 
@@ -223,21 +231,22 @@ def cells_of(
     where: str,
     source: SourceDigest | None = None,
 ) -> pd.DataFrame:
-    """Wanted columns of what a database's driver gave, as texts, each cell by itself.
+    """Wanted columns of a database's answer as texts, each cell by itself.
 
     Args:
-        names: of all columns.
-        values: of each column, Python's own.
-        where: what messages call the source.
-        source: takes up all columns.
+        names: names of all columns.
+        values: cells of each column, Python's objects.
+        wanted: names of the wanted columns.
+        where: name of the source in messages.
+        source: digest that takes all columns.
 
     Raises:
-        DataError: a column is missing, stands there twice, or has a cell without a text.
+        DataError: a column is missing, occurs twice, or has a cell without a text.
     """
     columns = {}
     for name in wanted:
         if names.count(name) != 1:
-            fault = "is given twice" if name in names else "is missing"
+            fault = "occurs twice" if name in names else "is missing"
             raise DataError(f"{where}: column '{name}' {fault}. ingest.query must give: {', '.join(wanted)}.")
     for name, cells in zip(names, values, strict=True):
         if source is not None or name in wanted:
@@ -252,22 +261,17 @@ def cells_of(
 
 def _no_texts(where: str, name: str, remedy: str) -> DataError:
     return DataError(
-        f"{where}: column '{name}' holds lists or records, objects, bytes that are not UTF-8, or other cells that are "
-        f"no single values. {remedy}, or give the column kind drop."
+        f"{where}: column '{name}' holds cells that are not single values: lists, records, objects, or bytes that are "
+        f"not UTF-8. {remedy}, or give the column kind drop."
     )
-
-
-def _chosen(raw: pd.DataFrame, wanted: Sequence[str], where: str) -> pd.DataFrame:
-    _check_header([str(name) for name in raw.columns], wanted, where)
-    return raw[list(wanted)]
 
 
 def _check_header(present: Sequence[str], wanted: Sequence[str], where: str) -> None:
     for name in wanted:
         if present.count(name) > 1:
-            raise DataError(f"{where}: column '{name}' stands twice in the header. Keep one.")
+            raise DataError(f"{where}: column '{name}' occurs twice in the header. Remove one.")
         if name not in present:
-            # The file's own header is not told: where there is none, its first row stands in its place.
+            # The message does not quote the file's first line: without a header it is a row.
             raise DataError(
                 f"{where}: column '{name}' is missing. The first row must be a header with the columns that the "
                 f"schema and ingest.split name: {', '.join(wanted)}."
@@ -275,9 +279,9 @@ def _check_header(present: Sequence[str], wanted: Sequence[str], where: str) -> 
 
 
 def _unreadable(path: Path) -> DataError:
-    # Raised outside of except blocks: the library's error, which may quote a row, must not hang on to it.
+    # Raised outside of except blocks: the library's error may quote a row, and must not be its cause.
     return DataError(
-        f"{path.name}: cannot be read as a table. Check that it is complete, in UTF-8 (CSV), and that no row has "
+        f"{path.name}: cannot be read as a table. Check that it is complete and in UTF-8 (CSV), and that no row has "
         "more cells than the header."
     )
 
@@ -295,11 +299,7 @@ def _opened(path: Path) -> pq.ParquetFile:
     return file
 
 
-def _group_sizes(path: Path) -> list[int]:
-    return _sizes(_opened(path))
-
-
-def _sizes(file: pq.ParquetFile) -> list[int]:
+def _group_sizes(file: pq.ParquetFile) -> list[int]:
     about = file.metadata
     return [about.row_group(place).num_rows for place in range(about.num_row_groups)]
 
@@ -314,7 +314,7 @@ def _parquet_chunks(
     read = list(wanted) if source is None else list(dict.fromkeys([*wanted, *plain]))
     rows = max(1, min(rows, _MOST_CELLS // len(read)))
     batches = file.iter_batches(rows, row_groups=part.groups, columns=read)
-    if not any(_sizes(file)):  # no batch would come, and with it no column
+    if not any(_group_sizes(file)):  # without a batch there would be no column
         empty = pa.Table.from_batches([], schema=file.schema_arrow).select(list(wanted))
         batches = iter([pa.RecordBatch.from_arrays([c.combine_chunks() for c in empty.columns], schema=empty.schema)])
     while True:
@@ -332,7 +332,7 @@ def _parquet_chunks(
 
 
 def _csv_chunks(path: Path, rows: int) -> Iterator[pd.DataFrame]:
-    """All cells as text. The header is read as a row: else pandas renames doubles and lets a long row pass."""
+    """Read all cells as text, the header too: else pandas renames doubles and accepts a long row."""
     header, reader = None, None
     with suppress(*_BROKEN_CSV):
         reader = pd.read_csv(
@@ -354,14 +354,14 @@ def _csv_chunks(path: Path, rows: int) -> Iterator[pd.DataFrame]:
 
 
 def _cells(table: pa.Table, where: str) -> pd.DataFrame:
-    """Raw cells of Arrow's columns, each cell by itself: pandas would choose one format for all of a column."""
+    """Raw cells of Arrow's columns, each cell by itself: pandas would choose one format for a column."""
     for place, field in enumerate(table.schema):
         kind, cells = field.type, table.column(place)
         cells.validate(full=True)  # a damaged file can hold text that is not UTF-8
         if pa.types.is_nested(kind):
             raise DataError(
-                f"{where}: column '{field.name}' holds lists or records, not single values. Give it kind drop, or take "
-                "it apart."
+                f"{where}: column '{field.name}' holds lists or records, not single values. Give it kind drop, or "
+                "split it into columns."
             )
         if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
             kind, cells = kind.value_type, cells.cast(kind.value_type)
@@ -378,10 +378,10 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _own_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
+def _raw_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
     """A frame's column as raw cells, each by itself; None where one has no text.
 
-    The type of a declared column is public typing. What objects and categories are is no typing: it hangs on the rows.
+    A declared type of a column is public. Types of objects and categories depend on the rows, so they do not count.
     """
     if values.dtype == "object":
         return python_texts(values)

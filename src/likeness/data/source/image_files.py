@@ -9,8 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
-from likeness.data.schema.image import BRIGHTEST
-from likeness.data.schema.schema import Schema
+from likeness.data.schema.schema import BRIGHTEST, Schema
 
 _PARTS = ("train", "test")
 
@@ -18,17 +17,21 @@ _PARTS = ("train", "test")
 def read_images(path: Path, schema: Schema, split_column: str | None = None) -> pd.DataFrame:
     """Read ``x_train``, ``y_train``, ``x_test`` and ``y_test`` as one table of pixels, label and split.
 
-    Images are whole numbers from 0 to 255, shape (n, height, width); labels are class numbers, shape (n,), in the order
-    of the categories of the label. The two test arrays may be missing together, and the labels where the task is none.
+    Images are whole numbers from 0 to 255, shape (n, height, width). Labels are class numbers, shape (n,), in the order
+    of the label's categories. The two test arrays may be missing together, and the labels for task none.
 
     Args:
-        split_column: name to give to the part that a row stands in, ``train`` or ``test``; None: not wanted.
+        path: the .npz file.
+        schema: public schema with an image.
+        split_column: name of a new column that says ``train`` or ``test``; None: no such column.
 
     Raises:
-        DataError: the file is none of this, or does not fit the schema.
+        DataError: the file is not like that, or does not fit the schema.
     """
     if schema.image is None:
-        raise DataError(f"{path.name}: holds images, but schema {schema.name} has no image. Add image: {{shape: ...}}.")
+        raise DataError(
+            f"{path.name}: holds images, but schema {schema.name} has none. Add image: {{shape: [height, width]}}."
+        )
     if not path.is_file():
         raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
     arrays = _arrays(path)
@@ -59,16 +62,18 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]] | None:
 
 def _images(x: NDArray[Any], shape: tuple[int, int], where: str) -> NDArray[np.uint8]:
     if x.shape[1:] != shape or x.dtype.kind not in "iu":
-        raise DataError(f"{where}: must hold whole numbers of shape (n, {shape[0]}, {shape[1]}), as the schema says.")
+        raise DataError(
+            f"{where}: must hold whole numbers of shape (n, {shape[0]}, {shape[1]}). Correct it, or image.shape."
+        )
     clipped: NDArray[np.uint8] = np.clip(x, 0, BRIGHTEST).astype(np.uint8)
     return clipped
 
 
 def _labels(y: NDArray[Any] | None, schema: Schema, count: int, where: str) -> list[str]:
     label = schema.label_column
-    assert label is not None  # of a class: a schema with an image has no other
+    assert label is not None  # the label of a schema with an image is a class
     if y is None or y.shape != (count,) or y.dtype.kind not in "iu":
-        raise DataError(f"{where}: must hold one class number for each image.")
+        raise DataError(f"{where}: must hold one class number for each image. Correct it.")
     if len(y) and not (y.min() >= 0 and y.max() < len(label.categories)):
-        raise DataError(f"{where}: has a number that is no class. Classes: 0 to {len(label.categories) - 1}.")
+        raise DataError(f"{where}: has a number that is not a class. Classes: 0 to {len(label.categories) - 1}.")
     return [label.categories[place] for place in y.tolist()]

@@ -1,4 +1,4 @@
-"""Digests of rows: keyed for identities, by row for the split. The same on every machine."""
+"""Digests of rows: keyed for populations, by row for the split. They are equal on all machines."""
 
 import hashlib
 import hmac
@@ -18,19 +18,26 @@ from likeness.data.schema.schema import Schema
 
 
 def typed_digest(df: pd.DataFrame, schema: Schema, key: bytes) -> str:
-    """HMAC-SHA256 of the typed rows in order; the same on every machine, unrelated to any salt.
+    """HMAC-SHA256 of the typed rows in order; equal on all machines, and without a salt.
 
     Args:
-        df: typed table. key: 32 secret bytes of the ledger.
+        df: typed table.
+        schema: its columns.
+        key: 32 secret bytes of the ledger.
     """
     return columns_digest(lambda name: [df[name]], len(df), schema, key)
 
 
 def columns_digest(read: "Callable[[str], Iterable[pd.Series[Any]]]", count: int, schema: Schema, key: bytes) -> str:
-    """The same, of a table that is read column by column, each twice: first which cells are missing, then their words.
+    """HMAC-SHA256 of typed rows in order, as :func:`typed_digest`, of a table that is read by column.
+
+    Each column is read twice: once for the missing cells, once for their numbers.
 
     Args:
-        read: a typed column by name, in any number of pieces. count: number of rows.
+        read: from a name to the typed column, in any number of pieces.
+        count: number of rows.
+        schema: the columns.
+        key: 32 secret bytes of the ledger.
     """
     digest = hmac.new(key, digestmod="sha256")
     for column in schema.columns:
@@ -43,10 +50,10 @@ def columns_digest(read: "Callable[[str], Iterable[pd.Series[Any]]]", count: int
 
 
 def unordered_digest(chunks: Iterable[pd.DataFrame], schema: Schema, key: bytes) -> str:
-    """HMAC-SHA256 of typed rows in whatever order they come.
+    """HMAC-SHA256 of typed rows in any order.
 
     Args:
-        chunks: of a typed table.
+        chunks: parts of a typed table.
         schema: its columns, in order.
         key: 32 secret bytes of the ledger.
     """
@@ -56,18 +63,18 @@ def unordered_digest(chunks: Iterable[pd.DataFrame], schema: Schema, key: bytes)
 
 
 class SourceDigest:
-    """Keyed digest of the rows of a source, as they were read: whose rows these are, whatever a schema takes of them.
+    """Keyed digest of the raw rows of a source.
 
-    It depends neither on the order of rows and columns, nor on the schema, the split, or how the rows come in parts:
-    the hashes of rows are added up modulo 2^256 (Clarke et al. 2003). A cell is its text, and a missing cell is an
-    empty one. Columns that hold lists or records are left out.
+    It does not depend on the order of rows and columns, the schema, the split, or the parts of the source: hashes of
+    rows are added up modulo 2^256 (Clarke et al. 2003). A cell is its text, and a missing cell is an empty text. It
+    leaves out columns of lists or records.
     """
 
     def __init__(self, key: bytes) -> None:
         """Start without rows.
 
         Args:
-            key: of :meth:`key_of`; it may travel to other processes, where the ledger's key may not.
+            key: see :meth:`key_of`. It may go to other processes; the ledger's key may not.
         """
         self.key, self._total = key, 0
 
@@ -81,18 +88,18 @@ class SourceDigest:
         return hmac.digest(ledger_key, b"likeness rows of a source", "sha256")
 
     def add_frame(self, raw: pd.DataFrame) -> None:
-        """Take up rows as raw cells."""
+        """Add rows of raw cells."""
         columns = [raw.iloc[:, place] for place in range(raw.shape[1])]
-        # Objects would get one type for all.
+        # A column of objects would get one type.
         plain = [values.astype("str") if values.dtype == "object" else values for values in columns]
         self.add(list(map(str, raw.columns)), [pa.Array.from_pandas(values) for values in plain])
 
     def add(self, names: Sequence[str], columns: Sequence[pa.Array]) -> None:
-        """Take up rows.
+        """Add rows.
 
         Args:
-            names: of the columns.
-            columns: of one length.
+            names: names of the columns.
+            columns: cells of each column, of one length.
         """
         by_name = sorted(zip(names, columns, strict=True), key=lambda pair: pair[0])
         texts = [(name, _texts(cells)) for name, cells in by_name if not pa.types.is_nested(cells.type)]
@@ -107,16 +114,16 @@ class SourceDigest:
             self.put(_sum_of_rows(rows.to_pylist(), key))
 
     def put(self, total: int) -> None:
-        """Add what another digest with the same key took up."""
+        """Add the sum of another digest with the same key."""
         self._total = (self._total + total) % _MODULUS
 
     def take(self) -> int:
-        """What was taken up since the last call."""
+        """Return the sum since the last call, and start again."""
         total, self._total = self._total, 0
         return total
 
     def digest(self) -> str:
-        """Of all rows until now; empty where there was none."""
+        """Digest of all rows; empty without rows."""
         return hmac.digest(self.key, str(self._total).encode(), "sha256").hex() if self._total else ""
 
 
@@ -134,8 +141,8 @@ def _texts(cells: "pa.Array | pa.ChunkedArray") -> "pa.Array | pa.ChunkedArray |
         return None
 
 
-_CELLS = 1 << 20  # of a source, hashed at once
-_BETWEEN = pa.scalar(b"\x1f", pa.large_binary())  # cells of a row
+_CELLS = 1 << 20  # cells of a source in one step
+_BETWEEN = pa.scalar(b"\x1f", pa.large_binary())  # between cells of a row
 _MODULUS = 2**256
 
 
@@ -143,30 +150,36 @@ def _sum_of_rows(rows: Iterable[Any], key: bytes) -> int:
     """The keyed hashes of rows, added up modulo 2^256."""
     start = hashlib.blake2b(key=key, digest_size=32)
 
-    def hashed(row: Any) -> bytes:
-        own = start.copy()
-        own.update(row)
-        return own.digest()
-
     total, rows = 0, iter(rows)
-    while hashes := b"".join(map(hashed, islice(rows, _ROWS))):
+    while hashes := b"".join(_digest_of(start, row) for row in islice(rows, _ROWS)):
         words = np.frombuffer(hashes, dtype="<u4").reshape(-1, 8).sum(axis=0, dtype=np.uint64)
         total += sum(int(word) << (32 * place) for place, word in enumerate(words))
     return total % _MODULUS
 
 
-_ROWS = 16_384  # hashed at once
+_ROWS = 16_384  # rows in one step
 
 
 def row_hashes(df: pd.DataFrame, schema: Schema, seed: int) -> NDArray[np.uint64]:
-    """64 bits a row from SHA-256 of the public seed and the row's own content, shape (n,)."""
-    start = hashlib.sha256(f"likeness row {seed}".encode())
-    hashes = []
-    for row in _row_bytes(df, schema):
-        own = start.copy()
-        own.update(row)
-        hashes.append(own.digest()[:8])
-    return np.frombuffer(b"".join(hashes), dtype="<u8")
+    """64 bits a row from SHA-256 of the public seed and the row's content, shape (n,)."""
+    return hash_words(hashlib.sha256(f"likeness row {seed}".encode()), _row_bytes(df, schema))
+
+
+def hash_words(start: Any, texts: Iterable[Any]) -> NDArray[np.uint64]:
+    """The first 64 bits of the hash of each text after a common start, shape (n,).
+
+    Args:
+        start: hash of the common start, from hashlib.
+        texts: bytes of each text.
+    """
+    return np.frombuffer(b"".join(_digest_of(start, text)[:8] for text in texts), dtype="<u8")
+
+
+def _digest_of(start: Any, text: Any) -> bytes:
+    state = start.copy()
+    state.update(text)
+    digest: bytes = state.digest()
+    return digest
 
 
 def _row_bytes(df: pd.DataFrame, schema: Schema) -> Iterator[memoryview]:
@@ -186,7 +199,7 @@ def _text_words(values: "pd.Series[Any]") -> NDArray[np.float64]:
     codes, texts = pd.factorize(values)
     hashes = [hashlib.sha256(str(text).encode()).digest()[:8] for text in texts]
     words = (np.frombuffer(b"".join(hashes), dtype="<u8") >> np.uint64(12)).astype(np.float64)
-    return np.append(words, 0.0)[codes]  # a missing cell has code -1: the last place
+    return np.append(words, 0.0)[codes]  # a missing cell has code -1, the last place
 
 
 def _words(column: Column, values: "pd.Series[Any]") -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -198,4 +211,4 @@ def _words(column: Column, values: "pd.Series[Any]") -> tuple[NDArray[np.float64
         words = values.cat.codes.to_numpy().astype(np.float64)
     else:
         words = column.number.numbers(values, column)
-    return np.where(missing, 0.0, words) + 0.0, missing  # + 0.0 makes -0.0 and 0.0 one value
+    return np.where(missing, 0.0, words) + 0.0, missing  # + 0.0 makes -0.0 equal to 0.0

@@ -1,0 +1,40 @@
+"""Files that only their owner reads, and files that survive a crash."""
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def make_private_folder(path: Path) -> None:
+    """Create a folder that only its owner may enter."""
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(0o700)
+
+
+def write_durably(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Write a file that holds either the old bytes or the new ones after a crash.
+
+    The bytes are on the disk before the file has its name, and the name is there before this returns. The temporary
+    file has a random name: two machines that share the folder may have processes of the same number.
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    temporary = Path(name)
+    try:
+        os.fchmod(descriptor, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make a rename in a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
