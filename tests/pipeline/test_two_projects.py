@@ -17,7 +17,7 @@ from likeness.bundle.write import write_bundle
 from likeness.config.load import load_params
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.ledger import Ledger
-from likeness.methods.merf_ae.method import ENCODER
+from likeness.methods.merf_ae.encoded_map import ENCODER
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 from likeness.tracking.run import tracking_store
@@ -43,7 +43,7 @@ def write(root: Path, jobs: Any, **ingest: str) -> pd.DataFrame:
     """Settings, schema and rows of a project whose places are all relative to its folder."""
     root.mkdir()
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    changes = {**RELATIVE, ("privacy", "identity"): root.name, **{("ingest", key): own for key, own in ingest.items()}}
+    changes = {**RELATIVE, ("privacy", "population"): root.name, **{("ingest", key): own for key, own in ingest.items()}}
     for keys, value in changes.items():
         assign(content, keys, value)
     (root / "params.yaml").write_text(yaml.safe_dump(content))
@@ -120,6 +120,6 @@ def test_whatever_is_relative_in_the_settings_is_below_the_root(
     project = Project(tmp_path, params)
     assert project.schema_file == tmp_path / "s.yaml" and project.ledger_home.path == tmp_path / "ledger"
     assert project.database is not None and project.database.url == f"sqlite:///{tmp_path}/a.db"
-    assert project.method.public_files() == {ENCODER: tmp_path / "public.safetensors"}
+    assert project.method.public_files()[ENCODER].path == tmp_path / "public.safetensors"
     assert tracking_store(project) == (f"sqlite:///{tmp_path}/runs.db", tmp_path)
     assert project.params is params  # as they are written: what the ledger notes of them names no folder

@@ -88,7 +88,7 @@ def test_over_the_cap_is_refused_before_a_row_is_read(finished: Clone, another: 
     another.run("stages.plan")
     rows = ledger_rows(finished)
     output = another.run("stages.auxiliary", ok=False)
-    assert "over budget for 'uci-adult-1994': spent epsilon" in output and "cap epsilon 10" in output
+    assert "over budget for 'uci-adult-1994': spent epsilon" in output and "cap is epsilon 10" in output
     assert "Traceback" not in output
     assert ledger_rows(finished) == rows
 
