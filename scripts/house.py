@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from words import pages, sentences, sizes
 from yaml import safe_load
 
 ROOT = Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
 ROOT = ROOT.parents[1] if ROOT.is_file() else ROOT
 SOURCE = ROOT / "src"
-START = "likeness.bundle.write", "write_bundle"
+BUNDLE = "write_bundle"
 Place = tuple[str, str]
 """A module, and the name of a definition in it; of a member with its class."""
 
@@ -153,7 +154,9 @@ def lines(*patterns: str) -> int:
 
 
 def reached_by_stages() -> dict[str, int]:
-    """How many modules of the library each stage may load, by the checkout's own test of its stages."""
+    """How many modules of the library each stage may load, by the test of the checkout; nothing where it has none."""
+    if not (ROOT / "tests/architecture/reachability.py").exists():
+        return {}
     sys.path.insert(0, str(ROOT / "tests/architecture"))
     from reachability import reached
 
@@ -166,15 +169,21 @@ def main() -> None:
     files = sorted((SOURCE / "likeness").rglob("*.py"))
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     loose = [file.stem for file in files if file.parent == SOURCE / "likeness" and "__" not in file.name]
-    bundle = definitions(START[0])[START[1]]
+    start = next(module for module in ("likeness.bundle.write", "likeness.bundle") if file_of(module)), BUNDLE
+    bundle = definitions(start[0])[BUNDLE]
     assert isinstance(bundle, ast.FunctionDef)
-    rooms = Walk(START, bundle.args.args[0].arg).rooms
+    rooms = Walk(start, bundle.args.args[0].arg).rooms
+    prose = [sentence for page in pages(ROOT) for sentence in sentences(page.read_text(encoding="utf-8"))]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     print(f"rooms: {len({file.parent for file in files})}")
     print(f"loose modules: {len(loose)} ({', '.join(loose)})")
     print(f"import layers: {max(len(contract.get('layers', [])) for contract in contracts)}")
     print(f"lines of src: {lines('src/**/*.py')}, stages and flows: {lines('stages/*.py', 'flows/*.py')}")
+    print(f"lines of benchmarks: {lines('benchmarks/*.py')}, scripts: {lines('scripts/*.py')}")
     print(f"lines of tests: {lines('tests/**/*.py')}, of YAML: {lines('*.yaml', 'examples/**/*.yaml')}")
-    print(f"lines of docs: {lines('*.md', 'docs/**/*.md')}")
+    print(f"lines of docs: {lines('*.md', 'docs/**/*.md')}, words of all pages: {sum(sizes(ROOT).values())}")
+    longest = max(len(sentence.split()) for sentence in prose)
+    print(f"README: {len(readme.split())} words; longest sentence of the guides: {longest} words")
     print(f"modules reached: {', '.join(f'{name} {count}' for name, count in reached_by_stages().items())}")
     print(f"write_bundle enters {len(set(rooms))} rooms {len(rooms) - 1} times: {' '.join(room[9:] for room in rooms)}")
 
