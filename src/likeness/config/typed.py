@@ -64,10 +64,10 @@ class Section:
             value = getattr(self, item.name)
             if not _fits(value, item.metadata):
                 shown = list(value) if isinstance(value, tuple) else value
-                raise OutOfRange(f"{item.name} must be {rule_of(item)}, got {shown!r}")
+                raise OutOfRangeError(f"{item.name} must be {rule_of(item)}, got {shown!r}")
 
 
-class OutOfRange(ParamsError):
+class OutOfRangeError(ParamsError):
     """A value of a section, which does not know its own place in params.yaml: :func:`build` puts that before it."""
 
 
@@ -121,13 +121,13 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
     if not isinstance(mapping, Mapping):
         raise ParamsError(f"{where} must be a section with settings, got {mapping!r}")
     mapping = renamed(mapping, where)
-    known = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
+    settings = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
     for key in mapping:
-        if key not in known:
-            raise ParamsError(f"{_join(where, key)} is not a setting. Settings: {', '.join(known)}")
+        if key not in settings:
+            raise ParamsError(f"{_join(where, key)} is not a setting. Settings: {', '.join(settings)}")
     hints = typing.get_type_hints(cls)
     values = {}
-    for name, item in known.items():
+    for name, item in settings.items():
         default = default_of(item) if base is None else getattr(base, name)
         if name in mapping:
             values[name] = _convert(mapping[name], hints[name], _join(where, name), default)
@@ -135,7 +135,7 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
             values[name] = _without(hints[name], _join(where, name)) if default is MISSING else default
     try:
         return cls(**values)
-    except OutOfRange as error:
+    except OutOfRangeError as error:
         raise ParamsError(_join(where, error)) from None
 
 

@@ -51,12 +51,12 @@ class Cells:
         if self.edges is None:
             place: NDArray[np.int64] = x[:, self.start : self.start + self.size].argmax(axis=1).astype(np.int64)
             return place
-        found: NDArray[np.int64] = np.searchsorted(np.array(self.edges), x[:, self.start], side="right").astype(
+        cells: NDArray[np.int64] = np.searchsorted(np.array(self.edges), x[:, self.start], side="right").astype(
             np.int64
         )
         if self.missing:
-            found = np.where(x[:, self.start + 1] > 0.5, self.size - 1, found)
-        return found
+            cells = np.where(x[:, self.start + 1] > 0.5, self.size - 1, cells)
+        return cells
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

@@ -154,10 +154,10 @@ class RandomNetwork:
         """SHA-256 of all weights as single-precision little-endian bytes, which hold them exactly."""
         layers = [] if self.convolution is None else [self.convolution.weights]
         numbers = [*layers, *(layer.weights for layer in self.dense), self.output]
-        found = hashlib.sha256()
+        hasher = hashlib.sha256()
         for weights in numbers:
-            found.update(np.ascontiguousarray(weights.numpy(), dtype="<f4").tobytes())
-        return found.hexdigest()
+            hasher.update(np.ascontiguousarray(weights.numpy(), dtype="<f4").tobytes())
+        return hasher.hexdigest()
 
 
 def windows_of(x: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -207,6 +207,6 @@ def layers_of(
 def _layer(weights: Callable[[int, int], Tensor], outputs: int, bounds: Tensor, input_bits: int | None) -> Layer:
     """A layer; ``input_bits`` is given where the door has rounded the inputs already."""
     bounds = with_one(bounds)
-    own = weights(outputs, len(bounds))
-    largest = float((own.abs() @ bounds).max())
-    return Layer(own, input_bits or fitting_bits(largest * 2.0**WEIGHT_BITS, 48), bounds)
+    drawn = weights(outputs, len(bounds))
+    largest = float((drawn.abs() @ bounds).max())
+    return Layer(drawn, input_bits or fitting_bits(largest * 2.0**WEIGHT_BITS, 48), bounds)

@@ -44,17 +44,17 @@ class _MeanCosineSine(torch.autograd.Function):
         ctx.save_for_backward(cosines, sines)
         ctx.counts = counts
         pairs = zip(torch.split(cosines, counts), torch.split(sines, counts), strict=True)
-        return torch.stack([torch.cat([own.mean(dim=0) for own in pair]) for pair in pairs])
+        return torch.stack([torch.cat([group.mean(dim=0) for group in pair]) for pair in pairs])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        cosines, sines = (torch.split(own, ctx.counts) for own in ctx.saved_tensors)
+        cosines, sines = (torch.split(part, ctx.counts) for part in ctx.saved_tensors)
         slope = torch.empty_like(ctx.saved_tensors[0])
-        for own, cosine, sine, gradient in zip(
+        for part, cosine, sine, gradient in zip(
             torch.split(slope, ctx.counts), cosines, sines, gradients[0], strict=True
         ):
-            of_cosine, of_sine = (gradient / max(1, len(own))).chunk(2)
-            torch.mul(cosine, of_sine, out=own).addcmul_(sine, of_cosine, value=-1.0)
+            of_cosine, of_sine = (gradient / max(1, len(part))).chunk(2)
+            torch.mul(cosine, of_sine, out=part).addcmul_(sine, of_cosine, value=-1.0)
         return slope, None
 
 

@@ -37,9 +37,9 @@ def unit_distances(
     """
     lefts, rights = zip(*products, strict=True)
     sizes = [(left.shape[1], right.shape[1]) for left, right in products]
-    known = squared_blocks(target, sizes) if squares is None else squares
-    found: Tensor = _Distances.apply(lefts, list(counts), target, scale, known, *rights)  # type: ignore[no-untyped-call]
-    return found
+    norms = squared_blocks(target, sizes) if squares is None else squares
+    distances: Tensor = _Distances.apply(lefts, list(counts), target, scale, norms, *rights)  # type: ignore[no-untyped-call]
+    return distances
 
 
 def squared_blocks(target: Tensor, sizes: Sequence[tuple[int, int]]) -> Tensor:
@@ -65,27 +65,27 @@ class _Distances(torch.autograd.Function):
         start = 0
         for left, right, square in zip(lefts, rights, squares.T, strict=True):
             a, b = left.shape[1], right.shape[1]
-            own = target[:, start : start + a * b].view(-1, a, b)
+            aim = target[:, start : start + a * b].view(-1, a, b)
             start += a * b
             if a == 1:
-                blocks.append(_ByMean(left[:, 0], right, own[:, 0], classes))
+                blocks.append(_ByMean(left[:, 0], right, aim[:, 0], classes))
             elif sum(count**2 for count in counts) * (a + 2 * b) < len(right) * a * b:
-                blocks.append(_ByRows(left, right, own, square, classes))
+                blocks.append(_ByRows(left, right, aim, square, classes))
             else:
-                blocks.append(_ByResidual(left, right, own, classes))
+                blocks.append(_ByResidual(left, right, aim, classes))
         norms = torch.stack([block.norms for block in blocks]).sum(dim=0)
         inverse = norms.clamp(min=_LEAST).reciprocal()
         v = inverse.sqrt() * (scale / classes.counts).repeat_interleave(classes.counts, output_size=len(norms))
         distances, along = zip(*(block.meet(v) for block in blocks), strict=True)
         # Where the norm is not divided by, it has no slope.
         bend = torch.stack(along).sum(dim=0) * v * inverse * (norms >= _LEAST)
-        ctx.found = classes, blocks, v, bend
+        ctx.saved = classes, blocks, v, bend
         return torch.stack(distances).sum(dim=0)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        classes, blocks, v, bend = ctx.found
+        classes, blocks, v, bend = ctx.saved
         twice = (2 * gradients[0]).repeat_interleave(classes.counts, output_size=len(v))
         return (None, None, None, None, None, *(block.slope(v, twice * v, twice * bend) for block in blocks))
 
@@ -130,8 +130,8 @@ class _ByRows:
         self._right, self._square, self._classes = right, square, classes
         self._back = torch.empty_like(right)
         self._among, self._kernel = [], []
-        for rows, own in zip(classes.rows, target, strict=True):
-            torch.mm(left[rows], own, out=self._back[rows])
+        for rows, aim in zip(classes.rows, target, strict=True):
+            torch.mm(left[rows], aim, out=self._back[rows])
             self._among.append(left[rows] @ left[rows].T)
             self._kernel.append((right[rows] @ right[rows].T).mul_(self._among[-1]))
         self.norms = torch.cat([kernel.diagonal() for kernel in self._kernel])
@@ -142,12 +142,12 @@ class _ByRows:
         return self._square - self._classes.members @ (v * (2 * aimed - moved)), aimed - moved
 
     def slope(self, v: Tensor, steep: Tensor, bend: Tensor) -> Tensor:
-        found = self._back * -steep[:, None]
+        slope = self._back * -steep[:, None]
         for rows, among in zip(self._classes.rows, self._among, strict=True):
             mixing = among * torch.outer(steep[rows], v[rows])
             mixing.diagonal().addcmul_(among.diagonal(), bend[rows])
-            found[rows].addmm_(mixing, self._right[rows])
-        return found
+            slope[rows].addmm_(mixing, self._right[rows])
+        return slope
 
 
 class _ByResidual:
@@ -161,16 +161,16 @@ class _ByResidual:
     def meet(self, v: Tensor) -> tuple[Tensor, Tensor]:
         self._back = torch.empty_like(self._right)
         weighted, distances = self._left * v[:, None], []
-        for rows, own in zip(self._classes.rows, self._target, strict=True):
-            residual = torch.addmm(own, weighted[rows].T, self._right[rows], alpha=-1)
+        for rows, aim in zip(self._classes.rows, self._target, strict=True):
+            residual = torch.addmm(aim, weighted[rows].T, self._right[rows], alpha=-1)
             torch.mm(self._left[rows], residual, out=self._back[rows])
             distances.append(residual.square_().sum())
         return torch.stack(distances), vecdot(self._back, self._right)
 
     def slope(self, v: Tensor, steep: Tensor, bend: Tensor) -> Tensor:
-        found: Tensor = self._right * (self._strengths * bend)[:, None]
-        found.addcmul_(self._back, steep[:, None], value=-1)
-        return found
+        slope: Tensor = self._right * (self._strengths * bend)[:, None]
+        slope.addcmul_(self._back, steep[:, None], value=-1)
+        return slope
 
 
 class _ByMean:
@@ -186,6 +186,6 @@ class _ByMean:
         return vecdot(self._residual, self._residual), self._left * along
 
     def slope(self, v: Tensor, steep: Tensor, bend: Tensor) -> Tensor:
-        found: Tensor = self._right * (self._left.square() * bend)[:, None]
-        found.addmm_((self._members * (self._left * steep)).T, self._residual, alpha=-1)
-        return found
+        slope: Tensor = self._right * (self._left.square() * bend)[:, None]
+        slope.addmm_((self._members * (self._left * steep)).T, self._residual, alpha=-1)
+        return slope

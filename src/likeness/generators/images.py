@@ -49,8 +49,8 @@ class ImageGenerator(LatentGenerator):
         )
         self.middle = nn.Conv2d(first, second, _KERNEL, padding=_KERNEL // 2)
         self.last = nn.Conv2d(second, 1, _KERNEL, padding=_KERNEL // 2)
-        for name, own in self._matrices().items():
-            self.register_buffer(name, own.contiguous(), persistent=False)
+        for name, matrix in self._matrices().items():
+            self.register_buffer(name, matrix.contiguous(), persistent=False)
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
         """Pixels in [0, 1], row by row, differentiable.

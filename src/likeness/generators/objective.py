@@ -81,8 +81,8 @@ class EmbeddingObjective:
             return (self.class_scale * distances).sum()
         means = class_means(self.feature, x, counts)
         if whole is not None:
-            own, all_rows = (torch.tensor(own).to(means)[:, None] for own in (counts, whole))
-            means, counts = parallel.summed(means * own / all_rows), whole
+            rows, all_rows = (torch.tensor(rows).to(means)[:, None] for rows in (counts, whole))
+            means, counts = parallel.summed(means * rows / all_rows), whole
         residuals = self.target - self.class_weights[:, None] * means
         squares = (self.class_scale[:, None] * residuals.square()).sum(dim=0)
         if self.coordinate_weights is not None:

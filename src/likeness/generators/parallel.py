@@ -78,10 +78,10 @@ def summed(values: Tensor) -> Tensor:
 
 def average_gradients(module: nn.Module) -> None:
     """Give every process the mean gradient of all."""
-    gradients = [own.grad for own in module.parameters() if own.grad is not None]
+    gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
     flat = torch.cat([gradient.flatten() for gradient in gradients])
     dist.all_reduce(flat)
-    for gradient, part in zip(gradients, torch.split(flat, [own.numel() for own in gradients]), strict=True):
+    for gradient, part in zip(gradients, torch.split(flat, [gradient.numel() for gradient in gradients]), strict=True):
         gradient.copy_(part.view_as(gradient) / size())
 
 

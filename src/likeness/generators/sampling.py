@@ -41,11 +41,11 @@ def places_within(num_groups: int, groups: Tensor, generator: torch.Generator) -
     order = order[torch.argsort(groups[order], stable=True)]
     counts = torch.bincount(groups, minlength=num_groups)
     starts = torch.cumsum(counts, 0) - counts
-    own = groups[order]
-    place = torch.arange(len(groups)) - starts[own]
+    group = groups[order]
+    place = torch.arange(len(groups)) - starts[group]
     offset = torch.rand(num_groups, generator=generator, dtype=torch.float64)
     points = torch.empty(len(groups), dtype=torch.float64)
-    points[order] = ((place + offset[own]) / counts[own]).clamp(max=_BELOW_ONE)
+    points[order] = ((place + offset[group]) / counts[group]).clamp(max=_BELOW_ONE)
     return points
 
 

@@ -120,9 +120,9 @@ def one_each(values: float | tuple[float, ...], count: int, key: str, what: str)
     Raises:
         PlanError: a list of another length.
     """
-    own = values if isinstance(values, tuple) else (values,) * count
-    if len(own) != count:
+    numbers = values if isinstance(values, tuple) else (values,) * count
+    if len(numbers) != count:
         raise PlanError(
-            f"{key} has {len(own)} numbers, the table has {count} {what}. Give one number, or one for each."
+            f"{key} has {len(numbers)} numbers, the table has {count} {what}. Give one number, or one for each."
         )
-    return own
+    return numbers

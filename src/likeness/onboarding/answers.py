@@ -88,14 +88,14 @@ def chosen(text: str, columns: Sequence[str], answerable: Sequence[str]) -> froz
     """
     if text.strip() in ("", *_NAMES):
         return frozenset(answerable if text.strip() == "all" else ())
-    found = []
+    names = []
     for name in pieces(text):
         # Names may hold blanks, numbers do not.
-        found += [column_called(own, columns) for own in ([name] if name in columns else name.split() or [name])]
-    odd = [name for name in found if name not in answerable]
+        names += [column_called(word, columns) for word in ([name] if name in columns else name.split() or [name])]
+    odd = [name for name in names if name not in answerable]
     if odd:
         raise SchemaError(f"column '{odd[0]}' is the label, is dropped or has its answer already. Leave it out.")
-    return frozenset(found)
+    return frozenset(names)
 
 
 def column_called(text: str, columns: Sequence[str]) -> str:
@@ -118,11 +118,11 @@ def column_called(text: str, columns: Sequence[str]) -> str:
 def _categories(text: str) -> Mapping[str, Any]:
     if text == PRIVATE:
         return {"categories": PRIVATE, "other": OTHER}
-    found = pieces(text)
-    rest = found[-1].removesuffix("...").rstrip() if found else ""
-    if not found or found[-1] == rest:
-        return {"categories": found}
-    return {"categories": [*found[:-1], rest], "other": rest}
+    names = pieces(text)
+    rest = names[-1].removesuffix("...").rstrip() if names else ""
+    if not names or names[-1] == rest:
+        return {"categories": names}
+    return {"categories": [*names[:-1], rest], "other": rest}
 
 
 def _bounds(text: str, dates: bool) -> Mapping[str, Any]:

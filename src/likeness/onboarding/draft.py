@@ -61,7 +61,7 @@ def draft_schema(
     Raises:
         SchemaError: the label, or the column that names people, is not a column.
     """
-    known = {} if answers is None else dict(entries(answers.get("columns") or {}))
+    answered = {} if answers is None else dict(entries(answers.get("columns") or {}))
     label = label_of(kinds, label, answers)
     check_columns(kinds, label, person)
     lines = [
@@ -79,7 +79,7 @@ def draft_schema(
     if label is None:
         lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
     else:
-        kind = known.get(label, {}).get("kind", kinds[label])
+        kind = answered.get(label, {}).get("kind", kinds[label])
         task = "classification" if kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].is_categorical else "regression"
         lines += [f"task: {task}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
     lines.append("columns:")
@@ -87,8 +87,8 @@ def draft_schema(
         if column == person:
             lines += [f"  {_key(column)}:", "    kind: drop", f"    reason: {NAMES_PERSON}"]
             continue
-        if column in known:
-            lines.append(indent(_as_yaml({column: known[column]}), "  "))
+        if column in answered:
+            lines.append(indent(_as_yaml({column: answered[column]}), "  "))
             continue
         questions = _DROPPED if kind == DROP else (*KINDS_BY_NAME[kind].questions, _NULLABLE)
         if column == label:  # a label is never missing

@@ -118,8 +118,10 @@ class Interview:
 
     def _alike(self, name: str) -> list[str]:
         """A column and all open ones with the same guessed kind; a label has its own answer."""
-        alike = [own for own in self._asked if own not in self._specs and self.kinds[own] == self.kinds[name]]
-        return [name, *(own for own in alike if own not in (name, self.label))]
+        alike = [
+            column for column in self._asked if column not in self._specs and self.kinds[column] == self.kinds[name]
+        ]
+        return [name, *(column for column in alike if column not in (name, self.label))]
 
     def _missing(self) -> None:
         """Where values may be missing, and how that is written."""
@@ -175,13 +177,13 @@ class Interview:
 
     def _mapping(self, specs: Mapping[str, Any] | None = None, label: str | None = None) -> dict[str, Any]:
         """The schema so far; two categories stand in for a column whose answer is still to come."""
-        known = {**self._specs, **(specs or {})}
+        answered = {**self._specs, **(specs or {})}
         label = self.label if label is None else label
-        kind = known.get(label, _STAND_IN).get("kind") if label is not None else None
+        kind = answered.get(label, _STAND_IN).get("kind") if label is not None else None
         tasks = {True: "classification", False: "regression"}
         task = "none" if label is None else tasks[kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].is_categorical]
         about = {"name": self.name, "source": self.source or "?", "task": task}
-        columns = {name: known.get(name, _STAND_IN) for name in self.kinds}
+        columns = {name: answered.get(name, _STAND_IN) for name in self.kinds}
         return {**about, **({} if label is None else {"label": label}), "columns": columns}
 
     def _until(self, question: str, take: Callable[[str], Any]) -> Any:

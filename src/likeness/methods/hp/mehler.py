@@ -108,5 +108,5 @@ def good_scale(lengthscale: float, order: int) -> float:
     Args:
         lengthscale: ℓ, of inputs in an interval of length 1. order: K.
     """
-    kept = [least_norm(rho_of(lengthscale * scale), order, scale / 2) for scale in SCALES]
-    return next(scale for scale, own in zip(SCALES, kept, strict=True) if own >= max(kept) - 1e-3)
+    norms = [least_norm(rho_of(lengthscale * scale), order, scale / 2) for scale in SCALES]
+    return next(scale for scale, norm in zip(SCALES, norms, strict=True) if norm >= max(norms) - 1e-3)

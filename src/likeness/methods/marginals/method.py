@@ -183,15 +183,15 @@ class Marginals(Method):
         from likeness.methods.marginals.mixture import MixtureColumn
 
         quantiles, bins = self.auxiliary.quantiles, self.privatize.bins
-        found, pieces = [], quantiles.pieces(context, auxiliary, bins)
-        own = self._columns(context, quantiles.grids(context, auxiliary, bins))
-        for column, (cells, grid) in zip(context.schema.feature_columns, own, strict=True):
+        columns, pieces = [], quantiles.pieces(context, auxiliary, bins)
+        cells_and_grids = self._columns(context, quantiles.grids(context, auxiliary, bins))
+        for column, (cells, grid) in zip(context.schema.feature_columns, cells_and_grids, strict=True):
             if column.name in pieces:
                 fine, firsts, shares = pieces[column.name]
-                found.append(MixtureColumn(cells, fine.edges, fine.lows, fine.highs, firsts, shares))
+                columns.append(MixtureColumn(cells, fine.edges, fine.lows, fine.highs, firsts, shares))
             else:
-                found.append(MixtureColumn(cells, *(() if grid is None else (grid.edges, grid.lows, grid.highs))))
-        return found
+                columns.append(MixtureColumn(cells, *(() if grid is None else (grid.edges, grid.lows, grid.highs))))
+        return columns
 
     def start(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
@@ -228,8 +228,8 @@ class Marginals(Method):
     @property
     def training(self) -> TrainingSettings:
         """Section ``marginals.train``."""
-        own = self.train
-        return TrainingSettings(own.iterations, 1, own.learning_rate, own.schedule, own.beta2)
+        train = self.train
+        return TrainingSettings(train.iterations, 1, train.learning_rate, train.schedule, train.beta2)
 
     def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> PairMarginals:
         return self._asked(self.embedding_query(context, auxiliary))
@@ -242,15 +242,15 @@ class Marginals(Method):
     def _columns(self, context: Context, grids: Mapping[str, Grid | None]) -> list[tuple[Cells, Grid | None]]:
         """Cells of each feature column, and the grid of a numeric one: a given one, else of equal width."""
         starts = context.layout.starts
-        found: list[tuple[Cells, Grid | None]] = []
+        columns: list[tuple[Cells, Grid | None]] = []
         for column in context.schema.feature_columns:
             start = starts[column.name]
             if column.is_categorical:
-                found.append((Cells(start, column.width), None))
+                columns.append((Cells(start, column.width), None))
             else:
                 grid = grids.get(column.name) or grid_of(column, self.privatize.bins)
-                found.append((cells_of_number(column, start, grid), grid))
-        return found
+                columns.append((cells_of_number(column, start, grid), grid))
+        return columns
 
 
 def _weights(feature: PairMarginals) -> tuple[int, ...]:
@@ -270,7 +270,7 @@ def measures_of_cells(
     sizes = [column.size for column in feature.columns]
     weights = [float(part.norm_bound_squared) for part in feature.parts[: len(feature.sizes)]]
     precision = [0.0] * len(sizes)
-    for (i, j), weight in zip(feature.asked, weights, strict=True):
+    for (i, j), weight in zip(feature.column_pairs, weights, strict=True):
         precision[i] += weight / sizes[j]
         precision[j] += weight / sizes[i]
     noise = [sigma / math.sqrt(value) for value in precision]

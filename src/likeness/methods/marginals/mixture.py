@@ -53,15 +53,15 @@ class MixtureColumn:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        own = {"edges": list(self.edges), "lows": list(self.lows), "highs": list(self.highs)}
+        bins = {"edges": list(self.edges), "lows": list(self.lows), "highs": list(self.highs)}
         pieces = {"firsts": list(self.firsts), "shares": list(self.shares)} if self.firsts else {}
-        return {"cells": self.cells.to_dict(), **own, **pieces}
+        return {"cells": self.cells.to_dict(), **bins, **pieces}
 
     def pieces(self, bins: Tensor, generator: torch.Generator) -> Tensor:
         """The piece of each row, shape (n,), from its bin and public randomness."""
         if not self.firsts:
             return bins
-        parts = [torch.tensor(own, dtype=torch.float64) for own in np.split(np.array(self.shares), self.firsts[1:])]
+        parts = [torch.tensor(part, dtype=torch.float64) for part in np.split(np.array(self.shares), self.firsts[1:])]
         # Bins one after the other on one line, each of length 1: a row's place is in its bin, and its piece there.
         ends = torch.cat([place + part.cumsum(0) / part.sum() for place, part in enumerate(parts)])
         points = bins + places_within(len(parts), bins, generator).clamp(max=1 - _LINE)
@@ -192,18 +192,18 @@ def rows_from_cells(columns: Sequence[MixtureColumn], width: int, chosen: Tensor
     """
     x = torch.zeros(len(chosen), width, dtype=torch.float64)
     rows = torch.arange(len(chosen))
-    for column, own in zip(columns, chosen.T, strict=True):
+    for column, cells in zip(columns, chosen.T, strict=True):
         start = column.cells.start
         if column.cells.edges is None:
-            x[rows, start + own] = 1
+            x[rows, start + cells] = 1
             continue
         edges, lows, highs = (
             torch.tensor(values, dtype=torch.float64) for values in (column.edges, column.lows, column.highs)
         )
-        bins = column.pieces(own.clamp(max=(len(column.firsts) or len(lows)) - 1), generator)
+        bins = column.pieces(cells.clamp(max=(len(column.firsts) or len(lows)) - 1), generator)
         share = torch.rand(len(chosen), generator=generator, dtype=torch.float64)
         value = edges[bins] + share * (edges[bins + 1] - edges[bins])
         x[:, start] = torch.minimum(torch.maximum(value, lows[bins]), highs[bins])
         if column.cells.missing:
-            x[:, start + 1] = (own == column.cells.size - 1).double()
+            x[:, start + 1] = (cells == column.cells.size - 1).double()
     return x

@@ -69,8 +69,8 @@ class MarginalObjective:
         if len(blocks) == math.comb(len(sizes), 2):
             self._pairs = _AllResiduals(blocks, sizes, squared_weights, records, scale, device)
         else:
-            asked = zip(blocks, squared_weights, strict=True)
-            apart += [((i, j), counts, float(weight)) for (i, j, counts), weight in asked]
+            weighted = zip(blocks, squared_weights, strict=True)
+            apart += [((i, j), counts, float(weight)) for (i, j, counts), weight in weighted]
         self._class_weights = class_weights.to(device=device, dtype=torch.float32)
         self._sizes = sizes
         halved = [(_halves(counts.shape[1:]), columns, counts / records, weight) for columns, counts, weight in apart]
@@ -88,15 +88,15 @@ class MarginalObjective:
         entropies = torch.xlogy(probabilities, probabilities).sum(dim=1)
         information = weights * (entropies - self._log_expected @ probabilities.T)
         penalty: Tensor = self._penalty * (self._class_weights @ information.sum(dim=1))
-        found = (
+        loss = (
             penalty
             if self._pairs is None
             else self._pairs.squares(probabilities, weights, self._class_weights) + penalty
         )
         if self._tables:
             columns, shares = torch.split(probabilities, self._sizes, dim=1), self._class_weights[:, None] * weights
-            found = found + self._table_scale * sum(table.squares(columns, shares) for table in self._tables)
-        return found
+            loss = loss + self._table_scale * sum(table.squares(columns, shares) for table in self._tables)
+        return loss
 
 
 class _AllResiduals:
@@ -130,7 +130,7 @@ class _AllResiduals:
             probabilities: of cells in components, shape (K, W). weights: of components by class, shape
                 (num_classes, K). class_weights: shape (num_classes,).
         """
-        joint = torch.stack([(probabilities * own[:, None]).T @ probabilities for own in weights])
+        joint = torch.stack([(probabilities * share[:, None]).T @ probabilities for share in weights])
         residuals = (self._target - class_weights[:, None, None] * joint) * self._scale
         return residuals.square().sum()
 
@@ -163,11 +163,11 @@ class _TableResiduals:
             shares: :math:`\pi_y \pi_{k \mid y}`, shape (num_classes, K).
         """
         left = _outer(columns, self._left)
-        right = torch.cat([_outer(columns, own) for own in self._rights], dim=1)
+        right = torch.cat([_outer(columns, share) for share in self._rights], dim=1)
         if left.shape[1] < right.shape[1]:
-            joint = torch.stack([(left * own[:, None]).T @ right for own in shares])
+            joint = torch.stack([(left * share[:, None]).T @ right for share in shares])
         else:
-            joint = torch.stack([left.T @ (right * own[:, None]) for own in shares])
+            joint = torch.stack([left.T @ (right * share[:, None]) for share in shares])
         return ((self._target - joint) * self._scale).square().sum()
 
 
@@ -176,7 +176,7 @@ def _halves(sizes: Sequence[int]) -> _Halves:
     left: list[int] = []
     right: list[int] = []
     for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
-        cells = [math.prod(sizes[own] for own in half) for half in (left, right)]
+        cells = [math.prod(sizes[column] for column in half) for half in (left, right)]
         (left if cells[0] <= cells[1] else right).append(place)
     return tuple(sorted(left)), tuple(sorted(right))
 
@@ -202,7 +202,7 @@ def one_way_marginals(blocks: Iterable[Block], sizes: list[int], squared_weights
         sums[i] = sums[i] + counts.sum(axis=2) * weight / sizes[j]
         sums[j] = sums[j] + counts.sum(axis=1) * weight / sizes[i]
     # A column's estimates add up to the number of records times the sum of their weights, which cancels.
-    return torch.from_numpy(np.concatenate([_on_simplex(np.asarray(own)) for own in sums], axis=1))
+    return torch.from_numpy(np.concatenate([_on_simplex(np.asarray(block)) for block in sums], axis=1))
 
 
 def _on_simplex(counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -84,24 +84,24 @@ class PairMarginals(OneHotMap):
     @cached_property
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """Cells of either column, pair by pair."""
-        return tuple((self.columns[i].size, self.columns[j].size) for i, j in self.asked)
+        return tuple((self.columns[i].size, self.columns[j].size) for i, j in self.column_pairs)
 
     @cached_property
-    def asked(self) -> tuple[tuple[int, int], ...]:
+    def column_pairs(self) -> tuple[tuple[int, int], ...]:
         """Places of either column, pair by pair."""
         return self.pairs or tuple(combinations(range(len(self.columns)), 2))
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The coordinate of each part that a row stands in, shape (n, pairs + tables)."""
         cells = [column.places(x) for column in self.columns]
-        sets = [*self.asked, *self.tables]
-        found = np.empty((len(x), len(sets)), dtype=np.int64)
-        for part, own in enumerate(sets):
-            place = cells[own[0]]
-            for column in own[1:]:
+        sets = [*self.column_pairs, *self.tables]
+        places = np.empty((len(x), len(sets)), dtype=np.int64)
+        for part, columns in enumerate(sets):
+            place = cells[columns[0]]
+            for column in columns[1:]:
                 place = place * self.columns[column].size + cells[column]
-            found[:, part] = place
-        return found
+            places[:, part] = place
+        return places
 
     def blocks(self, values: NDArray[np.float64]) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
         """Counts by pair from released sums: (i, j, counts of shape (num_groups, cells of i, cells of j)).
@@ -109,7 +109,9 @@ class PairMarginals(OneHotMap):
         Args:
             values: released sums, shape (num_groups, width).
         """
-        for (i, j), (part, block) in zip(self.asked, blocks_of(self.parts[: len(self.sizes)], values), strict=True):
+        for (i, j), (part, block) in zip(
+            self.column_pairs, blocks_of(self.parts[: len(self.sizes)], values), strict=True
+        ):
             counts = block / math.sqrt(part.norm_bound_squared)
             yield i, j, counts.reshape(len(values), self.columns[i].size, self.columns[j].size)
 
@@ -138,7 +140,7 @@ _LARGEST_WEIGHT = 1e15  # of a table, squared: a part's norm has to fit the latt
 
 def _tuples(lists: Any, rule: str) -> tuple[tuple[Any, ...], ...]:
     try:
-        return tuple(tuple(own) for own in lists)
+        return tuple(tuple(numbers) for numbers in lists)
     except TypeError:
         raise ReleaseError(f"pair_marginals: {rule}") from None
 

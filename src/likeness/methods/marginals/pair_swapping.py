@@ -49,7 +49,7 @@ def swap_pairs(
         cells, shape (n, columns).
     """
     n, columns = chosen.shape
-    sizes = [own.shape[1] for own in probabilities]
+    sizes = [shares.shape[1] for shares in probabilities]
     cells = len(weights) * (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
     rounds = min(rounds, _MOST_LOOKUPS // max(1, 2 * n * columns * (columns - 1)))
     if rounds < 1 or columns < 2 or cells > _MOST_CELLS:
@@ -89,7 +89,7 @@ class _Excess:
     """
 
     def __init__(self, chosen: Tensor, labels: Tensor, probabilities: Sequence[Tensor], weights: Tensor) -> None:
-        self._sizes = torch.tensor([own.shape[1] for own in probabilities])
+        self._sizes = torch.tensor([cells.shape[1] for cells in probabilities])
         self._ends = self._sizes.cumsum(0)
         self._behind = self._ends[-1] - self._ends  # cells of all columns behind each one
         areas = self._sizes * self._behind
@@ -98,9 +98,9 @@ class _Excess:
         records = torch.bincount(labels, minlength=len(weights)).double()
         everything = torch.cat(list(probabilities), dim=1)
         matrices = []
-        for column, own in enumerate(probabilities[:-1]):
+        for column, cells in enumerate(probabilities[:-1]):
             end, behind = int(self._ends[column]), int(self._behind[column])
-            shares = [((own * weight[:, None]).T @ everything[:, end:]).reshape(-1) for weight in weights]
+            shares = [((cells * weight[:, None]).T @ everything[:, end:]).reshape(-1) for weight in weights]
             expected = torch.round(_STEPS * records[:, None] * torch.stack(shares))
             others = chosen[:, column + 1 :] + (self._ends - self._sizes)[column + 1 :] - end
             at = (labels * expected.shape[1] + chosen[:, column] * behind)[:, None] + others
@@ -133,8 +133,8 @@ class _Excess:
         moved = differ & better[:, None]
         for cells, step in ((left, -_STEPS), (entered, _STEPS)):
             for at in cells:
-                own = at[moved]
-                self._values.index_add_(0, own, torch.full(own.shape, step, dtype=torch.int64))
+                places = at[moved]
+                self._values.index_add_(0, places, torch.full(places.shape, step, dtype=torch.int64))
         a, b = a[better], b[better]
         chosen[a, column], chosen[b, column] = chosen[b, column], chosen[a, column]
 
@@ -157,9 +157,9 @@ def _pairs(groups: Tensor, generator: torch.Generator) -> Tensor:
     """Rows of one group two by two, by chance and in random order, shape (pairs, 2); of an odd group one is left."""
     order = torch.randperm(len(groups), generator=generator)
     order = order[torch.argsort(groups[order], stable=True)]
-    own = groups[order]
+    group = groups[order]
     counts = torch.bincount(groups)
-    place = torch.arange(len(groups)) - (torch.cumsum(counts, 0) - counts)[own]
-    first = ((place[:-1] % 2 == 0) & (own[1:] == own[:-1])).nonzero()[:, 0]
+    place = torch.arange(len(groups)) - (torch.cumsum(counts, 0) - counts)[group]
+    first = ((place[:-1] % 2 == 0) & (group[1:] == group[:-1])).nonzero()[:, 0]
     pairs = torch.stack([order[first], order[first + 1]], dim=1)
     return pairs[torch.randperm(len(pairs), generator=generator)]

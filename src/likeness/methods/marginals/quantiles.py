@@ -107,13 +107,13 @@ class Quantiles(Section):
         Raises:
             ReleaseError: the released histogram is one of other columns or cells.
         """
-        found: dict[str, Grid | None] = {}
+        grids: dict[str, Grid | None] = {}
         if self.edges == "equal_width":
             return {column.name: None for column, _ in self._chosen(context, bins)}
         for column, fine, cells, counts, scale in self._histograms(context, released, bins):
             firsts = learned_bins(column, cells, counts, scale, grid_of(column, bins).size)
-            found[column.name] = None if firsts is None else fine.joined(firsts)
-        return found
+            grids[column.name] = None if firsts is None else fine.joined(firsts)
+        return grids
 
     def pieces(
         self, context: Context, released: Mapping[str, Released], bins: int
@@ -127,12 +127,12 @@ class Quantiles(Section):
             grid of the histogram, the first of its cells in each bin, share of each cell in its bin. A column whose
             cells are cut across by its bins is left out.
         """
-        grids, found = self.grids(context, released, bins), {}
+        grids, pieces = self.grids(context, released, bins), {}
         for column, fine, _, counts, scale in self._histograms(context, released, bins):
             firsts = fine.firsts_of((grids[column.name] or grid_of(column, bins)).inner)
             if firsts is not None:
-                found[column.name] = fine, firsts, shares_within(firsts, counts[: fine.size], scale)
-        return found
+                pieces[column.name] = fine, firsts, shares_within(firsts, counts[: fine.size], scale)
+        return pieces
 
     def _histograms(
         self, context: Context, released: Mapping[str, Released], bins: int
@@ -168,14 +168,14 @@ class Quantiles(Section):
         if not self.on:
             return []
         every, possible = self.columns in ("auto", "all"), self._possible(context, bins)
-        return [own for name, own in possible.items() if every or name in self.columns]
+        return [pair for name, pair in possible.items() if every or name in self.columns]
 
     def _possible(self, context: Context, bins: int) -> dict[str, tuple[Column, Grid]]:
         """Numeric feature columns whose fine grid has more bins than the coarse one."""
         cells = -(-self.cells // bins) * bins if self.edges == "equal_width" else self.cells
         numbers = [column for column in context.schema.feature_columns if not column.is_categorical]
         fine = {column.name: (column, grid_of(column, cells)) for column in numbers}
-        return {name: own for name, own in fine.items() if own[1].size > grid_of(own[0], bins).size}
+        return {name: pair for name, pair in fine.items() if pair[1].size > grid_of(pair[0], bins).size}
 
 
 def cells_of_number(column: Column, start: int, grid: Grid) -> Cells:
@@ -209,12 +209,12 @@ def shares_within(firsts: Sequence[int], counts: NDArray[np.int64], noise_scale:
         noise_scale: σ in that unit.
     """
     shares: list[float] = []
-    for own in np.split(counts.astype(np.float64), firsts[1:]):
-        apart = own - own.mean()
+    for cells in np.split(counts.astype(np.float64), firsts[1:]):
+        apart = cells - cells.mean()
         squares = float(apart @ apart)
-        kept = max(0.0, 1 - (len(own) - 1) * noise_scale**2 / squares) if squares > 0 else 0.0
-        content = np.maximum(own.mean() + kept * apart, 0)
-        even = np.full(len(own), 1 / len(own))
+        signal = max(0.0, 1 - (len(cells) - 1) * noise_scale**2 / squares) if squares > 0 else 0.0
+        content = np.maximum(cells.mean() + signal * apart, 0)
+        even = np.full(len(cells), 1 / len(cells))
         shares += (content / content.sum() if content.sum() > 0 else even).tolist()
     return tuple(shares)
 

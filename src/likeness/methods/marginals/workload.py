@@ -85,9 +85,9 @@ class Workload(Section):
         )
         if not feature.pairs:
             fewer = "set marginals.privatize.pairs: drawn with fewer partners"
-        asked = [fewer] if len(feature.columns) > 3 else []  # of three columns any pairs that join them are nearly all
+        pairs = [fewer] if len(feature.columns) > 3 else []  # of three columns any pairs that join them are nearly all
         named = ["name fewer marginals.privatize.tables"] if feature.tables else []
-        return ", ".join(["Lower marginals.privatize.bins", *named, *asked, "merge categories in the schema"])
+        return ", ".join(["Lower marginals.privatize.bins", *named, *pairs, "merge categories in the schema"])
 
     def _pairs(self, names: list[str], label: str | None) -> _Pairs:
         """Places of the columns of each pair."""
@@ -150,8 +150,8 @@ def drawn_pairs(columns: int, partners: int, seed: int) -> _Pairs:
     distances = [1, *(2 + generator.choice(half - 1, partners // 2 - 1, replace=False)).tolist()]
     if partners % 2 and columns % 2 == 0:
         distances.append(columns // 2)  # one partner, where every other distance gives two
-    found = {(order[place], order[(place + step) % columns]) for place in range(columns) for step in distances}
-    return tuple(sorted({(min(pair), max(pair)) for pair in found}))
+    pairs = {(order[place], order[(place + step) % columns]) for place in range(columns) for step in distances}
+    return tuple(sorted({(min(pair), max(pair)) for pair in pairs}))
 
 
 def _require_sets(key: str, value: Any, names: tuple[str, ...], columns: str, sizes: range) -> None:
@@ -161,18 +161,22 @@ def _require_sets(key: str, value: Any, names: tuple[str, ...], columns: str, si
         require(value in names, key, list(value) if isinstance(value, tuple) else value, rule)
         return
     seen: set[frozenset[str]] = set()
-    for place, own in enumerate(value):
-        require(len({*own}) == len(own) in sizes, f"{key}[{place}]", list(own), columns)
-        require(frozenset(own) not in seen, f"{key}[{place}]", list(own), "named once in the list")
-        seen.add(frozenset(own))
+    for place, columns_of_set in enumerate(value):
+        require(
+            len({*columns_of_set}) == len(columns_of_set) in sizes, f"{key}[{place}]", list(columns_of_set), columns
+        )
+        require(
+            frozenset(columns_of_set) not in seen, f"{key}[{place}]", list(columns_of_set), "named once in the list"
+        )
+        seen.add(frozenset(columns_of_set))
 
 
 def _require_columns(key: str, wanted: Iterable[str], names: list[str], label: str | None, by_class: str) -> None:
-    known = {*names}
+    columns = {*names}
     for name in wanted:
-        if name not in known:
-            told = f"the label: {by_class}" if name == label else "not a column"
-            raise PlanError(f"{key}: '{name}' is {told}. Columns: {', '.join(names)}.")
+        if name not in columns:
+            fault = f"the label: {by_class}" if name == label else "not a column"
+            raise PlanError(f"{key}: '{name}' is {fault}. Columns: {', '.join(names)}.")
 
 
 def _places(tables: Iterable[Iterable[str]], names: list[str]) -> Iterator[tuple[int, ...]]:

@@ -114,7 +114,7 @@ class MixedFourierFeatures(FrequencyMap):
             means.append(self._weighted(mean_cosine_sine(angles, counts)))
         if self.categorical:
             groups = torch.split(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)), counts)
-            means.append(torch.stack([own.mean(dim=0) for own in groups]))
+            means.append(torch.stack([group.mean(dim=0) for group in groups]))
         return torch.cat(means, dim=1)
 
     def _weighted(self, features: "Tensor") -> "Tensor":

@@ -66,13 +66,13 @@ class Encoder:
         convolution, dense = layers_of(lambda rows, columns: gaussian_weights(stream, rows, columns),
                                        channels, (code,), shape)  # fmt: skip
         assert convolution is not None
-        found = hashlib.sha256()
+        hasher = hashlib.sha256()
         for weights in (convolution.weights, dense[0].weights):
-            found.update(np.ascontiguousarray(weights.numpy(), dtype="<f4").tobytes())
-        drawn = cls(convolution, dense, shape, 1.0, "", found.hexdigest())
+            hasher.update(np.ascontiguousarray(weights.numpy(), dtype="<f4").tobytes())
+        drawn = cls(convolution, dense, shape, 1.0, "", hasher.hexdigest())
         noise = torch.from_numpy(public(seed, "encoder.unit").random((2 * _PAIRS, math.prod(shape))))
         unit = distance(drawn(torch.round(noise * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS))
-        return cls(convolution, dense, shape, unit, "", found.hexdigest())
+        return cls(convolution, dense, shape, unit, "", hasher.hexdigest())
 
     @classmethod
     def load(cls, path: Path) -> "Encoder":
@@ -83,30 +83,30 @@ class Encoder:
         """
         try:
             data = path.read_bytes()
-            tensors = {name: own.double() for name, own in load(data).items()}
-            told = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
-            if told["format"] != FORMAT:
+            tensors = {name: tensor.double() for name, tensor in load(data).items()}
+            facts = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+            if facts["format"] != FORMAT:
                 raise ValueError
-            height, width = json.loads(told["shape"])
+            height, width = json.loads(facts["shape"])
             rest = [tensors[name] for name in sorted(tensors) if name != "convolution"]
             first = tensors.get("convolution")
             given = iter([*([] if first is None else [first]), *rest])
-            if any((own * 2.0**WEIGHT_BITS % 1 != 0).any() for own in tensors.values()) or not rest:
+            if any((tensor * 2.0**WEIGHT_BITS % 1 != 0).any() for tensor in tensors.values()) or not rest:
                 raise ValueError
             channels = None if first is None else len(first)
             convolution, dense = layers_of(lambda rows, columns: _checked(next(given), rows, columns),
-                                           channels, [len(own) for own in rest], (height, width))  # fmt: skip
-            found = cls(
-                convolution, dense, (height, width), float(told["unit"]), told["trained_on"], sha256_bytes(data)
+                                           channels, [len(tensor) for tensor in rest], (height, width))  # fmt: skip
+            encoder = cls(
+                convolution, dense, (height, width), float(facts["unit"]), facts["trained_on"], sha256_bytes(data)
             )
         except OSError:
             raise ArtifactError(f"{path} is missing. Make an encoder with: python scripts/train_encoder.py") from None
         except (SafetensorError, KeyError, ValueError, TypeError):
             raise ArtifactError(f"{path} is no encoder. Make one with: python scripts/train_encoder.py") from None
         layer = convolution or dense[0]
-        if float(layer.output_bounds.max()) >= _MOST or not 0 < found.unit < math.inf or not found.trained_on:
+        if float(layer.output_bounds.max()) >= _MOST or not 0 < encoder.unit < math.inf or not encoder.trained_on:
             raise ArtifactError(f"{path}: weights are too large, or unit or trained_on are missing")
-        return found
+        return encoder
 
     @property
     def width(self) -> int:
@@ -149,12 +149,12 @@ def save_encoder(
         convolution: shape (channels, 10), the bias last; or None. dense: shapes (outputs, inputs + 1), the bias last.
         unit: distance between the codes of public images. trained_on: their name.
     """
-    layers = {f"dense_{place:02d}": own for place, own in enumerate(dense)}
+    layers = {f"dense_{place:02d}": weights for place, weights in enumerate(dense)}
     if convolution is not None:
         layers["convolution"] = convolution
-    rounded = {name: on_weight_grid(own.detach()).float().contiguous() for name, own in layers.items()}
-    told = {"format": FORMAT, "shape": json.dumps(list(shape)), "unit": f"{unit:.3g}", "trained_on": trained_on}
-    save_file(rounded, path, metadata=told)
+    rounded = {name: on_weight_grid(weights.detach()).float().contiguous() for name, weights in layers.items()}
+    facts = {"format": FORMAT, "shape": json.dumps(list(shape)), "unit": f"{unit:.3g}", "trained_on": trained_on}
+    save_file(rounded, path, metadata=facts)
 
 
 def on_weight_grid(weights: Tensor) -> Tensor:

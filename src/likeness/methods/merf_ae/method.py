@@ -100,23 +100,23 @@ class MerfAe(TwoQueryMethod):
         """
         from likeness.methods.merf_ae.encoder import Encoder
 
-        own, image = self.privatize, context.schema.image
+        settings, image = self.privatize, context.schema.image
         assert image is not None  # check refuses others
-        if own.encoder == RANDOM:
-            encoder = Encoder.random(image, own.channels, own.code, own.seed)
+        if settings.encoder == RANDOM:
+            encoder = Encoder.random(image, settings.channels, settings.code, settings.seed)
         else:
-            encoder = Encoder.load(Path(own.encoder))
+            encoder = Encoder.load(Path(settings.encoder))
             self._declared(encoder.sha256, encoder.trained_on, encoder.shape, context)
         feature = EncodedFourier(
-            num_frequencies=own.num_frequencies,
-            lengthscale=own.lengthscale * encoder.unit,
-            seed=own.seed,
+            num_frequencies=settings.num_frequencies,
+            lengthscale=settings.lengthscale * encoder.unit,
+            seed=settings.seed,
             shape=image,
             code=encoder.width,
             reach=encoder.reach,
-            encoder=RANDOM if own.encoder == RANDOM else encoder.sha256,
-            channels=own.channels if own.encoder == RANDOM else 0,
-            encoder_seed=own.seed if own.encoder == RANDOM else 0,
+            encoder=RANDOM if settings.encoder == RANDOM else encoder.sha256,
+            channels=settings.channels if settings.encoder == RANDOM else 0,
+            encoder_seed=settings.seed if settings.encoder == RANDOM else 0,
             network=encoder,
         )
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
@@ -141,5 +141,9 @@ class MerfAe(TwoQueryMethod):
 
     def public_files(self) -> dict[str, PublicFile]:
         """The encoder, where it is a file: it belongs to the bundle."""
-        own = self.privatize
-        return {} if own.encoder == RANDOM else {ENCODER: PublicFile(Path(own.encoder), str(own.encoder_sha256))}
+        settings = self.privatize
+        return (
+            {}
+            if settings.encoder == RANDOM
+            else {ENCODER: PublicFile(Path(settings.encoder), str(settings.encoder_sha256))}
+        )

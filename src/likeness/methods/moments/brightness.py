@@ -25,7 +25,7 @@ def shares_above(sums: Tensor, counts: Tensor, feature: CosineLevels) -> Tensor:
     """
     basis = cosine_basis(feature.shape, feature.num_coefficients)
     blocks = sums.view(len(sums), feature.levels, -1) / (counts[:, None, None] * feature.scale)
-    return torch.stack([_nonincreasing(own @ basis).clamp(0, 1) for own in blocks])
+    return torch.stack([_nonincreasing(block @ basis).clamp(0, 1) for block in blocks])
 
 
 def brightness(brighter: Tensor, shares: Tensor) -> Tensor:
@@ -40,10 +40,10 @@ def brightness(brighter: Tensor, shares: Tensor) -> Tensor:
     """
     levels = len(shares)
     below = torch.cat([shares[1:], torch.zeros_like(shares[:1])])
-    found = torch.zeros_like(brighter)
+    total = torch.zeros_like(brighter)
     for upper, lower in zip(shares, below, strict=True):
-        found = found + ((upper - brighter) / (upper - lower).clamp(min=_LEAST)).clamp(0, 1)
-    return found / levels
+        total = total + ((upper - brighter) / (upper - lower).clamp(min=_LEAST)).clamp(0, 1)
+    return total / levels
 
 
 def share_brighter(standard: Tensor) -> Tensor:
@@ -59,10 +59,10 @@ def _nonincreasing(values: Tensor) -> Tensor:
     def mean(first: int, last: int) -> Tensor:
         return (sums[last + 1] - sums[first]) / (last + 1 - first)
 
-    found = []
+    fitted = []
     for place in range(count):
         smallest = [
             torch.stack([mean(first, last) for first in range(place + 1)]).amin(dim=0) for last in range(place, count)
         ]
-        found.append(torch.stack(smallest).amax(dim=0))
-    return torch.stack(found)
+        fitted.append(torch.stack(smallest).amax(dim=0))
+    return torch.stack(fitted)

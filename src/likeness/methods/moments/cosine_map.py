@@ -66,8 +66,8 @@ def _coefficients(x: "Tensor", shape: tuple[int, int], count: int) -> "tuple[Ten
     from likeness.features.numerics import sum_of_squares
 
     basis = cosine_basis(shape, count).to(x)
-    found = x @ basis.T
-    return found, sum_of_squares(found, cosine_basis(shape, count).abs().sum(dim=1))
+    coefficients = x @ basis.T
+    return coefficients, sum_of_squares(coefficients, cosine_basis(shape, count).abs().sum(dim=1))
 
 
 def check_cosine(name: str, shape: tuple[int, int], count: int) -> None:
@@ -202,8 +202,8 @@ class CosineMoments(Map):
         """u, shape (n, K), and ``[√a, √(1 − a) u]``, shape (n, 1 + K)."""
         import torch
 
-        found, squares = _coefficients(x, self.shape, self.num_coefficients)
-        u = found * (1 / squares.clamp(min=self.bound**2).sqrt())
+        coefficients, squares = _coefficients(x, self.shape, self.num_coefficients)
+        u = coefficients * (1 / squares.clamp(min=self.bound**2).sqrt())
         first = torch.full_like(squares, math.sqrt(self.first_share))
         return ((u, torch.cat([first, math.sqrt(1 - self.first_share) * u], dim=1)),)
 

@@ -40,7 +40,7 @@ class ImageEnsemble(LatentGenerator):
         pixels = z.new_empty(len(z), self.copula.shape[0] * self.copula.shape[1])
         coin, first, second = torch.split(z, [1, self.copula.latent_dim, self.network.latent_dim], dim=1)
         heads = coin[:, 0] > 0
-        for part, own, chosen in ((self.copula, first, heads), (self.network, second, ~heads)):
+        for part, latent, chosen in ((self.copula, first, heads), (self.network, second, ~heads)):
             places = chosen.nonzero()[:, 0]
-            pixels = pixels.index_copy(0, places, part(own[places], labels[places]))
+            pixels = pixels.index_copy(0, places, part(latent[places], labels[places]))
         return pixels

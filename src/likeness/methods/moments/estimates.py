@@ -22,7 +22,7 @@ class Moments:
     @property
     def ranks(self) -> list[int]:
         """Directions of each class that are kept."""
-        return [int((own.abs().sum(dim=0) > 0).sum()) for own in self.factors]
+        return [int((factor.abs().sum(dim=0) > 0).sum()) for factor in self.factors]
 
     def features(self, first_share: float) -> Tensor:
         """Mean feature of each class (:class:`likeness.methods.maps.CosineMoments`), shape (classes, K · (1 + K))."""
@@ -31,7 +31,7 @@ class Moments:
         return torch.cat([first, math.sqrt(1 - first_share) * second], dim=2).flatten(1)
 
 
-def denoised(sums: Tensor, counts: Tensor, first_share: float, noise_std: float, kept: float = 1.0) -> Moments:
+def denoised(sums: Tensor, counts: Tensor, first_share: float, noise_std: float, edge_share: float = 1.0) -> Moments:
     r"""Class means and covariances from released sums of :class:`likeness.methods.maps.CosineMoments`.
 
     The matrix of second moments is made symmetric, which halves the noise's variance off the diagonal; that noise, a
@@ -60,6 +60,6 @@ def denoised(sums: Tensor, counts: Tensor, first_share: float, noise_std: float,
     edges = noise_std * math.sqrt(2 * size / (1 - first_share)) / counts
     values, directions = torch.linalg.eigh(covariance)
     values, directions = values.flip(1), directions.flip(2)
-    seen = values > kept * edges[:, None]
+    seen = values > edge_share * edges[:, None]
     true = (values + (values.square() - edges[:, None].square()).clamp(min=0).sqrt()) / 2
     return Moments(means, directions * torch.where(seen, true, 0.0).clamp(min=0).sqrt()[:, None, :])

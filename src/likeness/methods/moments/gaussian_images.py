@@ -84,15 +84,15 @@ class GaussianImages(LatentGenerator):
         """
         pixels = z.new_empty(len(z), self.shape[0] * self.shape[1])
         for label in range(self.num_classes):
-            own = (labels == label).nonzero()[:, 0]
-            pixels = pixels.index_copy(0, own, self._of_class(label, z[own]))
+            places = (labels == label).nonzero()[:, 0]
+            pixels = pixels.index_copy(0, places, self._of_class(label, z[places]))
         return pixels
 
     def _of_class(self, label: int, z: Tensor) -> Tensor:
         """Images of one class, shape (n, pixels)."""
         if self.levels == 0:
-            found: Tensor = self.bound * (self.means[label] + z @ self.factors[label].T) @ self.basis
-            return found.clamp(0, 1)
+            pixels: Tensor = self.bound * (self.means[label] + z @ self.factors[label].T) @ self.basis
+            return pixels.clamp(0, 1)
         directions = self.factors[label].T @ self.basis
         field = z[:, : self.num_coefficients] @ directions
         variances = directions.square().sum(dim=0)

@@ -126,10 +126,10 @@ class CosineLevels(Map):
         import torch
 
         basis = cosine_basis(self.shape, self.num_coefficients).to(x)
-        pairs, found = x.new_zeros(len(x)), []
+        pairs, features = x.new_zeros(len(x)), []
         for level in thresholds(self.levels):  # one after the other: of a large image, all would be much memory
             above = (x > level).to(x)
             pairs = pairs + above.sum(dim=1)
-            found.append(above @ basis.T)
+            features.append(above @ basis.T)
         scale = 1 / pairs.clamp(min=self._pairs * self.share).sqrt()
-        return torch.cat(found, dim=1) * scale[:, None]
+        return torch.cat(features, dim=1) * scale[:, None]

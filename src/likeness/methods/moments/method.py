@@ -146,26 +146,26 @@ class Moments(Method):
     def foreseen_queries(self, context: Context) -> list[Query]:
         """With a clipping bound of 1 and a share of 1: they change neither coordinates nor sensitivity."""
         norms, levels = self._histograms(context)
-        found = [class_counts_query(context), norms]
+        queries = [class_counts_query(context), norms]
         if self._network:
-            found.append(self._fourier_query(self._network, context))
+            queries.append(self._fourier_query(self._network, context))
         if self.auxiliary.levels:
-            found += [levels, self._levels_query(context, 1.0)]
-        return [*found, self._embedding(context, 1.0)]
+            queries += [levels, self._levels_query(context, 1.0)]
+        return [*queries, self._embedding(context, 1.0)]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """Where the bounds come from."""
         bound = self._bound(context, auxiliary)
-        found = [
+        notes = [
             f"Coefficients of an image are clipped to norm {bound:.4g}, about the median, read off the noisy `{NORMS}`."
         ]
         if self.auxiliary.levels:
             share = self._share(auxiliary)
-            found.append(
+            notes.append(
                 f"Images with more than {share:.4g} of their pixels above levels, about the median, read off the noisy "
                 f"`{LEVEL_COUNTS}`, count less."
             )
-        return found
+        return notes
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
         """A Gaussian of coefficients for each class; beside a network where Fourier features are released too."""
@@ -222,10 +222,10 @@ class Moments(Method):
             return self._network.build_objective(context, auxiliary, auxiliary[FOURIER], device)
         weights = class_weights(auxiliary[CLASS_COUNTS])
         feature = self._feature(context, auxiliary)
-        found = self._estimates(context, auxiliary, embedding)
+        estimates = self._estimates(context, auxiliary, embedding)
         objective = EmbeddingObjective(
             feature=feature,
-            target=weights[:, None] * found.features(feature.first_share),
+            target=weights[:, None] * estimates.features(feature.first_share),
             class_weights=weights,
             class_scale=guarded_class_scale(weights, "joint", 1.0),
         ).to(device)
@@ -238,8 +238,8 @@ class Moments(Method):
         """Section ``moments.train``, or of it ``network``."""
         if self._network:
             return self._network.training
-        own = self.train
-        return TrainingSettings(own.iterations, own.batch_size, own.learning_rate, own.schedule)
+        train = self.train
+        return TrainingSettings(train.iterations, train.batch_size, train.learning_rate, train.schedule)
 
     def _estimates(self, context: Context, auxiliary: Mapping[str, Released], embedding: Released) -> "Estimates":
         import torch
@@ -249,8 +249,8 @@ class Moments(Method):
         sums, counts = torch.from_numpy(embedding.values), self._counts(context, auxiliary)
         # Brightness is released where there are levels, so that a direction of noise makes no pixel brighter, and
         # images of few directions are too much alike.
-        kept = _KEPT if self.auxiliary.levels else 1.0
-        return denoised(sums, counts, self._feature(context, auxiliary).first_share, embedding.noise_std, kept)
+        edge_share = _KEPT if self.auxiliary.levels else 1.0
+        return denoised(sums, counts, self._feature(context, auxiliary).first_share, embedding.noise_std, edge_share)
 
     def _counts(self, context: Context, auxiliary: Mapping[str, Released]) -> "torch.Tensor":
         """Records of each class, positive, shape (classes,)."""
@@ -287,11 +287,12 @@ class Moments(Method):
     @cached_property
     def _network(self) -> Merf | None:
         """The recipe of the network and its features, if there is one."""
-        own = self.auxiliary.fourier
-        if not own.num_frequencies:
+        fourier = self.auxiliary.fourier
+        if not fourier.num_frequencies:
             return None
         return Merf(
-            train=self.train.network, privatize=MerfPrivatize(own.num_frequencies, own.lengthscale, seed=own.seed)
+            train=self.train.network,
+            privatize=MerfPrivatize(fourier.num_frequencies, fourier.lengthscale, seed=fourier.seed),
         )
 
     def _fourier_query(self, network: Merf, context: Context) -> Query:

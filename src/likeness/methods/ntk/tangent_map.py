@@ -75,8 +75,10 @@ class NetworkTangent(Map):
     def __post_init__(self) -> None:
         """Draw the network once."""
         if self.architecture not in ARCHITECTURES or len(self.widths) != ARCHITECTURES[self.architecture]:
-            known = ", ".join(f"{name} with {count}" for name, count in ARCHITECTURES.items())
-            raise ReleaseError(f"tangent: no network '{self.architecture}' with widths {self.widths}. Known: {known}")
+            networks = ", ".join(f"{name} with {count}" for name, count in ARCHITECTURES.items())
+            raise ReleaseError(
+                f"tangent: no network '{self.architecture}' with widths {self.widths}. Known: {networks}"
+            )
         if min((*self.widths, *self.shape), default=0) < 1 or len(self.shape) not in (1, 2):
             raise ReleaseError("tangent: widths and sizes must be positive, and the shape (d,) or (height, width)")
         if sum(left * right for left, right in self.sizes) > _MOST:
@@ -85,13 +87,13 @@ class NetworkTangent(Map):
 
         channels, widths = (self.widths[0], self.widths[1:]) if self._convolves else (None, self.widths)
         network = RandomNetwork.draw(channels, widths, self.shape, self.seed, self.name)
-        found = network.digest()
-        if self.digest and found != self.digest:
+        digest = network.digest()
+        if self.digest and digest != self.digest:
             raise ReleaseError(
                 "tangent: the public weights drawn here are not those of the release. Install the numpy of "
                 "constraints.txt: its random streams must be the ones the release was made with."
             )
-        object.__setattr__(self, "digest", found)
+        object.__setattr__(self, "digest", digest)
         object.__setattr__(self, "_network", network)
 
     @property
@@ -124,27 +126,27 @@ class NetworkTangent(Map):
         from likeness.features.numerics import sum_of_squares
 
         network = self.network
-        found = network.gradients(x)
-        layers = list(zip(network.dense, found.signals, network.signal_bounds, found.seen, strict=True))
+        gradients = network.gradients(x)
+        layers = list(zip(network.dense, gradients.signals, network.signal_bounds, gradients.seen, strict=True))
         strengths = [sum_of_squares(signal, bounds).clamp(min=_LEAST) for _, signal, bounds, _ in layers]
-        total = sum_of_squares(found.last, network.dense[-1].output_bounds)
+        total = sum_of_squares(gradients.last, network.dense[-1].output_bounds)
         for (layer, _, _, values), strength in zip(layers, strengths, strict=True):
             total = total + strength * sum_of_squares(values, layer.input_bounds)
-        if found.kernel is not None:
-            total = total + sum_of_squares(found.kernel, network.kernel_bounds)
+        if gradients.kernel is not None:
+            total = total + sum_of_squares(gradients.kernel, network.kernel_bounds)
         inverse = 1 / total.clamp(min=_LEAST).sqrt()
         one = torch.ones_like(inverse)
-        blocks = [] if found.kernel is None else [(one, found.kernel * inverse)]
+        blocks = [] if gradients.kernel is None else [(one, gradients.kernel * inverse)]
         for (_, signal, _, values), strength in zip(layers, strengths, strict=True):
             blocks.append((signal * (1 / strength.sqrt()), values * (strength.sqrt() * inverse)))
-        return (*blocks, (one, found.last * inverse))
+        return (*blocks, (one, gradients.last * inverse))
 
     def products(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
         """Factors of each block of the gradient itself, which :meth:`factors` divides by its norm."""
-        found = self.network.gradients(x)
-        one = found.last.new_ones(len(x), 1)
-        blocks = [] if found.kernel is None else [(one, found.kernel)]
-        return (*blocks, *zip(found.signals, found.seen, strict=True), (one, found.last))
+        gradients = self.network.gradients(x)
+        one = gradients.last.new_ones(len(x), 1)
+        blocks = [] if gradients.kernel is None else [(one, gradients.kernel)]
+        return (*blocks, *zip(gradients.signals, gradients.seen, strict=True), (one, gradients.last))
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to features (n, width): block by block, each row by row of the layer's weights."""

@@ -62,6 +62,6 @@ class CharacteristicFunction(FrequencyMap):
             log_scale: logarithms of the standard deviations of ω, shape (d,).
         """
         squares = self.frequencies.to(log_scale).square()
-        own = -0.5 * squares @ (-2 * log_scale).exp() - log_scale.sum()
+        density = -0.5 * squares @ (-2 * log_scale).exp() - log_scale.sum()
         base = -0.5 * squares.sum(dim=1) / self.scale**2 - self.dimension * math.log(self.scale)
-        return own - base
+        return density - base

@@ -136,8 +136,8 @@ class Pearl(EmbeddingMethod):
         """With the mixture's public starting modes, and a scale of 1: neither changes a bound."""
         mixture = self.auxiliary.mixture
         start = mixture.start(context)
-        asked = [class_counts_query(context), *mixture.foreseen(context), self._distance(context, start)]
-        return [*asked, self._embedding(context, start, 1.0)]
+        queries = [class_counts_query(context), *mixture.foreseen(context), self._distance(context, start)]
+        return [*queries, self._embedding(context, start, 1.0)]
 
     def _distance(self, context: Context, modes: tuple[Modes, ...]) -> Query:
         pairs = self.auxiliary.num_pairs
@@ -178,9 +178,9 @@ class Pearl(EmbeddingMethod):
         if not self.train.critic:
             return None
         assert isinstance(feature, CharacteristicFunction)
-        own = self.train
+        train = self.train
         return FrequencyCritic(
-            feature, own.critic_learning_rate, own.critic_max_factor, own.critic_least_effective, device
+            feature, train.critic_learning_rate, train.critic_max_factor, train.critic_least_effective, device
         )
 
 

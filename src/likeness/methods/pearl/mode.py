@@ -120,11 +120,11 @@ def modes_of(columns: "tuple[Modes | Mapping[str, Any], ...]", name: str) -> tup
     Raises:
         ReleaseError: there are none, or they are not in the order of their places.
     """
-    found = tuple(column if isinstance(column, Modes) else Modes.from_dict(column) for column in columns)
-    places = [column.place for column in found]
+    modes = tuple(column if isinstance(column, Modes) else Modes.from_dict(column) for column in columns)
+    places = [column.place for column in modes]
     if not places or places != sorted(set(places)):
         raise ReleaseError(f"{name} needs the modes of at least one column, in the order of their places")
-    return found
+    return modes
 
 
 _DECIMALS = 6

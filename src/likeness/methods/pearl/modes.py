@@ -113,7 +113,7 @@ def maximized(released: Released) -> tuple[Modes, ...]:
     a the change that is to be expected. A mode with no records to speak of stays where it is and keeps a small weight;
     without noise this is expectation-maximization.
     """
-    noise, found, start = released.noise_std, [], 0
+    noise, modes, start = released.noise_std, [], 0
     for mapping in released.receipt.feature["columns"]:
         column = Modes.from_dict(mapping)
         sums = released.values[0, start : start + 3 * column.size].reshape(3, column.size)
@@ -126,8 +126,8 @@ def maximized(released: Released) -> tuple[Modes, ...]:
             means.append(_toward(0.5, mean, _MEAN_SCALE, noise / count))
             variances.append(_toward(_VARIANCE_SCALE, variance, _VARIANCE_SCALE, noise / (2 * count)))
             counts.append(count)
-        found.append(column.moved(means, variances, counts, _LEAST_DEVIATION))
-    return tuple(found)
+        modes.append(column.moved(means, variances, counts, _LEAST_DEVIATION))
+    return tuple(modes)
 
 
 def _toward(current: float, measured: float, expected: float, error: float) -> float:
