@@ -56,7 +56,8 @@ class MeanMap(FeatureMap, Protocol):
         """Mean features of consecutive groups of rows, shape (groups, width), with gradients.
 
         Args:
-            x: rows in order of group, shape (n, d). counts: rows of each group.
+            x: rows in order of group, shape (n, d).
+            counts: rows of each group.
         """
         ...
 

@@ -27,7 +27,11 @@ def class_distances(
     """Squared distance of ``target[c]`` and ``scale[c]`` times the mean feature of class c, shape (num_classes,).
 
     Args:
-        feature, x, counts: see :func:`class_means`. target: shape (num_classes, width). scale: shape (num_classes,).
+        feature: see :func:`class_means`.
+        x: see :func:`class_means`.
+        counts: see :func:`class_means`.
+        target: shape (num_classes, width).
+        scale: shape (num_classes,).
         squares: what :func:`target_squares` says of the target, if it was asked before.
     """
     if isinstance(feature, UnitOuterMap):
@@ -45,7 +49,8 @@ def class_means(feature: Callable[[Tensor], Tensor], x: Tensor, counts: Sequence
 
     Args:
         feature: the map; of an :class:`OuterMap` the mean is a matrix product a block, and no vector is made.
-        x: rows in order of class, shape (n, d). counts: rows of each class.
+        x: rows in order of class, shape (n, d).
+        counts: rows of each class.
     """
     if isinstance(feature, MeanMap):
         return feature.means(x, list(counts))

@@ -42,7 +42,8 @@ def sum_of_squares(values: Tensor, bounds: Tensor) -> Tensor:
     """Squared norms along the last axis, which stays as an axis of 1.
 
     Args:
-        values: shape (n, k). bounds: public, at least ``|values|`` of each coordinate, shape (k,).
+        values: shape (n, k).
+        bounds: public, at least ``|values|`` of each coordinate, shape (k,).
     """
     if values.dtype != torch.float64:
         dots: Tensor = torch.linalg.vecdot(values, values)

@@ -58,7 +58,8 @@ class Gradients:
 
     Attributes:
         kernel: gradient in the convolution, shape (n, channels · (window + 1)), or None.
-        signals: what comes back to each dense layer, shapes (n, outputs). seen: its inputs and a 1, (n, inputs + 1).
+        signals: what comes back to each dense layer, shapes (n, outputs).
+        seen: its inputs and a 1, (n, inputs + 1).
         last: last hidden layer, shape (n, last width).
     """
 
@@ -76,7 +77,8 @@ class RandomNetwork:
 
     Attributes:
         convolution: first layer, applied to windows of three inputs, or 3 × 3 pixels; None: all layers are dense.
-        dense: layers after it, at least one. output: a, shape (last width,).
+        dense: layers after it, at least one.
+        output: a, shape (last width,).
         shape: of the input: (d,), or (height, width) of an image.
     """
 
@@ -188,7 +190,9 @@ def layers_of(
     Args:
         weights: gives the weights of the next layer, multiples of ``2**-WEIGHT_BITS``, from (outputs, inputs + 1). No
             sum of the first layer may be as large as 2**18; Gaussian ones never are.
-        channels: of the convolution; None for none. widths: of the dense layers. shape: of the input.
+        channels: of the convolution; None for none.
+        widths: of the dense layers.
+        shape: of the input.
     """
     convolution = None
     bounds = torch.ones(math.prod(shape), dtype=torch.float64)

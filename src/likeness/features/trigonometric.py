@@ -62,7 +62,8 @@ def mean_cosine_sine(angles: Tensor, counts: Sequence[int]) -> Tensor:
     """Mean of :func:`cosine_sine` over consecutive groups of rows, shape (groups, 2k).
 
     Args:
-        angles: shape (n, k). counts: rows of each group.
+        angles: shape (n, k).
+        counts: rows of each group.
     """
     result: Tensor = _MeanCosineSine.apply(angles, list(counts))  # type: ignore[no-untyped-call]
     return result

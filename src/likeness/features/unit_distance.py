@@ -32,7 +32,9 @@ def unit_distances(
 
     Args:
         products: l and r of each block, shapes (n, a) and (n, b), rows in order of class; l has no slope.
-        counts: rows of each class. target: shape (num_classes, sum of a · b). scale: shape (num_classes,).
+        counts: rows of each class.
+        target: shape (num_classes, sum of a · b).
+        scale: shape (num_classes,).
         squares: what :func:`squared_blocks` says of the target, if it was asked before.
     """
     lefts, rights = zip(*products, strict=True)
@@ -94,7 +96,8 @@ class _Classes:
     """Which rows belong to which class.
 
     Attributes:
-        counts: rows of each class. rows: their places.
+        counts: rows of each class.
+        rows: their places.
         members: 1 where a row belongs to a class, shape (num_classes, n).
     """
 

@@ -28,8 +28,10 @@ class ImageGenerator(LatentGenerator):
         """Build the network.
 
         Args:
-            shape: height and width. num_classes: 1 for images without a class.
-            latent_dim: dimension of z ~ N(0, I). hidden: width of the first layer.
+            shape: height and width.
+            num_classes: 1 for images without a class.
+            latent_dim: dimension of z ~ N(0, I).
+            hidden: width of the first layer.
             channels: of the two smaller resolutions.
         """
         super().__init__(latent_dim, num_classes)
@@ -56,7 +58,8 @@ class ImageGenerator(LatentGenerator):
         """Pixels in [0, 1], row by row, differentiable.
 
         Args:
-            z: latent, shape (n, latent_dim). labels: classes, shape (n,).
+            z: latent, shape (n, latent_dim).
+            labels: classes, shape (n,).
 
         Returns:
             shape (n, height * width).

@@ -78,7 +78,8 @@ class LatentGenerator(Generator):
     """A network from z ~ N(0, I) and a class to a relaxed encoded row.
 
     Attributes:
-        latent_dim: dimension of z. num_classes: 1 for a table without a class label.
+        latent_dim: dimension of z.
+        num_classes: 1 for a table without a class label.
     """
 
     def __init__(self, latent_dim: int, num_classes: int) -> None:

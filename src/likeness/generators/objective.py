@@ -70,7 +70,8 @@ class EmbeddingObjective:
         """Loss of generated rows; with a critic, also moves the critic one step up.
 
         Args:
-            x: relaxed rows in order of class, shape (n, d). counts: rows of each class.
+            x: relaxed rows in order of class, shape (n, d).
+            counts: rows of each class.
             whole: rows of each class in the batch of all processes, of which x is a share, see
                 :mod:`likeness.generators.parallel`; None: x is the batch.
         """
@@ -120,7 +121,8 @@ class LatentBatches:
         """Start the public stream of latent noise: the same in all processes, each of which takes its own rows of it.
 
         Args:
-            counts: rows of each class in a batch. seed: public.
+            counts: rows of each class in a batch.
+            seed: public.
         """
         self._objective = objective
         self._counts = counts

@@ -32,7 +32,9 @@ def places_within(num_groups: int, groups: Tensor, generator: torch.Generator) -
     """Places of rows in [0, 1): those of a group are evenly spaced from a random start, and in random order.
 
     Args:
-        num_groups: how many. groups: group of each row, shape (n,), int64. generator: public randomness.
+        num_groups: how many.
+        groups: group of each row, shape (n,), int64.
+        generator: public randomness.
 
     Returns:
         shape (n,), float64.

@@ -62,7 +62,8 @@ class TabularGenerator(LatentGenerator):
         """Relaxed rows in the unit cube, differentiable.
 
         Args:
-            z: latent, shape (n, latent_dim). labels: classes, shape (n,).
+            z: latent, shape (n, latent_dim).
+            labels: classes, shape (n,).
 
         Returns:
             shape (n, width).

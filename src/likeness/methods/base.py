@@ -36,7 +36,9 @@ class Context:
     """Public facts that every recipe may use.
 
     Attributes:
-        schema: columns of the table. adjacency: as text. num_records: public under replace_one, else None.
+        schema: columns of the table.
+        adjacency: as text.
+        num_records: public under replace_one, else None.
         seed: public seed of the run.
     """
 

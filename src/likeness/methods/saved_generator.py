@@ -114,7 +114,8 @@ class SavedGenerator:
         """Draw encoded rows; more rows cost no privacy.
 
         Args:
-            rows: how many. seed: public; the same seed gives the same rows.
+            rows: how many.
+            seed: public; the same seed gives the same rows.
             label: the class that all rows shall have; None: as in the data.
             cells: what else is given, from the place of a feature column to its category.
 

@@ -96,8 +96,10 @@ def within_limit(method: str, count: int, limit: int, remedy: str, what: str = "
     """Refuse a release that is too long, before anything of its size is made.
 
     Args:
-        count: of coordinates. limit: ``METHOD.privatize.max_coordinates``.
-        remedy: what to lower, "Lower METHOD.privatize.bins". what: is counted, with what that means in brackets.
+        count: of coordinates.
+        limit: ``METHOD.privatize.max_coordinates``.
+        remedy: what to lower, "Lower METHOD.privatize.bins".
+        what: is counted, with what that means in brackets.
 
     Raises:
         PlanError: count is above limit.

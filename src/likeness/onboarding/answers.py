@@ -32,7 +32,9 @@ class Answer:
     """A typed line.
 
     Attributes:
-        kind: of the column. text: what is said of it. again: whether it is meant for later columns too.
+        kind: of the column.
+        text: what is said of it.
+        again: whether it is meant for later columns too.
     """
 
     kind: str
@@ -81,7 +83,8 @@ def chosen(text: str, columns: Sequence[str], answerable: Sequence[str]) -> froz
     """Columns by name or number, with commas or blanks between them; ``all`` or ``none`` of those that can be chosen.
 
     Args:
-        columns: all, in order, numbered from 1. answerable: those that can be chosen.
+        columns: all, in order, numbered from 1.
+        answerable: those that can be chosen.
 
     Raises:
         SchemaError: one is not a column, or cannot be chosen.

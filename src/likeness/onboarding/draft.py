@@ -51,7 +51,9 @@ def draft_schema(
     """The draft as YAML text.
 
     Args:
-        name: of the table. kinds: guessed kind by column name. label: the column to be predicted, if there is one.
+        name: of the table.
+        kinds: guessed kind by column name.
+        label: the column to be predicted, if there is one.
         person: the column whose values name the people, where they may have several rows.
         answers: a completed schema as it stands in its file, such as that of an earlier year. What it says of columns
             of the same name is taken over, and so are its source and, if it is a column and none is given, its label.

@@ -39,10 +39,14 @@ class Interview:
     """Questions to a person.
 
     Attributes:
-        ask: shows a text and gives the line that was typed. tell: shows a line.
-        name: of the table. kinds: guessed kind by column. label: the column to be predicted; None: asked.
+        ask: shows a text and gives the line that was typed.
+        tell: shows a line.
+        name: of the table.
+        kinds: guessed kind by column.
+        label: the column to be predicted; None: asked.
         person: the column that names people who may have several rows.
-        settled: mappings of columns that need no question. source: None: asked.
+        settled: mappings of columns that need no question.
+        source: None: asked.
         nullable: columns of those asked about in which values may be missing; None: asked.
         private: no categories are publicly known, but the label's.
     """

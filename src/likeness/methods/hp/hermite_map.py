@@ -37,10 +37,13 @@ class HermiteFeatures(Map):
     ``docs/hermite.md`` for what differs.
 
     Attributes:
-        numeric: first coordinates of numbers. nullable: those of them that are followed by an indicator.
+        numeric: first coordinates of numbers.
+        nullable: those of them that are followed by an indicator.
         categorical: (start, stop) of one-hot blocks.
-        rho: ρ of each number, in (0, 1). scale: s of each number.
-        order: K of the sum kernel. product_order: K of the products.
+        rho: ρ of each number, in (0, 1).
+        scale: s of each number.
+        order: K of the sum kernel.
+        product_order: K of the products.
         subsets: A, places of columns, numbers first, then categories; empty for the sum kernel alone.
         product_share: p; 1 for the products alone.
 
@@ -152,7 +155,8 @@ class HermiteFeatures(Map):
         its features would not fit in memory.
 
         Args:
-            x: rows in order of group, shape (n, d). counts: rows of each group.
+            x: rows in order of group, shape (n, d).
+            counts: rows of each group.
         """
         import torch
 

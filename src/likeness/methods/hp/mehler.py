@@ -66,7 +66,9 @@ def hermite_functions(x: Tensor, rho: Tensor, order: int) -> Tensor:
     Source: Vinaroz, Charusaie, Harder, Adamczewski and Park (2022), appendix E.
 
     Args:
-        x: any real numbers. rho: in (0, 1), shape (d,), of the dtype of x. order: K, at least 0.
+        x: any real numbers.
+        rho: in (0, 1), shape (d,), of the dtype of x.
+        order: K, at least 0.
     """
     result: Tensor = _HermiteFunctions.apply(x, rho, order)  # type: ignore[no-untyped-call]
     return result
@@ -106,7 +108,8 @@ def good_scale(lengthscale: float, order: int) -> float:
     :data:`SCALES`, the smallest that keeps, where it is worst, within 1/1000 of the most that any of them keeps.
 
     Args:
-        lengthscale: ℓ, of inputs in an interval of length 1. order: K.
+        lengthscale: ℓ, of inputs in an interval of length 1.
+        order: K.
     """
     norms = [least_norm(rho_of(lengthscale * scale), order, scale / 2) for scale in SCALES]
     return next(scale for scale, norm in zip(SCALES, norms, strict=True) if norm >= max(norms) - 1e-3)

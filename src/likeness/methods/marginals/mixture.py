@@ -99,8 +99,10 @@ class ProductMixture(Generator):
         """Build with random logits around uniform columns.
 
         Args:
-            columns: at least one. num_classes: 1 for a table without a class label.
-            num_components: K. width: of the dense encoded row.
+            columns: at least one.
+            num_classes: 1 for a table without a class label.
+            num_components: K.
+            width: of the dense encoded row.
             exchange_rounds: of drawn rows, see :func:`likeness.methods.marginals.pair_swapping.swap_pairs`.
         """
         super().__init__()
@@ -162,7 +164,8 @@ class ProductMixture(Generator):
         """Dense encoded rows, shape (n, width), from public randomness.
 
         Args:
-            labels: classes, shape (n,). generator: public randomness.
+            labels: classes, shape (n,).
+            generator: public randomness.
             cells: what is given, from the place of a column to its cell. Within a component columns are independent, so
                 the rows come from the model's exact conditional distribution, by Bayes' rule on the components.
         """
@@ -184,7 +187,9 @@ def rows_from_cells(columns: Sequence[MixtureColumn], width: int, chosen: Tensor
     """Dense encoded rows from the cell of each column; a number is drawn from its bin.
 
     Args:
-        columns: in order. width: of the dense row. chosen: cells, shape (n, columns), int64.
+        columns: in order.
+        width: of the dense row.
+        chosen: cells, shape (n, columns), int64.
         generator: public randomness.
 
     Returns:

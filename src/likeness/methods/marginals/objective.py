@@ -53,9 +53,12 @@ class MarginalObjective:
         """Lay blocks and tables out as matrices.
 
         Args:
-            blocks: (i, j, noisy counts of shape (num_classes, cells of i, cells of j)). sizes: cells of each column.
-            squared_weights: of each block, in the same order. class_weights: shape (num_classes,), sum 1.
-            records: number of records. noise_std: of a count of weight 1; 0 if there is no noise.
+            blocks: (i, j, noisy counts of shape (num_classes, cells of i, cells of j)).
+            sizes: cells of each column.
+            squared_weights: of each block, in the same order.
+            class_weights: shape (num_classes,), sum 1.
+            records: number of records.
+            noise_std: of a count of weight 1; 0 if there is no noise.
             kl_penalty: c.
             tables: (columns, noisy counts of shape (num_classes, cells of each of them)).
             squared_table_weight: of each table.
@@ -127,8 +130,9 @@ class _AllResiduals:
         """Their sum.
 
         Args:
-            probabilities: of cells in components, shape (K, W). weights: of components by class, shape
-                (num_classes, K). class_weights: shape (num_classes,).
+            probabilities: of cells in components, shape (K, W).
+            weights: of components by class, shape (num_classes, K).
+            class_weights: shape (num_classes,).
         """
         joint = torch.stack([(probabilities * share[:, None]).T @ probabilities for share in weights])
         residuals = (self._target - class_weights[:, None, None] * joint) * self._scale

@@ -35,7 +35,8 @@ class PairMarginals(OneHotMap):
     Attributes:
         columns: cells of each column, two columns at least.
         squared_weights: :math:`w_{ij}^2`, pair by pair, positive integers; empty: all 1.
-        tables: T, each the places of three columns or more, ascending. squared_table_weight: :math:`v^2`.
+        tables: T, each the places of three columns or more, ascending.
+        squared_table_weight: :math:`v^2`.
         pairs: P, places of two columns each, ascending; every column stands in one. Empty: all, in the order of
             ``itertools.combinations``; a list of all becomes empty, so that one question has one specification.
 

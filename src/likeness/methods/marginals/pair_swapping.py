@@ -38,7 +38,9 @@ def swap_pairs(
     was of no use is taken back and is the last.
 
     Args:
-        chosen: cell of each column, shape (n, columns), int64. labels, components: of each row, shape (n,).
+        chosen: cell of each column, shape (n, columns), int64.
+        labels: of each row, shape (n,).
+        components: of each row, shape (n,).
         probabilities: of the cells of each column in each component, float64, shape (components, cells) each.
         weights: of components by class, float64, shape (classes, components), rows sum to 1.
         rounds: at most so many; fewer, or none, where rows times squared columns are too many for minutes, none where
@@ -116,7 +118,9 @@ class _Excess:
         """Swap the values of a column between two rows where that alone would make the distance smaller.
 
         Args:
-            chosen: cells, shape (n, columns), changed in place. labels: shape (n,). column: its place.
+            chosen: cells, shape (n, columns), changed in place.
+            labels: shape (n,).
+            column: its place.
             pairs: rows of one component, shape (pairs, 2), no row twice.
         """
         others, starts, own_steps, other_steps = self._places(column)

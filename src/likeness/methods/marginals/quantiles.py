@@ -189,8 +189,10 @@ def learned_bins(
     """The first fine cell of each bin; None where the noise hides the quantiles.
 
     Args:
-        fine: cells of the histogram. counts: their noisy sums, in lattice steps; the last may be for missing.
-        noise_scale: σ in the same unit. size: number of bins.
+        fine: cells of the histogram.
+        counts: their noisy sums, in lattice steps; the last may be for missing.
+        noise_scale: σ in the same unit.
+        size: number of bins.
     """
     assert fine.edges is not None
     alone = spike_bins(column, fine.edges)
@@ -205,7 +207,8 @@ def shares_within(firsts: Sequence[int], counts: NDArray[np.int64], noise_scale:
     Morris (1973); James and Stein's factor has f - 3 for f - 1. What is left below 0 counts as 0.
 
     Args:
-        firsts: the first cell of each bin, ascending from 0. counts: shape (cells,), in any unit.
+        firsts: the first cell of each bin, ascending from 0.
+        counts: shape (cells,), in any unit.
         noise_scale: σ in that unit.
     """
     shares: list[float] = []

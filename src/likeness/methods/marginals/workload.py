@@ -65,7 +65,8 @@ class Workload(Section):
         """The map that these settings ask for.
 
         Args:
-            columns: cells of each feature column. schema: of the table.
+            columns: cells of each feature column.
+            schema: of the table.
 
         Raises:
             PlanError: a name is no feature column's, a column is in no pair, or there are too many tables.
@@ -141,7 +142,9 @@ def drawn_pairs(columns: int, partners: int, seed: int) -> _Pairs:
     which 1 is one and the others are drawn: so all columns hang together, most over few pairs (circulant graphs).
 
     Args:
-        columns: how many. partners: of each, 2 at least; one fewer where both numbers are odd. seed: public.
+        columns: how many.
+        partners: of each, 2 at least; one fewer where both numbers are odd.
+        seed: public.
     """
     if partners >= columns - 1:
         return tuple(combinations(range(columns), 2))

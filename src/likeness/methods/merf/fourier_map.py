@@ -33,9 +33,11 @@ class MixedFourierFeatures(FrequencyMap):
     non-negative. The paper bounds both by 1. Sources: Rahimi and Recht (2007); Harder, Adamczewski and Park (2021).
 
     Attributes:
-        num_frequencies: m. lengthscale: ℓ, in units of the unit cube; of several, the first has the first
-            frequencies, and so on. seed: public.
-        numeric: indices of the numeric columns of x. categorical: indices of its one-hot columns.
+        num_frequencies: m.
+        lengthscale: ℓ, in units of the unit cube; of several, the first has the first frequencies, and so on.
+        seed: public.
+        numeric: indices of the numeric columns of x.
+        categorical: indices of its one-hot columns.
         num_categorical: n_cat, number of one-hot blocks.
         digest: of the frequencies; empty to compute it.
         lengthscale_weights: w_j of several length scales; empty: equal.

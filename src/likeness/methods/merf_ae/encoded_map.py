@@ -36,11 +36,16 @@ class EncodedFourier(FrequencyMap):
     angles are exact in float64 (:func:`likeness.features.frequencies.draw_frequencies`).
 
     Attributes:
-        num_frequencies: m. lengthscale: ℓ, a distance between codes. seed: public, of the frequencies.
-        shape: height and width. code: dimension of the code. reach: no coordinate of a code exceeds ``2**reach``.
+        num_frequencies: m.
+        lengthscale: ℓ, a distance between codes.
+        seed: public, of the frequencies.
+        shape: height and width.
+        code: dimension of the code.
+        reach: no coordinate of a code exceeds ``2**reach``.
         encoder: ``random``, or the SHA-256 of the file.
         channels, encoder_seed: of a random encoder, else 0.
-        encoder_digest: of a random encoder's weights; empty to compute it. digest: of the frequencies; likewise.
+        encoder_digest: of a random encoder's weights; empty to compute it.
+        digest: of the frequencies; likewise.
         network: e; None to draw a random one. A file's has to be given: without it the map knows its bound only, which
             is all that a verifier needs.
 

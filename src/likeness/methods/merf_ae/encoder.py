@@ -38,7 +38,8 @@ class Encoder:
     the door has rounded, whatever their order: see :mod:`likeness.features.random_network`.
 
     Attributes:
-        convolution: first layer, or None. dense: the others; the last one gives the code, without a ReLU.
+        convolution: first layer, or None.
+        dense: the others; the last one gives the code, without a ReLU.
         shape: height and width of the images.
         unit: a public distance between codes, which length scales are multiples of.
         trained_on: name of the public images that a file was made from; empty for a random encoder.
@@ -60,7 +61,10 @@ class Encoder:
         needs no image of anybody.
 
         Args:
-            shape: of the images. channels: of the convolution. code: dimension of the code. seed: public.
+            shape: of the images.
+            channels: of the convolution.
+            code: dimension of the code.
+            seed: public.
         """
         stream = public(seed, "encoder")
         convolution, dense = layers_of(lambda rows, columns: gaussian_weights(stream, rows, columns),
@@ -146,8 +150,10 @@ def save_encoder(
     """Write an encoder, its weights rounded to their grid.
 
     Args:
-        convolution: shape (channels, 10), the bias last; or None. dense: shapes (outputs, inputs + 1), the bias last.
-        unit: distance between the codes of public images. trained_on: their name.
+        convolution: shape (channels, 10), the bias last; or None.
+        dense: shapes (outputs, inputs + 1), the bias last.
+        unit: distance between the codes of public images.
+        trained_on: their name.
     """
     layers = {f"dense_{place:02d}": weights for place, weights in enumerate(dense)}
     if convolution is not None:

@@ -18,7 +18,8 @@ def shares_above(sums: Tensor, counts: Tensor, feature: CosineLevels) -> Tensor:
     min-max formula, Barlow et al. 1972), then cut to [0, 1].
 
     Args:
-        sums: shape (classes, J · K), float64. counts: records of each class, positive, shape (classes,).
+        sums: shape (classes, J · K), float64.
+        counts: records of each class, positive, shape (classes,).
 
     Returns:
         shape (classes, J, pixels), float64.

@@ -118,7 +118,9 @@ class CosineNorms(OneCell):
     and their sum is compared with squared borders, without a root.
 
     Attributes:
-        shape: height and width in pixels. num_coefficients: K. cells: their number.
+        shape: height and width in pixels.
+        num_coefficients: K.
+        cells: their number.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -168,7 +170,9 @@ class CosineMoments(Map):
     Dwork, Talwar, Thakurta and Zhang (2014); the transform, Ahmed, Natarajan and Rao (1974).
 
     Attributes:
-        shape: height and width in pixels. num_coefficients: K. bound: C, in units where a white pixel is 1.
+        shape: height and width in pixels.
+        num_coefficients: K.
+        bound: C, in units where a white pixel is 1.
         first_share: a, the first moments' part of the squared norm, between 0 and 1.
 
     Raises:

@@ -12,8 +12,9 @@ class Moments:
     """What noise leaves of the moments of clipped coefficients u.
 
     Attributes:
-        means: shape (classes, K). factors: L with covariance L Lᵀ, shape (classes, K, K), one column a direction,
-            strongest first; directions that the noise hides are 0.
+        means: shape (classes, K).
+        factors: L with covariance L Lᵀ, shape (classes, K, K), one column a direction, strongest first; directions that
+            the noise hides are 0.
     """
 
     means: Tensor
@@ -47,8 +48,10 @@ def denoised(sums: Tensor, counts: Tensor, first_share: float, noise_std: float,
     Sources: Wigner (1958); Benaych-Georges and Nadakuditi (2011).
 
     Args:
-        sums: shape (classes, K · (1 + K)), float64. counts: records of each class, positive, shape (classes,).
-        first_share: a of the map. noise_std: of a coordinate of the sums.
+        sums: shape (classes, K · (1 + K)), float64.
+        counts: records of each class, positive, shape (classes,).
+        first_share: a of the map.
+        noise_std: of a coordinate of the sums.
         kept: the part of the noise's edge above which directions are kept, in [0, 1].
     """
     size = round((math.sqrt(1 + 4 * sums.shape[1]) - 1) / 2)

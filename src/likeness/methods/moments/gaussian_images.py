@@ -47,8 +47,12 @@ class GaussianImages(LatentGenerator):
         """Build with black images.
 
         Args:
-            shape: height and width. num_classes: 1 for images without a class. num_coefficients: K. bound: C, the norm
-                of coefficients that 1 stands for. levels: J. texture: strength of the detail, 0 for none; with levels.
+            shape: height and width.
+            num_classes: 1 for images without a class.
+            num_coefficients: K.
+            bound: C, the norm of coefficients that 1 stands for.
+            levels: J.
+            texture: strength of the detail, 0 for none; with levels.
         """
         height, width = (int(size) for size in shape)
         if not (0 <= texture <= _MOST_TEXTURE and 0 < bound < math.inf) or (texture and not levels):
@@ -77,7 +81,8 @@ class GaussianImages(LatentGenerator):
         """Pixels in [0, 1], row by row, differentiable.
 
         Args:
-            z: latent, shape (n, K), with the detail's h · w dimensions after these. labels: classes, shape (n,).
+            z: latent, shape (n, K), with the detail's h · w dimensions after these.
+            labels: classes, shape (n,).
 
         Returns:
             shape (n, height * width).

@@ -40,7 +40,9 @@ class LevelCounts(OneCell):
     the cell is found in whole numbers.
 
     Attributes:
-        shape: height and width in pixels. levels: J. cells: their number.
+        shape: height and width in pixels.
+        levels: J.
+        cells: their number.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -87,7 +89,10 @@ class CosineLevels(Map):
     Sources: distribution functions as means of indicators; the transform, Ahmed, Natarajan and Rao (1974).
 
     Attributes:
-        shape: height and width in pixels. num_coefficients: K. levels: J. share: S, above 0 and at most 1.
+        shape: height and width in pixels.
+        num_coefficients: K.
+        levels: J.
+        share: S, above 0 and at most 1.
 
     Raises:
         ReleaseError: sizes that make no sense.

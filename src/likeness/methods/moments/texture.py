@@ -32,7 +32,9 @@ class Texture(nn.Module):
         """Build; nothing is learned.
 
         Args:
-            shape: h and w. num_coefficients: K. strength: t.
+            shape: h and w.
+            num_coefficients: K.
+            strength: t.
         """
         super().__init__()
         self.shape = shape

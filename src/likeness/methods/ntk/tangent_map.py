@@ -57,9 +57,11 @@ class NetworkTangent(Map):
     that a row's features do not depend on its place. What a layer hands on is rounded for that, by less than 1e-8.
 
     Attributes:
-        architecture: one of ``ARCHITECTURES``. widths: of its layers, the convolution's channels first.
+        architecture: one of ``ARCHITECTURES``.
+        widths: of its layers, the convolution's channels first.
         shape: of the input: (d,), or (height, width) of an image, whose pixels come row by row.
-        seed: public. digest: of the weights; empty to compute it.
+        seed: public.
+        digest: of the weights; empty to compute it.
 
     Raises:
         ReleaseError: no such network, or this version of numpy draws other weights.

@@ -23,8 +23,11 @@ class CharacteristicFunction(FrequencyMap):
     Sources: Liew, Takahashi and Ueno (2022), PEARL; Heathcote (1972).
 
     Attributes:
-        num_frequencies: k. dimension: d. scale: σ₀, the standard deviation of the base distribution ω₀, in 1 / units
-            of x. seed: public. digest: of the frequencies; empty to compute it.
+        num_frequencies: k.
+        dimension: d.
+        scale: σ₀, the standard deviation of the base distribution ω₀, in 1 / units of x.
+        seed: public.
+        digest: of the frequencies; empty to compute it.
     """
 
     name: ClassVar[str] = "characteristic"

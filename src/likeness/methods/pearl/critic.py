@@ -32,7 +32,8 @@ class FrequencyCritic:
         """Start at ω = ω₀.
 
         Args:
-            feature: the released map. learning_rate: of Adam on log σ.
+            feature: the released map.
+            learning_rate: of Adam on log σ.
             max_factor: largest ratio of σ to σ₀ in either direction, at least 1.
             least_effective: least share of the frequencies that the weights may come down to, in (0, 1].
         """
@@ -57,7 +58,8 @@ class FrequencyCritic:
         cos² + sin² = 1, so the two together scatter by 1 − |mean|² a row; the weights do not tell them apart.
 
         Args:
-            means: by class, shape (num_classes, 2k). counts: rows of each class.
+            means: by class, shape (num_classes, 2k).
+            counts: rows of each class.
         """
         cosine, sine = means.detach().chunk(2, dim=1)
         rows = torch.tensor(counts, device=means.device, dtype=means.dtype)[:, None]

@@ -33,8 +33,12 @@ class ModalGenerator(TabularGenerator):
         """Build the network.
 
         Args:
-            layout: of an encoded row, not split. columns: modes of the numbers that are, in order.
-            latent_dim, hidden, sampling, draws_missing: as in :class:`TabularGenerator`.
+            layout: of an encoded row, not split.
+            columns: modes of the numbers that are, in order.
+            latent_dim: as in :class:`TabularGenerator`.
+            hidden: as in :class:`TabularGenerator`.
+            sampling: as in :class:`TabularGenerator`.
+            draws_missing: as in :class:`TabularGenerator`.
         """
         split = layout.with_modes({c.place: c.size for c in columns})
         super().__init__(split, latent_dim, hidden, sampling, draws_missing)

@@ -27,7 +27,8 @@ class Modal(Map):
     has no gradient.
 
     Attributes:
-        dimension: d, coordinates of one encoded record. columns: modes of the chosen numbers, in order.
+        dimension: d, coordinates of one encoded record.
+        columns: modes of the chosen numbers, in order.
         inner: the map of the split rows; a map of pairs sees both records of a pair split.
     """
 

@@ -24,7 +24,8 @@ class Modes:
     It is mode-specific normalization (Xu et al. 2019), rescaled from [-1, 1].
 
     Attributes:
-        place: coordinate of the number. missing: whether its indicator stands right after it.
+        place: coordinate of the number.
+        missing: whether its indicator stands right after it.
         weights, means, deviations: :math:`w_k > 0`, :math:`\mu_k` and :math:`\sigma_k > 0`, in units of the column.
 
     Raises:
@@ -76,7 +77,9 @@ class Modes:
         """The mixture with moments that were measured within the windows of this one.
 
         Args:
-            means, variances: of the places within each window. weights: positive, of any sum.
+            means: of the places within each window.
+            variances: of the places within each window.
+            weights: positive, of any sum.
             least: smallest standard deviation, in units of the column.
 
         Returns:
