@@ -178,10 +178,7 @@ class Categories(Section):
         0.1, "of delta, for the thresholds below which a category is not released", above=0, below=1
     )
     most: int = setting(
-        100,
-        "of a column, those held by most; the others become its category other",
-        least=1,
-        most=MOST_CATEGORIES - 1,
+        100, "of a column, those held by most; the others become its category other", least=1, most=MOST_CATEGORIES - 1
     )
 
 
@@ -195,9 +192,7 @@ class Train(Section):
         1, "part of reproducibility: sums in another order differ in the last bit", least=1, most=1024
     )
     precision: str = setting(
-        "float32",
-        "float32 | bfloat16: faster networks where the processor has it",
-        options=("float32", "bfloat16"),
+        "float32", "float32 | bfloat16: faster networks where the processor has it", options=("float32", "bfloat16")
     )
 
 
@@ -270,9 +265,7 @@ class EngineSettings(Section):
     """Section ``engine``: where the passes over rows are worked on. It changes no bit of any result."""
 
     kind: str = setting(
-        "local",
-        "local: this process | dask: several (pip install 'likeness[dask]')",
-        options=("local", "dask"),
+        "local", "local: this process | dask: several (pip install 'likeness[dask]')", options=("local", "dask")
     )
     workers: int = setting(2, "processes of dask on this machine", least=1)
     scheduler: str | None = setting(None, "or the tls:// address of a Dask scheduler that runs already")

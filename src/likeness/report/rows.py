@@ -12,10 +12,7 @@ TABLES = {"synthetic": "Synthetic", "real": "Ceiling (real)", "shuffled": "Floor
 
 SCORE_GROUPS = (
     ("From the ranking that a classifier gives", ("roc_auc_score", "average_precision_score")),
-    (
-        "From predicted classes, as the papers report them",
-        ("roc_auc_hard", "average_precision_hard", "f1", "accuracy"),
-    ),
+    ("From predicted classes, as the papers report them", ("roc_auc_hard", "average_precision_hard", "f1", "accuracy")),
     ("Regression, in units of the label's public range", ("r2", "rmse")),
 )
 

@@ -13,13 +13,7 @@ from likeness.features.base import FeatureMap
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.network_method import TwoQueryMethod
-from likeness.methods.settings import (
-    FREE,
-    NetworkTraining,
-    coordinates,
-    one_each,
-    within_limit,
-)
+from likeness.methods.settings import FREE, NetworkTraining, coordinates, one_each, within_limit
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -67,10 +61,7 @@ class Privatize(Section):
         rule="at least 1, or null for all",
     )
     product_share: float = setting(
-        0.8,
-        "of the embedding's rho; 0.8 gives each column and each pair of Adult about the same",
-        above=0,
-        below=1,
+        0.8, "of the embedding's rho; 0.8 gives each column and each pair of Adult about the same", above=0, below=1
     )
     seed: int = setting(0, "draws the products; public")
     max_coordinates: int = coordinates(5_000_000)

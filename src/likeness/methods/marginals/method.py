@@ -277,10 +277,7 @@ def measures_of_cells(
     names, by_class = [column.name for column in context.schema.feature_columns], ", by class" if classes > 1 else ""
     cells = sum(a * b for a, b in feature.sizes) / len(weights)
     yield Measured(
-        f"share in a cell of a pair of columns{by_class}",
-        sigma / math.sqrt(min(weights)),
-        1 / (classes * cells),
-        False,
+        f"share in a cell of a pair of columns{by_class}", sigma / math.sqrt(min(weights)), 1 / (classes * cells), False
     )
     if feature.tables:
         tables = feature.parts[len(weights) :]

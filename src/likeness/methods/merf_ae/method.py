@@ -11,14 +11,7 @@ from likeness.core.errors import ParamsError, PlanError
 from likeness.methods.base import EMBEDDING, Context, PublicFile
 from likeness.methods.merf_ae.encoded_map import ENCODER, RANDOM, EncodedFourier
 from likeness.methods.network_method import TwoQueryMethod
-from likeness.methods.settings import (
-    FREE,
-    IMAGE_TRAINING,
-    MOST_FEATURES,
-    NetworkTraining,
-    TwoQueryPlan,
-    TwoQueryShares,
-)
+from likeness.methods.settings import FREE, IMAGE_TRAINING, MOST_FEATURES, NetworkTraining, TwoQueryPlan, TwoQueryShares
 from likeness.release.query import Query
 from likeness.release.released import Released
 

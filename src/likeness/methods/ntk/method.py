@@ -8,13 +8,7 @@ from likeness.config.typed import Section, require, setting
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.network_method import TwoQueryMethod
 from likeness.methods.ntk.tangent_map import ARCHITECTURES, NetworkTangent, block_sizes
-from likeness.methods.settings import (
-    FREE,
-    NetworkTraining,
-    coordinates,
-    with_memory,
-    within_limit,
-)
+from likeness.methods.settings import FREE, NetworkTraining, coordinates, with_memory, within_limit
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -26,9 +20,7 @@ class Privatize(Section):
     """Section ``ntk.privatize``."""
 
     architecture: str = setting(
-        "fc_1l",
-        "fc_1l | fc_2l | cnn_2l (convolution and dense layer): the random network",
-        options=ARCHITECTURES,
+        "fc_1l", "fc_1l | fc_2l | cnn_2l (convolution and dense layer): the random network", options=ARCHITECTURES
     )
     widths: tuple[int, ...] = setting(
         (800,), "one a layer: noise grows with its root; paper: 800 for images, 10 to 3,000 for tables"
