@@ -17,8 +17,8 @@ class Cells:
     Attributes:
         start: first coordinate of the column in the dense row.
         size: number of cells.
-        edges: inner edges of the bins of a number on its unit scale, ascending; a value on an edge belongs to the bin
-            above. None: the column is one-hot, and a cell is a coordinate.
+        edges: inner edges of a number's bins on its unit scale, ascending; a value on an edge belongs to the bin above.
+            None: the column is one-hot, and a cell is a coordinate.
         missing: whether the last cell of a number is for missing; its indicator stands right after the number.
 
     Raises:
@@ -49,14 +49,9 @@ class Cells:
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """Cell of each row, shape (n,), from dense rows (n, d). Row by row; always within 0 ... size - 1."""
         if self.edges is None:
-            place: NDArray[np.int64] = x[:, self.start : self.start + self.size].argmax(axis=1).astype(np.int64)
-            return place
-        cells: NDArray[np.int64] = np.searchsorted(np.array(self.edges), x[:, self.start], side="right").astype(
-            np.int64
-        )
-        if self.missing:
-            cells = np.where(x[:, self.start + 1] > 0.5, self.size - 1, cells)
-        return cells
+            return x[:, self.start : self.start + self.size].argmax(axis=1).astype(np.int64)
+        bins = np.searchsorted(np.array(self.edges), x[:, self.start], side="right").astype(np.int64)
+        return np.where(x[:, self.start + 1] > 0.5, self.size - 1, bins) if self.missing else bins
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -76,7 +71,7 @@ class Cells:
 
 
 def cells_of(columns: Iterable[Cells | Mapping[str, Any]], name: str) -> tuple[Cells, ...]:
-    """Cells of several columns, from themselves or their JSON form; ``name`` of the map, for its error.
+    """Cells of several columns, given as cells or as JSON; ``name`` is the map's, for the error.
 
     Raises:
         ReleaseError: they are not cells.

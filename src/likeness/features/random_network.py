@@ -1,4 +1,4 @@
-"""Public random networks at initialization, with weights so coarse that every layer is exact in float64."""
+"""Public random networks at initialization. Their weights are coarse, so every layer is exact in float64."""
 
 import hashlib
 import math
@@ -48,7 +48,7 @@ class Layer:
 
     @cached_property
     def output_bounds(self) -> Tensor:
-        """What each output is at most in absolute value, shape (outputs,)."""
+        """Bound of each output's absolute value, shape (outputs,)."""
         return self.weights.abs() @ self.input_bounds
 
 
@@ -93,12 +93,7 @@ class RandomNetwork:
     ) -> "RandomNetwork":
         """Draw from public randomness.
 
-        Args:
-            channels: of the convolution; None for none.
-            widths: of the dense layers.
-            shape: of the input.
-            seed: public.
-            purpose: what the numbers are for, see :func:`likeness.core.rng.public`.
+        See :func:`layers_of` for channels, widths and shape, :func:`likeness.core.rng.public` for seed and purpose.
         """
         stream = public(seed, purpose)
         convolution, dense = layers_of(
@@ -146,7 +141,7 @@ class RandomNetwork:
 
     @cached_property
     def kernel_bounds(self) -> Tensor:
-        """What the gradient in each weight of the convolution is at most, shape (weights,): inputs are at most 1."""
+        """Bound of the gradient in each weight of the convolution, shape (weights,): inputs are at most 1."""
         assert self.convolution is not None
         channels, window = self.convolution.weights.shape
         back = self.signal_bounds[0] @ self.dense[0].weights[:, :-1].abs()
@@ -188,8 +183,8 @@ def layers_of(
     """A convolution, if wanted, and dense layers behind it, each as exact as its inputs allow.
 
     Args:
-        weights: gives the weights of the next layer, multiples of ``2**-WEIGHT_BITS``, from (outputs, inputs + 1). No
-            sum of the first layer may be as large as 2**18; Gaussian ones never are.
+        weights: gives the next layer's weights, multiples of ``2**-WEIGHT_BITS``, from (outputs, inputs + 1). Sums of
+            the first layer must be below 2**18; Gaussian weights make none so large.
         channels: of the convolution; None for none.
         widths: of the dense layers.
         shape: of the input.

@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class _CosineSine(torch.autograd.Function):
-    """``[cos a, sin a]``. Each is the derivative of the other and is already there: twice as fast."""
+    """``[cos a, sin a]``. Each gives the other's derivative, which takes half the time."""
 
     @staticmethod
     def forward(ctx: Any, angles: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ def cosine_sine(angles: Tensor) -> Tensor:
 
 
 class _MeanCosineSine(torch.autograd.Function):
-    """Means by group, whose gradient goes over the rows once."""
+    """Means by group; the gradient reads the rows once."""
 
     @staticmethod
     def forward(ctx: Any, angles: Tensor, counts: list[int]) -> Tensor:
@@ -59,11 +59,6 @@ class _MeanCosineSine(torch.autograd.Function):
 
 
 def mean_cosine_sine(angles: Tensor, counts: Sequence[int]) -> Tensor:
-    """Mean of :func:`cosine_sine` over consecutive groups of rows, shape (groups, 2k).
-
-    Args:
-        angles: shape (n, k).
-        counts: rows of each group.
-    """
+    """Mean of :func:`cosine_sine` over consecutive groups of ``counts`` rows of angles (n, k): shape (groups, 2k)."""
     result: Tensor = _MeanCosineSine.apply(angles, list(counts))  # type: ignore[no-untyped-call]
     return result

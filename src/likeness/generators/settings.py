@@ -1,4 +1,4 @@
-"""Settings of the training loop; apart from it, so that reading them loads no tensor library."""
+"""Settings of the training loop. Reading them loads no tensor library."""
 
 from dataclasses import dataclass
 

@@ -13,7 +13,7 @@ def check_weights(folder: Path) -> None:
     """Refuse weights that were not saved with the specification beside them.
 
     Raises:
-        ArtifactError: they were not, or a file is missing or damaged.
+        ArtifactError: the files do not belong together, or one is missing or damaged.
     """
     try:
         spec = (folder / "spec.json").read_bytes()
