@@ -90,8 +90,8 @@ class LatentGenerator(Generator):
         """
         if cells:
             raise ParamsError(
-                "sample.where may name the label only: this generator takes no other column. Remove the others, or train "
-                "another method."
+                "sample.where may name the label only: this generator takes no other column. "
+                "Remove the others, or train another method."
             )
         return torch.ones(self.num_classes, dtype=torch.float64)
 

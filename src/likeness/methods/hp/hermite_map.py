@@ -1,4 +1,4 @@
-"""Hermite features of the columns of a record: sums and products of one-dimensional kernels (DP-HP)."""
+"""Hermite features of a record's columns: sums and products of one-dimensional kernels (DP-HP)."""
 
 import math
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ class HermiteFeatures(Map):
 
     Norm: at most 1. The sum part is at most :math:`(1 - p)/D` for each column; the norm of an outer product is the
     product of norms, so each of the \|A\| products is at most :math:`p/|A|`. Parts of categories alone are not
-    negative. p is the part of ρ that the products get: scaling a part by :math:`\sqrt p` under one Gaussian is the same
-    as releasing it alone with p of ρ. Source: Vinaroz, Charusaie, Harder, Adamczewski and Park (2022), section 3; see
-    ``docs/hermite.md`` for what differs.
+    negative. p is the products' part of ρ: scaling a part by :math:`\sqrt p` under one Gaussian equals releasing it
+    alone with p of ρ. Source: Vinaroz, Charusaie, Harder, Adamczewski and Park (2022), section 3; ``docs/hermite.md``
+    lists the differences.
 
     Attributes:
         numeric: first coordinates of numbers.
@@ -70,7 +70,7 @@ class HermiteFeatures(Map):
             raise ReleaseError("hermite: categorical needs pairs of coordinates, subsets lists of columns") from None
         count = len(self.numeric) + len(self.categorical)
         if count < 1 or len(self.rho) != len(self.numeric) or len(self.scale) != len(self.numeric):
-            raise ReleaseError("hermite needs a column at least, and one rho and one scale for each number")
+            raise ReleaseError("hermite needs at least one column, and one rho and one scale for each number")
         if any(not 0 < rho < 1 for rho in self.rho) or any(not 0 < scale <= _LARGEST_SCALE for scale in self.scale):
             raise ReleaseError(f"hermite: rho must be between 0 and 1, scale above 0 and at most {_LARGEST_SCALE:g}")
         if self.order < 0 or self.product_order < 0 or not set(self.nullable) <= set(self.numeric):
@@ -81,7 +81,7 @@ class HermiteFeatures(Map):
         ):
             raise ReleaseError("hermite: each subset names different columns, counted from 0")
         if not 0 <= self.product_share <= 1 or (self.product_share > 0) is not bool(self.subsets):
-            raise ReleaseError("hermite: product_share is in [0, 1], and above 0 exactly where there are subsets")
+            raise ReleaseError("hermite: product_share must be in [0, 1], and 0 exactly without subsets")
 
     @cached_property
     def columns(self) -> int:
@@ -132,7 +132,7 @@ class HermiteFeatures(Map):
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """Subsets as places among the columns that stand in one; empty where they are not pairs, or few of all."""
+        """Subsets as places among the used columns; empty unless they are pairs, and not few of all pairs."""
         places = {column: place for place, column in enumerate(self._used)}
         return () if self._pair_places is None else tuple((places[i], places[j]) for i, j in self.subsets)
 
@@ -149,21 +149,17 @@ class HermiteFeatures(Map):
         return first, tuple(columns[column] for column in self._used)
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
-        """Mean features of consecutive groups of rows, shape (groups, width), without any row's outer products.
+        """Mean features of consecutive groups of ``counts`` rows, shape (groups, width), without outer products of rows.
 
-        The mean of an outer product is a matrix product of two halves of it, so that a batch costs little even where
-        its features would not fit in memory.
-
-        Args:
-            x: rows in order of group, shape (n, d).
-            counts: rows of each group.
+        The mean of an outer product is a matrix product of two halves of it. So a batch costs little even where its
+        features would not fit in memory.
         """
         import torch
 
         numbers = self._numbers(x)
         means = []
         if self.product_share < 1:
-            # The sum's features are linear in rows and Hermite functions: of their means, they are the means.
+            # The sum's features are linear in rows and Hermite functions, so features of means are means of features.
             rows, values = (
                 torch.stack([group.mean(dim=0) for group in torch.split(inputs, counts)]) for inputs in (x, numbers)
             )
@@ -176,11 +172,10 @@ class HermiteFeatures(Map):
         return torch.cat(means, dim=1)
 
     def coordinate_weights(self, gamma: float | None) -> "Tensor":
-        """Weights of squared residuals, shape (width,), in which products weigh γ times what the sum kernel does.
+        """Weights of squared residuals, shape (width,): products weigh γ times as much as the sum kernel.
 
-        Args:
-            gamma: on kernels of norm 1, whatever their shares of ρ. None: 1 everywhere, which is the likelihood's
-                weight, as every coordinate has the same noise.
+        γ applies to kernels of norm 1, whatever their shares of ρ. None weighs every coordinate 1, as the likelihood
+        does: all have equal noise.
         """
         import torch
 
@@ -273,7 +268,7 @@ class HermiteFeatures(Map):
 
     @cached_property
     def _pair_places(self) -> "Tensor | None":
-        """Where the blocks of pairs stand in the flat matrix of all used columns; None where most of it were unused."""
+        """Where blocks of pairs stand in the flat matrix of all used columns; None if most of it would be unused."""
         import torch
 
         total, starts = 0, {}
@@ -294,7 +289,7 @@ _LARGEST_SCALE = 16.0  # beyond, the first functions underflow in single precisi
 
 
 def _outer(columns: "list[Tensor]") -> "Tensor":
-    """Row-wise outer products, flattened: (n, product of sizes). Products of numbers only, each row's own."""
+    """Row-wise outer products, flattened: (n, product of sizes)."""
     result = columns[0]
     for column in columns[1:]:
         result = (result[:, :, None] * column[:, None, :]).reshape(len(column), result.shape[1] * column.shape[1])

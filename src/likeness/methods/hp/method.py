@@ -106,13 +106,10 @@ class Hp(TwoQueryMethod):
         settings, blocks = self.privatize, context.layout.blocks
         numbers = [block.start for block in blocks if block.kind == "unit"]
         lengthscales = one_each(settings.lengthscale, len(numbers), f"{_WHERE}.lengthscale", "numeric columns")
-        orders = [settings.order] * (settings.kernel != "product") + [settings.product_order] * (
-            settings.kernel != "sum"
-        )
-        scales = {
-            value: settings.input_scale if settings.input_scale is not None else good_scale(value, min(orders))
-            for value in set(lengthscales)
-        }
+        has_sum, has_products = settings.kernel != "product", settings.kernel != "sum"
+        least = min([settings.order] * has_sum + [settings.product_order] * has_products)
+        scale = settings.input_scale
+        scales = {value: good_scale(value, least) if scale is None else scale for value in set(lengthscales)}
         categorical = tuple((block.start, block.stop) for block in blocks if block.kind == "onehot")
         feature = HermiteFeatures(
             numeric=tuple(numbers),
@@ -120,15 +117,13 @@ class Hp(TwoQueryMethod):
             categorical=categorical,
             rho=tuple(rho_of(value * scales[value]) for value in lengthscales),
             scale=tuple(scales[value] for value in lengthscales),
-            order=settings.order if settings.kernel != "product" else 0,
-            product_order=settings.product_order if settings.kernel != "sum" else 0,
-            subsets=self._subsets(len(numbers) + len(categorical)) if settings.kernel != "sum" else (),
+            order=settings.order if has_sum else 0,
+            product_order=settings.product_order if has_products else 0,
+            subsets=self._subsets(len(numbers) + len(categorical)) if has_products else (),
             product_share={"sum": 0.0, "product": 1.0, "combined": settings.product_share}[settings.kernel],
         )
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
-        remedy = (
-            f"Lower {_WHERE}.order, product_order, product_dimension or num_subsets, merge categories in the schema"
-        )
+        remedy = f"Lower {_WHERE}.order, product_order, product_dimension or num_subsets, merge categories"
         within_limit("hp", query.dimension, settings.max_coordinates, remedy)
         return query
 
@@ -142,8 +137,8 @@ class Hp(TwoQueryMethod):
         settings = self.privatize
         if settings.product_dimension > columns:
             raise PlanError(
-                f"{_WHERE}.product_dimension is {settings.product_dimension}, the table has {columns} feature columns. "
-                f"Lower it, or set {_WHERE}.kernel to sum."
+                f"{_WHERE}.product_dimension is {settings.product_dimension}, but the table has {columns} feature "
+                f"columns. Lower it, or set {_WHERE}.kernel to sum."
             )
         total = math.comb(columns, settings.product_dimension)
         wanted = total if settings.num_subsets is None else min(settings.num_subsets, total)

@@ -1,4 +1,4 @@
-"""Marginals: pairs of columns and named tables by class as one mean embedding; a mixture of products fitted to it."""
+"""Marginals: pairs of columns and named tables by class as one mean embedding, and a mixture fitted to it."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping
@@ -64,8 +64,8 @@ class Auxiliary:
 class TrainMixture(Section):
     """Section ``marginals.train``.
 
-    A step sees the whole release: its gradient has no noise, and falls by orders of magnitude during the fit. With
-    Adam's usual ``beta2`` of .999 the first gradients would be remembered to the end, and the last steps be too short.
+    A step sees the whole release: its gradient has no noise and falls by orders of magnitude during the fit. With
+    Adam's usual ``beta2`` of .999 the first gradients would shorten the last steps.
     """
 
     iterations: int = setting(800, "gradient steps", least=1)
@@ -103,12 +103,14 @@ class Marginals(Method):
         share, columns = self.plan.shares.quantiles, self.auxiliary.quantiles.columns
         key = "marginals.plan.shares.quantiles"
         if self.auxiliary.quantiles.on:
-            require(0 < share < 1, key, share, "between 0 and 1 while marginals.auxiliary.quantiles.columns names some")
+            require(
+                0 < share < 1, key, share, "between 0 and 1 while marginals.auxiliary.quantiles.columns names columns"
+            )
         else:
             require(share == 0, key, share, f"0 while marginals.auxiliary.quantiles.columns is {columns}")
 
     def shares(self, context: Context) -> list[QueryShare]:
-        """Class counts, the histogram of the numbers if there is one, embedding, which has its share if not."""
+        """Class counts, the histogram of numbers if there is one, embedding; without a histogram it has both shares."""
         shares = self.plan.shares
         histogram = self.auxiliary.quantiles.shares(context, self.privatize.bins, shares.quantiles)
         rest = shares.embedding if histogram else shares.embedding + shares.quantiles
@@ -119,9 +121,9 @@ class Marginals(Method):
         ]
 
     def check(self, context: Context) -> None:
-        """Two feature columns at least, and no more coordinates than allowed."""
+        """At least two feature columns, and no more coordinates than allowed."""
         if len(context.schema.feature_columns) < 2:
-            raise PlanError("marginals needs two feature columns at least: there is no pair. Use method pearl or merf.")
+            raise PlanError("marginals needs at least two feature columns to make a pair. Use method pearl or merf.")
         self.auxiliary.quantiles.check(context, self.privatize.bins)
         self._embedding(context, {})
 
@@ -154,7 +156,7 @@ class Marginals(Method):
         return self._embedding(context, self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins))
 
     def foreseen_queries(self, context: Context) -> list[Query]:
-        """With bins of equal width: quantiles make as many, and no cell changes a bound."""
+        """With bins of equal width: quantiles make as many, and bounds do not depend on cells."""
         return [*self.auxiliary_queries(context, {}), self._embedding(context, {})]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
@@ -240,7 +242,7 @@ class Marginals(Method):
         return query.feature
 
     def _columns(self, context: Context, grids: Mapping[str, Grid | None]) -> list[tuple[Cells, Grid | None]]:
-        """Cells of each feature column, and the grid of a numeric one: a given one, else of equal width."""
+        """Cells of each feature column, and the grid of a numeric one: the given grid, else equal width."""
         starts = context.layout.starts
         columns: list[tuple[Cells, Grid | None]] = []
         for column in context.schema.feature_columns:
@@ -260,12 +262,11 @@ def _weights(feature: PairMarginals) -> tuple[int, ...]:
 def measures_of_cells(
     feature: PairMarginals, sigma: float, classes: int, context: Context, private: Collection[str]
 ) -> Iterator[Measured]:
-    """A cell of a pair as it is released; and the column whose own cells are known worst.
+    """A cell of a pair as it is released, and a cell of the column that is measured worst.
 
-    A cell of one column is the sum over the other column's cells in each of its pairs; it is so measured as often as
-    the column has pairs, and the mean weighs each by its precision. Single cells of pairs are not held to the rule: the
-    generator is fitted to all of them at once. Nor are columns with private categories: how many of theirs will be kept
-    is not known, and those that are clear a threshold.
+    Each pair of a column measures each of its cells once, as the sum over the other column's cells. The mean weighs
+    these by their precision. The rule does not apply to single cells of pairs: the generator is fitted to all of them
+    at once. It does not apply to columns with private categories: released ones clear a threshold.
     """
     sizes = [column.size for column in feature.columns]
     weights = [float(part.norm_bound_squared) for part in feature.parts[: len(feature.sizes)]]

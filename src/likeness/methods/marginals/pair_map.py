@@ -1,4 +1,4 @@
-"""Two-way marginals, all or some, and named ones of more columns, as one mean embedding: a kernel on one-hot cells."""
+"""Two-way marginals, all or some, and named tables of more columns, as one mean embedding of one-hot cells."""
 
 import math
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ class PairMarginals(OneHotMap):
     Sources: workloads of marginals under one Gaussian, Li et al. (2010); as a kernel, this project.
 
     Attributes:
-        columns: cells of each column, two columns at least.
+        columns: cells of each column, at least two columns.
         squared_weights: :math:`w_{ij}^2`, pair by pair, positive integers; empty: all 1.
         tables: T, each the places of three columns or more, ascending.
         squared_table_weight: :math:`v^2`.
         pairs: P, places of two columns each, ascending; every column stands in one. Empty: all, in the order of
-            ``itertools.combinations``; a list of all becomes empty, so that one question has one specification.
+            ``itertools.combinations``. A list of all becomes empty: one question has one specification.
 
     Raises:
         ReleaseError: fewer than two columns, pairs or tables that are none, or weights that do not fit.
@@ -105,14 +105,9 @@ class PairMarginals(OneHotMap):
         return places
 
     def blocks(self, values: NDArray[np.float64]) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
-        """Counts by pair from released sums: (i, j, counts of shape (num_groups, cells of i, cells of j)).
-
-        Args:
-            values: released sums, shape (num_groups, width).
-        """
-        for (i, j), (part, block) in zip(
-            self.column_pairs, blocks_of(self.parts[: len(self.sizes)], values), strict=True
-        ):
+        """(i, j, counts (num_groups, cells of i, cells of j)) of each pair, from released sums (num_groups, width)."""
+        parts = blocks_of(self.parts[: len(self.sizes)], values)
+        for (i, j), (part, block) in zip(self.column_pairs, parts, strict=True):
             counts = block / math.sqrt(part.norm_bound_squared)
             yield i, j, counts.reshape(len(values), self.columns[i].size, self.columns[j].size)
 
