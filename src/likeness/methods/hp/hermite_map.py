@@ -149,7 +149,7 @@ class HermiteFeatures(Map):
         return first, tuple(columns[column] for column in self._used)
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
-        """Mean features of consecutive groups of ``counts`` rows, shape (groups, width), without outer products of rows.
+        """Mean features of consecutive groups of ``counts`` rows, shape (groups, width), without products of rows.
 
         The mean of an outer product is a matrix product of two halves of it. So a batch costs little even where its
         features would not fit in memory.

@@ -152,14 +152,10 @@ def _require_sets(key: str, value: Any, names: tuple[str, ...], columns: str, si
         require(value in names, key, list(value) if isinstance(value, tuple) else value, rule)
         return
     seen: set[frozenset[str]] = set()
-    for place, columns_of_set in enumerate(value):
-        require(
-            len({*columns_of_set}) == len(columns_of_set) in sizes, f"{key}[{place}]", list(columns_of_set), columns
-        )
-        require(
-            frozenset(columns_of_set) not in seen, f"{key}[{place}]", list(columns_of_set), "named once in the list"
-        )
-        seen.add(frozenset(columns_of_set))
+    for place, members in enumerate(value):
+        require(len({*members}) == len(members) in sizes, f"{key}[{place}]", list(members), columns)
+        require(frozenset(members) not in seen, f"{key}[{place}]", list(members), "named once in the list")
+        seen.add(frozenset(members))
 
 
 def _require_columns(key: str, wanted: Iterable[str], names: list[str], label: str | None, by_class: str) -> None:

@@ -1,8 +1,8 @@
 """Public encoders of images: fixed networks that no private record has touched, exact in float64.
 
-The encoder of the preprint was trained on the private rows without privacy. Then a neighboring table has another
-encoder, which moves the codes of all its rows, and no bound on one row's feature bounds what one record changes. The
-encoders here are drawn from a public seed, or read from a file that was made from public images.
+The preprint trains its encoder on the private rows without privacy. Then a neighboring table has another encoder, which
+moves the codes of all its rows, and no bound on one row's feature bounds what one record changes. The encoders here are
+drawn from a public seed, or read from a file made from public images.
 """
 
 import hashlib
@@ -34,15 +34,15 @@ _MOST = 2.0**18  # what no sum of a first layer may reach: see random_network
 class Encoder:
     """``W_k [relu(... relu(W_1 [x, 1]) ...), 1]``: pixels to a code; with a 3 × 3 convolution for W₁ if wanted.
 
-    No layer looks at other rows (nothing is normalized by a batch), and all sums are exact in float64 for pixels that
-    the door has rounded, whatever their order: see :mod:`likeness.features.random_network`.
+    No layer looks at other rows. All sums are exact in float64, in any order, for pixels that the door has rounded: see
+    :mod:`likeness.features.random_network`.
 
     Attributes:
         convolution: first layer, or None.
         dense: the others; the last one gives the code, without a ReLU.
         shape: height and width of the images.
-        unit: a public distance between codes, which length scales are multiples of.
-        trained_on: name of the public images that a file was made from; empty for a random encoder.
+        unit: a public distance between codes, the unit of length scales.
+        trained_on: name of the public images of a file; empty for a random encoder.
         sha256: of the file, or of a random encoder's weights.
     """
 
@@ -55,16 +55,10 @@ class Encoder:
 
     @classmethod
     def random(cls, shape: tuple[int, int], channels: int, code: int, seed: int) -> "Encoder":
-        """A convolution and a projection with Gaussian weights.
+        """A convolution and a projection with Gaussian weights, from a public seed.
 
-        The unit is the root mean square distance between the codes of two images of independent uniform pixels: it
-        needs no image of anybody.
-
-        Args:
-            shape: of the images.
-            channels: of the convolution.
-            code: dimension of the code.
-            seed: public.
+        The unit is the root mean square distance between the codes of two images of independent uniform pixels, so no
+        image is needed.
         """
         stream = public(seed, "encoder")
         convolution, dense = layers_of(lambda rows, columns: gaussian_weights(stream, rows, columns),
@@ -109,7 +103,10 @@ class Encoder:
             raise ArtifactError(f"{path} is no encoder. Make one with: python scripts/train_encoder.py") from None
         layer = convolution or dense[0]
         if float(layer.output_bounds.max()) >= _MOST or not 0 < encoder.unit < math.inf or not encoder.trained_on:
-            raise ArtifactError(f"{path}: weights are too large, or unit or trained_on are missing")
+            raise ArtifactError(
+                f"{path}: weights are too large, or unit or trained_on are missing. Make an encoder with: "
+                "python scripts/train_encoder.py"
+            )
         return encoder
 
     @property
@@ -133,13 +130,13 @@ class Encoder:
             if layer.input_bits != INPUT_BITS:
                 values = on_grid(values, layer.input_bits)
             weights = layer.weights.to(x)
-            # The bias is added behind the sum, which is exact as well: no copy of wide inputs.
+            # The bias is added after the sum, which is exact too and copies no wide inputs.
             values = values @ weights[:, :-1].T + weights[:, -1]
         return values
 
 
 def distance(codes: Tensor) -> float:
-    """Root mean square distance of codes 1 and 2, 3 and 4, ..., to three digits, so that it is the same everywhere."""
+    """Root mean square distance of codes 1 and 2, 3 and 4, ..., to three digits, equal on every machine."""
     differences = codes[::2] - codes[1::2]
     return float(f"{float(differences.square().sum(dim=1).mean().sqrt()):.3g}")
 
@@ -147,13 +144,10 @@ def distance(codes: Tensor) -> float:
 def save_encoder(
     path: Path, convolution: Tensor | None, dense: list[Tensor], shape: tuple[int, int], unit: float, trained_on: str
 ) -> None:
-    """Write an encoder, its weights rounded to their grid.
+    """Write an encoder, its weights rounded to their grid; the bias is the last column of each.
 
-    Args:
-        convolution: shape (channels, 10), the bias last; or None.
-        dense: shapes (outputs, inputs + 1), the bias last.
-        unit: distance between the codes of public images.
-        trained_on: their name.
+    ``convolution`` has shape (channels, 10), ``dense`` (outputs, inputs + 1). ``unit`` is the distance between codes of
+    the public images ``trained_on``.
     """
     layers = {f"dense_{place:02d}": weights for place, weights in enumerate(dense)}
     if convolution is not None:

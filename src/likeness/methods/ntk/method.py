@@ -48,10 +48,10 @@ class Ntk(TwoQueryMethod):
     train: NetworkTraining = setting(NetworkTraining(iterations=2000, batch_size=1000), FREE)
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
-        """The gradient by class. The network sees an image as an image, and a table's row as it is encoded."""
+        """The gradient by class. A convolutional network sees an image as a picture."""
         settings, groups = self.privatize, context.layout.num_classes
         shape = (context.schema.image if settings.architecture == "cnn_2l" else None) or (context.layout.width,)
-        # Counted before a network is drawn that no memory may hold.
+        # Counted before drawing a network that may not fit in memory.
         dimension = groups * sum(a * b for a, b in block_sizes(settings.architecture, settings.widths, shape))
         remedy = "Lower ntk.privatize.widths"
         within_limit("ntk", dimension, settings.max_coordinates, remedy, with_memory(dimension, _BYTES))

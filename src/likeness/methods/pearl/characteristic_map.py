@@ -53,17 +53,13 @@ class CharacteristicFunction(FrequencyMap):
         return cosine_sine(x @ self.frequencies.to(x).T)
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
-        """Mean features of consecutive groups of rows, shape (groups, 2k), without a row's own vector."""
+        """Mean features of consecutive groups of rows, shape (groups, 2k), without vectors of rows."""
         from likeness.features.trigonometric import mean_cosine_sine
 
         return mean_cosine_sine(x @ self.frequencies.to(x).T, counts)
 
     def log_density_ratio(self, log_scale: "Tensor") -> "Tensor":
-        """``log ω(t_j) − log ω₀(t_j)`` for ω = N(0, diag(exp(log_scale))²), shape (k,).
-
-        Args:
-            log_scale: logarithms of the standard deviations of ω, shape (d,).
-        """
+        """``log ω(t_j) − log ω₀(t_j)`` for ω = N(0, diag(exp(log_scale))²), shape (k,)."""
         squares = self.frequencies.to(log_scale).square()
         density = -0.5 * squares @ (-2 * log_scale).exp() - log_scale.sum()
         base = -0.5 * squares.sum(dim=1) / self.scale**2 - self.dimension * math.log(self.scale)

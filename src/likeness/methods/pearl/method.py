@@ -107,7 +107,7 @@ class Pearl(EmbeddingMethod):
             require(share == 0, key, share, "0 while pearl.auxiliary.mixture.components is 1: there is no mixture")
 
     def check(self, context: Context) -> None:
-        """What a network cannot make, and numbers that have no modes."""
+        """Refuse what a network cannot make, and numbers without modes."""
         self.auxiliary.mixture.check(context)
         super().check(context)
 
@@ -122,7 +122,7 @@ class Pearl(EmbeddingMethod):
         ]
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
-        """Counts by class, the steps of the mixture, and the distance within random pairs of split rows at O(n)."""
+        """Counts by class, the steps of the mixture, and the distance within random pairs of split rows."""
         yield class_counts_query(context)
         yield from self.auxiliary.mixture.queries(context, released)
         yield self._distance(context, self.auxiliary.mixture.modes(released))
@@ -187,7 +187,7 @@ class Pearl(EmbeddingMethod):
 def mean_distance(released: Released) -> float:
     """Mean pairwise distance from the noisy sums of distances and pairs; post-processing.
 
-    Kept within [1/20, 1] of the diameter, so that noise cannot give a zero, negative or impossible scale.
+    It is clipped to [1/20, 1] of the diameter, so that noise gives no impossible scale.
     """
     total, pairs = (float(value) for value in released.values[0])
     ratio = total / max(pairs, 1.0)
@@ -201,5 +201,5 @@ def _split(layout: Layout, modes: tuple[Modes, ...]) -> Layout:
 
 
 def _of_split_rows(feature: FeatureMap, layout: Layout, modes: tuple[Modes, ...]) -> FeatureMap:
-    """The map of encoded rows that is this one of split rows; itself where nothing is split."""
+    """A map of split rows as a map of encoded rows; unchanged where nothing is split."""
     return Modal(layout.width, modes, feature) if modes else feature

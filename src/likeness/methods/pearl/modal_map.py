@@ -20,11 +20,10 @@ class Modal(Map):
 
     m puts a one-hot block before each of the chosen numbers, 1 at the most probable mode, and replaces the number by
     its place in that mode's window; every other coordinate stays. m depends on one record and on released parameters,
-    so whatever bound holds for ``inner`` holds for φ. Its values lie in the unit cube, rounded like the door's inputs:
-    matrix products in ``inner`` stay exact (:func:`likeness.features.frequencies.draw_frequencies`).
+    so each bound of ``inner`` holds for φ. Its values lie in the unit cube, rounded like the door's inputs: matrix
+    products in ``inner`` stay exact (:func:`likeness.features.frequencies.draw_frequencies`).
 
-    Meant for the door. The network makes rows that are split already and is trained on ``inner``; the rounding here
-    has no gradient.
+    It serves the door, and its rounding has no gradient. The network makes split rows and is trained on ``inner``.
 
     Attributes:
         dimension: d, coordinates of one encoded record.
