@@ -115,6 +115,6 @@ class LatentGenerator(Generator):
         x = self(z, labels)
         if not torch.isfinite(x).all():  # no category could be drawn from such a row
             raise DataError(
-                "the generator makes rows that are not finite. Lower train.learning_rate of the method, and train again."
+                "the generator makes rows that are not finite. Lower its train.learning_rate and train again."
             )
         return self.settle(x, generator)

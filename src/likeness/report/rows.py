@@ -1,4 +1,4 @@
-"""What the internal section of the report prints, as plain lists of text: the template does no arithmetic."""
+"""The internal section of the report as plain lists of text: the template does no arithmetic."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
