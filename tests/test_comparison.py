@@ -77,7 +77,7 @@ def test_a_run_may_end_with_a_verified_bundle(
     root, done = Path(__file__).parents[1], list[str]()
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
-    monkeypatch.setattr("likeness.pipeline.open_ledger.open_ledger", lambda params: None)
+    monkeypatch.setattr("likeness.pipeline.project.Project.ledger", None)
     monkeypatch.setattr(cli_run, "_repro", lambda options: done.append("run"))
     monkeypatch.setattr("likeness.bundle.write.write_bundle", lambda params, target: done.append(target.name) or [])
     monkeypatch.setattr("likeness.cli.summary.summary_text", lambda folder: "the summary")
@@ -106,7 +106,7 @@ def test_a_tracked_run_by_its_id(
     (tmp_path / "params.yaml").write_text((Path(__file__).parents[1] / "params.yaml").read_text())
     monkeypatch.chdir(tmp_path)
     code, _, error = command("compare", "a" * 32, str(runs[0]))
-    assert code == 2 and "was tracked there" in error and not list(tmp_path.glob("*.db"))
+    assert code == 2 and "Check tracking.uri" in error and not list(tmp_path.glob("*.db"))
     metrics = {"epsilon": 3.0, "internal.scores.synthetic.roc_auc": 0.75, "internal.scores.real.roc_auc": 0.9}
     monkeypatch.setattr("likeness.tracking.run.tracked_run", lambda params, run: (account(3.0, 10), metrics))
     code, text, _ = command("compare", "a" * 32, str(runs[0]), "--json")

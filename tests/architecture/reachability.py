@@ -1,6 +1,8 @@
 """What a stage may reach in our sources: modules it imports, also inside functions, and names that it uses.
 
-A function's imports count if some function that the stage reaches uses it. A class counts with all its methods.
+A function's imports count if some function that the stage reaches uses it. A class counts with all its methods, but for
+:data:`BY_MEMBER`: a project counts with what the stage asks of it, and so do its paths. For that, whatever is annotated
+``Project`` is one, and every ``paths`` is a ``ProjectPaths``.
 """
 
 import ast
@@ -13,6 +15,9 @@ Name = tuple[str, str]
 """A module, and a name at its top level."""
 # It refuses files that the ledger does not have. It writes nothing, so no output hangs on how it asks.
 ONLY_REFUSES = ("likeness.release.released", "check_known")
+
+BY_MEMBER = {"Project": "likeness.pipeline.project", "ProjectPaths": "likeness.core.paths"}
+"""Classes that count member by member, and where they are defined."""
 
 
 def file_of(module: str) -> Path | None:
@@ -32,7 +37,9 @@ class Source:
         self.imports: dict[str, tuple[str, str | None]] = {}
         self.nodes: dict[str, ast.stmt] = {}
         for statement in ast.parse(path.read_text()).body:
-            if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            if isinstance(statement, ast.ClassDef) and BY_MEMBER.get(statement.name) == module:
+                self.nodes.update(members(statement))
+            elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
                 self.nodes[statement.name] = statement
             elif not (isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING"):
                 self.imports.update(imported(statement))
@@ -45,8 +52,11 @@ class Source:
         inside = imported(node)
         known = {**self.imports, **inside}
         yield from inside.values()
+        instances = instances_in(node, name)
         for part in ast.walk(node):
-            if isinstance(part, ast.Name) and part.id in known:
+            if isinstance(part, ast.Attribute) and (owner := class_of(part.value, instances)):
+                yield BY_MEMBER[owner], f"{owner}.{part.attr}"
+            elif isinstance(part, ast.Name) and part.id in known:
                 yield known[part.id]
             elif isinstance(part, ast.Name) and part.id in self.nodes:
                 yield self.module, part.id
@@ -54,6 +64,34 @@ class Source:
                 module, attribute = known.get(part.value.id, ("", ""))
                 if attribute is None:
                     yield module, part.attr
+
+
+def members(definition: ast.ClassDef) -> dict[str, ast.stmt]:
+    """The members of a class as definitions of their own, and the rest of it under its name."""
+    parts: dict[str, ast.stmt] = {}
+    for item in definition.body:
+        if isinstance(item, ast.FunctionDef):
+            parts[f"{definition.name}.{item.name}"] = item
+        elif isinstance(item, ast.Assign):
+            parts.update({f"{definition.name}.{ast.unparse(target)}": item for target in item.targets})
+    return {**parts, definition.name: ast.Expr(ast.Constant(definition.name))}
+
+
+def instances_in(node: ast.AST, name: str) -> dict[str, str]:
+    """Names in a definition that stand for such classes or for objects of them."""
+    instances = {**{owner: owner for owner in BY_MEMBER}, "paths": "ProjectPaths", "self": name.partition(".")[0]}
+    for part in ast.walk(node):
+        if isinstance(part, ast.arg) and part.annotation is not None:
+            instances[part.arg] = ast.unparse(part.annotation).strip("'\"")
+    return instances
+
+
+def class_of(value: ast.expr, instances: dict[str, str]) -> str | None:
+    """Which of the classes an expression is, or is an object of."""
+    if isinstance(value, ast.Attribute):
+        return "ProjectPaths" if value.attr == "paths" else None
+    owner = instances.get(value.id) if isinstance(value, ast.Name) else None
+    return owner if owner in BY_MEMBER else None
 
 
 def imported(node: ast.AST) -> dict[str, tuple[str, str | None]]:

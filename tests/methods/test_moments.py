@@ -26,7 +26,7 @@ from likeness.methods.pearl.method import Pearl
 from likeness.pipeline.consistency import check_answer
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import make_plan
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes, to_bytes
@@ -68,7 +68,7 @@ def released(method: Method = METHOD, context: Context = CONTEXT, rows: Records 
     ledger.declare_population("people", Adjacency.ADD_REMOVE_ONE, 2.0, 1e-5)
 
     def answer(query: Query) -> Released:
-        return from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: [rows]), query.name)
+        return from_bytes(Door(plan, ledger, Dataset("people", "digest"), lambda: [rows]).release(query), query.name)
 
     auxiliary = method.ask(context, answer)
     return {**auxiliary, "embedding": answer(method.embedding_query(context, auxiliary))}

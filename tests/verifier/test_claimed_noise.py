@@ -15,7 +15,7 @@ from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import make_plan
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
@@ -47,7 +47,7 @@ def embedding() -> Released:
     ledger.declare_population("people", plan.adjacency, plan.epsilon, plan.delta)
     query = method.embedding_query(CONTEXT, {})
     rows = Records(np.random.default_rng(0).random((500, COLUMNS)), np.zeros(500, dtype=np.int64))
-    return from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: [rows]), "embedding")
+    return from_bytes(Door(plan, ledger, Dataset("people", "digest"), lambda: [rows]).release(query), "embedding")
 
 
 def checked(*released: Released) -> str:

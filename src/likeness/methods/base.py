@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
@@ -130,6 +130,10 @@ class Method(ABC):
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """Sentences for the statement on what was read off released values. None by default."""
         return []
+
+    def at(self, root: Path) -> Self:
+        """The recipe with public files that it names below a project's folder. By default it names none."""
+        return self
 
     def public_files(self) -> dict[str, PublicFile]:
         """Public files, by their name in a bundle. None by default."""

@@ -38,7 +38,7 @@ def fit(
     query, receipt = method.embedding_query(context, auxiliary), embedding.receipt
     if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
         raise ReleaseError(
-            f"{receipt.query} answers another question than {method.name} asks with these settings. "
+            f"{receipt.query}: answers another question than {method.name} asks with these settings. "
             "Restore the settings of the release, or make a new one: dvc repro"
         )
     torch.set_num_threads(threads)
