@@ -73,7 +73,7 @@ class TabularGenerator(LatentGenerator):
         """One category a block, shape (n, width), from public randomness.
 
         Training matches the mean of relaxed rows. Where a feature is linear in a block, rows drawn from the softmax
-        have that mean, and rows of the most probable category have another one.
+        have that mean. Rows of the most probable category have another mean.
         """
         for start, stop in self._onehot:
             block = x[:, start:stop]

@@ -2,7 +2,7 @@
 
 Rows that are drawn one by one scatter around the model. With as many rows as records, that adds an error to noise and
 fit. When two rows of one component, of any class, swap their values in a column, their joint probability and every
-one-way count stay. Swaps that bring the pairs of columns by class nearer to their expected counts stay, as in
+one-way count stay. A swap stays if it brings the pairs of columns by class nearer to their expected counts. This is
 combinatorial optimization of synthetic populations (Williamson, Birkin and Rees 1998).
 
 It reads only the model and public randomness. All counts are integers, so every machine makes equal swaps: a different
@@ -32,9 +32,9 @@ def swap_pairs(
 ) -> Tensor:
     """Rows with their values swapped within columns and components, so that pairs are as frequent as expected.
 
-    A round takes every column once. Rows of a component are paired at random, and a few pairs at a time swap their
-    values if that lowers the squared distance of the counts of all pairs of columns by class. A round without gain is
-    undone and is the last.
+    A round takes every column once and pairs the rows of each component at random. A few pairs at a time swap their
+    values if that lowers the squared distance of the counts, of all pairs of columns by class. A round without gain
+    is undone and is the last.
 
     Args:
         chosen: cell of each column, shape (n, columns), int64.

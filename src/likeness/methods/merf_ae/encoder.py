@@ -1,7 +1,7 @@
 """Public encoders of images: fixed networks that no private record has touched, exact in float64.
 
 The preprint trains its encoder on the private rows without privacy. Then a neighboring table has another encoder, which
-moves the codes of all its rows, and no bound on one row's feature bounds what one record changes. The encoders here are
+moves the codes of all rows. No bound on one row's feature would bound what one record changes. The encoders here are
 drawn from a public seed, or read from a file made from public images.
 """
 

@@ -112,8 +112,8 @@ class CosineNorms(OneCell):
     no norm is larger. (A norm that is larger by rounding counts in the last cell.)
 
     Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Its cell
-    does not depend on other images. Pixels are rounded to the door's grid here, since the door gives a map of cells its
-    rows as they are, in blocks of any size: so coefficients are exact. Squares are rounded before they are added, and
+    does not depend on other images. Pixels are rounded to the door's grid here, so coefficients are exact; the door
+    gives a map of cells its rows as they are, in blocks of any size. Squares are rounded before they are added, and
     their sum is compared with squared borders, without a root.
 
     Attributes:

@@ -21,7 +21,7 @@ class GaussianImages(LatentGenerator):
     r"""A Gaussian copula of pixels: :math:`x = Q_y(1 - \Phi((B^\top L_y z + d_y) / s_y))`, z ~ N(0, I).
 
     B is the public cosine basis and L L' the covariance of its coefficients, so pixels vary together as the class's low
-    frequencies do. d is independent detail of higher frequencies (:class:`Texture`), s the deviations of the sum, and Q
+    frequencies do. d is independent detail of higher frequencies (:class:`Texture`), s the deviations of the sum. Q is
     each pixel's quantile function by released shares above J levels. So each pixel is bright as often as in the data,
     even where noise hides directions.
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Modal(Map):
     """``φ(x) = inner(m(x))`` with mode-specific normalization m, row by row (Xu et al. 2019).
 
-    m puts a one-hot block before each of the chosen numbers, 1 at the most probable mode, and replaces the number by
-    its place in that mode's window; every other coordinate stays. m depends on one record and on released parameters,
+    m puts a one-hot block before each of the chosen numbers, 1 at the most probable mode. It replaces the number by its
+    place in that mode's window; every other coordinate stays. m depends on one record and on released parameters,
     so each bound of ``inner`` holds for φ. Its values lie in the unit cube, rounded like the door's inputs: matrix
     products in ``inner`` stay exact (:func:`likeness.features.frequencies.draw_frequencies`).
 

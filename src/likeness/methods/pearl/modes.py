@@ -106,8 +106,8 @@ def _query(step: int, context: Context, modes: tuple[Modes, ...]) -> Query:
 def maximized(released: Released) -> tuple[Modes, ...]:
     """The maximization step: modes from noisy statistics; post-processing.
 
-    The receipt holds the modes of the query. In the window of each mode, let N be the noisy count, u the mean, v the
-    variance and s the standard deviation of one sum's noise. N is raised to its noise √2·s, and to 1; u is clipped to
+    The receipt holds the modes of the query. In the window of each mode, N is the noisy count, u the mean and v the
+    variance; s is the standard deviation of one sum's noise. N is raised to its noise √2·s, and to 1; u is clipped to
     [0, 1] and v to [0, 1/4]. Then both are shrunk towards their current values (1/2 and 1/64) by ``a²/(a² + e²)``. Here
     e is the error (s/N for u, s/2N for v, both at the middle of the window or above) and a the expected change. A mode
     with few records stays in place with a small weight. Without noise this is expectation-maximization.
