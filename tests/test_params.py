@@ -201,11 +201,7 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
         (("pearl", "auxiliary", "mixture", "iterations"), 0, r"mixture\.iterations must be from 1 to"),
         (("pearl", "auxiliary", "mixture", "columns"), ["age", "age"], r"a list of different names"),
         (("pearll",), {}, r"pearll is not a section"),
-        (
-            ("merf", "privatize", "lengthscale"),
-            [0.5, 0],
-            r"merf\.privatize\.lengthscale must be a number greater than 0",
-        ),
+        (("merf", "privatize", "lengthscale"), [0.5, 0], r"merf\.privatize\.lengthscale must be a number greater"),
         (("merf", "privatize", "lengthscale"), [], r"merf\.privatize\.lengthscale must be a number greater than 0"),
         (("merf", "privatize", "lengthscale"), None, r"merf\.privatize\.lengthscale must be a number"),
         (("merf", "privatize", "lengthscale"), ["a"], r"merf\.privatize\.lengthscale\[0\] must be a number"),

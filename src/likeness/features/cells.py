@@ -50,7 +50,7 @@ class Cells:
         """Cell of each row, shape (n,), from dense rows (n, d). Row by row; always within 0 ... size - 1."""
         if self.edges is None:
             return x[:, self.start : self.start + self.size].argmax(axis=1).astype(np.int64)
-        bins = np.searchsorted(np.array(self.edges), x[:, self.start], side="right").astype(np.int64)
+        bins: NDArray[np.int64] = np.searchsorted(self.edges, x[:, self.start], side="right").astype(np.int64)
         return np.where(x[:, self.start + 1] > 0.5, self.size - 1, bins) if self.missing else bins
 
     def to_dict(self) -> dict[str, Any]:
