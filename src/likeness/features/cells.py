@@ -49,7 +49,8 @@ class Cells:
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """Cell of each row, shape (n,), from dense rows (n, d). Row by row; always within 0 ... size - 1."""
         if self.edges is None:
-            return x[:, self.start : self.start + self.size].argmax(axis=1).astype(np.int64)
+            place: NDArray[np.int64] = x[:, self.start : self.start + self.size].argmax(axis=1).astype(np.int64)
+            return place
         bins: NDArray[np.int64] = np.searchsorted(self.edges, x[:, self.start], side="right").astype(np.int64)
         return np.where(x[:, self.start + 1] > 0.5, self.size - 1, bins) if self.missing else bins
 
