@@ -31,7 +31,7 @@ def check_server(schedule: Schedule) -> None:
     """Refuse to register with a server that is not there.
 
     Raises:
-        LikenessError: no server is configured, or the one configured does not answer.
+        LikenessError: no server is configured, or it does not answer.
     """
     url = PREFECT_API_URL.value()
     if not url:
@@ -70,7 +70,7 @@ def cron(schedule: Schedule) -> PrefectSchedule:
 
 
 def ensure_pool(name: str) -> None:
-    """Make a work pool whose workers start a process a run, where there is none of that name."""
+    """Make a work pool whose workers start a process a run, unless it exists."""
     with get_client(sync_client=True) as client:
         try:
             client.read_work_pool(name)

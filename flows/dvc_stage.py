@@ -1,4 +1,4 @@
-"""Run one DVC stage as a child that cannot outlive its parent's interest in it. Knows nothing of Prefect."""
+"""Run one DVC stage as a child that ends with its parent. Needs no Prefect."""
 
 import contextlib
 import os
@@ -19,12 +19,7 @@ Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a stage ended.
-
-    Attributes:
-        ending: what DVC did.
-        message: for a person; never more of the stage's output than its own error message.
-    """
+    """How a stage ended, and a message for a person, which holds no output of the stage but its error message."""
 
     ending: Ending
     message: str
@@ -33,15 +28,15 @@ class Outcome:
 def reproduce(stage: str, root: Path, timeout: float) -> Outcome:
     """``dvc repro -s STAGE`` in ``root``; its output goes to standard error.
 
-    The child is a process group of its own. It is killed as a whole after ``timeout`` seconds, and when this call is
-    left by any exception, such as that of a signal: DVC alone would leave its stage behind as an orphan.
+    The child is a new process group. The whole group is killed after ``timeout`` seconds, and when an exception, such
+    as that of a signal, ends this call: DVC alone would leave its stage behind as an orphan.
     """
     for line in set_aside(root):
         print(line, file=sys.stderr, flush=True)
     refusal = root / ProjectPaths.markers / f"{stage}.failed"
     refusal.unlink(missing_ok=True)
     before, alone = _traces(stage, root), f"Run it alone to see why: dvc repro -s {stage}"
-    # --wait-for-lock: another dvc may be at work in this folder, on another stage.
+    # --wait-for-lock: another dvc may work in this folder, on another stage.
     command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "-s", stage]
     process = subprocess.Popen(command, cwd=root, env=dvc_environment(), stdout=2, start_new_session=True)
     try:
@@ -52,8 +47,8 @@ def reproduce(stage: str, root: Path, timeout: float) -> Outcome:
             raise
         return Outcome("Failed", f"{stage}: stopped after {timeout:g} s. {alone}")
     if code:
-        said = refusal.read_text() if refusal.exists() else f"{stage}: dvc ended with exit code {code}. {alone}"
-        return Outcome("Failed", said)
+        message = refusal.read_text() if refusal.exists() else f"{stage}: dvc ended with exit code {code}. {alone}"
+        return Outcome("Failed", message)
     marker, outputs = (one != other for one, other in zip(before, _traces(stage, root), strict=True))
     ending: Ending = "Ran" if marker else "Restored" if outputs else "UpToDate"
     return Outcome(ending, f"{stage}: {ending}")

@@ -21,10 +21,10 @@ def limit_name(identity: str) -> str:
 
 @contextmanager
 def exclusive_run(project: Project, wait: float, limit: str | None) -> Iterator[None]:
-    """Wait until no other run of these people is at work, and keep others waiting for as long as the block lasts.
+    """Wait until no other run of these people is at work, and keep others waiting while the block lasts.
 
-    On one machine a lock file beside the ledger does so. The operating system drops it when its holder dies. Among
-    machines a concurrency limit of the Prefect server does so.
+    On one machine this is a lock file beside the ledger, which the operating system frees when its holder dies. Among
+    machines it is a concurrency limit of the Prefect server.
 
     Args:
         project: whose run it is.

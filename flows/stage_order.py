@@ -12,8 +12,7 @@ from likeness.core.errors import ArtifactError
 def stage_order(path: Path) -> list[str]:
     """Names of the stages, every stage after those whose outputs it reads.
 
-    Templates such as ``${ingest.schema}`` are compared as text: the stage that writes a path spells it in the way of
-    the stages that read it.
+    Templates such as ``${ingest.schema}`` are compared as text: writers and readers of a path spell it alike.
 
     Raises:
         ArtifactError: there is no such file, it has no stages, or two stages wait for each other.
@@ -27,7 +26,9 @@ def stage_order(path: Path) -> list[str]:
     try:
         return list(TopologicalSorter(graph).static_order())
     except CycleError as error:
-        raise ArtifactError(f"{path}: these stages wait for each other: {', '.join(error.args[1][1:])}") from None
+        raise ArtifactError(
+            f"{path}: these stages wait for each other: {', '.join(error.args[1][1:])}. Remove a dependency."
+        ) from None
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise ArtifactError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     stages = content.get("stages") if isinstance(content, dict) else None
     if not isinstance(stages, dict) or not stages:
-        raise ArtifactError(f"{path} has no stages")
+        raise ArtifactError(f"{path} has no stages. Restore the file of the project.")
     return stages
 
 

@@ -1,7 +1,7 @@
-"""One pipeline run as a Prefect flow: a task for every DVC stage, in order, each with its own state. Needs no server.
+"""One pipeline run as a Prefect flow: a task with a state for every DVC stage, in order. Needs no server.
 
-DVC decides what is out of date, so Prefect caches and retries nothing: a refusal for lack of budget stays one. The
-stages' output goes to stderr, not to Prefect's database, which holds settings, states, and the privacy account.
+DVC decides what is out of date, so Prefect caches and retries nothing: a refusal for lack of budget stays. The stages'
+output goes to stderr, not to Prefect's database, which holds settings, states, and the privacy account.
 """
 
 import argparse
@@ -34,7 +34,7 @@ _OVER = "over budget for "  # what every refusal by a cap says
 
 @task(task_run_name="dvc:{stage}", retries=0, cache_policy=NO_CACHE, persist_result=False)
 def dvc_stage(stage: str, root: str, timeout: float) -> State[None]:
-    """Reproduce one stage; the state's name tells how it ended: Ran, Restored, UpToDate or Failed."""
+    """Reproduce one stage; the state's name is Ran, Restored, UpToDate or Failed."""
     outcome = reproduce(stage, Path(root), timeout)
     if outcome.ending == "Failed":
         return Failed(message=outcome.message)
@@ -56,13 +56,13 @@ def synthesize(
 ) -> State[None]:
     """Run every stage of ``dvc.yaml`` in the folder ``root``, then put the privacy account on record.
 
-    A run that fails, is killed or is refused can be started again: what is done is not done twice, and what was
-    released comes from the ledger's store. The state's name tells a refusal by a cap (OverBudget) from a failure.
+    A run that failed, was killed or was refused can be started again: finished stages are not repeated, and released
+    values come from the ledger's store. A refusal by a cap has a state name, OverBudget.
 
     Args:
         root: the project's folder.
         stage_timeout: seconds after which a stage is killed.
-        check_budget: refuse at once, before data are read, what any cap has no room for. The door refuses it anyway.
+        check_budget: refuse a run over a cap before data are read. The door refuses it anyway.
         wait: seconds to wait for another run of the same people.
     """
     try:
@@ -90,7 +90,7 @@ def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> St
 
 
 def _failed(message: str) -> State[None]:
-    """Failed, by a name of its own where a cap refused the run."""
+    """A failed state; its name is OverBudget where a cap refused the run."""
     return Failed(name="OverBudget" if _OVER in message else "Failed", message=message)
 
 
@@ -110,7 +110,7 @@ def publish(paths: ProjectPaths) -> None:
 
 
 def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:
-    """One row a query; without noise, a digest of what was released would be one of private sums."""
+    """One row a query; without noise no digests, which would be those of private sums."""
     columns = [column for column in _COLUMNS if privacy["private"] or column != "sha256"]
     return [{column: _rounded(query[column]) for column in columns} for query in privacy["queries"]]
 
@@ -140,7 +140,7 @@ def main() -> int:
     check_budget = parser.parse_args().check_budget
     stop_cleanly()
     try:
-        # The heartbeat's thread costs a second at the end of a run, and nobody listens to it.
+        # The heartbeat's thread costs a second at the end of a run and has no listener.
         with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
             state = synthesize(check_budget=check_budget, return_state=True)
     except KeyboardInterrupt:
@@ -158,14 +158,14 @@ def main() -> int:
 
 def stop_cleanly() -> None:
     """Prepare this process to run a flow: stages and Prefect's server end with it, a failure is printed once."""
-    # Prefect puts a handler of its own in front while the flow runs and comes back to this one. Leaving by an exception
-    # is what stops its server: with the default action that child would stay for ever.
+    # Prefect's handler runs first while the flow runs, then this one. An exception stops Prefect's server; with the
+    # default action that child would stay for ever.
     signal.signal(signal.SIGTERM, _terminate)
     for name in ("prefect.flow_runs", "prefect.task_runs"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # main prints it
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
+def _terminate(number: int, _frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 

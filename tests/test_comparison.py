@@ -106,7 +106,7 @@ def test_a_tracked_run_by_its_id(
     (tmp_path / "params.yaml").write_text((Path(__file__).parents[1] / "params.yaml").read_text())
     monkeypatch.chdir(tmp_path)
     code, _, error = command("compare", "a" * 32, str(runs[0]))
-    assert code == 2 and "was tracked there" in error and not list(tmp_path.glob("*.db"))
+    assert code == 2 and "Check tracking.uri" in error and not list(tmp_path.glob("*.db"))
     metrics = {"epsilon": 3.0, "internal.scores.synthetic.roc_auc": 0.75, "internal.scores.real.roc_auc": 0.9}
     monkeypatch.setattr("likeness.tracking.run.tracked_run", lambda params, run: (account(3.0, 10), metrics))
     code, text, _ = command("compare", "a" * 32, str(runs[0]), "--json")

@@ -189,7 +189,7 @@ def test_stages_read_it_and_places_that_do_not_exist_are_refused(
     assert examine().faults == ()
     (tmp_path / "schema.yaml").write_text((tmp_path / "schema.yaml").read_text().replace("name: seen", "name: saw"))
     assert [fault.file for fault in examine().faults] == ["people.db"]
-    with pytest.raises(ParamsError, match="rows have no places"):
+    with pytest.raises(ParamsError, match="rows have no fixed order"):
         project(database, tmp_path, adjacency="replace_one", num_records=10)
 
 

@@ -52,11 +52,11 @@ def test_several_length_scales_are_rebuilt_and_one_is_written_as_it_always_was()
 @pytest.mark.parametrize(
     ("lengthscale", "weights", "message"),
     [
-        ((0.1,) * 6, (), "a frequency at least for each"),
-        ((), (), "a frequency at least for each"),
+        ((0.1,) * 6, (), "at least one frequency for each"),
+        ((), (), "at least one frequency for each"),
         ((0.1, 0.2), (1.0,), "a positive weight for each"),
         ((0.1, 0.2), (1.0, 0.0), "a positive weight for each"),
-        (0.1, (1.0,), "belong to several"),
+        (0.1, (1.0,), "need a list of length scales"),
     ],
 )
 def test_length_scales_that_do_not_fit_are_refused(

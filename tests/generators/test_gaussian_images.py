@@ -73,7 +73,7 @@ def test_directions_above_a_part_of_the_edge_are_kept_at_half() -> None:
     """Of the semicircle .142 lies above .6 of its edge: 14 of 100 eigenvalues, which hardly move."""
     draws = torch.Generator().manual_seed(6)
     noise = torch.randn(1, 100 * 101, generator=draws, dtype=torch.float64)
-    found = denoised(noise, torch.tensor([1000.0]), 0.3, 1.0, kept=0.6)
+    found = denoised(noise, torch.tensor([1000.0]), 0.3, 1.0, edge_share=0.6)
     edge = math.sqrt(2 * 100 / 0.7) / 1_000
     strengths = found.factors[0].square().sum(dim=0)
     assert found.ranks[0] in (13, 14, 15, 16)

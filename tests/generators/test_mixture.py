@@ -309,7 +309,7 @@ def test_the_network_can_be_asked_for_a_class_only() -> None:
     torch.manual_seed(0)
     saved = SavedGenerator(TabularGenerator(LAYOUT, 2, [4]).eval(), (0.5, 0.5), {})
     assert (saved.draw(20, seed=0, label=1)[1] == 1).all()
-    with pytest.raises(ParamsError, match="a class only"):
+    with pytest.raises(ParamsError, match="the label only"):
         saved.draw(20, seed=0, cells={0: 0})
 
 

@@ -89,5 +89,5 @@ def test_a_generator_of_before_texture_is_read_as_one_without() -> None:
 
 
 def test_detail_without_levels_is_refused() -> None:
-    with pytest.raises(ValueError, match="with levels"):
+    with pytest.raises(ValueError, match="0 without levels"):
         GaussianImages(SHAPE, 1, KNOWN, 2.4, levels=0, texture=0.5)

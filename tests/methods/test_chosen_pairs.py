@@ -97,7 +97,7 @@ def test_the_question_of_all_pairs_keeps_its_key() -> None:
 
 def test_listed_pairs_are_asked_and_no_others() -> None:
     feature = feature_of(pairs=[["c", "d"], ("b", "a")], weights={"a": 3})  # Python has tuples, YAML has not
-    assert feature.pairs == feature.asked == ((0, 1), (2, 3)) and feature.squared_weights == (3, 1)
+    assert feature.pairs == feature.column_pairs == ((0, 1), (2, 3)) and feature.squared_weights == (3, 1)
     assert feature.spec() == feature_of(pairs=[["a", "b"], ["d", "c"]], weights={"a": 3}).spec()
     assert from_spec(feature.spec()) == feature
     assert float(sum(part.norm_bound_squared for part in feature.parts)) == 4

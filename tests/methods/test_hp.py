@@ -108,8 +108,8 @@ def test_subsets_are_drawn_once_from_public_randomness() -> None:
 @pytest.mark.parametrize(
     ("privatize", "message"),
     [
-        ({"lengthscale": [0.1]}, r"hp\.privatize\.lengthscale has 1 numbers, the table has 2 numeric columns"),
-        ({"product_dimension": 5}, r"product_dimension is 5, the table has 4 feature columns"),
+        ({"lengthscale": [0.1]}, r"hp\.privatize\.lengthscale has 1 numbers, but the table has 2 numeric columns"),
+        ({"product_dimension": 5}, r"product_dimension is 5, but the table has 4 feature columns"),
         ({"max_coordinates": 100}, r"would release \d+ coordinates, more than hp\.privatize\.max_coordinates 100"),
     ],
 )

@@ -134,7 +134,7 @@ def test_triples_of_two_columns_are_refused() -> None:
     columns = {name: {"kind": "categorical", "categories": ["u", "v"]} for name in "ab"}
     narrow = Schema.from_dict({"name": "n", "source": "made up", "task": "none", "columns": columns}, "narrow.yaml")
     method = build(Marginals, {"privatize": {"tables": "triples"}}, "marginals")
-    with pytest.raises(PlanError, match="tables is triples, and there are two feature columns"):
+    with pytest.raises(PlanError, match="tables is triples, but the table has two feature columns"):
         method.check(Context(narrow, "add_remove_one", None, 0))
 
 

@@ -143,7 +143,7 @@ def test_the_answers_that_are_shown_are_taken() -> None:
         ("6 sick", "drop: x", "label 'sick' has kind drop"),
         ("7 note", "", "reason is missing"),
         ("Columns with", "age, wages", "'wages' is not a column"),
-        ("Columns with", "sick", "column 'sick' is the label, is dropped or has its answer already"),
+        ("Columns with", "sick", "column 'sick' is the label, is dropped or has an answer"),
         ("Columns with", "note", "column 'note' is the label, is dropped"),
         ("Written", "medicine", "has the same text in categories and in missing_values"),
         ("Name of", "", "privacy.population must be a name for the people"),

@@ -1,4 +1,4 @@
-"""Settings as YAML with their helps as comments: what ``likeness params`` prints and ``likeness init`` writes."""
+"""Settings as YAML with their helps as comments, for ``likeness params`` and ``likeness init``."""
 
 import dataclasses
 import math
@@ -34,12 +34,9 @@ class Key:
 
 
 def keys(section: Any, where: str, base: Any = None) -> Iterator[Key]:
-    """Every key of a section and of the sections inside it.
+    """Every key of a dataclass and of the sections inside it, below the dotted name ``where``.
 
-    Args:
-        section: its dataclass.
-        where: its dotted name.
-        base: defaults that it has at this place.
+    ``base`` holds the defaults that the section has at this place.
     """
     hints = typing.get_type_hints(section)
     for item in fields(section):
@@ -85,7 +82,7 @@ def difference(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, 
 def with_help(
     section: Any, values: Mapping[str, Any], others: Mapping[str, Any] = MappingProxyType({}), depth: int = 0
 ) -> str:
-    """Values of a section as YAML, each with its help; a key that a person must decide is a question, ``# ?``.
+    """Values of a section as YAML, each with its help. A key that a person must decide has the question ``# ?``.
 
     Args:
         section: its dataclass, whose order the lines have.

@@ -15,7 +15,7 @@ from likeness.core.paths import ProjectPaths
 
 
 def load_params(path: Path | str = ProjectPaths.params) -> Params:
-    """Read and check params.yaml; in a copy of the project that DVC made for an experiment, with :func:`at_home`.
+    """Read and check params.yaml. In a copy that DVC made for an experiment, apply :func:`at_home`.
 
     Raises:
         ParamsError: names the file, the key, the rule and what is allowed.
@@ -52,7 +52,7 @@ def read_content(path: Path | str) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError) as error:  # a ValueError: not UTF-8, or a date that does not exist
         raise ParamsError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
-        raise ParamsError(f"{path} must hold sections, one a line")
+        raise ParamsError(f"{path} must hold sections such as 'privacy:'. `likeness params` prints them.")
     return content
 
 
@@ -68,10 +68,10 @@ def params_from(content: Mapping[str, Any]) -> Params:
 
 
 def at_home(params: Params, root: Path, home: Path) -> Params:
-    """The settings of the project in ``root``, which is a copy of that in ``home``.
+    """Settings of the project in ``root``, which is a copy of that in ``home``.
 
-    ``dvc exp run --temp`` and its queue run stages in a copy that holds what git holds, so neither the private source
-    nor a ledger in the project's folder, and name the project in ``DVC_ROOT``. A source that the copy has is its own.
+    ``dvc exp run --temp`` and its queue run stages in a copy and name the project in ``DVC_ROOT``. The copy holds what
+    git holds: no private source and no ledger of the project's folder. A source that the copy holds is used there.
     """
     ingest, ledger, tracking = params.ingest, params.ledger, params.tracking
     place = Path(ingest.source.removeprefix(_SQLITE))
@@ -86,7 +86,7 @@ def at_home(params: Params, root: Path, home: Path) -> Params:
 
 
 def source_at(source: str, home: Path) -> str:
-    """``ingest.source`` as other folders name it: a file's place made absolute; a server's database stays as it is."""
+    """``ingest.source`` for other folders: the path of a file becomes absolute, the URL of a server stays."""
     if "://" in source and not source.startswith(_SQLITE):
         return source
     prefix = _SQLITE if source.startswith(_SQLITE) else ""

@@ -1,4 +1,4 @@
-"""The sections of params.yaml: every default and every help text, and what sections may say of each other."""
+"""The sections of params.yaml: every default, every help text, and the rules between sections."""
 
 import re
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ _SQLITE = "sqlite:///"  # before the place of a file
 _READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re.ASCII)
 
 ONE_ROW, ONE_PERSON = "one row is one person", "one person"
-"""What ``privacy.unit`` says as shipped, and what it may say with ``ingest.unit``."""
+"""The default of ``privacy.unit``, and an example for use with ``ingest.unit``."""
 MOST_ROWS = 10_000
-"""Of one person: sums of features, and noise so many times wider, are far from the ends of 64 bits."""
+"""Most rows of one person: sums of features and their wider noise stay far from the ends of 64 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +46,8 @@ class Privacy(Section):
     def __post_init__(self) -> None:
         """Check ranges."""
         super().__post_init__()
-        require(
-            self.population.strip() != "", "privacy.population", self.population, "a name for the people in the data"
-        )
+        named = self.population.strip() != ""
+        require(named, "privacy.population", self.population, "a name for the people in the data")
 
 
 @dataclass(frozen=True)
@@ -80,13 +79,8 @@ class LedgerSettings(Section):
     caps: Caps = setting(Caps(), "policy beside it: each null or {epsilon, delta}; recorded at first use too")
 
     def __post_init__(self) -> None:
-        """Check what the ledger writes into its own names."""
-        require(
-            "~" not in self.attempt,
-            "ledger.attempt",
-            self.attempt,
-            "free of '~', which marks a draw that is spent again",
-        )
+        """Check names that the ledger writes."""
+        require("~" not in self.attempt, "ledger.attempt", self.attempt, "free of '~', which marks a redraw")
         if self.caps.project is not None:
             require(bool(self.project), "ledger.project", self.project, "a name, as ledger.caps.project counts by it")
 
@@ -120,7 +114,7 @@ class Ingest(Section):
         return "://" in self.source
 
     def __post_init__(self) -> None:
-        """Check what is said of a database, and of people with several rows."""
+        """Check the source, and the column of people with several rows."""
         self._check_source()
         if self.unit is None:
             return
@@ -128,15 +122,11 @@ class Ingest(Section):
         most = self.unit.max_rows
         rule = f"1 to {MOST_ROWS:,}; noise is as many times wider"
         require(1 <= most <= MOST_ROWS, "ingest.unit.max_rows", most, rule)
-        require(
-            self.unit.column != self.split.column,
-            "ingest.unit.column",
-            self.unit.column,
-            "another column than ingest.split.column: the split is public, who somebody is is not",
-        )
+        rule = "another column than ingest.split.column: the split is public, a person's name is not"
+        require(self.unit.column != self.split.column, "ingest.unit.column", self.unit.column, rule)
 
     def _check_source(self) -> None:
-        """A database's URL has no password and is never repeated; its query reads."""
+        """A database's URL has no password, and its query only reads. No error repeats the URL."""
         if not self.from_database:
             if self.query is not None:
                 raise ParamsError("ingest.query is for a database: ingest.source is a file. Set ingest.query: null")
@@ -149,8 +139,8 @@ class Ingest(Section):
         secret = {"password", "sslpassword", "passwd"} & {name.lower() for name, _ in parse_qsl(parts.query)}
         if password is not None or secret:
             raise ParamsError(
-                "ingest.source must not hold a password: params.yaml, dvc.lock and logs would keep it. Leave it out, "
-                "and use PGPASSWORD, PGPASSFILE (~/.pgpass) or a service file (PGSERVICE), as for psql."
+                "ingest.source must not hold a password: params.yaml, dvc.lock and logs would keep it. Leave it out. "
+                "Use PGPASSWORD, PGPASSFILE (~/.pgpass) or a service file (PGSERVICE), as for psql."
             )
         if (
             not database
@@ -178,10 +168,7 @@ class Categories(Section):
         0.1, "of delta, for the thresholds below which a category is not released", above=0, below=1
     )
     most: int = setting(
-        100,
-        "of a column, those held by most; the others become its category other",
-        least=1,
-        most=MOST_CATEGORIES - 1,
+        100, "of a column, those held by most; the others become its category other", least=1, most=MOST_CATEGORIES - 1
     )
 
 
@@ -195,9 +182,7 @@ class Train(Section):
         1, "part of reproducibility: sums in another order differ in the last bit", least=1, most=1024
     )
     precision: str = setting(
-        "float32",
-        "float32 | bfloat16: faster networks where the processor has it",
-        options=("float32", "bfloat16"),
+        "float32", "float32 | bfloat16: faster networks where the processor has it", options=("float32", "bfloat16")
     )
 
 
@@ -270,9 +255,7 @@ class EngineSettings(Section):
     """Section ``engine``: where the passes over rows are worked on. It changes no bit of any result."""
 
     kind: str = setting(
-        "local",
-        "local: this process | dask: several (pip install 'likeness[dask]')",
-        options=("local", "dask"),
+        "local", "local: this process | dask: several (pip install 'likeness[dask]')", options=("local", "dask")
     )
     workers: int = setting(2, "processes of dask on this machine", least=1)
     scheduler: str | None = setting(None, "or the tls:// address of a Dask scheduler that runs already")
@@ -280,7 +263,7 @@ class EngineSettings(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class Params(Section):
-    """All of params.yaml. ``sections`` holds the methods' own sections as written."""
+    """All of params.yaml. ``sections`` holds the sections of methods as written."""
 
     method: str = setting(help="hp | marginals | merf | merf_ae | moments | ntk | pearl; likeness params METHOD")
     privacy: Privacy = setting(help="the promise; every document states it")
@@ -300,23 +283,19 @@ class Params(Section):
     schedule: Schedule = setting(Schedule(), "for those who run a Prefect server")
 
     def __post_init__(self) -> None:
-        """Check what sections say of each other."""
+        """Check the rules between sections."""
         if self.ingest.from_database and self.privacy.adjacency == "replace_one":
             raise ParamsError(
-                "privacy.adjacency is replace_one, but ingest.source is a database, whose rows have no places that a "
-                "public split or pairing could go by. Set privacy.adjacency: add_remove_one, or export a file."
+                "privacy.adjacency is replace_one, but ingest.source is a database: its rows have no fixed order. "
+                "Set privacy.adjacency: add_remove_one, or export a file."
             )
         if self.ingest.unit is None:
             return
         if self.privacy.adjacency != "add_remove_one":
             raise ParamsError(
-                f"privacy.adjacency is {self.privacy.adjacency}, but ingest.unit lets a person have several rows: "
-                "another person may have more or fewer of them, so that the number of records cannot be public. Set "
-                "privacy.adjacency: add_remove_one, or ingest.unit: null."
+                f"privacy.adjacency is {self.privacy.adjacency}, but ingest.unit lets a person have several rows. "
+                "Another person may have more or fewer, so the number of records cannot be public. "
+                "Set privacy.adjacency: add_remove_one, or ingest.unit: null."
             )
-        require(
-            self.privacy.unit != ONE_ROW,
-            "privacy.unit",
-            self.privacy.unit,
-            f"who is protected with all their rows, as '{ONE_PERSON}' or 'one patient', while ingest.unit is set",
-        )
+        rule = f"who is protected with all their rows, as '{ONE_PERSON}' or 'one patient', while ingest.unit is set"
+        require(self.privacy.unit != ONE_ROW, "privacy.unit", self.privacy.unit, rule)

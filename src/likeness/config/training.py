@@ -1,4 +1,4 @@
-"""Settings of the training loop; apart from it, so that reading them loads no tensor library."""
+"""Settings of the training loop. Reading them loads no tensor library."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,9 @@ class TrainingSettings:
     """How to train.
 
     Attributes:
-        iterations: gradient steps; 0 for a closed form. batch_size: rows a step. learning_rate: of Adam.
+        iterations: gradient steps; 0 for a closed form.
+        batch_size: rows a step.
+        learning_rate: of Adam.
         schedule: ``constant`` (the papers) or ``cosine`` decay to zero.
         beta2: of Adam, how long it remembers squared gradients: about 1 / (1 - beta2) steps.
     """

@@ -1,4 +1,4 @@
-"""Typed settings: a frozen dataclass from what YAML gave. Whatever does not fit is refused by name.
+"""Typed settings: a frozen dataclass from a YAML mapping. An error names each value that does not fit.
 
 A section of params.yaml is a subclass of :class:`Section`. Each of its fields is a :func:`setting`: default, help and
 allowed range stand beside each other, and nowhere else.
@@ -22,7 +22,7 @@ OLD_NAMES = {
     "marginals.train.kl_penalty": "information_price",
     "marginals.train.swap_rounds": "exchange_rounds",
 }
-"""Settings whose names are other ones in files: settings.json of a bundle has the old word, params.yaml may have it."""
+"""Old names of settings: settings.json of a bundle has them, params.yaml may have them."""
 
 
 def setting(
@@ -39,8 +39,7 @@ def setting(
     """A field of a section.
 
     Args:
-        default: the value where params.yaml has no such key. A dataclass or a function makes it; a missing one is
-            asked for.
+        default: the value where params.yaml has no such key; a function makes it. Without one, the key is required.
         help: what the key means, for the comments of ``likeness params``.
         least: smallest allowed number; of a list, for each of its items. None is not compared.
         most: largest allowed number.
@@ -64,11 +63,11 @@ class Section:
             value = getattr(self, item.name)
             if not _fits(value, item.metadata):
                 shown = list(value) if isinstance(value, tuple) else value
-                raise OutOfRange(f"{item.name} must be {rule_of(item)}, got {shown!r}")
+                raise OutOfRangeError(f"{item.name} must be {rule_of(item)}, got {shown!r}")
 
 
-class OutOfRange(ParamsError):
-    """A value of a section, which does not know its own place in params.yaml: :func:`build` puts that before it."""
+class OutOfRangeError(ParamsError):
+    """A value of a section is out of range; :func:`build` adds the section's place in params.yaml."""
 
 
 def _fits(value: Any, metadata: Mapping[str, Any]) -> bool:
@@ -116,18 +115,18 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
         base: defaults that the section has at this place, before those of the class.
 
     Raises:
-        ParamsError: a key is unknown, or missing without a default; or a value has the wrong type or range.
+        ParamsError: a key is unknown or required, or a value has the wrong type or range.
     """
     if not isinstance(mapping, Mapping):
         raise ParamsError(f"{where} must be a section with settings, got {mapping!r}")
     mapping = renamed(mapping, where)
-    known = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
+    settings = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
     for key in mapping:
-        if key not in known:
-            raise ParamsError(f"{_join(where, key)} is not a setting. Settings: {', '.join(known)}")
+        if key not in settings:
+            raise ParamsError(f"{_join(where, key)} is not a setting. Settings: {', '.join(settings)}")
     hints = typing.get_type_hints(cls)
     values = {}
-    for name, item in known.items():
+    for name, item in settings.items():
         default = default_of(item) if base is None else getattr(base, name)
         if name in mapping:
             values[name] = _convert(mapping[name], hints[name], _join(where, name), default)
@@ -135,16 +134,12 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
             values[name] = _without(hints[name], _join(where, name)) if default is MISSING else default
     try:
         return cls(**values)
-    except OutOfRange as error:
+    except OutOfRangeError as error:
         raise ParamsError(_join(where, error)) from None
 
 
 def renamed(mapping: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """A section with today's names in the place of the old ones.
-
-    Args:
-        mapping: the section.
-        where: its dotted name.
+    """The section ``where`` with today's names in the place of the old ones.
 
     Raises:
         ParamsError: it has both names of a setting.
@@ -160,7 +155,7 @@ def renamed(mapping: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def with_old_names(value: Any, where: str = "") -> Any:
-    """Inverse of :func:`renamed` in all sections: settings as files hold them that are never to change."""
+    """Inverse of :func:`renamed` in all sections, for files whose format must not change."""
     if not isinstance(value, Mapping):
         return value
     keys = {key: _join(where, key) for key in value}
@@ -168,21 +163,16 @@ def with_old_names(value: Any, where: str = "") -> Any:
 
 
 def _without(hint: Any, where: str) -> Any:
-    """A missing section may hold nothing but defaults; a missing value is asked for."""
+    """The defaults of a missing section; a missing value is refused."""
     if is_dataclass(hint):
         return build(hint, {}, where)  # type: ignore[arg-type]
-    raise ParamsError(f"{where} is missing")
+    raise ParamsError(f"{where} is missing, and it has no default. Give a value.")
 
 
 def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str = "") -> Any:
     """Check one value against its type. YAML reads ``1e-5`` as text and ``.inf`` as a number; both are numbers here.
 
-    Args:
-        value: what YAML gave.
-        hint: its type.
-        where: dotted path.
-        default: what a missing value would be.
-        also: what else it may be, for the message.
+    ``also`` says in the message what else the value may be.
     """
     if is_dataclass(hint):
         base = default if type(default) is hint else None
@@ -219,7 +209,7 @@ def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str =
 
 
 def _chosen(value: Any, hints: tuple[Any, ...]) -> Any:
-    """The one of several types that a value is checked against: a list's if it is a list, else the first other one."""
+    """The one of several types that a value is checked against: the list type for a list, else the first other one."""
     lists = [hint for hint in hints if typing.get_origin(hint) is tuple]
     if lists and isinstance(value, list | tuple):
         return lists[0]

@@ -1,4 +1,4 @@
-"""What a feature map is: a bounded function of one record, fixed by public numbers before any record is read."""
+"""Feature maps: bounded functions of one record, fixed by public numbers before any record is read."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -37,33 +37,29 @@ class FeatureMap(Protocol):
 
 @runtime_checkable
 class CellMap(FeatureMap, Protocol):
-    """A map with one nonzero coordinate in each part: the door counts where it is, and never needs the whole vector."""
+    """A map with one nonzero coordinate in each part: the door counts places and needs no vectors."""
 
     def places(self, x: "NDArray[np.float64]") -> "NDArray[np.int64]":
         """Coordinate within each part, shape (n, parts), each within 0 ... width of the part - 1.
 
-        Rows come as they are encoded, not rounded to the door's grid, and in blocks of any number of rows: a map that
-        does more than compare has to round them itself, or its sums would depend on the block.
+        Rows come as they are encoded, not rounded to the door's grid, in blocks of any size. A map that does more than
+        compare must round them itself. Otherwise its sums would depend on the block.
         """
         ...
 
 
 @runtime_checkable
 class MeanMap(FeatureMap, Protocol):
-    """A map that knows a faster way to its mean over generated rows. The door needs each row's own."""
+    """A map with a faster way to its mean over generated rows. The door still maps each row."""
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
-        """Mean features of consecutive groups of rows, shape (groups, width), with gradients.
-
-        Args:
-            x: rows in order of group, shape (n, d). counts: rows of each group.
-        """
+        """Mean features of consecutive groups of ``counts`` rows of x, shape (groups, width), with gradients."""
         ...
 
 
 @runtime_checkable
 class OuterMap(FeatureMap, Protocol):
-    """A map of one part, made of outer products: their sums are matrix products, and need no vector."""
+    """A map of one part, made of outer products: their sums are matrix products and need no vectors."""
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
@@ -81,10 +77,10 @@ class OuterMap(FeatureMap, Protocol):
 
 @runtime_checkable
 class UnitOuterMap(OuterMap, Protocol):
-    """One whose vectors are divided by their own norm: a sum over rows needs that division as one number a row."""
+    """A map that divides each vector by its norm: a sum over rows needs one factor a row."""
 
     def products(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
-        """Factors of each block before the division, shapes (n, a) and (n, b). Left ones have no slope in x."""
+        """Factors of each block before the division, shapes (n, a) and (n, b). Left factors have no gradient in x."""
         ...
 
 
@@ -113,8 +109,7 @@ class PairedMap(FeatureMap, Protocol):
 class Map(FeatureMap):
     """What the dataclasses of maps share: a specification that lists their fields, and what others may check.
 
-    Attributes:
-        name: in the specification, and in the registry of maps.
+    ``name`` stands in the specification and in the registry of maps.
     """
 
     name: ClassVar[str]
@@ -130,7 +125,7 @@ class Map(FeatureMap):
         return {}
 
     def with_files(self, folder: Path) -> FeatureMap:
-        """The map with its files, checked. Without them it knows its bound only, which is enough for a receipt.
+        """The map with its files, checked. Without them it has only its bound, which is enough for a receipt.
 
         Raises:
             LikenessError: a file is not the one that the map names.
@@ -138,16 +133,12 @@ class Map(FeatureMap):
         return self
 
     def differences(self, values: "NDArray[np.float64]") -> "NDArray[np.float64]":
-        """Of numbers that the map gives twice: each is two noises, and nothing else.
-
-        Args:
-            values: released sums, shape (num_groups, width).
-        """
+        """Differences of numbers that the map gives twice, in released sums (num_groups, width): noise only."""
         return values[:, :0]
 
 
 class OneHotMap(CellMap, Map):
-    """A map of cells: in each part the root of its bound stands at one place, and 0 elsewhere."""
+    """A map of cells: each part holds the root of its bound at one place and 0 elsewhere."""
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Dense features, shape (n, width): for small tables, and for tests of the sparse path."""
@@ -175,11 +166,7 @@ def width(feature: FeatureMap) -> int:
 
 
 def blocks_of(parts: tuple[Part, ...], values: "NDArray[Any]") -> "Iterator[tuple[Part, NDArray[Any]]]":
-    """Released sums part by part, each with its columns of the values.
-
-    Args:
-        values: released sums, shape (num_groups, width).
-    """
+    """Each part with its columns of released sums, shape (num_groups, width)."""
     start = 0
     for part in parts:
         yield part, values[:, start : start + part.width]

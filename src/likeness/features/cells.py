@@ -17,8 +17,8 @@ class Cells:
     Attributes:
         start: first coordinate of the column in the dense row.
         size: number of cells.
-        edges: inner edges of the bins of a number on its unit scale, ascending; a value on an edge belongs to the bin
-            above. None: the column is one-hot, and a cell is a coordinate.
+        edges: inner edges of a number's bins on its unit scale, ascending; a value on an edge belongs to the bin above.
+            None: the column is one-hot, and a cell is a coordinate.
         missing: whether the last cell of a number is for missing; its indicator stands right after the number.
 
     Raises:
@@ -51,12 +51,8 @@ class Cells:
         if self.edges is None:
             place: NDArray[np.int64] = x[:, self.start : self.start + self.size].argmax(axis=1).astype(np.int64)
             return place
-        found: NDArray[np.int64] = np.searchsorted(np.array(self.edges), x[:, self.start], side="right").astype(
-            np.int64
-        )
-        if self.missing:
-            found = np.where(x[:, self.start + 1] > 0.5, self.size - 1, found)
-        return found
+        bins: NDArray[np.int64] = np.searchsorted(self.edges, x[:, self.start], side="right").astype(np.int64)
+        return np.where(x[:, self.start + 1] > 0.5, self.size - 1, bins) if self.missing else bins
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -76,7 +72,7 @@ class Cells:
 
 
 def cells_of(columns: Iterable[Cells | Mapping[str, Any]], name: str) -> tuple[Cells, ...]:
-    """Cells of several columns, from themselves or their JSON form; ``name`` of the map, for its error.
+    """Cells of several columns, given as cells or as JSON; ``name`` is the map's, for the error.
 
     Raises:
         ReleaseError: they are not cells.

@@ -52,10 +52,6 @@ class ColumnMarginals(OneHotMap):
         return np.stack([column.places(x) for column in self.columns], axis=1)
 
     def blocks(self, values: NDArray[Any]) -> Iterator[tuple[Cells, NDArray[Any]]]:
-        """Counts by column from released sums: (cells, counts of shape (num_groups, size)).
-
-        Args:
-            values: released sums, shape (num_groups, width).
-        """
+        """Cells and counts (num_groups, size) of each column, from released sums (num_groups, width)."""
         for column, (_, counts) in zip(self.columns, blocks_of(self.parts, values), strict=True):
             yield column, counts

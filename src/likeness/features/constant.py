@@ -23,5 +23,5 @@ class Constant(OneHotMap):
         return (Part(1, Fraction(1), nonnegative=True),)
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The one cell there is, shape (n, 1): counting needs no vectors, and the sum is the same."""
+        """The only cell, shape (n, 1): counting needs no vectors."""
         return np.zeros((len(x), 1), dtype=np.int64)

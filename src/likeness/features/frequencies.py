@@ -1,4 +1,4 @@
-"""Public Gaussian frequencies, rebuilt from a seed, exact in products, and checked against a digest."""
+"""Public Gaussian frequencies: drawn from a seed, exact in products, checked against a digest."""
 
 import hashlib
 import math
@@ -25,15 +25,14 @@ _FLOAT_BITS = 53
 def draw_frequencies(
     count: int, dimension: int, scale: "float | NDArray[np.float64]", seed: int, purpose: str
 ) -> "Tensor":
-    """Draw ``t_j ~ N(0, scale² I)``, or ``N(0, scale_j² I)`` where scale has shape (count, 1), from public
-    randomness, rounded so that products with inputs are exact.
+    """Draw ``t_j ~ N(0, scale_j² I)`` from public randomness, rounded so that products with inputs are exact.
 
-    Matrix products add in an order that depends on the processor's instructions, the number of threads and the place of
-    a row in its block, and may give one row other last bits at another place. A record that is added shifts all rows
-    behind it: then their features would move too, and the sensitivity would not hold exactly. So the frequencies are
-    multiples of ``2**-q`` with q so small that for inputs in the unit cube, which the door rounds to multiples of
-    ``2**-24``, every partial sum is a multiple of ``2**-(q + 24)`` below ``2**(53 - q - 24)``: such numbers are
-    float64, no addition rounds, and all orders give the same angle.
+    Matrix products add in an order that depends on processor, threads and a row's place in its block. Another order
+    may change the last bits. A record that is added shifts all rows behind it: their features would move too, and the
+    sensitivity would not hold exactly. So the frequencies are multiples of ``2**-q``, with q as follows. For inputs in
+    the unit cube, which the door rounds to multiples of ``2**-24``, every partial sum is a multiple of ``2**-(q + 24)``
+    below ``2**(53 - q - 24)``. Such numbers are float64: no addition rounds, and all orders give the same angle.
+    ``scale`` is one number, or of shape (count, 1).
 
     Returns:
         shape (count, dimension), float64.
@@ -90,6 +89,6 @@ def check_digest(frequencies: "Tensor", digest: str, name: str) -> None:
     """
     if frequencies_digest(frequencies) != digest:
         raise ReleaseError(
-            f"{name}: the public frequencies drawn here are not those of the release. Install the numpy of "
-            "constraints.txt: its random streams must be the ones the release was made with."
+            f"{name}: the public frequencies drawn here are not those of the release. "
+            "Install the numpy version of the release, see constraints.txt."
         )

@@ -1,4 +1,4 @@
-"""Mean features of classes: by the map's own way where it has one, without a row's own vector."""
+"""Mean features of classes, without a vector for each row where the map allows it."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,9 +26,8 @@ def class_distances(
 ) -> Tensor:
     """Squared distance of ``target[c]`` and ``scale[c]`` times the mean feature of class c, shape (num_classes,).
 
-    Args:
-        feature, x, counts: see :func:`class_means`. target: shape (num_classes, width). scale: shape (num_classes,).
-        squares: what :func:`target_squares` says of the target, if it was asked before.
+    ``target`` has shape (num_classes, width), ``scale`` (num_classes,); ``squares`` are those of
+    :func:`target_squares`. For the others see :func:`class_means`.
     """
     if isinstance(feature, UnitOuterMap):
         return unit_distances(feature.products(x), counts, target, scale, squares)
@@ -36,7 +35,7 @@ def class_distances(
 
 
 def target_squares(feature: Callable[[Tensor], Tensor], target: Tensor) -> Tensor | None:
-    """What :func:`class_distances` needs to know of a target only once; None where that is nothing."""
+    """What :func:`class_distances` needs of a target only once; None for maps that need nothing."""
     return squared_blocks(target, feature.sizes) if isinstance(feature, UnitOuterMap) else None
 
 
@@ -45,7 +44,8 @@ def class_means(feature: Callable[[Tensor], Tensor], x: Tensor, counts: Sequence
 
     Args:
         feature: the map; of an :class:`OuterMap` the mean is a matrix product a block, and no vector is made.
-        x: rows in order of class, shape (n, d). counts: rows of each class.
+        x: rows in order of class, shape (n, d).
+        counts: rows of each class.
     """
     if isinstance(feature, MeanMap):
         return feature.means(x, list(counts))

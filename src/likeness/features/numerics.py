@@ -1,4 +1,4 @@
-"""Arithmetic on grids: in float64, sums that no order of additions can change by a bit.
+"""Arithmetic on grids: float64 sums whose bits do not depend on the order of additions.
 
 Why this matters to privacy: :func:`likeness.features.frequencies.draw_frequencies`.
 """
@@ -13,8 +13,10 @@ _FLOAT_BITS = 52  # of 53: one is kept for what rounding adds to a sum
 
 
 def fitting_bits(largest: float, most: int) -> int:
-    """Largest q of at most ``most`` such that sums of multiples of ``2**-q``, whose terms' sizes sum to ``largest``
-    at most, are exact in float64 in every order."""
+    """Largest q of at most ``most`` such that float64 adds multiples of ``2**-q`` exactly in every order.
+
+    ``largest`` bounds the sum of the terms' sizes.
+    """
     return min(most, _FLOAT_BITS - math.ceil(math.log2(max(1.0, largest))))
 
 
@@ -31,7 +33,7 @@ class _Round(torch.autograd.Function):
 
 
 def on_grid(values: Tensor, bits: int) -> Tensor:
-    """Values rounded to multiples of ``2**-bits`` in float64, in which the door works; as they are in other types."""
+    """Values in float64, the door's type, rounded to multiples of ``2**-bits``; other types stay as they are."""
     if values.dtype != torch.float64:
         return values
     rounded: Tensor = _Round.apply(values, bits)  # type: ignore[no-untyped-call]
@@ -39,11 +41,7 @@ def on_grid(values: Tensor, bits: int) -> Tensor:
 
 
 def sum_of_squares(values: Tensor, bounds: Tensor) -> Tensor:
-    """Squared norms along the last axis, which stays as an axis of 1.
-
-    Args:
-        values: shape (n, k). bounds: public, at least ``|values|`` of each coordinate, shape (k,).
-    """
+    """Squared norms (n, 1) of rows (n, k); public ``bounds`` (k,) are at least ``|values|`` of each coordinate."""
     if values.dtype != torch.float64:
         dots: Tensor = torch.linalg.vecdot(values, values)
         return dots[..., None]

@@ -1,4 +1,4 @@
-"""Public random networks at initialization, with weights so coarse that every layer is exact in float64."""
+"""Public random networks at initialization. Their weights are coarse, so every layer is exact in float64."""
 
 import hashlib
 import math
@@ -48,7 +48,7 @@ class Layer:
 
     @cached_property
     def output_bounds(self) -> Tensor:
-        """What each output is at most in absolute value, shape (outputs,)."""
+        """Bound of each output's absolute value, shape (outputs,)."""
         return self.weights.abs() @ self.input_bounds
 
 
@@ -58,7 +58,8 @@ class Gradients:
 
     Attributes:
         kernel: gradient in the convolution, shape (n, channels · (window + 1)), or None.
-        signals: what comes back to each dense layer, shapes (n, outputs). seen: its inputs and a 1, (n, inputs + 1).
+        signals: what comes back to each dense layer, shapes (n, outputs).
+        seen: its inputs and a 1, (n, inputs + 1).
         last: last hidden layer, shape (n, last width).
     """
 
@@ -76,7 +77,8 @@ class RandomNetwork:
 
     Attributes:
         convolution: first layer, applied to windows of three inputs, or 3 × 3 pixels; None: all layers are dense.
-        dense: layers after it, at least one. output: a, shape (last width,).
+        dense: layers after it, at least one.
+        output: a, shape (last width,).
         shape: of the input: (d,), or (height, width) of an image.
     """
 
@@ -91,12 +93,7 @@ class RandomNetwork:
     ) -> "RandomNetwork":
         """Draw from public randomness.
 
-        Args:
-            channels: of the convolution; None for none.
-            widths: of the dense layers.
-            shape: of the input.
-            seed: public.
-            purpose: what the numbers are for, see :func:`likeness.core.rng.public`.
+        See :func:`layers_of` for channels, widths and shape, :func:`likeness.core.rng.public` for seed and purpose.
         """
         stream = public(seed, purpose)
         convolution, dense = layers_of(
@@ -144,7 +141,7 @@ class RandomNetwork:
 
     @cached_property
     def kernel_bounds(self) -> Tensor:
-        """What the gradient in each weight of the convolution is at most, shape (weights,): inputs are at most 1."""
+        """Bound of the gradient in each weight of the convolution, shape (weights,): inputs are at most 1."""
         assert self.convolution is not None
         channels, window = self.convolution.weights.shape
         back = self.signal_bounds[0] @ self.dense[0].weights[:, :-1].abs()
@@ -154,10 +151,10 @@ class RandomNetwork:
         """SHA-256 of all weights as single-precision little-endian bytes, which hold them exactly."""
         layers = [] if self.convolution is None else [self.convolution.weights]
         numbers = [*layers, *(layer.weights for layer in self.dense), self.output]
-        found = hashlib.sha256()
+        hasher = hashlib.sha256()
         for weights in numbers:
-            found.update(np.ascontiguousarray(weights.numpy(), dtype="<f4").tobytes())
-        return found.hexdigest()
+            hasher.update(np.ascontiguousarray(weights.numpy(), dtype="<f4").tobytes())
+        return hasher.hexdigest()
 
 
 def windows_of(x: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -186,9 +183,11 @@ def layers_of(
     """A convolution, if wanted, and dense layers behind it, each as exact as its inputs allow.
 
     Args:
-        weights: gives the weights of the next layer, multiples of ``2**-WEIGHT_BITS``, from (outputs, inputs + 1). No
-            sum of the first layer may be as large as 2**18; Gaussian ones never are.
-        channels: of the convolution; None for none. widths: of the dense layers. shape: of the input.
+        weights: gives the next layer's weights, multiples of ``2**-WEIGHT_BITS``, from (outputs, inputs + 1). Sums of
+            the first layer must be below 2**18; Gaussian weights make none so large.
+        channels: of the convolution; None for none.
+        widths: of the dense layers.
+        shape: of the input.
     """
     convolution = None
     bounds = torch.ones(math.prod(shape), dtype=torch.float64)
@@ -207,6 +206,6 @@ def layers_of(
 def _layer(weights: Callable[[int, int], Tensor], outputs: int, bounds: Tensor, input_bits: int | None) -> Layer:
     """A layer; ``input_bits`` is given where the door has rounded the inputs already."""
     bounds = with_one(bounds)
-    own = weights(outputs, len(bounds))
-    largest = float((own.abs() @ bounds).max())
-    return Layer(own, input_bits or fitting_bits(largest * 2.0**WEIGHT_BITS, 48), bounds)
+    drawn = weights(outputs, len(bounds))
+    largest = float((drawn.abs() @ bounds).max())
+    return Layer(drawn, input_bits or fitting_bits(largest * 2.0**WEIGHT_BITS, 48), bounds)

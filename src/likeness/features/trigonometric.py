@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class _CosineSine(torch.autograd.Function):
-    """``[cos a, sin a]``. Each is the derivative of the other and is already there: twice as fast."""
+    """``[cos a, sin a]``. Each gives the other's derivative, which takes half the time."""
 
     @staticmethod
     def forward(ctx: Any, angles: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ def cosine_sine(angles: Tensor) -> Tensor:
 
 
 class _MeanCosineSine(torch.autograd.Function):
-    """Means by group, whose gradient goes over the rows once."""
+    """Means by group; the gradient reads the rows once."""
 
     @staticmethod
     def forward(ctx: Any, angles: Tensor, counts: list[int]) -> Tensor:
@@ -44,25 +44,21 @@ class _MeanCosineSine(torch.autograd.Function):
         ctx.save_for_backward(cosines, sines)
         ctx.counts = counts
         pairs = zip(torch.split(cosines, counts), torch.split(sines, counts), strict=True)
-        return torch.stack([torch.cat([own.mean(dim=0) for own in pair]) for pair in pairs])
+        return torch.stack([torch.cat([group.mean(dim=0) for group in pair]) for pair in pairs])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        cosines, sines = (torch.split(own, ctx.counts) for own in ctx.saved_tensors)
+        cosines, sines = (torch.split(part, ctx.counts) for part in ctx.saved_tensors)
         slope = torch.empty_like(ctx.saved_tensors[0])
-        for own, cosine, sine, gradient in zip(
+        for part, cosine, sine, gradient in zip(
             torch.split(slope, ctx.counts), cosines, sines, gradients[0], strict=True
         ):
-            of_cosine, of_sine = (gradient / max(1, len(own))).chunk(2)
-            torch.mul(cosine, of_sine, out=own).addcmul_(sine, of_cosine, value=-1.0)
+            of_cosine, of_sine = (gradient / max(1, len(part))).chunk(2)
+            torch.mul(cosine, of_sine, out=part).addcmul_(sine, of_cosine, value=-1.0)
         return slope, None
 
 
 def mean_cosine_sine(angles: Tensor, counts: Sequence[int]) -> Tensor:
-    """Mean of :func:`cosine_sine` over consecutive groups of rows, shape (groups, 2k).
-
-    Args:
-        angles: shape (n, k). counts: rows of each group.
-    """
+    """Mean of :func:`cosine_sine` over consecutive groups of ``counts`` rows of angles (n, k): shape (groups, 2k)."""
     result: Tensor = _MeanCosineSine.apply(angles, list(counts))  # type: ignore[no-untyped-call]
     return result

@@ -14,9 +14,9 @@ _KERNEL = 5
 class ImageGenerator(LatentGenerator):
     """fc → bn → relu → fc → bn → (upsample → conv) twice → sigmoid, conditioned on the class.
 
-    The network of DP-MERF's code and of the papers after it for 28 x 28 pixels (Liew et al. 2022, App. H; Yang et al.
-    2023): it starts from a quarter of each side, doubles twice, and so knows that neighboring pixels belong together.
-    Other sizes start from a quarter rounded up and are stretched to the size asked for.
+    The network of DP-MERF's code and of later papers for 28 x 28 pixels (Liew et al. 2022, App. H; Yang et al. 2023).
+    It starts from a quarter of each side and doubles twice, so neighboring pixels belong together. Other sizes start
+    from a quarter rounded up and are stretched to the full size.
     """
 
     name: ClassVar[str] = "image"
@@ -28,8 +28,10 @@ class ImageGenerator(LatentGenerator):
         """Build the network.
 
         Args:
-            shape: height and width. num_classes: 1 for images without a class.
-            latent_dim: dimension of z ~ N(0, I). hidden: width of the first layer.
+            shape: height and width.
+            num_classes: 1 for images without a class.
+            latent_dim: dimension of z ~ N(0, I).
+            hidden: width of the first layer.
             channels: of the two smaller resolutions.
         """
         super().__init__(latent_dim, num_classes)
@@ -49,18 +51,11 @@ class ImageGenerator(LatentGenerator):
         )
         self.middle = nn.Conv2d(first, second, _KERNEL, padding=_KERNEL // 2)
         self.last = nn.Conv2d(second, 1, _KERNEL, padding=_KERNEL // 2)
-        for name, own in self._matrices().items():
-            self.register_buffer(name, own.contiguous(), persistent=False)
+        for name, matrix in self._matrices().items():
+            self.register_buffer(name, matrix.contiguous(), persistent=False)
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
-        """Pixels in [0, 1], row by row, differentiable.
-
-        Args:
-            z: latent, shape (n, latent_dim). labels: classes, shape (n,).
-
-        Returns:
-            shape (n, height * width).
-        """
+        """Pixels in [0, 1], row by row, shape (n, height * width), from z (n, latent_dim) and classes (n,)."""
         small = self.body(self.inputs(z, labels)).view(-1, self.channels[0], *self._quarter)
         # Rows that are drawn from a saved network keep their last bits, so only training takes the other way.
         if self.training:
@@ -72,7 +67,7 @@ class ImageGenerator(LatentGenerator):
         return pixels
 
     def _matrices(self) -> dict[str, Tensor]:
-        """What multiplies rows and columns of pixels in training; public, and no part of what is saved."""
+        """Matrices that stretch rows and columns of pixels in training; public, and not saved."""
         (top, left), (bottom, right) = (
             [_stretching(*sides) for sides in zip(small, large, strict=True)]
             for small, large in ((self._quarter, self._half), (self._half, self.shape))
@@ -85,14 +80,11 @@ class ImageGenerator(LatentGenerator):
         }
 
     def _stretched_last(self, x: Tensor) -> Tensor:
-        """``last(stretch(x))`` by matrix products, seven times as fast with its gradient on a processor.
+        """``last(stretch(x))`` of x (n, channels, h, w) by matrix products: seven times as fast on a CPU.
 
-        Both are linear, and stretching treats rows and columns apart. So the channels are summed first, at a quarter of
-        the pixels, into an image for each weight of the kernel; then each is stretched and moved to where that weight
-        looks, all columns at once and all rows at once.
-
-        Args:
-            x: shape (n, channels, h, w).
+        Both are linear, and stretching treats rows and columns apart. The channels are summed first, at a quarter of
+        the pixels, into an image for each weight of the kernel. Then each image is stretched and moved to where its
+        weight looks: all columns at once, then all rows.
         """
         n, channels, h, w = x.shape
         taps = x.permute(0, 2, 3, 1).reshape(-1, channels) @ self.last.weight[0].flatten(1)
@@ -113,13 +105,6 @@ def _stretching(small: int, large: int) -> Tensor:
 
 
 def _taps(stretching: Tensor) -> Tensor:
-    """What each weight of a convolution sees of stretched values along one side, zeros outside.
-
-    Args:
-        stretching: shape (large, small).
-
-    Returns:
-        shape (kernel, large, small).
-    """
+    """What each weight of a convolution sees of values stretched along one side: (large, small) to (kernel, ...)."""
     padded = nn.functional.pad(stretching, (0, 0, _KERNEL // 2, _KERNEL // 2))
     return torch.stack([padded[start : start + len(stretching)] for start in range(_KERNEL)])

@@ -1,4 +1,4 @@
-"""What a generator is, and what those of latent noise share: they draw rows in pieces, conditioned on the class."""
+"""Generators, and what those of latent noise share: they draw rows in pieces, conditioned on the class."""
 
 import inspect
 from abc import abstractmethod
@@ -20,8 +20,8 @@ class Generator(nn.Module):
 
     Attributes:
         name: in the specification, and in the registry of generators.
-        readers: what makes an argument from its JSON form, where that is another one.
-        is_network: whether its products may be made in half precision; others are formulas.
+        readers: functions that make an argument from its JSON form.
+        is_network: whether its products may use half precision.
         num_classes: 1 for a table without a class label.
     """
 
@@ -32,24 +32,15 @@ class Generator(nn.Module):
 
     @abstractmethod
     def class_likelihood(self, cells: Mapping[int, int]) -> Tensor:
-        """Probability of given cells in each class, shape (num_classes,), float64.
-
-        Args:
-            cells: from the place of a feature column to its category.
+        """Probability in each class, shape (num_classes,), float64, of a category for each given feature column.
 
         Raises:
-            ParamsError: the generator cannot be asked for them.
+            ParamsError: the generator cannot condition on them.
         """
 
     @abstractmethod
     def draw(self, labels: Tensor, generator: torch.Generator, cells: Mapping[int, int] | None = None) -> Tensor:
-        """Encoded rows, shape (n, width), from public randomness.
-
-        Args:
-            labels: classes, shape (n,).
-            generator: public randomness.
-            cells: see :meth:`class_likelihood`.
-        """
+        """Encoded rows (n, width) of classes (n,), from public randomness; cells as in :meth:`class_likelihood`."""
 
     def spec(self) -> dict[str, Any]:
         """Everything but the weights, as JSON: the arguments of the constructor."""
@@ -75,11 +66,7 @@ def _arguments(kind: type[Generator]) -> list[str]:
 
 
 class LatentGenerator(Generator):
-    """A network from z ~ N(0, I) and a class to a relaxed encoded row.
-
-    Attributes:
-        latent_dim: dimension of z. num_classes: 1 for a table without a class label.
-    """
+    """A network from z ~ N(0, I), of dimension ``latent_dim``, and a class to a relaxed encoded row."""
 
     def __init__(self, latent_dim: int, num_classes: int) -> None:
         """Remember the sizes of the input."""
@@ -88,7 +75,7 @@ class LatentGenerator(Generator):
         self.num_classes = num_classes
 
     def inputs(self, z: Tensor, labels: Tensor) -> Tensor:
-        """z beside the one-hot class, shape (n, latent_dim + num_classes)."""
+        """Latent numbers beside the one-hot class, shape (n, latent_dim + num_classes)."""
         return torch.cat([z, nn.functional.one_hot(labels, self.num_classes).to(z)], dim=1)
 
     def settle(self, x: Tensor, generator: torch.Generator) -> Tensor:
@@ -96,14 +83,15 @@ class LatentGenerator(Generator):
         return x
 
     def class_likelihood(self, cells: Mapping[int, int]) -> Tensor:
-        """1 for every class where nothing is given.
+        """1 for every class, if no cell is given.
 
         Raises:
-            ParamsError: a column beside the label is given; the network only knows how to condition on the class.
+            ParamsError: cells are given; the network conditions on the class only.
         """
         if cells:
             raise ParamsError(
-                "sample.where: this generator can be asked for a class only. Train another method to give any category"
+                "sample.where may name the label only: this generator takes no other column. "
+                "Remove the others, or train another method."
             )
         return torch.ones(self.num_classes, dtype=torch.float64)
 
@@ -126,5 +114,7 @@ class LatentGenerator(Generator):
         z = torch.randn(len(labels), self.latent_dim, generator=generator)
         x = self(z, labels)
         if not torch.isfinite(x).all():  # no category could be drawn from such a row
-            raise DataError("the generator makes rows that are not finite. Look at its loss, and train it again.")
+            raise DataError(
+                "the generator makes rows that are not finite. Lower its train.learning_rate and train again."
+            )
         return self.settle(x, generator)

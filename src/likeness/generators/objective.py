@@ -1,4 +1,4 @@
-"""Distance between a released mean embedding and the generator's own."""
+"""Distance between a released mean embedding and that of a generator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,9 +36,8 @@ class EmbeddingObjective:
 
     with the released sum S̃, the number of records n (public, or a noisy count), the released class weights π, the
     generator's mean feature m_c in class c, and the critic's weights w (1 without a critic). ``class_scale`` holds
-    :math:`v_c`: 1 compares joint embeddings, in which noise has the same size in every class;
-    :math:`1/\max(π_c, floor)^2` compares class means, as DP-MERF does, guarded where a class is so small that its
-    noise would be blown up.
+    :math:`v_c`: 1 compares joint embeddings, whose noise has one size in every class. :math:`1/\max(π_c, floor)^2`
+    compares class means, as DP-MERF does; the floor keeps the noise of small classes bounded.
 
     Attributes:
         feature: public map, applied to generated rows.
@@ -70,9 +69,10 @@ class EmbeddingObjective:
         """Loss of generated rows; with a critic, also moves the critic one step up.
 
         Args:
-            x: relaxed rows in order of class, shape (n, d). counts: rows of each class.
-            whole: rows of each class in the batch of all processes, of which x is a share, see
-                :mod:`likeness.generators.parallel`; None: x is the batch.
+            x: relaxed rows in order of class, shape (n, d).
+            counts: rows of each class.
+            whole: rows of each class in the batch of all processes (:mod:`likeness.generators.parallel`); None: x is
+                the batch.
         """
         if self.critic is None and self.coordinate_weights is None and whole is None:
             if self._squares is None:
@@ -81,8 +81,8 @@ class EmbeddingObjective:
             return (self.class_scale * distances).sum()
         means = class_means(self.feature, x, counts)
         if whole is not None:
-            own, all_rows = (torch.tensor(own).to(means)[:, None] for own in (counts, whole))
-            means, counts = parallel.summed(means * own / all_rows), whole
+            rows, all_rows = (torch.tensor(rows).to(means)[:, None] for rows in (counts, whole))
+            means, counts = parallel.summed(means * rows / all_rows), whole
         residuals = self.target - self.class_weights[:, None] * means
         squares = (self.class_scale[:, None] * residuals.square()).sum(dim=0)
         if self.coordinate_weights is not None:
@@ -90,8 +90,8 @@ class EmbeddingObjective:
         if self.critic is None:
             return squares.sum()
         loss = (self.critic.weights().detach() * squares).sum()
-        # What the batch's own scatter adds to the squares is known; without subtracting it the critic would look where
-        # rows scatter, not where they differ. (Privacy noise adds the same everywhere, which weights of mean 1 ignore.)
+        # The batch's scatter adds to the squares. Without subtracting it the critic would look where rows scatter, not
+        # where they differ. (Privacy noise adds equally everywhere, which weights of mean 1 ignore.)
         chance = self.class_weights[:, None].square() * self.critic.scatter(means, counts)
         self.critic.step((squares - (self.class_scale[:, None] * chance).sum(dim=0)).detach())
         return loss
@@ -117,10 +117,9 @@ class LatentBatches:
     def __init__(
         self, objective: EmbeddingObjective, latent_dim: int, counts: list[int], seed: int, device: torch.device
     ) -> None:
-        """Start the public stream of latent noise: the same in all processes, each of which takes its own rows of it.
+        """Start the public stream of latent noise for batches of ``counts`` rows by class.
 
-        Args:
-            counts: rows of each class in a batch. seed: public.
+        All processes have one stream, and each takes its share of the rows.
         """
         self._objective = objective
         self._counts = counts
@@ -141,6 +140,6 @@ class LatentBatches:
 
 
 def rows_per_class(class_weights: Tensor, batch_size: int) -> list[int]:
-    """Rows of each class in a batch: by weight, but at least a quarter of an equal share, so that no mean is noise."""
+    """Rows of each class in a batch, by weight. Each class has at least a quarter of an equal share."""
     least = max(2, batch_size // (4 * len(class_weights)))
     return [max(least, round(float(weight) * batch_size)) for weight in class_weights]

@@ -1,12 +1,12 @@
 r"""One training run in several processes, started by ``torchrun``: each makes its share of every batch.
 
-Proof that they take the step of one process with the whole batch. Every process computes the same loss L, because
-mean features and the statistics of batch normalization are summed over all of them (:func:`summed`). The backward pass
-of such a sum sums gradients over processes, so that backward in process r gives the derivative of :math:`\sum_s L_s`,
-W times L, in the weights of r alone, all other copies held fixed. The sum over r is the derivative in the common
-weights, W times that of L, and :func:`average_gradients` divides by W. (An average of the gradients of W losses of
-small batches would be another loss: the square of a mean is not the mean of squares.) Gradients are averaged after the
-backward pass and not within it, as ``DistributedDataParallel`` does: its own sums would run between those above.
+Proof that they take the step of one process with the whole batch. Every process computes one loss L, because mean
+features and the statistics of batch normalization are summed over all of them (:func:`summed`). The backward pass of
+such a sum sums gradients over processes. So backward in process r gives the derivative of :math:`\sum_s L_s`, W times
+L, in the weights of r alone, all other copies held fixed. The sum over r is the derivative in the common weights, W
+times that of L, and :func:`average_gradients` divides by W. (An average of the gradients of W losses of small batches
+would be another loss: the square of a mean is not the mean of squares.) Gradients are averaged after the backward pass
+and not within it, as ``DistributedDataParallel`` does: its sums would run between those above.
 """
 
 import os
@@ -27,17 +27,13 @@ def launched() -> bool:
 
 
 def is_first() -> bool:
-    """Whether this process is the one that tells and writes."""
+    """Whether this process reports and writes."""
     return not launched() or os.environ["RANK"] == "0"
 
 
 @contextmanager
 def together(device: torch.device) -> Iterator[torch.device]:
-    """Join the other processes, for as long as the context lasts; alone, nothing happens.
-
-    Yields:
-        the device of this process: of several GPUs, its own.
-    """
+    """Join the other processes while the context lasts, and yield this process's device; alone, nothing happens."""
     if not launched():
         yield device
         return
@@ -71,28 +67,22 @@ class _Sum(torch.autograd.Function):
 
 
 def summed(values: Tensor) -> Tensor:
-    """The sum over all processes, differentiable in each one's own values."""
+    """The sum over all processes, differentiable in the values of each."""
     total: Tensor = _Sum.apply(values)  # type: ignore[no-untyped-call]
     return total
 
 
 def average_gradients(module: nn.Module) -> None:
     """Give every process the mean gradient of all."""
-    gradients = [own.grad for own in module.parameters() if own.grad is not None]
+    gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
     flat = torch.cat([gradient.flatten() for gradient in gradients])
     dist.all_reduce(flat)
-    for gradient, part in zip(gradients, torch.split(flat, [own.numel() for own in gradients]), strict=True):
+    for gradient, part in zip(gradients, torch.split(flat, [gradient.numel() for gradient in gradients]), strict=True):
         gradient.copy_(part.view_as(gradient) / size())
 
 
 def share_of_rows(counts: list[int]) -> tuple[Tensor, list[int]]:
-    """The rows of a batch that this process makes: every so many of each class.
-
-    Args:
-        counts: rows of each class in the whole batch.
-
-    Returns:
-        their places in the batch, and how many of each class.
+    """Places and number by class of the rows that this process makes, of a batch with ``counts`` rows by class.
 
     Raises:
         ParamsError: a class has fewer rows than there are processes.
@@ -100,7 +90,7 @@ def share_of_rows(counts: list[int]) -> tuple[Tensor, list[int]]:
     if min(counts) < size():
         raise ParamsError(
             f"train.batch_size of the method is too small for {size()} processes: a class has {min(counts)} rows in a "
-            "batch. Raise it, or start fewer."
+            "batch. Raise it, or start fewer processes."
         )
     labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
     within = torch.cat([torch.arange(count) for count in counts])
@@ -109,7 +99,7 @@ def share_of_rows(counts: list[int]) -> tuple[Tensor, list[int]]:
 
 
 class WholeBatchNorm(nn.BatchNorm1d):
-    """Batch normalization by the statistics of all processes' rows. (PyTorch's own knows GPUs only.)"""
+    """Batch normalization by the statistics of all processes' rows. That of PyTorch needs GPUs."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalize rows, shape (n, width)."""
@@ -129,7 +119,7 @@ class WholeBatchNorm(nn.BatchNorm1d):
 
 
 def join(module: nn.Module) -> None:
-    """Start from the first process's weights, and normalize over all rows from now on; what is saved stays the same."""
+    """Start from the first process's weights, and normalize over all rows. Saved files have the usual form."""
     for values in module.state_dict().values():
         dist.broadcast(values, 0)
     for each in module.modules():

@@ -1,4 +1,4 @@
-"""Sampling with the least chance: as many draws of each category as its probability says, in random order."""
+"""Sampling with little chance: each category is drawn about as often as expected, in random order."""
 
 import torch
 from torch import Tensor
@@ -7,8 +7,8 @@ from torch import Tensor
 def systematic(probabilities: Tensor, groups: Tensor, generator: torch.Generator) -> Tensor:
     """One category a row, by systematic sampling within groups of rows that share their probabilities.
 
-    Row by row each category has exactly its probability; together, the rows of a group hold each category as often as
-    expected, give or take one (Madow 1949). The synthetic marginals then scatter less than by independent draws.
+    In each row a category has exactly its probability. Together, the rows of a group hold each category as often as
+    expected, give or take one (Madow 1949). Synthetic marginals scatter less than by independent draws.
 
     Args:
         probabilities: of each group, shape (num_groups, categories), rows sum to 1.
@@ -29,23 +29,16 @@ def systematic(probabilities: Tensor, groups: Tensor, generator: torch.Generator
 
 
 def places_within(num_groups: int, groups: Tensor, generator: torch.Generator) -> Tensor:
-    """Places of rows in [0, 1): those of a group are evenly spaced from a random start, and in random order.
-
-    Args:
-        num_groups: how many. groups: group of each row, shape (n,), int64. generator: public randomness.
-
-    Returns:
-        shape (n,), float64.
-    """
+    """Places of rows in [0, 1), float64: those of a group are evenly spaced from a random start, in random order."""
     order = torch.argsort(torch.rand(len(groups), generator=generator))  # who comes first, within a group, is chance
     order = order[torch.argsort(groups[order], stable=True)]
     counts = torch.bincount(groups, minlength=num_groups)
     starts = torch.cumsum(counts, 0) - counts
-    own = groups[order]
-    place = torch.arange(len(groups)) - starts[own]
+    group = groups[order]
+    place = torch.arange(len(groups)) - starts[group]
     offset = torch.rand(num_groups, generator=generator, dtype=torch.float64)
     points = torch.empty(len(groups), dtype=torch.float64)
-    points[order] = ((place + offset[own]) / counts[own]).clamp(max=_BELOW_ONE)
+    points[order] = ((place + offset[group]) / counts[group]).clamp(max=_BELOW_ONE)
     return points
 
 

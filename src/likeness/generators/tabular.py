@@ -38,13 +38,13 @@ class TabularGenerator(LatentGenerator):
             hidden: widths of the hidden layers.
             sampling: how a category is chosen when rows are written: ``categorical`` draws it from the softmax, and
                 whether a number is missing from its indicator; ``argmax`` takes the most probable one.
-            draws_missing: False for generators of before, which drew categories only.
+            draws_missing: False in files of earlier versions, which drew categories only.
 
         Raises:
             ValueError: another kind of sampling, or ``draws_missing`` is no truth value.
         """
         if sampling not in SAMPLING or type(draws_missing) is not bool:
-            raise ValueError(f"tabular: sampling is one of {', '.join(SAMPLING)}, and draws_missing true or false")
+            raise ValueError(f"tabular: sampling must be one of {', '.join(SAMPLING)}, draws_missing true or false")
         super().__init__(latent_dim, layout.num_classes)
         self.layout = layout
         self.hidden = tuple(hidden)
@@ -59,14 +59,7 @@ class TabularGenerator(LatentGenerator):
         self._missing = [block.start for block in layout.blocks if block.kind == "indicator"]
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
-        """Relaxed rows in the unit cube, differentiable.
-
-        Args:
-            z: latent, shape (n, latent_dim). labels: classes, shape (n,).
-
-        Returns:
-            shape (n, width).
-        """
+        """Relaxed rows (n, width) in the unit cube, differentiable, from z (n, latent_dim) and classes (n,)."""
         raw = self.body(self.inputs(z, labels))
         outputs = []
         position = 0
@@ -79,8 +72,8 @@ class TabularGenerator(LatentGenerator):
     def settle(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """One category a block, shape (n, width), from public randomness.
 
-        Training matches the mean of relaxed rows. Where a feature is linear in a block,
-        rows drawn from the softmax have that mean, and rows of the most probable category have another one.
+        Training matches the mean of relaxed rows. Where a feature is linear in a block, rows drawn from the softmax
+        have that mean. Rows of the most probable category have another mean.
         """
         for start, stop in self._onehot:
             block = x[:, start:stop]

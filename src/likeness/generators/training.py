@@ -1,4 +1,4 @@
-"""The training loop. It may run for ever: everything it sees is released or public."""
+"""The training loop. All that it reads is released or public, so its steps cost no privacy."""
 
 import math
 import platform
@@ -25,7 +25,7 @@ def choose_device(name: str) -> torch.device:
     """``auto`` takes CUDA, then MPS, then the CPU.
 
     Raises:
-        ParamsError: the device asked for is not there.
+        ParamsError: this machine does not have the device.
     """
     has = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if name == "auto":
@@ -38,10 +38,9 @@ def choose_device(name: str) -> torch.device:
 
 
 def environment(device: torch.device) -> dict[str, Any]:
-    """What the bits of trained weights depend on, beside settings and seeds.
+    """What the bits of trained weights depend on, beside settings, seeds and the processor's vendor.
 
-    Machines that agree in it train the same bits, but for vendors of processors. Other machines round otherwise, and
-    hundreds of steps make other weights of that, which are as good.
+    Other machines round otherwise, and after hundreds of steps their weights differ. They are as good.
     """
     return {
         "torch": torch.__version__,
@@ -59,17 +58,11 @@ def train(
     progress: Callable[[int, int, float], None],
     precision: str = "float32",
 ) -> list[tuple[int, float]]:
-    """Fit a generator. With no iterations it stays as it started, for a closed form, and its loss is told.
+    """Fit a generator, and return (iteration, loss) a hundred times. Without iterations, a closed form stays as it is.
 
-    The loss stays on the device; it is read only every hundredth of the run, when progress is told.
-
-    Args:
-        progress: called with (iteration, iterations, loss).
-        precision: ``bfloat16`` makes the products of a network in that type; its weights, its rows, the features of
-            these and the loss keep float32. The mixture and Gaussian images keep it altogether.
-
-    Returns:
-        (iteration, loss) at the same moments.
+    ``progress`` is called as often, with (iteration, iterations, loss); between calls the loss stays on the device.
+    With precision ``bfloat16`` the products of a network have that type. Weights, rows, features and the loss keep
+    float32, and generators that are formulas keep it throughout.
     """
     generator.to(device).train()
     if parallel.size() > 1:
@@ -93,21 +86,21 @@ def train(
         if iteration % every == 0 or iteration == settings.iterations:
             losses.append((iteration, float(loss.detach())))
             if not math.isfinite(losses[-1][1]):
-                raise ParamsError(f"the training diverged at step {iteration}: lower train.learning_rate of the method")
+                raise ParamsError(f"training diverged at step {iteration}. Lower train.learning_rate of the method.")
             progress(iteration, settings.iterations, losses[-1][1])
     if not losses:
         with torch.no_grad():
             losses.append((0, float(objective.loss(generator))))
         if not math.isfinite(losses[0][1]):
-            raise ParamsError("the closed form has no finite loss: the noise is too large for the released values")
+            raise ParamsError("the closed form has no finite loss: the noise is too large. Raise privacy.epsilon.")
     generator.to("cpu").eval()
     return losses
 
 
 class _Half(nn.Module):
-    """A network whose products are made in bfloat16, and its rows given in float32 again.
+    """A network with products in bfloat16 and rows in float32.
 
-    A row's features are not: a Hermite recursion or the phase of a Fourier feature would lose its digits.
+    Features of rows need float32: a Hermite recursion or the phase of a Fourier feature would lose its digits.
     """
 
     def __init__(self, network: nn.Module) -> None:

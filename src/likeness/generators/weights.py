@@ -13,17 +13,17 @@ def check_weights(folder: Path) -> None:
     """Refuse weights that were not saved with the specification beside them.
 
     Raises:
-        ArtifactError: they were not, or a file is missing or damaged.
+        ArtifactError: the files do not belong together, or one is missing or damaged.
     """
     try:
         spec = (folder / "spec.json").read_bytes()
         with (folder / "weights.safetensors").open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             header = json.loads(file.read(min(size, 1 << 24)))
-        told = header["__metadata__"][SPEC_DIGEST]
+        digest = header["__metadata__"][SPEC_DIGEST]
     except FileNotFoundError as error:
         raise ArtifactError(f"{error.filename} is missing. Run: dvc repro train") from None
     except (KeyError, ValueError, TypeError):
         raise ArtifactError(f"{folder}: not a generator of format 1. Run: dvc repro train") from None
-    if told != sha256_bytes(spec):
+    if digest != sha256_bytes(spec):
         raise ArtifactError(f"{folder}: weights.safetensors was not saved with spec.json. Run: dvc repro train")

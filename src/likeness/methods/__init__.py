@@ -1,4 +1,4 @@
-"""Recipes: one folder a method, and a line in :data:`METHODS`, the only list of them."""
+"""Methods: one folder each, and one entry in :data:`METHODS`, their only list."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,15 +23,15 @@ __all__ = ["DEFAULT", "METHODS", "Context", "Method", "differing", "method_from"
 
 
 def method_from(params: Params) -> Method:
-    """The method that params.yaml chooses, from its own section; a missing key or section takes the defaults.
+    """The method that params.yaml chooses, from its section; a missing key or section takes the defaults.
 
     Raises:
-        ParamsError: the method is not known, or its section is wrong.
+        ParamsError: no method has that name, or its section is wrong.
     """
     allowed("method", params.method, METHODS)
     unknown = sorted(set(params.sections) - set(METHODS))
     if unknown:
-        raise ParamsError(f"params.yaml: {unknown[0]} is not a section. Methods: {', '.join(METHODS)}")
+        raise ParamsError(f"params.yaml: {unknown[0]} is not a section. Remove it. Methods: {', '.join(METHODS)}")
     return build(METHODS[params.method], params.sections.get(params.method) or {}, params.method)
 
 

@@ -1,4 +1,4 @@
-"""What a method is: which queries, which maps, which objective. A recipe, one folder a method."""
+"""Methods: which queries, which maps, which objective. One folder holds one method."""
 
 import math
 from abc import ABC, abstractmethod
@@ -33,12 +33,7 @@ BYTES_A_COORDINATE = 130
 
 @dataclass(frozen=True)
 class Context:
-    """Public facts that every recipe may use.
-
-    Attributes:
-        schema: columns of the table. adjacency: as text. num_records: public under replace_one, else None.
-        seed: public seed of the run.
-    """
+    """Public facts that every method may use; ``num_records`` is public under replace_one, else None."""
 
     schema: Schema
     adjacency: str
@@ -75,7 +70,7 @@ class PublicFile(NamedTuple):
 
 
 class Method(ABC):
-    """A recipe. Subclasses are frozen dataclasses of their own settings in params.yaml.
+    """A method. Subclasses are frozen dataclasses of their settings in params.yaml.
 
     Attributes:
         name: in params.yaml, and in the registry of methods.
@@ -99,7 +94,7 @@ class Method(ABC):
         """The queries and their shares of ρ, sum 1, in the order in which they are released."""
 
     def check(self, context: Context) -> None:
-        """Refuse, before anything is spent, what could not be released later. Nothing by default.
+        """Refuse what could not be released, before anything is spent. Nothing by default.
 
         Raises:
             PlanError: saying why.
@@ -110,13 +105,12 @@ class Method(ABC):
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterable[Query]:
         """Queries of the auxiliary stage, one after the other.
 
-        Args:
-            released: answers by the name of their query. Whoever asks adds each answer before taking the next query,
-                so that a query may depend on the answers before it, and never on rows.
+        The caller adds each answer to ``released``, under its query's name, before it takes the next query. So a query
+        may depend on earlier answers, and never on rows.
         """
 
     def ask(self, context: Context, answer: Callable[[Query], Released]) -> dict[str, Released]:
-        """All answers of the auxiliary stage, asked for in turn."""
+        """All answers of the auxiliary stage, in order."""
         released: dict[str, Released] = {}
         for query in self.auxiliary_queries(context, released):
             released[query.name] = answer(query)
@@ -129,12 +123,12 @@ class Method(ABC):
     def foreseen_queries(self, context: Context) -> list[Query]:
         """Every query, before anything is released: for forecasts.
 
-        Where a query depends on released values, a stand-in with the same coordinates, bounds and sensitivity.
+        A stand-in replaces a query that depends on released values; coordinates, bounds and sensitivity are equal.
         """
         return [*self.auxiliary_queries(context, {}), self.embedding_query(context, {})]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
-        """What the statement shall say about what was read off released values, in sentences. Nothing by default."""
+        """Sentences for the statement on what was read off released values. None by default."""
         return []
 
     def at(self, root: Path) -> Self:
@@ -148,20 +142,15 @@ class Method(ABC):
     def measures(self, query: Query, sigma: float, context: Context, private: Collection[str]) -> Iterator[Measured]:
         """How well one of :meth:`foreseen_queries` measures the records. By default its map says it.
 
-        Args:
-            query: the query.
-            sigma: standard deviation of the noise on a coordinate.
-            context: public facts.
-            private: columns with private categories.
+        ``sigma`` is the standard deviation of a coordinate's noise; ``private`` names columns with private categories.
         """
         if not isinstance(query.terms, EachRecord):
             return  # of pairs of records, whose number is a setting
         classes = query.num_groups
         by_class = ", by class" if classes > 1 else ""
         if query.width == 1:
-            yield Measured(
-                "share of a class" if classes > 1 else "number of records, as a share", sigma, 1 / classes, True
-            )
+            of = "share of a class" if classes > 1 else "number of records, as a share"
+            yield Measured(of, sigma, 1 / classes, True)
         elif isinstance(query.feature, CellMap):
             # A cell of its part: a record in it counts the part's bound.
             for part in query.parts:
@@ -173,11 +162,9 @@ class Method(ABC):
             yield Measured(of, sigma / size, 1 / classes, True)
 
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float | None:
-        """About how many multiplications one step of the training takes, forward. None where nobody knows.
+        """About how many multiplications one training step takes, forward; None without an estimate.
 
-        Args:
-            context: public facts.
-            coordinates: of each query, by its name.
+        ``coordinates`` holds those of each query, by its name.
         """
         return None
 
@@ -208,10 +195,7 @@ class Method(ABC):
 
 
 def together(context: Context) -> EachRecord:
-    """Terms of a query about the records of all classes together.
-
-    Without classes those are the records as they are, under the key that such queries have had from the beginning.
-    """
+    """Terms of a query about the records of all classes together. Without classes the key stays that of each record."""
     return AllRecords() if context.layout.num_classes > 1 else EachRecord()
 
 
@@ -223,8 +207,8 @@ def class_counts_query(context: Context) -> Query:
 def class_weights(released: Released) -> "Tensor":
     """Class weights π from noisy counts, shape (num_classes,), float64.
 
-    Post-processing: a count below one standard deviation of its own noise (and below 1) is raised to it, so that a
-    small class is rare rather than absent, and never has a negative weight; then the weights are scaled to sum to 1.
+    Post-processing: a count is raised to one standard deviation of its noise, and to 1. So a small class is rare, not
+    absent, and no weight is negative. Then the weights are scaled to sum to 1.
     """
     import torch
 

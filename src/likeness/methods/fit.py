@@ -1,4 +1,4 @@
-"""Train a method's generator against its releases: the sentence that stage, API and benchmarks share."""
+"""Train a method's generator against its releases, for stage, API and benchmarks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,26 +26,20 @@ def fit(
     precision: str = "float32",
     beside: Sequence[Released] = (),
 ) -> tuple[SavedGenerator, list[tuple[int, float]]]:
-    """Build and train; deterministic on one machine for the same seed, release and number of threads and processes.
+    """Build and train; return the generator, and its loss curve as (iteration, loss).
 
-    Args:
-        precision: see :func:`~likeness.generators.training.train`.
-        beside: other releases that the schema was completed with; the generator names them too.
-
+    On one machine, equal seed, release, threads and processes give equal bits. ``beside`` holds other releases that
+    completed the schema; the generator names them too. For precision see :func:`~likeness.generators.training.train`.
     Under ``torchrun``, every process makes its share of each batch (:mod:`likeness.generators.parallel`).
 
-    Returns:
-        the generator, and its loss curve as (iteration, loss).
-
     Raises:
-        ReleaseError: the embedding answers another question than these settings ask, so that its values mean another
-            thing.
+        ReleaseError: the embedding answers another question than these settings ask.
     """
     query, receipt = method.embedding_query(context, auxiliary), embedding.receipt
     if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
         raise ReleaseError(
-            f"{receipt.query}: answers another question than {method.name} asks with these settings. Train with those "
-            "of the release, or make it again: dvc repro"
+            f"{receipt.query}: answers another question than {method.name} asks with these settings. "
+            "Restore the settings of the release, or make a new one: dvc repro"
         )
     torch.set_num_threads(threads)
     torch.manual_seed(public_seed(context.seed, "train.weights"))
@@ -76,14 +70,10 @@ def untrained(
     receipts: Sequence[Receipt],
     where: Mapping[str, Any],
 ) -> SavedGenerator:
-    """A generator as it is before training: all of its specification, and weights from torch's seed.
+    """A generator before training: its whole specification, and weights from torch's seed.
 
-    Args:
-        method: the recipe.
-        context: public facts.
-        auxiliary: answers of the auxiliary stage, by the name of their query.
-        receipts: of all releases that the generator is trained on.
-        where: see :func:`likeness.generators.training.environment`.
+    ``receipts`` are those of all releases it is trained on; ``where`` is that of
+    :func:`likeness.generators.training.environment`.
     """
     provenance = {
         "method": method.name,

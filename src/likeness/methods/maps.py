@@ -14,15 +14,15 @@ MAPS: dict[str, Any] = {kind.name: kind for kind in (*SHARED, *(m for method in 
 
 
 def from_spec(spec: Mapping[str, Any]) -> FeatureMap:
-    """Build a map from its public specification; a map of a map has the other's specification within its own.
+    """Build a map from its public specification; that of a map of a map holds the inner specification.
 
     Raises:
-        ReleaseError: the map is not known to this version.
+        ReleaseError: this version has no such map.
     """
     arguments = {key: _argument(value) for key, value in spec.items()}
     name = arguments.pop("map", None)
     if name not in MAPS:
-        raise ReleaseError(f"feature map '{name}' is not known. Maps: {', '.join(sorted(MAPS))}")
+        raise ReleaseError(f"this version has no feature map '{name}'. Maps: {', '.join(sorted(MAPS))}")
     feature: FeatureMap = MAPS[name](**arguments)
     return feature
 

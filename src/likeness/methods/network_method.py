@@ -36,11 +36,9 @@ _MULTIPLICATIONS_A_PIXEL = 2500  # of the convolutional network
 
 
 class EmbeddingMethod(Method):
-    """A recipe that differs from the others in its queries, its map and its critic.
+    """A method with a network, which differs from the others in its queries, its map and its critic.
 
-    Attributes:
-        train: network, loss and optimizer.
-        multiplications_a_coordinate: that one coordinate of one generated row takes.
+    ``multiplications_a_coordinate`` counts those for one coordinate of one generated row.
     """
 
     train: NetworkTraining
@@ -61,12 +59,12 @@ class EmbeddingMethod(Method):
             raise PlanError(f"{self.name}.train.network is convolutional, but the schema has no image. Use auto.")
         if image is not None and network != "fully_connected" and len(self.train.hidden) != 1:
             raise PlanError(
-                f"{self.name}.train.hidden has {len(self.train.hidden)} widths, a convolutional network has one. "
-                "Give one, or network: fully_connected."
+                f"{self.name}.train.hidden has {len(self.train.hidden)} widths, but a convolutional network has one. "
+                f"Give one, or set {self.name}.train.network: fully_connected."
             )
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
-        """The papers' networks, the same for every method, for fair comparison."""
+        """The papers' networks, one kind for every method, for fair comparison."""
         from likeness.generators.images import ImageGenerator
         from likeness.generators.tabular import TabularGenerator
 
@@ -76,7 +74,7 @@ class EmbeddingMethod(Method):
         return ImageGenerator(image, context.layout.num_classes, train.latent_dim, train.hidden[0], train.channels)
 
     def trained_feature(self, feature: FeatureMap) -> FeatureMap:
-        """The map of the network's rows, from that of encoded rows; the same one by default."""
+        """The map of the network's rows, from that of encoded rows; by default the given one."""
         return feature
 
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float:
@@ -128,7 +126,7 @@ class EmbeddingMethod(Method):
 
 @dataclass(frozen=True)
 class TwoQueryMethod(EmbeddingMethod):
-    """A recipe that asks for class counts and then for the embedding, whose map is public from the start."""
+    """A method of two queries: class counts, then the embedding, whose map is public from the start."""
 
     plan: TwoQueryPlan = setting(TwoQueryPlan(TwoQueryShares(0.05, 0.95)))
     auxiliary: NoSettings = setting(NoSettings(), "nothing to set")

@@ -21,8 +21,6 @@ from likeness.generators.weights import SPEC_DIGEST, check_weights
 from likeness.methods import METHODS
 
 GENERATORS: dict[str, type[Generator]] = {kind.name: kind for each in METHODS.values() for kind in each.generators()}
-
-
 _MOST_PIXELS = 2**14
 _DAMAGE = (
     ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, RuntimeError, TypeError, ValueError
@@ -30,17 +28,17 @@ _DAMAGE = (
 
 
 def _check_shapes(spec: Mapping[str, Any]) -> None:
-    """Refuse images of no pixels, or of more than anything here could make, before anything is built."""
+    """Refuse images of no pixels, or of more than any generator makes, before anything is built."""
     for nested in (spec, *(value for value in spec.values() if isinstance(value, Mapping))):
         height, width = nested.get("shape", (1, 1))
         if not (height >= 1 and width >= 1 and height * width <= _MOST_PIXELS):
-            raise ValueError("shape: height and width of images with 1 to 2**18 pixels")
+            raise ValueError(f"shape: height and width of images with 1 to {_MOST_PIXELS} pixels")
 
 
 def _check_sizes(spec: Mapping[str, Any], weights: Path) -> None:
-    """Refuse a specification of other sizes than the weights, before memory of these sizes is taken.
+    """Refuse a specification whose sizes are not those of the weights, before it takes memory.
 
-    The network is built without memory for its weights first (PyTorch's device ``meta``).
+    The network is first built without memory for its weights (PyTorch's device ``meta``).
     """
     with torch.device("meta"):
         shapes = {
@@ -67,7 +65,7 @@ class SavedGenerator:
     provenance: dict[str, Any]
 
     def save(self, folder: Path) -> None:
-        """Write spec.json and weights.safetensors, which holds the digest of the former: neither goes with another."""
+        """Write spec.json, and weights.safetensors with the digest of it: the two belong together."""
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.spec(), indent=1, sort_keys=True) + "\n"
         (folder / "spec.json").write_text(text)
@@ -114,21 +112,22 @@ class SavedGenerator:
         """Draw encoded rows; more rows cost no privacy.
 
         Args:
-            rows: how many. seed: public; the same seed gives the same rows.
-            label: the class that all rows shall have; None: as in the data.
-            cells: what else is given, from the place of a feature column to its category.
+            rows: how many.
+            seed: public; equal seeds give equal rows.
+            label: the class of all rows; None: as in the data.
+            cells: given categories by the place of their feature column.
 
         Returns:
             x of shape (rows, width), float64, and classes of shape (rows,), int64.
 
         Raises:
-            ParamsError: the generator cannot be conditioned so, or what is given never happens in the model.
+            ParamsError: the generator cannot condition on them, or they never happen in the model.
         """
         generator = torch.Generator().manual_seed(public_seed(seed, "sample"))
         weights = torch.tensor(self.class_weights, dtype=torch.float64) * self.network.class_likelihood(cells or {})
         if label is not None:
             weights = weights * (torch.arange(len(weights)) == label)
         if not float(weights.sum()) > 0:
-            raise ParamsError("sample.where: no such row can come from the model. Ask for something less rare.")
+            raise ParamsError("sample.where: the model makes no such row. Ask for something less rare.")
         labels = systematic(weights[None] / weights.sum(), torch.zeros(rows, dtype=torch.int64), generator)
         return self.network.draw(labels, generator, cells).double().numpy(), labels.numpy()

@@ -1,4 +1,4 @@
-"""Settings that several recipes share."""
+"""Settings that several methods share."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
 
 MOST_FEATURES = 10_000_000
-"""Of one map that draws a frequency or a weight for each of them."""
+"""Most features of a map that draws a frequency or a weight for each."""
 FREE = "free: only released values are read"
 _MOST_LAYERS = 64
 _MOST_COORDINATES = 10**9  # no limit may be above it: more takes more than a hundred gigabytes
@@ -16,7 +16,7 @@ _MOST_COORDINATES = 10**9  # no limit may be above it: more takes more than a hu
 
 @dataclass(frozen=True)
 class NoSettings:
-    """A section that a stage of every method has, where this method has nothing to set."""
+    """A section of every method in which this method has nothing to set."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ IMAGE_TRAINING: dict[str, Any] = {
     "hidden": (200,),
     "class_weighting": "joint",
 }
-"""Of a network for images, which have ten classes about equally large: no class is to be blown up."""
+"""Defaults of a network for images, which have ten classes of about equal size."""
 
 
 def coordinates(default: int, memory: str = "") -> Any:
@@ -93,11 +93,9 @@ def coordinates(default: int, memory: str = "") -> Any:
 
 
 def within_limit(method: str, count: int, limit: int, remedy: str, what: str = "coordinates") -> None:
-    """Refuse a release that is too long, before anything of its size is made.
+    """Refuse a release of more than ``METHOD.privatize.max_coordinates``, before anything of its size is made.
 
-    Args:
-        count: of coordinates. limit: ``METHOD.privatize.max_coordinates``.
-        remedy: what to lower, "Lower METHOD.privatize.bins". what: is counted, with what that means in brackets.
+    ``remedy`` says what to lower, "Lower METHOD.privatize.bins"; ``what`` says what is counted.
 
     Raises:
         PlanError: count is above limit.
@@ -110,7 +108,7 @@ def within_limit(method: str, count: int, limit: int, remedy: str, what: str = "
 
 
 def with_memory(count: int, each: int) -> str:
-    """What is counted, with the memory that so many take at so many bytes each: for :func:`within_limit`."""
+    """What is counted, with its memory at ``each`` bytes: for :func:`within_limit`."""
     return f"coordinates (about {each * count / 1e9:.1f} GB of memory)" if count < 10**15 else "coordinates"
 
 
@@ -120,9 +118,9 @@ def one_each(values: float | tuple[float, ...], count: int, key: str, what: str)
     Raises:
         PlanError: a list of another length.
     """
-    own = values if isinstance(values, tuple) else (values,) * count
-    if len(own) != count:
+    numbers = values if isinstance(values, tuple) else (values,) * count
+    if len(numbers) != count:
         raise PlanError(
-            f"{key} has {len(own)} numbers, the table has {count} {what}. Give one number, or one for each."
+            f"{key} has {len(numbers)} numbers, but the table has {count} {what}. Give one number, or one for each."
         )
-    return own
+    return numbers

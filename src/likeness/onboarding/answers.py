@@ -1,14 +1,14 @@
-"""What a person types about a column, as the mapping that a schema has for it.
+"""A person's answer about a column, as the schema's mapping for it.
 
-Only the form is read here; whether the content obeys the rules is for the schema to say. The forms:
+Only the form is read here; the schema checks the content. The forms:
 
 - a number or date: ``LOWER UPPER``, then ``log`` (log1p), ``decimals 2``, ``spikes VALUE ...``, for dates ``format
   %d.%m.%Y``
-- categories: ``one, two, three``, with quotes around what holds a comma; ``private``; a last one that ends in ``...``
+- categories: ``one, two, three``, with quotes around a text with a comma; ``private``; a last one that ends in ``...``
   takes every unknown value
 - a boolean: nothing, or its two words; a column to be dropped: the reason
 - another kind than the guessed one: ``KIND: ANSWER``
-- the same for all later columns whose kind was guessed alike: ``ANSWER *``
+- an answer for all later columns of one guessed kind too: ``ANSWER *``
 """
 
 import csv
@@ -29,21 +29,17 @@ _NAMES = ("all", "none")
 
 @dataclass(frozen=True)
 class Answer:
-    """A typed line.
-
-    Attributes:
-        kind: of the column. text: what is said of it. again: whether it is meant for later columns too.
-    """
+    """A typed line: the column's kind, the text about it, and whether later columns get it too."""
 
     kind: str
     text: str
     again: bool
 
     def spec(self) -> dict[str, Any]:
-        """The column's mapping, as it would stand in the YAML file.
+        """The column's mapping in the YAML file.
 
         Raises:
-            SchemaError: the form is none of those above.
+            SchemaError: the answer has none of the forms above.
         """
         if self.kind == DROP:
             return {"kind": DROP, "reason": self.text}
@@ -65,7 +61,7 @@ def read_answer(text: str, guessed: str) -> Answer:
 
 
 def pieces(text: str) -> list[str]:
-    """A line of texts with commas between them; quotes around one that holds a comma.
+    """Texts of a line, between commas; quotes stand around a text with a comma.
 
     Raises:
         SchemaError: a quote is not closed.
@@ -78,24 +74,21 @@ def pieces(text: str) -> list[str]:
 
 
 def chosen(text: str, columns: Sequence[str], answerable: Sequence[str]) -> frozenset[str]:
-    """Columns by name or number, with commas or blanks between them; ``all`` or ``none`` of those that can be chosen.
-
-    Args:
-        columns: all, in order, numbered from 1. answerable: those that can be chosen.
+    """Columns by name, or by number from 1, between commas or blanks; ``all`` or ``none`` of the answerable columns.
 
     Raises:
-        SchemaError: one is not a column, or cannot be chosen.
+        SchemaError: a word is not a column, or not an answerable one.
     """
     if text.strip() in ("", *_NAMES):
         return frozenset(answerable if text.strip() == "all" else ())
-    found = []
+    names = []
     for name in pieces(text):
         # Names may hold blanks, numbers do not.
-        found += [column_called(own, columns) for own in ([name] if name in columns else name.split() or [name])]
-    odd = [name for name in found if name not in answerable]
+        names += [column_called(word, columns) for word in ([name] if name in columns else name.split() or [name])]
+    odd = [name for name in names if name not in answerable]
     if odd:
-        raise SchemaError(f"column '{odd[0]}' is the label, is dropped or has its answer already. Leave it out.")
-    return frozenset(found)
+        raise SchemaError(f"column '{odd[0]}' is the label, is dropped or has an answer. Leave it out.")
+    return frozenset(names)
 
 
 def column_called(text: str, columns: Sequence[str]) -> str:
@@ -118,11 +111,11 @@ def column_called(text: str, columns: Sequence[str]) -> str:
 def _categories(text: str) -> Mapping[str, Any]:
     if text == PRIVATE:
         return {"categories": PRIVATE, "other": OTHER}
-    found = pieces(text)
-    rest = found[-1].removesuffix("...").rstrip() if found else ""
-    if not found or found[-1] == rest:
-        return {"categories": found}
-    return {"categories": [*found[:-1], rest], "other": rest}
+    names = pieces(text)
+    rest = names[-1].removesuffix("...").rstrip() if names else ""
+    if not names or names[-1] == rest:
+        return {"categories": names}
+    return {"categories": [*names[:-1], rest], "other": rest}
 
 
 def _bounds(text: str, dates: bool) -> Mapping[str, Any]:
@@ -145,15 +138,15 @@ def _bounds(text: str, dates: bool) -> Mapping[str, Any]:
             target.append(word if dates else _number(word))
     if len(bounds) > 2:
         raise SchemaError(
-            "more than two bounds. Write the smallest and the largest possible value with a blank between them, "
-            "decimals with a point and thousands without a mark: 0 12000.5"
+            "more than two bounds. Write the smallest and the largest possible value, a blank between: 0 12000.5. "
+            "Decimals have a point, thousands no mark."
         )
     more |= {"spikes": spikes} if spikes else {}
     return {**dict(zip(("lower", "upper"), bounds, strict=False)), **more}
 
 
 def _number(word: str) -> int | float | str:
-    """A number; a word that is none stays one, and the schema refuses it in its own words."""
+    """A number; another word stays, and the schema refuses it."""
     for kind in (int, float):
         try:
             value = kind(word)

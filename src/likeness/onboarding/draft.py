@@ -1,7 +1,7 @@
 """The draft of a public schema: names and guessed kinds, and a question wherever public knowledge is needed.
 
-A question is a ``null`` that no command accepts, with a comment beside it that begins with ``# ?``. Nothing is filled
-in from rows: no bound, no category, no missing code, whether a value is ever missing, nor how many rows there are.
+A question is a ``null`` that no command accepts, beside a comment that begins with ``# ?``. Nothing is filled in from
+rows: no bound, category or missing code, not whether values are missing, not the number of rows.
 """
 
 import json
@@ -51,17 +51,19 @@ def draft_schema(
     """The draft as YAML text.
 
     Args:
-        name: of the table. kinds: guessed kind by column name. label: the column to be predicted, if there is one.
-        person: the column whose values name the people, where they may have several rows.
-        answers: a completed schema as it stands in its file, such as that of an earlier year. What it says of columns
-            of the same name is taken over, and so are its source and, if it is a column and none is given, its label.
-        nullable: the columns in which a value may be missing; None: asked of every column.
-        private: categories are not publicly known: answers the question for all but the label.
+        name: of the table.
+        kinds: guessed kind by column name.
+        label: the column to be predicted, if there is one.
+        person: the column that names people, where they may have several rows.
+        answers: a completed schema as in its file, such as that of an earlier year. Its columns of equal names and its
+            source are taken over; its label too, if it is a column and none is given.
+        nullable: the columns in which a value may be missing; None: a question for every column.
+        private: whether all categories but the label's are private.
 
     Raises:
         SchemaError: the label, or the column that names people, is not a column.
     """
-    known = {} if answers is None else dict(entries(answers.get("columns") or {}))
+    answered = {} if answers is None else dict(entries(answers.get("columns") or {}))
     label = label_of(kinds, label, answers)
     check_columns(kinds, label, person)
     lines = [
@@ -79,7 +81,7 @@ def draft_schema(
     if label is None:
         lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
     else:
-        kind = known.get(label, {}).get("kind", kinds[label])
+        kind = answered.get(label, {}).get("kind", kinds[label])
         task = "classification" if kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].is_categorical else "regression"
         lines += [f"task: {task}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
     lines.append("columns:")
@@ -87,8 +89,8 @@ def draft_schema(
         if column == person:
             lines += [f"  {_key(column)}:", "    kind: drop", f"    reason: {NAMES_PERSON}"]
             continue
-        if column in known:
-            lines.append(indent(_as_yaml({column: known[column]}), "  "))
+        if column in answered:
+            lines.append(indent(_as_yaml({column: answered[column]}), "  "))
             continue
         questions = _DROPPED if kind == DROP else (*KINDS_BY_NAME[kind].questions, _NULLABLE)
         if column == label:  # a label is never missing
@@ -121,15 +123,15 @@ def draft_params(
     max_rows: int | None = None,
     population: str | None = None,
 ) -> str:
-    """params.yaml for another table, as YAML text: whatever differs from the defaults, each key with its help.
+    """params.yaml for another table, as YAML text: keys that differ from the defaults, each with its help.
 
     Args:
-        content: of the params.yaml that is there; what it says beside ``ingest`` and the people stays.
+        content: of the present params.yaml; all but ``ingest`` and the people stays.
         source: a file, or the URL of a database.
         query: of a database.
         schema: place of the schema.
-        person: the column whose values name the people, where they may have several rows.
-        max_rows: the most of these rows that are used; None is a question.
+        person: the column that names people, where they may have several rows.
+        max_rows: most rows of a person that are used; None is a question.
         population: the name of the people; None is a question.
 
     Raises:
@@ -147,25 +149,27 @@ def draft_params(
 
 
 def label_of(kinds: Mapping[str, str], label: str | None, answers: Mapping[str, Any] | None) -> str | None:
-    """The label that is given, or else that of a completed schema if it is a column here."""
+    """The given label, or else that of a completed schema if it is a column here."""
     return answers["label"] if label is None and answers is not None and answers.get("label") in kinds else label
 
 
 def check_columns(kinds: Mapping[str, str], label: str | None, person: str | None) -> None:
-    """Refuse a label, or a column that names people, which is no column.
+    """Refuse a label, or a name of people, that is no column.
 
     Raises:
         SchemaError: naming the option.
     """
     for option, column in (("--label", label), ("--person", person)):
         if column is not None and column not in kinds:
-            # The names are not told: a first line of words may be a row.
+            # No error names the columns: a first line of words may be a row.
             words = "Give a name of the first line, which must be a header."
             if column.casefold() in {name.casefold() for name in kinds}:
                 words = "One is that differs in capitals only: write it as in the first line."
             raise SchemaError(f"{option} {column} is not a column. {words}")
     if person is not None and person == label:
-        raise SchemaError(f"--person {person} is the label: who somebody is is never released. Give another column.")
+        raise SchemaError(
+            f"--person {person} is the label, but names of people are never released. Give another column."
+        )
 
 
 def _as_yaml(mapping: Mapping[str, Any]) -> str:
@@ -173,7 +177,7 @@ def _as_yaml(mapping: Mapping[str, Any]) -> str:
 
 
 def _key(name: str) -> str:
-    """A name in YAML, in quotes unless it can only be read as a text."""
+    """A name in YAML, in quotes unless every reader takes it as text."""
     if _PLAIN.fullmatch(name) and name.lower() not in _WORDS_OF_YAML:
         return name
     return json.dumps(name, ensure_ascii=False)

@@ -1,6 +1,6 @@
-"""A first schema by question and answer: one line a column, each answer tried by the schema's own rules at once.
+"""A first schema by question and answer: one line a column. The schema's rules check each answer at once.
 
-Nothing of the rows is known here: questions come from names and guessed kinds, answers from a person.
+No row is read here: questions come from names and guessed kinds, answers from a person.
 """
 
 import re
@@ -27,7 +27,7 @@ _STAND_IN = {"kind": "categorical", "categories": ["0", "1"]}
 
 @dataclass(frozen=True)
 class Completed:
-    """What was answered. ``max_rows``: where people may have several rows."""
+    """All answers; ``max_rows`` where people may have several rows."""
 
     schema: dict[str, Any]
     population: str
@@ -39,12 +39,16 @@ class Interview:
     """Questions to a person.
 
     Attributes:
-        ask: shows a text and gives the line that was typed. tell: shows a line.
-        name: of the table. kinds: guessed kind by column. label: the column to be predicted; None: asked.
+        ask: shows a text and returns the typed line.
+        tell: shows a line.
+        name: of the table.
+        kinds: guessed kind by column.
+        label: the column to be predicted; None: a question.
         person: the column that names people who may have several rows.
-        settled: mappings of columns that need no question. source: None: asked.
-        nullable: columns of those asked about in which values may be missing; None: asked.
-        private: no categories are publicly known, but the label's.
+        settled: mappings of columns that need no question.
+        source: of the bounds and categories; None: a question.
+        nullable: open columns in which values may be missing; None: a question.
+        private: whether all categories but the label's are private.
     """
 
     ask: Callable[[str], str]
@@ -62,10 +66,10 @@ class Interview:
         """Ask everything.
 
         Raises:
-            SchemaError: what is given beforehand breaks a rule, whatever will be answered.
+            SchemaError: the given values break a rule, so no answer helps.
         """
         self._specs: dict[str, Any] = {name: dict(spec) for name, spec in self.settled.items()}
-        self._asked = [name for name in self.kinds if name not in self._specs]
+        self._open = [name for name in self.kinds if name not in self._specs]
         for fault in self._faults():
             raise SchemaError(fault)
         self.tell(_INTRO)
@@ -76,7 +80,7 @@ class Interview:
             self._until("Column to be predicted, name or number (Enter: none): ", self._label)
         if self.private:
             private = read_answer(PRIVATE, "categorical").spec()
-            self._try({name: private for name in self._asked if self._is_open(name)})
+            self._try({name: private for name in self._open if self._is_open(name)})
         if len(self._specs) < len(self.kinds):
             self.tell(_KINDS)
         hinted: set[str] = set()
@@ -94,7 +98,7 @@ class Interview:
         return self.kinds[name] == "categorical" and name != self.label
 
     def _column(self, place: int, name: str, hinted: set[str]) -> None:
-        """Ask about one column until the schema's rules take the answer, and apply it to those it is meant for."""
+        """Ask about one column until the schema's rules accept the answer, and apply it to its columns."""
         kind = self.kinds[name]
         while name not in self._specs:
             if kind not in hinted:
@@ -117,13 +121,13 @@ class Interview:
         return ", ".join(f"{numbers[name]} {name}" for name in names)
 
     def _alike(self, name: str) -> list[str]:
-        """A column and all open ones with the same guessed kind; a label has its own answer."""
-        alike = [own for own in self._asked if own not in self._specs and self.kinds[own] == self.kinds[name]]
-        return [name, *(own for own in alike if own not in (name, self.label))]
+        """A column and the open ones of its guessed kind, without the label."""
+        others = (other for other in self._open if other not in self._specs and other not in (name, self.label))
+        return [name, *(other for other in others if self.kinds[other] == self.kinds[name])]
 
     def _missing(self) -> None:
-        """Where values may be missing, and how that is written."""
-        able = [name for name in self._asked if self._specs[name]["kind"] != "drop" and name != self.label]
+        """Ask where values may be missing, and how the table writes that."""
+        able = [name for name in self._open if self._specs[name]["kind"] != "drop" and name != self.label]
         if not able:
             return
         if self.nullable is None:
@@ -138,7 +142,7 @@ class Interview:
     def _codes(self, names: frozenset[str]) -> Callable[[str], None]:
         def take(text: str) -> None:
             codes = {"missing_values": pieces(text)} if text else {}
-            self._try({name: {**self._specs[name], "nullable": True, **codes} for name in self._asked if name in names})
+            self._try({name: {**self._specs[name], "nullable": True, **codes} for name in self._open if name in names})
 
         return take
 
@@ -153,14 +157,14 @@ class Interview:
 
     def _max_rows(self, text: str) -> int:
         most = _whole(text)
-        Ingest("table", "schema", unit=PrivacyUnit(str(self.person), most))  # the settings' own rule
+        Ingest("table", "schema", unit=PrivacyUnit(str(self.person), most))  # checks the number
         return most
 
     def _try(self, specs: Mapping[str, Any]) -> None:
-        """Take mappings of columns over if the schema is right with them.
+        """Take over mappings of columns that the schema accepts.
 
         Raises:
-            SchemaError: all that is wrong.
+            SchemaError: with all faults.
         """
         self._refuse_faults(self._mapping(specs))
         self._specs.update(specs)
@@ -174,18 +178,18 @@ class Interview:
             raise SchemaError(" ".join(faults))
 
     def _mapping(self, specs: Mapping[str, Any] | None = None, label: str | None = None) -> dict[str, Any]:
-        """The schema so far; two categories stand in for a column whose answer is still to come."""
-        known = {**self._specs, **(specs or {})}
+        """The schema so far; two categories stand in for an open column."""
+        answered = {**self._specs, **(specs or {})}
         label = self.label if label is None else label
-        kind = known.get(label, _STAND_IN).get("kind") if label is not None else None
+        kind = answered.get(label, _STAND_IN).get("kind") if label is not None else None
         tasks = {True: "classification", False: "regression"}
         task = "none" if label is None else tasks[kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].is_categorical]
         about = {"name": self.name, "source": self.source or "?", "task": task}
-        columns = {name: known.get(name, _STAND_IN) for name in self.kinds}
+        columns = {name: answered.get(name, _STAND_IN) for name in self.kinds}
         return {**about, **({} if label is None else {"label": label}), "columns": columns}
 
     def _until(self, question: str, take: Callable[[str], Any]) -> Any:
-        """Ask until the answer is taken."""
+        """Ask until the answer is accepted."""
         while True:
             try:
                 return take(self._line(question))
@@ -193,16 +197,16 @@ class Interview:
                 self.tell(f"  {error}")
 
     def _line(self, question: str) -> str:
-        """A typed line; one that ends in a comma goes on in the next, as a list does that is pasted.
+        """A typed line; a line that ends in a comma continues in the next, as in a pasted list.
 
         Raises:
-            SchemaError: it holds what cannot be written into a file of one line a column.
+            SchemaError: it holds a character that cannot stand in a file of one line a column.
         """
         text = _BREAKS.sub(" ", self.ask(question)).strip()
         while text.endswith(","):
             text += " " + _BREAKS.sub(" ", self.ask("  and: ")).strip()
         if any(unicodedata.category(character) in _UNWRITABLE for character in text):
-            raise SchemaError("that holds a character that cannot be written. Type it again.")
+            raise SchemaError("the answer holds a character that cannot be written to a file. Type it again.")
         return text
 
 

@@ -1,4 +1,4 @@
-"""What the report shows beside the scores: one comparison of tables, one of images. Their figures have the same names.
+"""Comparisons for the report, beside the scores: one of tables, one of images. Names of figures are equal.
 
 - ``histograms``: every column | mean image of every class, and pixel values;
 - ``correlations``: every pair of columns | every pixel with the class;

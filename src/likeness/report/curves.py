@@ -1,4 +1,4 @@
-"""The two public figures, from released files only: training loss and privacy curve. Same files, same bytes."""
+"""The two public figures, from released files only: training loss and privacy curve. Equal files give equal bytes."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,7 @@ def loss_curve(losses: Mapping[str, Sequence[float]]) -> bytes:
     """PNG of the columns of ``loss.csv`` against the iteration, one panel a column, shared x axis.
 
     Args:
-        losses: column name to values; ``iteration`` is the x axis. Values that are not finite are left out. At most
-            four panels.
+        losses: column name to values; ``iteration`` is the x axis. Only finite values and four columns are shown.
     """
     x = losses["iteration"]
     names = [name for name in losses if name != "iteration"][:4]

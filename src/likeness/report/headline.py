@@ -1,4 +1,4 @@
-"""What orchestration tools show of a run: headline numbers and figures, as files, from released files only."""
+"""Headline numbers and figures for orchestration tools, as files, from released files only."""
 
 import json
 import math
@@ -11,14 +11,10 @@ from likeness.report import curves
 
 
 def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> dict[str, Any]:
-    """The numbers that tell runs apart: flat, the same names for every method, nothing of real rows.
+    """The main numbers of a run: flat, with equal names for every method, nothing of real rows.
 
-    Args:
-        privacy: ``reports/privacy.json``.
-        losses: columns of ``loss.csv``; of each the last value is given.
-
-    Returns:
-        epsilon, delta, rho, and what these people's ledger says after the run; ``final_NAME`` for every column.
+    They are epsilon, delta and rho, the ledger's state after the run, and the last value ``final_NAME`` of each column
+    of ``loss.csv``.
     """
     total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
     ends = {name: values[-1] for name, values in losses.items() if name != "iteration" and values}

@@ -19,7 +19,7 @@ from likeness.report.style import MOST_COLUMNS, REAL, SYNTHETIC, cut, draw, note
 def histograms(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, bins: int = 24) -> bytes:
     """A grid with one panel per column: share of rows per category or bin, real against synthetic.
 
-    Numeric columns are binned after their public transform; a missing value is a bar of its own at the right.
+    Numeric columns are binned after their public transform; missing values have a bar at the right.
     """
     shown = schema.columns[:MOST_COLUMNS]
     encoder = Encoder(schema)
@@ -96,14 +96,17 @@ def _ticks(panel: Axes, column: Column, bins: int, landmarks: Sequence[float]) -
         bins = math.ceil((column.bounds[1] - column.bounds[0] + 1) / width)
     labels = [column.number.label(value) for value in landmarks]
     if column.nullable:
-        places, labels = [*places, bins], [*labels, "\n(missing)"]  # a line lower: beside the upper bound is no room
+        places, labels = (
+            [*places, bins],
+            [*labels, "\n(missing)"],
+        )  # a line lower: there is no room beside the upper bound
     panel.set_xticks(places, labels, fontsize=7)
     if column.transform == "log1p":
         panel.set_xlabel("logarithmic scale", fontsize=7)
 
 
 def _numbers(landmarks: pd.DataFrame, column: Column) -> list[float]:
-    """One column of :func:`_landmarks` in its own units."""
+    """One column of :func:`_landmarks` in its units."""
     return [float(number) for number in column.number.numbers(landmarks[column.name], column)]
 
 

@@ -34,7 +34,7 @@ def grid(images: Pixels, labels: Labels, shape: Shape, classes: int, across: int
         labels: class of each.
         shape: height and width.
         classes: number of rows.
-        across: images in a row. Where a class has fewer, the place stays NaN.
+        across: images in a row; places without an image stay NaN.
 
     Returns:
         Gray values (classes · (height + 1) + 1, across · (width + 1) + 1); the lines between images are NaN.
@@ -49,7 +49,7 @@ def grid(images: Pixels, labels: Labels, shape: Shape, classes: int, across: int
 
 
 def sample_grids(real: Labelled, synthetic: Labelled, shape: Shape, classes: Sequence[str]) -> bytes:
-    """Synthetic images on the left, held-out real ones on the right, one row a class: no choice, the first of each."""
+    """Synthetic images on the left, held-out real ones on the right: the first images of each class in a row."""
     shown = classes[:MOST_CLASSES]
 
     def paint(figure: Figure) -> None:
@@ -104,7 +104,7 @@ def means_and_values(real: Labelled, synthetic: Labelled, shape: Shape, classes:
 def class_association(
     real: Labelled, synthetic: Labelled, shape: Shape, classes: Sequence[str], bins: int = 16
 ) -> bytes:
-    """How much each pixel says of the class: Cramér's V of the pair as a picture, real, synthetic, and the difference.
+    """How much each pixel says of the class: Cramér's V as a picture, for real, synthetic and their difference.
 
     Without classes, the spread of each pixel (its standard deviation) instead.
     """

@@ -1,10 +1,8 @@
 """The comparison with real rows: synthetic table, ceiling and floor, scored alike, written to ``reports/internal``.
 
-NOT private: nothing of it may be published. Each file is padded with random text, so that the hash that a pipeline
-stores of it says nothing about the rows, and the size nothing but its order of magnitude.
-
-A table and a set of images get the same files under the same names; what stands in them differs where 784 columns are
-better looked at than listed (:mod:`likeness.report.compare`).
+NOT private: do not publish any of it. Each file is padded with random text: its hash, which a pipeline stores, says
+nothing about the rows, and its size only an order of magnitude. Tables and images have files of equal names; see
+:mod:`likeness.report.compare` for their content.
 """
 
 import itertools
@@ -37,7 +35,7 @@ FILES = (
     "comparison.png",
     "scores.png",
 )
-"""What :func:`evaluate` writes, always all of it."""
+"""The files of :func:`evaluate`, which always writes all of them."""
 
 CHARTED = {
     "classification": ("roc_auc_score", "roc_auc_hard", "average_precision_score", "f1"),
@@ -59,9 +57,9 @@ def evaluate(
 ) -> None:
     """Score the synthetic table against its ceiling and floor and write :data:`FILES`.
 
-    Estimators learn from the synthetic rows, the real training rows (ceiling) and the same rows with shuffled columns
-    (floor), and are tested on the held-out rows. Marginals of the same three are compared with those of the held-out
-    rows, so the ceiling of the marginals is the sampling error between two real tables; likewise every distance.
+    Estimators learn from the synthetic rows, the real training rows (ceiling) and these with shuffled columns (floor).
+    They are tested on the held-out rows. Marginals and distances of the three compare with the held-out rows too, so
+    their ceiling is the sampling error between two real tables.
 
     Args:
         real_train: typed rows that the generator was (privately) trained on.
@@ -70,10 +68,9 @@ def evaluate(
         schema: public schema of all three.
         settings: section ``evaluate`` of params.yaml.
         out_dir: usually ``reports/internal``.
-        classifiers: names of the estimators; None means all of the task, of images the usual ones.
-        max_rows: most rows of a table that estimators see, drawn by the public seed; None means all. Marginals take all
-            rows. Of images no more are looked at for any purpose, and None means
-            :data:`likeness.evaluation.images.MOST_ROWS`.
+        classifiers: names of the estimators; None: all of the task, for images the usual ones.
+        max_rows: most rows of a table that estimators see, drawn by the public seed; None: all. Marginals take all
+            rows. For images it limits every use, and None: :data:`likeness.evaluation.images.MOST_ROWS`.
         shape: height and width if rows are images; None asks the schema.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from markdown_it import MarkdownIt
 
-# Without a rule for them, nothing in a statement becomes a tag of its author's or reaches the network.
+# Without these rules no text of a statement becomes a tag or reaches the network.
 _MARKDOWN = (
     MarkdownIt("commonmark", {"html": False})
     .enable("table")
@@ -11,12 +11,7 @@ _MARKDOWN = (
 
 
 def to_html(text: str, top: int = 3) -> str:
-    """HTML of a Markdown text.
-
-    Args:
-        text: Markdown.
-        top: level of the highest heading, so that the page keeps one outline.
-    """
+    """HTML of a Markdown text; ``top`` is the level of its highest heading, for one outline of the page."""
     tokens = _MARKDOWN.parse(text)
     levels = [int(token.tag[1]) for token in tokens if token.type == "heading_open"]
     for token in tokens:

@@ -1,9 +1,9 @@
-"""Files from real rows whose hash and size tell nothing of them but the size's order of magnitude.
+"""Padding for files from real rows: their hash says nothing of them, their size only its order of magnitude.
 
-``dvc.lock`` records hash and size of everything that DVC tracks, ``reports/internal`` too. So each file there gets
-random text that brings it to a power of two, at least :data:`SMALLEST`: the next one that leaves room for a salt. Text
-of random length would not do: over many runs of a stage its mean shows the size. One function a format says where the
-text goes; readers of the format skip it or find it under the name ``salt``.
+``dvc.lock`` records hash and size of all that DVC tracks, also of ``reports/internal``. So each file there gets random
+text up to a power of two, at least :data:`SMALLEST`: the next one that leaves room for a salt. Text of random length
+would not do: over many runs of a stage its mean shows the size. One function a format says where the text goes; readers
+of the format skip it or see the name ``salt``.
 """
 
 import json
@@ -26,10 +26,7 @@ _IHDR_END = 33  # signature and first chunk of every PNG
 
 
 def filler(size: int) -> str:
-    """Random hexadecimal digits to add to ``size`` bytes.
-
-    There are at least 64 of them, and ``size`` with them is a power of two and at least :data:`SMALLEST`.
-    """
+    """At least 64 random hexadecimal digits that bring ``size`` to a power of two, at least :data:`SMALLEST`."""
     count = max(SMALLEST, 1 << (size + _SALT - 1).bit_length()) - size
     return secret_bytes((count + 1) // 2).hex()[:count]
 

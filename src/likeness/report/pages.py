@@ -1,7 +1,7 @@
 """Two self-contained HTML pages from files only: a public one, and an internal one that adds the comparison with rows.
 
-Images and styles are inside the page, there is no script, and a content policy forbids the network. ``render`` is a
-function of its arguments: it adds no time, no path and no host name, so equal files give equal public pages.
+Images and styles are inside the page, there is no script, and a content policy forbids the network. ``render`` adds no
+time, path or host name, so equal files give equal public pages.
 """
 
 import math
@@ -80,9 +80,8 @@ def render(
 def write_report(root: Path | str) -> None:
     """Read the artifacts below ``root``, write ``reports/index.html`` and, if there are results, the internal page.
 
-    Beside the public page: its numbers and figures as files, see :mod:`likeness.report.headline`.
-
-    The internal page is padded, see :mod:`likeness.report.padding`; equal files give equal public pages only.
+    Numbers and figures of the public page become files too, see :mod:`likeness.report.headline`. The internal page is
+    padded, see :mod:`likeness.report.padding`.
 
     Raises:
         ArtifactError: a file that an earlier stage writes is missing or malformed.
@@ -97,7 +96,7 @@ def write_report(root: Path | str) -> None:
     write_public(root, privacy, losses)
     folder = root / INTERNAL_FOLDER
     if (folder / "metrics.json").exists():
-        folder.chmod(0o700)  # whoever brought the results back may have made it for all
+        folder.chmod(0o700)  # a person who copied the results back may have opened it to all
         (folder / "index.html").write_bytes(padded_html(render(privacy, statement, losses, read_internal(folder))))
 
 

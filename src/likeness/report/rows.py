@@ -1,4 +1,4 @@
-"""What the internal section of the report prints, as plain lists of text: the template does no arithmetic."""
+"""The internal section of the report as plain lists of text: the template does no arithmetic."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,10 +12,7 @@ TABLES = {"synthetic": "Synthetic", "real": "Ceiling (real)", "shuffled": "Floor
 
 SCORE_GROUPS = (
     ("From the ranking that a classifier gives", ("roc_auc_score", "average_precision_score")),
-    (
-        "From predicted classes, as the papers report them",
-        ("roc_auc_hard", "average_precision_hard", "f1", "accuracy"),
-    ),
+    ("From predicted classes, as the papers report them", ("roc_auc_hard", "average_precision_hard", "f1", "accuracy")),
     ("Regression, in units of the label's public range", ("r2", "rmse")),
 )
 

@@ -103,7 +103,7 @@ def query_chart(real: NDArray[np.float64], tables: Mapping[str, NDArray[np.float
 
     Args:
         real: share of the held-out rows that each query counts, (queries,).
-        tables: the same of ``synthetic``, ``real`` and ``shuffled``.
+        tables: these shares for ``synthetic``, ``real`` and ``shuffled``.
     """
     shown = {"synthetic": SYNTHETIC, "real": REAL, "shuffled": "black"}
     titles = {"synthetic": "synthetic", "real": "ceiling: real training rows", "shuffled": "floor: columns shuffled"}

@@ -34,7 +34,7 @@ def statement(privacy: dict[str, Any]) -> str:
         f"were the noise continuous, exact composition of Gaussians would give {_number(total['epsilon_gaussian'])}.",
         f"- **Lifetime of these people in ledger `{privacy['ledger']['id']}`:** "
         f"ε = {_number(lifetime['spent_epsilon'])} spent of {_number(lifetime['cap_epsilon'])} at "
-        f"δ = {lifetime['cap_delta']:g}{_kept(lifetime)}.",
+        f"δ = {lifetime['cap_delta']:g}{_thresholds_part(lifetime)}.",
         *_about(privacy),
         "",
         "## Every query",
@@ -81,7 +81,7 @@ def _thresholds(privacy: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _categories(privacy: Mapping[str, Any]) -> list[str]:
-    """Of which columns the categories were released, and from how many rows on."""
+    """The columns whose categories were released, with their thresholds."""
     lines = []
     for query in _thresholds(privacy):
         if not privacy["private"]:
@@ -102,8 +102,8 @@ def _listed(privacy: Mapping[str, Any]) -> str:
     return f"categories but those of {names}" if names else "categories"
 
 
-def _kept(lifetime: Mapping[str, Any]) -> str:
-    """The part of a lifetime's δ that is kept for thresholds."""
+def _thresholds_part(lifetime: Mapping[str, Any]) -> str:
+    """The part of a lifetime's δ that is reserved for thresholds."""
     if "cap_delta_keys" not in lifetime:
         return ""
     cap, spent = lifetime["cap_delta_keys"], lifetime["spent_delta_keys"]
@@ -111,14 +111,14 @@ def _kept(lifetime: Mapping[str, Any]) -> str:
 
 
 def _conversion(total: Mapping[str, Any]) -> str:
-    """By which of the two conversions the claim was made."""
+    """The conversion behind the claim."""
     if total["epsilon"] == total["epsilon_rdp"] or float(total["epsilon"]) > 0.9999999 * float(total["epsilon_rdp"]):
         return "by composition of Rényi differential privacy"
     return f"by exact composition of Gaussians and {ALLOWANCE:g} for their lattice"
 
 
 def _about(privacy: dict[str, Any]) -> list[str]:
-    """Which files the statement is about, and whether they hold chosen rows only."""
+    """The files of the statement, and whether they hold chosen rows only."""
     files = "; ".join(f"`{path}`, SHA-256 `{sha}`" for path, sha in privacy["outputs"].items())
     lines = [f"- **About:** {files}."] if files else []
     if privacy["sample"]["where"]:
@@ -128,7 +128,7 @@ def _about(privacy: dict[str, Any]) -> list[str]:
 
 
 def _notes(privacy: dict[str, Any]) -> list[str]:
-    """What was read off released values, at no further cost."""
+    """Facts that were read off released values, at no further cost."""
     notes = privacy.get("notes", [])  # earlier versions wrote none
     return ["", "Read off these values, at no further cost:", "", *(f"- {note}" for note in notes)] if notes else []
 

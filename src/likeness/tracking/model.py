@@ -1,4 +1,4 @@
-"""Put the generator of a run into the tracking store as a model: ``mlflow.pyfunc.load_model(uri).predict(1000)``."""
+"""Log the generator of a run as an MLflow model: ``mlflow.pyfunc.load_model(uri).predict(1000)``."""
 
 import tempfile
 import warnings
@@ -21,19 +21,11 @@ _NEEDS = ("numpy", "pandas", "pyyaml", "safetensors", "torch")
 
 
 def log_generator(client: "MlflowClient", run: str, project: Project, settings: dict[str, Any]) -> str:
-    """Log the generator's files, the schema and the privacy statement as a model, made by the run.
+    """Log the generator's files, the schema and the privacy statement as a model of the run; return its URI.
 
-    By the client alone, without MLflow's global state: the stage may run inside somebody's process. No pickle: the
-    model is a script, :mod:`likeness.tracking.serving`, and files of safetensors and JSON.
-
-    Args:
-        client: of the tracking store.
-        run: its id.
-        project: whose generator it is.
-        settings: shown beside the model.
-
-    Returns:
-        the model's URI, ``models:/m-...``.
+    It uses the client alone, without MLflow's global state: the stage may run inside another process. No pickle: the
+    model is a script, :mod:`likeness.tracking.serving`, and files of safetensors and JSON. ``settings`` are shown
+    beside the model.
     """
     import mlflow.pyfunc
     from mlflow.entities import LoggedModelOutput
@@ -66,7 +58,7 @@ def log_generator(client: "MlflowClient", run: str, project: Project, settings: 
 
 
 def signature(schema: Schema) -> "ModelSignature":
-    """Columns that come out, and what may be asked for. What goes in is left open: a number, or a column ``rows``."""
+    """Columns of the output, and parameters. The input is open: a number, or a column ``rows``."""
     from mlflow.models import ModelSignature
     from mlflow.types import ColSpec, ParamSchema, ParamSpec
     from mlflow.types import Schema as Columns
@@ -79,7 +71,7 @@ def signature(schema: Schema) -> "ModelSignature":
 
 
 def _schema_file(project: Project, folder: Path) -> Path:
-    """The schema as a file of its own: as it is written, or with its open columns completed, as the generator draws."""
+    """The schema's file, or one with its open columns completed, as the generator draws."""
     if not project.written_schema.open_columns:
         return project.schema_file
     path = folder / "schema.yaml"

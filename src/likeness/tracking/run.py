@@ -2,9 +2,9 @@
 
 Logged: settings, the privacy account, public figures and documents, the generator as a model, how each stage ended,
 digests of released files and the ledger's head. Never a private row, count or unkeyed hash: ``dvc.lock``, the seconds
-of private stages and the place of the source are left out. Times are days: whoever knows from the schedule when a run
-began could take the rest off, and have the seconds of the private stages. What real rows went into without noise is
-logged only when ``tracking.internal_metrics`` asks for it, and then tagged ``not_private``.
+of private stages and the place of the source are left out. Times are days: a finer time, less a start known from the
+schedule, would give the seconds of private stages. Scores from real rows without noise are logged only with
+``tracking.internal_metrics``, and then tagged ``not_private``.
 """
 
 import json
@@ -30,17 +30,15 @@ from likeness.tracking.model import log_generator
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
-# Outputs and dependencies that make a stage's duration a fact about private rows.
+# Outputs and dependencies of stages whose duration depends on private rows.
 _PRIVATE = (ProjectPaths.private, ProjectPaths.internal)
-_BATCH = 500  # metrics in one call; MLflow takes at most 1000 of everything together
+_BATCH = 500  # metrics in one call; MLflow takes at most 1000 items
 
 
 def track(project: Project) -> dict[str, Any]:
-    """Log one MLflow run from the run's files.
+    """Log one MLflow run from the run's files, and return the content of ``reports/tracking.json``.
 
-    Returns:
-        run id, the model's URI (None without noise), experiment, tracking URI and how each stage ended: the content of
-        ``reports/tracking.json``.
+    It holds run id, the model's URI (None without noise), experiment, tracking URI and how each stage ended.
 
     Raises:
         LikenessError: the tracking store cannot be used.
@@ -76,8 +74,8 @@ def tracking_store(project: Project) -> tuple[str, Path]:
 def stage_endings(paths: ProjectPaths) -> dict[str, str]:
     """How each stage ended since the last tracked run: ``ran``, ``restored`` or ``up to date``.
 
-    A stage ran if its marker is another one than at that time; it was restored from DVC's cache if its outputs are
-    others without its having run. Stages before ``track`` are in ``dvc.lock`` by the time that this is called.
+    A stage ran if its marker changed; it was restored from DVC's cache if only its outputs changed. Stages before
+    ``track`` stand in ``dvc.lock`` by then.
     """
     last: dict[str, Any] = read_json(paths.tracked) if paths.tracked.exists() else {}
     ended, before = _ended(paths), last.get("ended", {})
@@ -91,7 +89,7 @@ def stage_endings(paths: ProjectPaths) -> dict[str, str]:
 
 
 def public_metrics(privacy: dict[str, Any], endings: Mapping[str, str], paths: ProjectPaths) -> dict[str, float]:
-    """The account in numbers, and the seconds of the stages that ran and saw nothing private."""
+    """The account in numbers, and the seconds of stages that ran and saw nothing private."""
     total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
     stages = _stages(paths)
     public = [stage for stage, how in endings.items() if how == "ran" and not _saw_private(stages[stage])]
@@ -115,7 +113,7 @@ def internal_metrics(metrics: dict[str, Any]) -> dict[str, float]:
 
 
 def settings(params: Params) -> dict[str, Any]:
-    """params.yaml of the chosen method, flattened with dots; places are left out, one of them may hold a password."""
+    """params.yaml of the chosen method, flattened with dots, without places: one may hold a password."""
     value = public_settings(params)
     value[params.method] = value.pop("sections").get(params.method, {})
     value["ingest"]["schema"] = Path(params.ingest.schema).name
@@ -123,13 +121,7 @@ def settings(params: Params) -> dict[str, Any]:
 
 
 def tracked_run(project: Project, run: str) -> tuple[dict[str, Any], dict[str, float]]:
-    """What the tracking store holds of a run.
-
-    Args:
-        run: its id, as in ``reports/tracking.json``.
-
-    Returns:
-        the privacy account, and the metrics by name.
+    """The privacy account and the metrics of a run in the tracking store, by its id in ``reports/tracking.json``.
 
     Raises:
         LikenessError: the store cannot be used, or does not hold the account of that run.
@@ -141,18 +133,18 @@ def tracked_run(project: Project, run: str) -> tuple[dict[str, Any], dict[str, f
 
     uri, _ = tracking_store(project)
     if uri.startswith("sqlite:///") and not Path(uri.removeprefix("sqlite:///")).exists():
-        raise LikenessError(f"{uri} does not exist: no run '{run}' was tracked there. Look at tracking.uri.")
+        raise LikenessError(f"{uri} does not exist, so it holds no run '{run}'. Check tracking.uri.")
     try:
         client = MlflowClient(tracking_uri=uri)
         metrics: dict[str, float] = dict(client.get_run(run).data.metrics)
         with tempfile.TemporaryDirectory() as folder:
             return read_json(Path(client.download_artifacts(run, ProjectPaths.privacy.name, folder))), metrics
     except (MlflowException, OSError):
-        raise LikenessError(f"{_shown(uri)} holds no privacy account of a run '{run}'. Give another run.") from None
+        raise LikenessError(f"{_shown(uri)} holds no privacy account of run '{run}'. Give another run.") from None
 
 
 def run_witnesses(project: Project) -> list[Witness]:
-    """What the tracked runs saw of the ledger's head.
+    """The ledger's head at each tracked run.
 
     Raises:
         LikenessError: the tracking store cannot be used.
@@ -177,13 +169,13 @@ def run_witnesses(project: Project) -> list[Witness]:
             if not token:
                 break
     except MlflowException as error:
-        raise LikenessError(f"MLflow cannot use {_shown(uri)} ({type(error).__name__})") from None
+        raise LikenessError(f"MLflow cannot use {_shown(uri)} ({type(error).__name__}). Check tracking.uri.") from None
     return witnesses
 
 
 @contextmanager
 def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient", str]]:
-    """A new MLflow run: finished at the end of the block, failed if the block raises."""
+    """A new MLflow run: it finishes with the block, and fails if the block raises."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")  # the default waits for minutes
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # a bar for each small file
@@ -193,7 +185,7 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
     from likeness.core.files import file_lock
 
     name = params.tracking.experiment
-    # A server keeps artifacts where it wants; beside a database they need a place, or they land in the working folder.
+    # A server chooses the place of artifacts. Beside a database they would land in the working folder.
     place = (folder / "artifacts" / name).as_uri() if uri.startswith("sqlite:///") else None
     try:
         with file_lock(folder / ".tracking.lock"):  # two processes that create one database race in its migrations
@@ -220,7 +212,7 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
 def _log(
     client: "MlflowClient", run: str, project: Project, privacy: dict[str, Any], endings: dict[str, str]
 ) -> str | None:
-    """Everything of a run; the URI of its model, if it may leave."""
+    """Log everything of a run; return the URI of its model, if it may leave."""
     from mlflow.entities import Metric, Param, RunTag
 
     params, paths, head, now = project.params, project.paths, project.ledger.head(), _today()
@@ -240,7 +232,7 @@ def _log(
         metrics += [Metric(name, value, now, 0) for name, value in measured.items()]
     if internal or not privacy["private"]:
         tags["not_private"] = "true"
-    if internal or privacy["private"]:  # without noise, whatever follows the door is as private as the rows
+    if internal or privacy["private"]:  # without noise, everything behind the door is as private as the rows
         tags |= {f"released.{query['query']}.sha256": query["sha256"] for query in privacy["queries"]}
         metrics += _log_results(client, run, now, paths)
         model = log_generator(client, run, project, flat)
@@ -289,7 +281,7 @@ def _outputs(paths: ProjectPaths) -> dict[str, dict[str, str]]:
 
 
 def _ended(paths: ProjectPaths) -> dict[str, float]:
-    """When each stage last ended, by its own marker."""
+    """When each stage last ended, by its marker."""
     return {path.stem: float(read_json(path)["ended"]) for path in sorted(paths.markers.glob("*.json"))}
 
 

@@ -1,7 +1,7 @@
 """The generator as an MLflow model: a script that MLflow copies beside the generator's files and runs to load it.
 
-"Models from code": nothing is pickled. Where the model is loaded, likeness must be installed; no ledger, no private
-file and no network is needed, and rows cost no privacy.
+Nothing is pickled ("models from code"). A machine that loads the model needs likeness installed. It needs no ledger, no
+private file and no network, and rows cost no privacy.
 """
 
 from pathlib import Path
@@ -24,20 +24,18 @@ class Generator(PythonModel):
         self.schema = Schema.load(Path(context.artifacts["schema"]))
 
     def predict(
-        self, context: PythonModelContext, model_input: pd.DataFrame, params: dict[str, Any] | None = None
+        self,
+        context: PythonModelContext,  # noqa: ARG002 (MLflow gives it)
+        model_input: pd.DataFrame,
+        params: dict[str, Any] | None = None,
     ) -> pd.DataFrame:
-        """Draw rows.
+        """Draw rows: a DataFrame with the schema's columns, kinds and categories.
 
-        Args:
-            context: unused.
-            model_input: a table with one row and a column ``rows``, or simply how many.
-            params: ``where``, as for ``likeness sample``; ``seed``, public: the same seed gives the same rows.
-
-        Returns:
-            a DataFrame with the schema's columns, kinds and categories.
+        ``model_input`` is a number, or a table with one row and a column ``rows``. ``params`` holds ``where``, as for
+        ``likeness sample``, and the public ``seed``.
 
         Raises:
-            ParamsError: naming what cannot be asked for, and what can.
+            ParamsError: naming the impossible wish, and what is possible.
         """
         from likeness.pipeline.synthetic_table import draw, pairs
 
@@ -47,7 +45,7 @@ class Generator(PythonModel):
 
 
 def _rows(model_input: Any) -> int:
-    """How many rows: a number, or what a table or mapping says in its column ``rows``."""
+    """The number of rows: a number, or the value in the column ``rows`` of a table or mapping."""
     from likeness.core.errors import ParamsError
 
     try:
@@ -55,7 +53,7 @@ def _rows(model_input: Any) -> int:
         (number,) = value if hasattr(value, "__len__") else (value,)
         rows = int(number)
     except (KeyError, TypeError, ValueError):
-        raise ParamsError("give a number of rows, or a table with one row and the column 'rows'") from None
+        raise ParamsError("the input must be a number of rows, or a table with one row and the column 'rows'") from None
     if rows < 1 or rows != number:
         raise ParamsError(f"rows must be a whole number, at least 1, got {number!r}")
     return rows

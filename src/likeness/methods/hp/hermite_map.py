@@ -1,4 +1,4 @@
-"""Hermite features of the columns of a record: sums and products of one-dimensional kernels (DP-HP)."""
+"""Hermite features of a record's columns: sums and products of one-dimensional kernels (DP-HP)."""
 
 import math
 from dataclasses import dataclass
@@ -32,15 +32,18 @@ class HermiteFeatures(Map):
 
     Norm: at most 1. The sum part is at most :math:`(1 - p)/D` for each column; the norm of an outer product is the
     product of norms, so each of the \|A\| products is at most :math:`p/|A|`. Parts of categories alone are not
-    negative. p is the part of ρ that the products get: scaling a part by :math:`\sqrt p` under one Gaussian is the same
-    as releasing it alone with p of ρ. Source: Vinaroz, Charusaie, Harder, Adamczewski and Park (2022), section 3; see
-    ``docs/hermite.md`` for what differs.
+    negative. p is the products' part of ρ: scaling a part by :math:`\sqrt p` under one Gaussian equals releasing it
+    alone with p of ρ. Source: Vinaroz, Charusaie, Harder, Adamczewski and Park (2022), section 3; ``docs/hermite.md``
+    lists the differences.
 
     Attributes:
-        numeric: first coordinates of numbers. nullable: those of them that are followed by an indicator.
+        numeric: first coordinates of numbers.
+        nullable: those of them that are followed by an indicator.
         categorical: (start, stop) of one-hot blocks.
-        rho: ρ of each number, in (0, 1). scale: s of each number.
-        order: K of the sum kernel. product_order: K of the products.
+        rho: ρ of each number, in (0, 1).
+        scale: s of each number.
+        order: K of the sum kernel.
+        product_order: K of the products.
         subsets: A, places of columns, numbers first, then categories; empty for the sum kernel alone.
         product_share: p; 1 for the products alone.
 
@@ -62,20 +65,23 @@ class HermiteFeatures(Map):
     def __post_init__(self) -> None:
         try:
             object.__setattr__(self, "categorical", tuple((int(a), int(b)) for a, b in self.categorical))
-            object.__setattr__(self, "subsets", tuple(tuple(int(d) for d in own) for own in self.subsets))
+            object.__setattr__(self, "subsets", tuple(tuple(int(d) for d in subset) for subset in self.subsets))
         except (TypeError, ValueError):
             raise ReleaseError("hermite: categorical needs pairs of coordinates, subsets lists of columns") from None
         count = len(self.numeric) + len(self.categorical)
         if count < 1 or len(self.rho) != len(self.numeric) or len(self.scale) != len(self.numeric):
-            raise ReleaseError("hermite needs a column at least, and one rho and one scale for each number")
+            raise ReleaseError("hermite needs at least one column, and one rho and one scale for each number")
         if any(not 0 < rho < 1 for rho in self.rho) or any(not 0 < scale <= _LARGEST_SCALE for scale in self.scale):
             raise ReleaseError(f"hermite: rho must be between 0 and 1, scale above 0 and at most {_LARGEST_SCALE:g}")
         if self.order < 0 or self.product_order < 0 or not set(self.nullable) <= set(self.numeric):
             raise ReleaseError("hermite: orders must be at least 0, and nullable columns must be among the numbers")
-        if any(not own or len(set(own)) != len(own) or not 0 <= min(own) <= max(own) < count for own in self.subsets):
+        if any(
+            not subset or len(set(subset)) != len(subset) or not 0 <= min(subset) <= max(subset) < count
+            for subset in self.subsets
+        ):
             raise ReleaseError("hermite: each subset names different columns, counted from 0")
         if not 0 <= self.product_share <= 1 or (self.product_share > 0) is not bool(self.subsets):
-            raise ReleaseError("hermite: product_share is in [0, 1], and above 0 exactly where there are subsets")
+            raise ReleaseError("hermite: product_share must be in [0, 1], and 0 exactly without subsets")
 
     @cached_property
     def columns(self) -> int:
@@ -95,9 +101,9 @@ class HermiteFeatures(Map):
             if self.categorical:
                 width = sum(stop - start for start, stop in self.categorical)
                 parts.append(Part(width, len(self.categorical) * each, nonnegative=True))
-        for own in self.subsets:
-            nonnegative = min(own) >= len(self.numeric)
-            width = math.prod(self.product_sizes[d] for d in own)
+        for subset in self.subsets:
+            nonnegative = min(subset) >= len(self.numeric)
+            width = math.prod(self.product_sizes[d] for d in subset)
             parts.append(Part(width, products / len(self.subsets), nonnegative=nonnegative))
         return tuple(parts)
 
@@ -117,16 +123,16 @@ class HermiteFeatures(Map):
         import torch
 
         numbers = self._numbers(x)
-        found = [self._sum(x, numbers)] if self.product_share < 1 else []
+        features = [self._sum(x, numbers)] if self.product_share < 1 else []
         if self.subsets:
             columns = self._columns(x, numbers)
             weight = math.sqrt(self.product_share / len(self.subsets))
-            found += [weight * _outer([columns[d] for d in own]) for own in self.subsets]
-        return torch.cat(found, dim=1)
+            features += [weight * _outer([columns[d] for d in subset]) for subset in self.subsets]
+        return torch.cat(features, dim=1)
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """Subsets as places among the columns that stand in one; empty where they are not pairs, or few of all."""
+        """Subsets as places among the used columns; empty unless they are pairs, and not few of all pairs."""
         places = {column: place for place, column in enumerate(self._used)}
         return () if self._pair_places is None else tuple((places[i], places[j]) for i, j in self.subsets)
 
@@ -143,37 +149,33 @@ class HermiteFeatures(Map):
         return first, tuple(columns[column] for column in self._used)
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
-        """Mean features of consecutive groups of rows, shape (groups, width), without any row's outer products.
+        """Mean features of consecutive groups of ``counts`` rows, shape (groups, width), without products of rows.
 
-        The mean of an outer product is a matrix product of two halves of it, so that a batch costs little even where
-        its features would not fit in memory.
-
-        Args:
-            x: rows in order of group, shape (n, d). counts: rows of each group.
+        The mean of an outer product is a matrix product of two halves of it. So a batch costs little even where its
+        features would not fit in memory.
         """
         import torch
 
         numbers = self._numbers(x)
-        found = []
+        means = []
         if self.product_share < 1:
-            # The sum's features are linear in rows and Hermite functions: of their means, they are the means.
+            # The sum's features are linear in rows and Hermite functions, so features of means are means of features.
             rows, values = (
-                torch.stack([group.mean(dim=0) for group in torch.split(own, counts)]) for own in (x, numbers)
+                torch.stack([group.mean(dim=0) for group in torch.split(inputs, counts)]) for inputs in (x, numbers)
             )
-            found.append(self._sum(rows, values))
+            means.append(self._sum(rows, values))
         if self.subsets:
             columns = {d: torch.split(column, counts) for d, column in self._columns(x, numbers).items()}
             groups = [{d: column[group] for d, column in columns.items()} for group in range(len(counts))]
             products = torch.stack([self._mean_products(group) for group in groups])
-            found.append(math.sqrt(self.product_share / len(self.subsets)) * products)
-        return torch.cat(found, dim=1)
+            means.append(math.sqrt(self.product_share / len(self.subsets)) * products)
+        return torch.cat(means, dim=1)
 
     def coordinate_weights(self, gamma: float | None) -> "Tensor":
-        """Weights of squared residuals, shape (width,), in which products weigh γ times what the sum kernel does.
+        """Weights of squared residuals, shape (width,): products weigh γ times as much as the sum kernel.
 
-        Args:
-            gamma: on kernels of norm 1, whatever their shares of ρ. None: 1 everywhere, which is the likelihood's
-                weight, as every coordinate has the same noise.
+        γ applies to kernels of norm 1, whatever their shares of ρ. None weighs every coordinate 1, as the likelihood
+        does: all have equal noise.
         """
         import torch
 
@@ -188,8 +190,8 @@ class HermiteFeatures(Map):
         from likeness.methods.hp.mehler import squared_norm_bound
 
         pairs = list(zip(self.rho, self.scale, strict=True))
-        known = {pair: math.sqrt(squared_norm_bound(pair[0], order, pair[1] / 2)) for pair in set(pairs)}
-        return tuple(known[pair] for pair in pairs)
+        norms = {pair: math.sqrt(squared_norm_bound(pair[0], order, pair[1] / 2)) for pair in set(pairs)}
+        return tuple(norms[pair] for pair in pairs)
 
     @cached_property
     def _divisors(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -214,19 +216,19 @@ class HermiteFeatures(Map):
         """Features of the sum kernel: orders of all numbers, indicators, categories."""
         import torch
 
-        found = []
+        features = []
         if self.numeric:
             values = numbers[:, : self.order + 1] / x.new_tensor(self._divisors[0])
-            found.append(values.reshape(len(x), (self.order + 1) * len(self.numeric)))
+            features.append(values.reshape(len(x), (self.order + 1) * len(self.numeric)))
         if self.nullable:
-            found.append(x[:, [start + 1 for start in self.nullable]])
-        found += [x[:, start:stop] for start, stop in self.categorical]
-        return math.sqrt((1 - self.product_share) / self.columns) * torch.cat(found, dim=1)
+            features.append(x[:, [start + 1 for start in self.nullable]])
+        features += [x[:, start:stop] for start, stop in self.categorical]
+        return math.sqrt((1 - self.product_share) / self.columns) * torch.cat(features, dim=1)
 
     @cached_property
     def _used(self) -> tuple[int, ...]:
         """Columns that stand in a product."""
-        return tuple(sorted({d for own in self.subsets for d in own}))
+        return tuple(sorted({d for subset in self.subsets for d in subset}))
 
     def _columns(self, x: "Tensor", numbers: "Tensor") -> "dict[int, Tensor]":
         """u_d of every column of a product at the order of the products, each of shape (n, its size)."""
@@ -235,12 +237,14 @@ class HermiteFeatures(Map):
         places = [d for d in self._used if d < len(self.numeric)]
         divisors = x.new_tensor([self._divisors[1][place] for place in places])
         values = (numbers[:, : self.product_order + 1, places] / divisors).transpose(1, 2).contiguous()
-        found = {}
-        for own, place in zip(values.unbind(dim=1), places, strict=True):
+        columns = {}
+        for functions, place in zip(values.unbind(dim=1), places, strict=True):
             start = self.numeric[place]
-            found[place] = torch.cat([own, x[:, start + 1, None]], dim=1) if start in self.nullable else own
+            columns[place] = (
+                torch.cat([functions, x[:, start + 1, None]], dim=1) if start in self.nullable else functions
+            )
         blocks = enumerate(self.categorical, start=len(self.numeric))
-        return found | {place: x[:, start:stop] for place, (start, stop) in blocks if place in self._used}
+        return columns | {place: x[:, start:stop] for place, (start, stop) in blocks if place in self._used}
 
     def _mean_products(self, columns: "dict[int, Tensor]") -> "Tensor":
         """Mean outer products of all subsets within one group of rows, one after another."""
@@ -251,37 +255,41 @@ class HermiteFeatures(Map):
             joint = torch.cat(list(columns.values()), dim=1)
             matrix = joint.T @ joint
             return matrix.flatten()[self._pair_places.to(matrix.device)] / count
-        found = []
-        for own in self.subsets:
-            right = _outer([columns[d] for d in own[len(own) // 2 :]])
-            left = _outer([columns[d] for d in own[: len(own) // 2]]) if len(own) > 1 else right.new_ones(len(right), 1)
-            found.append((left.T @ right).flatten())
-        return torch.cat(found) / count
+        products = []
+        for subset in self.subsets:
+            right = _outer([columns[d] for d in subset[len(subset) // 2 :]])
+            left = (
+                _outer([columns[d] for d in subset[: len(subset) // 2]])
+                if len(subset) > 1
+                else right.new_ones(len(right), 1)
+            )
+            products.append((left.T @ right).flatten())
+        return torch.cat(products) / count
 
     @cached_property
     def _pair_places(self) -> "Tensor | None":
-        """Where the blocks of pairs stand in the flat matrix of all used columns; None where most of it were unused."""
+        """Where blocks of pairs stand in the flat matrix of all used columns; None if most of it would be unused."""
         import torch
 
         total, starts = 0, {}
         for place in self._used:
             starts[place] = total
             total += self.product_sizes[place]
-        blocks = [[self.product_sizes[d] for d in own] for own in self.subsets]
+        blocks = [[self.product_sizes[d] for d in subset] for subset in self.subsets]
         if not blocks or any(len(block) != 2 for block in blocks) or total**2 > 4 * sum(a * b for a, b in blocks):
             return None
-        found = []
+        parts = []
         for (i, j), (rows, width) in zip(self.subsets, blocks, strict=True):
             places = (starts[i] + torch.arange(rows))[:, None] * total + starts[j] + torch.arange(width)
-            found.append(places.flatten())
-        return torch.cat(found)
+            parts.append(places.flatten())
+        return torch.cat(parts)
 
 
 _LARGEST_SCALE = 16.0  # beyond, the first functions underflow in single precision at the ends of the interval
 
 
 def _outer(columns: "list[Tensor]") -> "Tensor":
-    """Row-wise outer products, flattened: (n, product of sizes). Products of numbers only, each row's own."""
+    """Row-wise outer products, flattened: (n, product of sizes)."""
     result = columns[0]
     for column in columns[1:]:
         result = (result[:, :, None] * column[:, None, :]).reshape(len(column), result.shape[1] * column.shape[1])

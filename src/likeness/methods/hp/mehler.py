@@ -1,4 +1,4 @@
-"""Hermite functions that expand the Gaussian kernel (Mehler), by a stable recursion, with a gradient of their own."""
+"""Hermite functions that expand the Gaussian kernel (Mehler), by a stable recursion with a fast gradient."""
 
 import math
 from typing import Any
@@ -22,15 +22,15 @@ def lengthscale_of(rho: float) -> float:
 
 
 class _HermiteFunctions(torch.autograd.Function):
-    """The recursion forward; backward by the derivative rule, from the values that are already there."""
+    """The recursion forward; backward by the derivative rule, from the values of the forward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, rho: Tensor, order: int) -> Tensor:
         result = x.new_empty(len(x), order + 1, x.shape[1])
         first = ((1 - rho) * (1 + rho)) ** 0.25
         result[:, 0] = first * torch.exp(-rho / (1 + rho) * (x * x))
-        # Products and differences only, each rounded on its own: an instruction that rounds once for both would give a
-        # row other last bits where a block's length leaves it to the remainder of a vector loop.
+        # Products and differences only, each rounded alone. An instruction that rounds once for both would change the
+        # last bits of rows in the remainder of a vector loop, which depends on the block's length.
         if order > 0:
             result[:, 1] = (2 * rho).sqrt() * x * result[:, 0]
         for k in range(1, order):
@@ -60,13 +60,10 @@ def hermite_functions(x: Tensor, rho: Tensor, order: int) -> Tensor:
               \phi_{k+1}(x) = \sqrt{\tfrac{2\rho}{k+1}}\, x\, \phi_k(x) - \rho \sqrt{\tfrac{k}{k+1}}\, \phi_{k-1}(x)
 
     so that :math:`\sum_k \phi_k(x) \phi_k(y) = e^{-\rho (x-y)^2 / (1-\rho^2)}` (Mehler 1866) and
-    :math:`\sum_k \phi_k(x)^2 = 1`. Neither a Hermite polynomial nor a factorial is ever formed: both overflow at the
-    orders that are wanted here. Derivative: :math:`\phi_k' = -\frac{2\rho}{1+\rho} x \phi_k + \sqrt{2 \rho k}\,
-    \phi_{k-1}`, since :math:`H_k' = 2 k H_{k-1}`.
+    :math:`\sum_k \phi_k(x)^2 = 1`. It forms neither Hermite polynomials nor factorials: both overflow at high orders.
+    Derivative: :math:`\phi_k' = -\frac{2\rho}{1+\rho} x \phi_k + \sqrt{2 \rho k}\, \phi_{k-1}`, since
+    :math:`H_k' = 2 k H_{k-1}`. ``rho`` in (0, 1) has shape (d,) and the dtype of x; ``order`` is K.
     Source: Vinaroz, Charusaie, Harder, Adamczewski and Park (2022), appendix E.
-
-    Args:
-        x: any real numbers. rho: in (0, 1), shape (d,), of the dtype of x. order: K, at least 0.
     """
     result: Tensor = _HermiteFunctions.apply(x, rho, order)  # type: ignore[no-untyped-call]
     return result
@@ -80,8 +77,8 @@ def squared_norm_bound(rho: float, order: int, reach: float) -> float:
 
     Proof. S ≤ 1, as it is a part of Mehler's series, whose terms at y = x are squares. S is even. Between grid points h
     apart it rises by at most (h/2)·max|S'|, and |S'| = 2|Σ φ_k φ_k'| ≤ 2 √S √(Σ φ_k'²) ≤ 2/ℓ, because the whole series
-    of φ_k'(x)² is ∂_x ∂_y exp(−(x−y)²/2ℓ²) at y = x, which is 1/ℓ². So S ≤ max over the grid + h/ℓ. A low order leaves
-    much of the kernel's norm out, and noise scaled to a norm of 1 would then be too loud by what is missing.
+    of φ_k'(x)² is ∂_x ∂_y exp(−(x−y)²/2ℓ²) at y = x, which is 1/ℓ². So S ≤ max over the grid + h/ℓ. A low order omits
+    much of the kernel's norm; noise for a norm of 1 would then be too large.
     """
     grid = torch.linspace(0, reach, _GRID + 1, dtype=torch.float64)[:, None]
     values = hermite_functions(grid, torch.tensor([rho], dtype=torch.float64), order).square().sum(dim=1)
@@ -89,7 +86,7 @@ def squared_norm_bound(rho: float, order: int, reach: float) -> float:
 
 
 def least_norm(rho: float, order: int, reach: float) -> float:
-    """The smallest S(x) on a grid of ``|x| <= reach``: what a finite order keeps of the kernel where it is worst."""
+    """The smallest S(x) on a grid of ``|x| <= reach``: the least that a finite order keeps of the kernel."""
     grid = torch.linspace(0, reach, 257, dtype=torch.float64)[:, None]
     values = hermite_functions(grid, torch.tensor([rho], dtype=torch.float64), order).square().sum(dim=1)
     return float(values.min())
@@ -99,14 +96,11 @@ SCALES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0)
 
 
 def good_scale(lengthscale: float, order: int) -> float:
-    """The factor on centered inputs that wastes least of an order, from public numbers alone.
+    """The factor on centered inputs that wastes least of an order K, from public numbers alone.
 
-    A Gaussian kernel has one expansion for every scale of its inputs: stretching inputs and length scale alike leaves
-    the kernel as it is and changes ρ, hence how fast the series converges on the interval that matters. Of
-    :data:`SCALES`, the smallest that keeps, where it is worst, within 1/1000 of the most that any of them keeps.
-
-    Args:
-        lengthscale: ℓ, of inputs in an interval of length 1. order: K.
+    A Gaussian kernel has one expansion for every scale of its inputs. Stretching inputs and length scale ℓ alike leaves
+    the kernel as it is; it changes ρ, and so how fast the series converges on the unit interval. This takes the
+    smallest of :data:`SCALES` whose :func:`least_norm` is within 1/1000 of the best.
     """
-    kept = [least_norm(rho_of(lengthscale * scale), order, scale / 2) for scale in SCALES]
-    return next(scale for scale, own in zip(SCALES, kept, strict=True) if own >= max(kept) - 1e-3)
+    norms = [least_norm(rho_of(lengthscale * scale), order, scale / 2) for scale in SCALES]
+    return next(scale for scale, norm in zip(SCALES, norms, strict=True) if norm >= max(norms) - 1e-3)

@@ -13,13 +13,7 @@ from likeness.features.base import FeatureMap
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.network_method import TwoQueryMethod
-from likeness.methods.settings import (
-    FREE,
-    NetworkTraining,
-    coordinates,
-    one_each,
-    within_limit,
-)
+from likeness.methods.settings import FREE, NetworkTraining, coordinates, one_each, within_limit
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -67,10 +61,7 @@ class Privatize(Section):
         rule="at least 1, or null for all",
     )
     product_share: float = setting(
-        0.8,
-        "of the embedding's rho; 0.8 gives each column and each pair of Adult about the same",
-        above=0,
-        below=1,
+        0.8, "of the embedding's rho; 0.8 gives each column and each pair of Adult about the same", above=0, below=1
     )
     seed: int = setting(0, "draws the products; public")
     max_coordinates: int = coordinates(5_000_000)
@@ -112,14 +103,13 @@ class Hp(TwoQueryMethod):
         """
         from likeness.methods.hp.mehler import good_scale, rho_of
 
-        own, blocks = self.privatize, context.layout.blocks
+        settings, blocks = self.privatize, context.layout.blocks
         numbers = [block.start for block in blocks if block.kind == "unit"]
-        lengthscales = one_each(own.lengthscale, len(numbers), f"{_WHERE}.lengthscale", "numeric columns")
-        orders = [own.order] * (own.kernel != "product") + [own.product_order] * (own.kernel != "sum")
-        scales = {
-            value: own.input_scale if own.input_scale is not None else good_scale(value, min(orders))
-            for value in set(lengthscales)
-        }
+        lengthscales = one_each(settings.lengthscale, len(numbers), f"{_WHERE}.lengthscale", "numeric columns")
+        has_sum, has_products = settings.kernel != "product", settings.kernel != "sum"
+        least = min([settings.order] * has_sum + [settings.product_order] * has_products)
+        scale = settings.input_scale
+        scales = {value: good_scale(value, least) if scale is None else scale for value in set(lengthscales)}
         categorical = tuple((block.start, block.stop) for block in blocks if block.kind == "onehot")
         feature = HermiteFeatures(
             numeric=tuple(numbers),
@@ -127,16 +117,14 @@ class Hp(TwoQueryMethod):
             categorical=categorical,
             rho=tuple(rho_of(value * scales[value]) for value in lengthscales),
             scale=tuple(scales[value] for value in lengthscales),
-            order=own.order if own.kernel != "product" else 0,
-            product_order=own.product_order if own.kernel != "sum" else 0,
-            subsets=self._subsets(len(numbers) + len(categorical)) if own.kernel != "sum" else (),
-            product_share={"sum": 0.0, "product": 1.0, "combined": own.product_share}[own.kernel],
+            order=settings.order if has_sum else 0,
+            product_order=settings.product_order if has_products else 0,
+            subsets=self._subsets(len(numbers) + len(categorical)) if has_products else (),
+            product_share={"sum": 0.0, "product": 1.0, "combined": settings.product_share}[settings.kernel],
         )
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
-        remedy = (
-            f"Lower {_WHERE}.order, product_order, product_dimension or num_subsets, merge categories in the schema"
-        )
-        within_limit("hp", query.dimension, own.max_coordinates, remedy)
+        remedy = f"Lower {_WHERE}.order, product_order, product_dimension or num_subsets, merge categories"
+        within_limit("hp", query.dimension, settings.max_coordinates, remedy)
         return query
 
     def coordinate_weights(self, feature: FeatureMap) -> "Tensor | None":
@@ -146,20 +134,20 @@ class Hp(TwoQueryMethod):
 
     def _subsets(self, columns: int) -> tuple[tuple[int, ...], ...]:
         """Subsets of columns, drawn without replacement from public randomness, in ascending order."""
-        own = self.privatize
-        if own.product_dimension > columns:
+        settings = self.privatize
+        if settings.product_dimension > columns:
             raise PlanError(
-                f"{_WHERE}.product_dimension is {own.product_dimension}, the table has {columns} feature columns. "
-                f"Lower it, or set {_WHERE}.kernel to sum."
+                f"{_WHERE}.product_dimension is {settings.product_dimension}, but the table has {columns} feature "
+                f"columns. Lower it, or set {_WHERE}.kernel to sum."
             )
-        total = math.comb(columns, own.product_dimension)
-        wanted = total if own.num_subsets is None else min(own.num_subsets, total)
-        within_limit("hp", wanted, own.max_coordinates, f"Set {_WHERE}.num_subsets", "products")
+        total = math.comb(columns, settings.product_dimension)
+        wanted = total if settings.num_subsets is None else min(settings.num_subsets, total)
+        within_limit("hp", wanted, settings.max_coordinates, f"Set {_WHERE}.num_subsets", "products")
         if wanted == total:
-            return tuple(combinations(range(columns), own.product_dimension))
-        draws = public(own.seed, "hermite.subsets")
-        found: set[tuple[int, ...]] = set()
-        while len(found) < wanted:
-            drawn = draws.choice(columns, own.product_dimension, replace=False)
-            found.add(tuple(sorted(int(place) for place in drawn)))
-        return tuple(sorted(found))
+            return tuple(combinations(range(columns), settings.product_dimension))
+        draws = public(settings.seed, "hermite.subsets")
+        subsets: set[tuple[int, ...]] = set()
+        while len(subsets) < wanted:
+            drawn = draws.choice(columns, settings.product_dimension, replace=False)
+            subsets.add(tuple(sorted(int(place) for place in drawn)))
+        return tuple(sorted(subsets))

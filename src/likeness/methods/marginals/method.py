@@ -1,4 +1,4 @@
-"""Marginals: pairs of columns and named tables by class as one mean embedding; a mixture of products fitted to it."""
+"""Marginals: pairs of columns and named tables by class as one mean embedding, and a mixture fitted to it."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping
@@ -64,8 +64,8 @@ class Auxiliary:
 class TrainMixture(Section):
     """Section ``marginals.train``.
 
-    A step sees the whole release: its gradient has no noise, and falls by orders of magnitude during the fit. With
-    Adam's usual ``beta2`` of .999 the first gradients would be remembered to the end, and the last steps be too short.
+    A step sees the whole release: its gradient has no noise and falls by orders of magnitude during the fit. With
+    Adam's usual ``beta2`` of .999 the first gradients would shorten the last steps.
     """
 
     iterations: int = setting(800, "gradient steps", least=1)
@@ -103,12 +103,14 @@ class Marginals(Method):
         share, columns = self.plan.shares.quantiles, self.auxiliary.quantiles.columns
         key = "marginals.plan.shares.quantiles"
         if self.auxiliary.quantiles.on:
-            require(0 < share < 1, key, share, "between 0 and 1 while marginals.auxiliary.quantiles.columns names some")
+            require(
+                0 < share < 1, key, share, "between 0 and 1 while marginals.auxiliary.quantiles.columns names columns"
+            )
         else:
             require(share == 0, key, share, f"0 while marginals.auxiliary.quantiles.columns is {columns}")
 
     def shares(self, context: Context) -> list[QueryShare]:
-        """Class counts, the histogram of the numbers if there is one, embedding, which has its share if not."""
+        """Class counts, the histogram of numbers if there is one, embedding; without a histogram it has both shares."""
         shares = self.plan.shares
         histogram = self.auxiliary.quantiles.shares(context, self.privatize.bins, shares.quantiles)
         rest = shares.embedding if histogram else shares.embedding + shares.quantiles
@@ -119,9 +121,9 @@ class Marginals(Method):
         ]
 
     def check(self, context: Context) -> None:
-        """Two feature columns at least, and no more coordinates than allowed."""
+        """At least two feature columns, and no more coordinates than allowed."""
         if len(context.schema.feature_columns) < 2:
-            raise PlanError("marginals needs two feature columns at least: there is no pair. Use method pearl or merf.")
+            raise PlanError("marginals needs at least two feature columns to make a pair. Use method pearl or merf.")
         self.auxiliary.quantiles.check(context, self.privatize.bins)
         self._embedding(context, {})
 
@@ -154,7 +156,7 @@ class Marginals(Method):
         return self._embedding(context, self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins))
 
     def foreseen_queries(self, context: Context) -> list[Query]:
-        """With bins of equal width: quantiles make as many, and no cell changes a bound."""
+        """With bins of equal width: quantiles make as many, and bounds do not depend on cells."""
         return [*self.auxiliary_queries(context, {}), self._embedding(context, {})]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
@@ -183,15 +185,15 @@ class Marginals(Method):
         from likeness.methods.marginals.mixture import MixtureColumn
 
         quantiles, bins = self.auxiliary.quantiles, self.privatize.bins
-        found, pieces = [], quantiles.pieces(context, auxiliary, bins)
-        own = self._columns(context, quantiles.grids(context, auxiliary, bins))
-        for column, (cells, grid) in zip(context.schema.feature_columns, own, strict=True):
+        columns, pieces = [], quantiles.pieces(context, auxiliary, bins)
+        cells_and_grids = self._columns(context, quantiles.grids(context, auxiliary, bins))
+        for column, (cells, grid) in zip(context.schema.feature_columns, cells_and_grids, strict=True):
             if column.name in pieces:
                 fine, firsts, shares = pieces[column.name]
-                found.append(MixtureColumn(cells, fine.edges, fine.lows, fine.highs, firsts, shares))
+                columns.append(MixtureColumn(cells, fine.edges, fine.lows, fine.highs, firsts, shares))
             else:
-                found.append(MixtureColumn(cells, *(() if grid is None else (grid.edges, grid.lows, grid.highs))))
-        return found
+                columns.append(MixtureColumn(cells, *(() if grid is None else (grid.edges, grid.lows, grid.highs))))
+        return columns
 
     def start(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
@@ -228,8 +230,8 @@ class Marginals(Method):
     @property
     def training(self) -> TrainingSettings:
         """Section ``marginals.train``."""
-        own = self.train
-        return TrainingSettings(own.iterations, 1, own.learning_rate, own.schedule, own.beta2)
+        train = self.train
+        return TrainingSettings(train.iterations, 1, train.learning_rate, train.schedule, train.beta2)
 
     def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> PairMarginals:
         return self._asked(self.embedding_query(context, auxiliary))
@@ -240,17 +242,17 @@ class Marginals(Method):
         return query.feature
 
     def _columns(self, context: Context, grids: Mapping[str, Grid | None]) -> list[tuple[Cells, Grid | None]]:
-        """Cells of each feature column, and the grid of a numeric one: a given one, else of equal width."""
+        """Cells of each feature column, and the grid of a numeric one: the given grid, else equal width."""
         starts = context.layout.starts
-        found: list[tuple[Cells, Grid | None]] = []
+        columns: list[tuple[Cells, Grid | None]] = []
         for column in context.schema.feature_columns:
             start = starts[column.name]
             if column.is_categorical:
-                found.append((Cells(start, column.width), None))
+                columns.append((Cells(start, column.width), None))
             else:
                 grid = grids.get(column.name) or grid_of(column, self.privatize.bins)
-                found.append((cells_of_number(column, start, grid), grid))
-        return found
+                columns.append((cells_of_number(column, start, grid), grid))
+        return columns
 
 
 def _weights(feature: PairMarginals) -> tuple[int, ...]:
@@ -260,27 +262,23 @@ def _weights(feature: PairMarginals) -> tuple[int, ...]:
 def measures_of_cells(
     feature: PairMarginals, sigma: float, classes: int, context: Context, private: Collection[str]
 ) -> Iterator[Measured]:
-    """A cell of a pair as it is released; and the column whose own cells are known worst.
+    """A cell of a pair as it is released, and a cell of the column that is measured worst.
 
-    A cell of one column is the sum over the other column's cells in each of its pairs; it is so measured as often as
-    the column has pairs, and the mean weighs each by its precision. Single cells of pairs are not held to the rule: the
-    generator is fitted to all of them at once. Nor are columns with private categories: how many of theirs will be kept
-    is not known, and those that are clear a threshold.
+    Each pair of a column measures each of its cells once, as the sum over the other column's cells. The mean weighs
+    these by their precision. The rule does not apply to single cells of pairs: the generator is fitted to all of them
+    at once. It does not apply to columns with private categories: released ones clear a threshold.
     """
     sizes = [column.size for column in feature.columns]
     weights = [float(part.norm_bound_squared) for part in feature.parts[: len(feature.sizes)]]
     precision = [0.0] * len(sizes)
-    for (i, j), weight in zip(feature.asked, weights, strict=True):
+    for (i, j), weight in zip(feature.column_pairs, weights, strict=True):
         precision[i] += weight / sizes[j]
         precision[j] += weight / sizes[i]
     noise = [sigma / math.sqrt(value) for value in precision]
     names, by_class = [column.name for column in context.schema.feature_columns], ", by class" if classes > 1 else ""
     cells = sum(a * b for a, b in feature.sizes) / len(weights)
     yield Measured(
-        f"share in a cell of a pair of columns{by_class}",
-        sigma / math.sqrt(min(weights)),
-        1 / (classes * cells),
-        False,
+        f"share in a cell of a pair of columns{by_class}", sigma / math.sqrt(min(weights)), 1 / (classes * cells), False
     )
     if feature.tables:
         tables = feature.parts[len(weights) :]

@@ -24,10 +24,11 @@ class MixtureColumn:
 
     Attributes:
         cells: see :class:`Cells`.
-        edges, lows, highs: per bin of a number, on its unit scale: uniform between two edges, then held between low
-            and high. Empty for one-hot columns.
-        firsts, shares: where bins have pieces, edges, lows and highs are those of pieces; the first piece of each bin,
-            and the share of each piece in its bin. Empty: a bin is a piece.
+        edges: of each piece of a number's bins on its unit scale; a value is uniform between. Empty if one-hot.
+        lows: least value of each piece.
+        highs: largest value of each piece.
+        firsts: the first piece of each bin; empty: a bin is a piece.
+        shares: of each piece in its bin; empty: a bin is a piece.
     """
 
     cells: Cells
@@ -53,16 +54,16 @@ class MixtureColumn:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        own = {"edges": list(self.edges), "lows": list(self.lows), "highs": list(self.highs)}
+        bins = {"edges": list(self.edges), "lows": list(self.lows), "highs": list(self.highs)}
         pieces = {"firsts": list(self.firsts), "shares": list(self.shares)} if self.firsts else {}
-        return {"cells": self.cells.to_dict(), **own, **pieces}
+        return {"cells": self.cells.to_dict(), **bins, **pieces}
 
     def pieces(self, bins: Tensor, generator: torch.Generator) -> Tensor:
         """The piece of each row, shape (n,), from its bin and public randomness."""
         if not self.firsts:
             return bins
-        parts = [torch.tensor(own, dtype=torch.float64) for own in np.split(np.array(self.shares), self.firsts[1:])]
-        # Bins one after the other on one line, each of length 1: a row's place is in its bin, and its piece there.
+        parts = [torch.tensor(part, dtype=torch.float64) for part in np.split(np.array(self.shares), self.firsts[1:])]
+        # Bins stand one after the other on a line, each of length 1: a row's point there gives its piece.
         ends = torch.cat([place + part.cumsum(0) / part.sum() for place, part in enumerate(parts)])
         points = bins + places_within(len(parts), bins, generator).clamp(max=1 - _LINE)
         return torch.searchsorted(ends, points, right=True)
@@ -96,16 +97,13 @@ class ProductMixture(Generator):
         width: int,
         exchange_rounds: int = 0,
     ) -> None:
-        """Build with random logits around uniform columns.
+        """Build with random logits around uniform columns; ``width`` is that of the dense encoded row.
 
-        Args:
-            columns: at least one. num_classes: 1 for a table without a class label.
-            num_components: K. width: of the dense encoded row.
-            exchange_rounds: of drawn rows, see :func:`likeness.methods.marginals.pair_swapping.swap_pairs`.
+        For the rounds see :func:`likeness.methods.marginals.pair_swapping.swap_pairs`.
         """
         super().__init__()
         if type(exchange_rounds) is not int or not 0 <= exchange_rounds <= MOST_SWAP_ROUNDS:
-            raise ValueError(f"mixture: rounds of exchanges are a whole number from 0 to {MOST_SWAP_ROUNDS}")
+            raise ValueError(f"mixture: exchange_rounds must be a whole number from 0 to {MOST_SWAP_ROUNDS}")
         self.num_components = num_components
         self.exchange_rounds = exchange_rounds
         self.columns = tuple(columns)
@@ -129,8 +127,8 @@ class ProductMixture(Generator):
     def exact(self) -> tuple[tuple[Tensor, ...], Tensor]:
         """As :meth:`forward`, by column, as float64.
 
-        With exchanges also computed so: a processor that rounds otherwise then draws the same rows. Without, as they
-        always were: a cell that falls on the other side of a probability changes no other.
+        With swaps it also computes in float64, so that a processor that rounds otherwise draws equal rows. Without
+        swaps a cell on the other side of a probability changes no other cell.
         """
         precision = torch.float64 if self.exchange_rounds else torch.float32
         parts = torch.split(self.logits.to(precision), self.sizes, dim=1)
@@ -139,11 +137,7 @@ class ProductMixture(Generator):
 
     @torch.no_grad()
     def likelihood(self, cells: Mapping[int, int]) -> Tensor:
-        """Probability of given cells in each component, shape (K,), float64.
-
-        Args:
-            cells: from the place of a column to its cell.
-        """
+        """Probability in each component, shape (K,), float64, of a cell for each given column's place."""
         parts, _ = self.exact()
         result = torch.ones(len(self.logits), dtype=torch.float64)
         for place, cell in cells.items():
@@ -159,12 +153,10 @@ class ProductMixture(Generator):
 
     @torch.no_grad()
     def draw(self, labels: Tensor, generator: torch.Generator, cells: Mapping[int, int] | None = None) -> Tensor:
-        """Dense encoded rows, shape (n, width), from public randomness.
+        """Dense encoded rows (n, width) of classes (n,), from public randomness.
 
-        Args:
-            labels: classes, shape (n,). generator: public randomness.
-            cells: what is given, from the place of a column to its cell. Within a component columns are independent, so
-                the rows come from the model's exact conditional distribution, by Bayes' rule on the components.
+        ``cells`` gives a cell for a column's place. Within a component columns are independent, so the rows come from
+        the model's exact conditional distribution, by Bayes' rule on the components.
         """
         given = dict(cells or {})
         parts, weights = self.exact()
@@ -181,29 +173,21 @@ class ProductMixture(Generator):
 
 
 def rows_from_cells(columns: Sequence[MixtureColumn], width: int, chosen: Tensor, generator: torch.Generator) -> Tensor:
-    """Dense encoded rows from the cell of each column; a number is drawn from its bin.
-
-    Args:
-        columns: in order. width: of the dense row. chosen: cells, shape (n, columns), int64.
-        generator: public randomness.
-
-    Returns:
-        shape (n, width), float64.
-    """
+    """Dense encoded rows (n, width), float64, from cells (n, columns), int64; a number is drawn from its bin."""
     x = torch.zeros(len(chosen), width, dtype=torch.float64)
     rows = torch.arange(len(chosen))
-    for column, own in zip(columns, chosen.T, strict=True):
+    for column, cells in zip(columns, chosen.T, strict=True):
         start = column.cells.start
         if column.cells.edges is None:
-            x[rows, start + own] = 1
+            x[rows, start + cells] = 1
             continue
         edges, lows, highs = (
             torch.tensor(values, dtype=torch.float64) for values in (column.edges, column.lows, column.highs)
         )
-        bins = column.pieces(own.clamp(max=(len(column.firsts) or len(lows)) - 1), generator)
+        bins = column.pieces(cells.clamp(max=(len(column.firsts) or len(lows)) - 1), generator)
         share = torch.rand(len(chosen), generator=generator, dtype=torch.float64)
         value = edges[bins] + share * (edges[bins + 1] - edges[bins])
         x[:, start] = torch.minimum(torch.maximum(value, lows[bins]), highs[bins])
         if column.cells.missing:
-            x[:, start + 1] = (own == column.cells.size - 1).double()
+            x[:, start + 1] = (cells == column.cells.size - 1).double()
     return x

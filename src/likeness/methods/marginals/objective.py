@@ -19,22 +19,21 @@ _SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
 
 
 class MarginalObjective:
-    r"""Negative log-likelihood of the released blocks, and a KL penalty on what components tell about columns.
+    r"""Negative log-likelihood of the released blocks, and a KL penalty on what components say about columns.
 
     .. math:: W \, L(\theta) = \sum_{y} \sum_{(i, j) \in P} \frac{w_{ij}^2}{2 s^2}
         \left\| \hat p_{y,ij} - \pi_y \sum_k \pi_{k \mid y}\, p_{ki}\, p_{kj}^\top \right\|^2
         + c \left( \frac{\sqrt{\sum w_{ij}^2}}{s} \right)^{0.7}
         \sum_y \pi_y \sum_k \pi_{k \mid y} \sum_i \mathrm{KL}(p_{ki} \,\|\, q_{yi})
 
-    with P the pairs that were asked, the released counts over n, :math:`\hat p`, whose noise has standard deviation
-    :math:`s / w_{ij}`, the class weights π_y, the released one-way marginals q, and W cells. The sum over components is
-    one matrix product a class for all pairs at once; where only some are asked, and for named tables of more columns,
-    one for those that share columns (:class:`_TableResiduals`). Weights of tables are in the sum under the root. The
-    penalty is the information, in nats, that component and class give about the columns: it keeps columns independent
-    unless the release says otherwise, because a free mixture would explain the noise too.
-    The root makes of s the noise of a query of sensitivity 1: then one c is right for tables of 14 columns and of 54.
-    The less noise, the more is believed, but more slowly than the likelihood alone would: the power 0.7 was found on
-    public look-alikes at ε from 0.2 to 10.
+    with P the released pairs, :math:`\hat p` the released counts over n, whose noise has standard deviation
+    :math:`s / w_{ij}`, π_y the class weights, q the released one-way marginals, and W cells. With all pairs, the sum
+    over components is one matrix product a class. Some pairs, and named tables of more columns, take one product for
+    those that share columns (:class:`_TableResiduals`). Weights of tables are in the sum under the root. The penalty is
+    the information, in nats, that component and class give about the columns. It keeps columns independent unless the
+    release says otherwise, because a free mixture would fit the noise too.
+    The root turns s into the noise of a query of sensitivity 1: one c is then right for 14 columns and for 54. Less
+    noise weakens the penalty, with the power 0.7 that was best on public look-alikes at ε from 0.2 to 10.
     """
 
     def __init__(
@@ -53,24 +52,28 @@ class MarginalObjective:
         """Lay blocks and tables out as matrices.
 
         Args:
-            blocks: (i, j, noisy counts of shape (num_classes, cells of i, cells of j)). sizes: cells of each column.
-            squared_weights: of each block, in the same order. class_weights: shape (num_classes,), sum 1.
-            records: number of records. noise_std: of a count of weight 1; 0 if there is no noise.
+            blocks: (i, j, noisy counts of shape (num_classes, cells of i, cells of j)).
+            sizes: cells of each column.
+            squared_weights: of each block, in order.
+            class_weights: shape (num_classes,), sum 1.
+            records: number of records.
+            noise_std: of a count of weight 1; 0 without noise.
             kl_penalty: c.
+            device: of the tensors.
             tables: (columns, noisy counts of shape (num_classes, cells of each of them)).
             squared_table_weight: of each table.
         """
         blocks, squared_weights = list(blocks), list(squared_weights)
         total = sum(sizes)
-        # Without noise the scale is free; one record keeps the loss at a size that the optimizer is used to.
+        # Without noise the scale is free; one record keeps the loss at the usual size.
         scale = max(noise_std, 1.0) / records
         apart = [(columns, counts, squared_table_weight) for columns, counts in tables]
         self._pairs = None
         if len(blocks) == math.comb(len(sizes), 2):
             self._pairs = _AllResiduals(blocks, sizes, squared_weights, records, scale, device)
         else:
-            asked = zip(blocks, squared_weights, strict=True)
-            apart += [((i, j), counts, float(weight)) for (i, j, counts), weight in asked]
+            weighted = zip(blocks, squared_weights, strict=True)
+            apart += [((i, j), counts, float(weight)) for (i, j, counts), weight in weighted]
         self._class_weights = class_weights.to(device=device, dtype=torch.float32)
         self._sizes = sizes
         halved = [(_halves(counts.shape[1:]), columns, counts / records, weight) for columns, counts, weight in apart]
@@ -88,15 +91,13 @@ class MarginalObjective:
         entropies = torch.xlogy(probabilities, probabilities).sum(dim=1)
         information = weights * (entropies - self._log_expected @ probabilities.T)
         penalty: Tensor = self._penalty * (self._class_weights @ information.sum(dim=1))
-        found = (
-            penalty
-            if self._pairs is None
-            else self._pairs.squares(probabilities, weights, self._class_weights) + penalty
-        )
+        loss = penalty
+        if self._pairs is not None:
+            loss = self._pairs.squares(probabilities, weights, self._class_weights) + penalty
         if self._tables:
             columns, shares = torch.split(probabilities, self._sizes, dim=1), self._class_weights[:, None] * weights
-            found = found + self._table_scale * sum(table.squares(columns, shares) for table in self._tables)
-        return found
+            loss = loss + self._table_scale * sum(table.squares(columns, shares) for table in self._tables)
+        return loss
 
 
 class _AllResiduals:
@@ -124,13 +125,8 @@ class _AllResiduals:
         self._scale = torch.from_numpy(np.sqrt(precision / (2 * total)) / scale).to(device=device, dtype=torch.float32)
 
     def squares(self, probabilities: Tensor, weights: Tensor, class_weights: Tensor) -> Tensor:
-        """Their sum.
-
-        Args:
-            probabilities: of cells in components, shape (K, W). weights: of components by class, shape
-                (num_classes, K). class_weights: shape (num_classes,).
-        """
-        joint = torch.stack([(probabilities * own[:, None]).T @ probabilities for own in weights])
+        """Their sum, of cells in components (K, W) and components by class (num_classes, K)."""
+        joint = torch.stack([(probabilities * share[:, None]).T @ probabilities for share in weights])
         residuals = (self._target - class_weights[:, None, None] * joint) * self._scale
         return residuals.square().sum()
 
@@ -138,8 +134,8 @@ class _AllResiduals:
 class _TableResiduals:
     r"""Weighed squares of :math:`\hat p_{y,t} - \pi_y \sum_k \pi_{k \mid y} \bigotimes_{i \in t} p_{ki}`, for tables t.
 
-    A table of two columns or more is a matrix, some columns by the others: then the sum over components is a matrix
-    product, and one for all these tables, whose columns on the left are the same.
+    A table is a matrix, some columns by the others, so the sum over components is a matrix product. Tables with equal
+    left columns share one product.
     """
 
     def __init__(self, tables: Sequence[_Halved], device: torch.device) -> None:
@@ -156,18 +152,13 @@ class _TableResiduals:
         self._scale = torch.from_numpy(np.concatenate(scales)).to(device=device, dtype=torch.float32)
 
     def squares(self, columns: Sequence[Tensor], shares: Tensor) -> Tensor:
-        r"""Their sum.
-
-        Args:
-            columns: cell probabilities of each column, shapes (K, cells).
-            shares: :math:`\pi_y \pi_{k \mid y}`, shape (num_classes, K).
-        """
+        r"""Their sum, of cells by column (K, cells) and shares :math:`\pi_y \pi_{k \mid y}` (num_classes, K)."""
         left = _outer(columns, self._left)
-        right = torch.cat([_outer(columns, own) for own in self._rights], dim=1)
+        right = torch.cat([_outer(columns, share) for share in self._rights], dim=1)
         if left.shape[1] < right.shape[1]:
-            joint = torch.stack([(left * own[:, None]).T @ right for own in shares])
+            joint = torch.stack([(left * share[:, None]).T @ right for share in shares])
         else:
-            joint = torch.stack([left.T @ (right * own[:, None]) for own in shares])
+            joint = torch.stack([left.T @ (right * share[:, None]) for share in shares])
         return ((self._target - joint) * self._scale).square().sum()
 
 
@@ -176,7 +167,7 @@ def _halves(sizes: Sequence[int]) -> _Halves:
     left: list[int] = []
     right: list[int] = []
     for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
-        cells = [math.prod(sizes[own] for own in half) for half in (left, right)]
+        cells = [math.prod(sizes[column] for column in half) for half in (left, right)]
         (left if cells[0] <= cells[1] else right).append(place)
     return tuple(sorted(left)), tuple(sorted(right))
 
@@ -194,21 +185,21 @@ def _outer(columns: Sequence[Tensor], places: Sequence[int]) -> Tensor:
 def one_way_marginals(blocks: Iterable[Block], sizes: list[int], squared_weights: Iterable[int]) -> Tensor:
     """One-way marginals of all columns from the noisy pairs: shape (num_classes, W), sum 1 in each column.
 
-    Each pair gives one estimate, whose variance is the other column's number of cells over the squared weight; they
-    are averaged by inverse variance, and projected on the simplex. Post-processing.
+    Each pair gives one estimate, whose variance is the other column's number of cells over the squared weight. They are
+    averaged by inverse variance and projected on the simplex. Post-processing.
     """
     sums: list[NDArray[np.float64] | float] = [0.0] * len(sizes)
     for (i, j, counts), weight in zip(blocks, squared_weights, strict=True):
         sums[i] = sums[i] + counts.sum(axis=2) * weight / sizes[j]
         sums[j] = sums[j] + counts.sum(axis=1) * weight / sizes[i]
     # A column's estimates add up to the number of records times the sum of their weights, which cancels.
-    return torch.from_numpy(np.concatenate([_on_simplex(np.asarray(own)) for own in sums], axis=1))
+    return torch.from_numpy(np.concatenate([_on_simplex(np.asarray(block)) for block in sums], axis=1))
 
 
 def _on_simplex(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Nearest distribution of each row, in Euclidean distance, after scaling to sum 1; uniform where nothing is left.
 
-    Noise that is cut off at 0 is taken from the other cells alike, so that small cells do not grow (Held et al. 1974).
+    What is cut off at 0 is taken equally from the other cells, so small cells do not grow (Held et al. 1974).
     """
     totals = counts.sum(axis=1, keepdims=True)
     shares = np.where(totals > 0, counts / np.where(totals > 0, totals, 1), 1 / counts.shape[1])

@@ -1,4 +1,4 @@
-"""Two-way marginals, all or some, and named ones of more columns, as one mean embedding: a kernel on one-hot cells."""
+"""Two-way marginals, all or some, and named tables of more columns, as one mean embedding of one-hot cells."""
 
 import math
 from collections.abc import Iterator
@@ -33,11 +33,12 @@ class PairMarginals(OneHotMap):
     Sources: workloads of marginals under one Gaussian, Li et al. (2010); as a kernel, this project.
 
     Attributes:
-        columns: cells of each column, two columns at least.
+        columns: cells of each column, at least two columns.
         squared_weights: :math:`w_{ij}^2`, pair by pair, positive integers; empty: all 1.
-        tables: T, each the places of three columns or more, ascending. squared_table_weight: :math:`v^2`.
+        tables: T, each the places of three columns or more, ascending.
+        squared_table_weight: :math:`v^2`.
         pairs: P, places of two columns each, ascending; every column stands in one. Empty: all, in the order of
-            ``itertools.combinations``; a list of all becomes empty, so that one question has one specification.
+            ``itertools.combinations``. A list of all becomes empty: one question has one specification.
 
     Raises:
         ReleaseError: fewer than two columns, pairs or tables that are none, or weights that do not fit.
@@ -84,32 +85,29 @@ class PairMarginals(OneHotMap):
     @cached_property
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """Cells of either column, pair by pair."""
-        return tuple((self.columns[i].size, self.columns[j].size) for i, j in self.asked)
+        return tuple((self.columns[i].size, self.columns[j].size) for i, j in self.column_pairs)
 
     @cached_property
-    def asked(self) -> tuple[tuple[int, int], ...]:
+    def column_pairs(self) -> tuple[tuple[int, int], ...]:
         """Places of either column, pair by pair."""
         return self.pairs or tuple(combinations(range(len(self.columns)), 2))
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The coordinate of each part that a row stands in, shape (n, pairs + tables)."""
         cells = [column.places(x) for column in self.columns]
-        sets = [*self.asked, *self.tables]
-        found = np.empty((len(x), len(sets)), dtype=np.int64)
-        for part, own in enumerate(sets):
-            place = cells[own[0]]
-            for column in own[1:]:
+        sets = [*self.column_pairs, *self.tables]
+        places = np.empty((len(x), len(sets)), dtype=np.int64)
+        for part, columns in enumerate(sets):
+            place = cells[columns[0]]
+            for column in columns[1:]:
                 place = place * self.columns[column].size + cells[column]
-            found[:, part] = place
-        return found
+            places[:, part] = place
+        return places
 
     def blocks(self, values: NDArray[np.float64]) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
-        """Counts by pair from released sums: (i, j, counts of shape (num_groups, cells of i, cells of j)).
-
-        Args:
-            values: released sums, shape (num_groups, width).
-        """
-        for (i, j), (part, block) in zip(self.asked, blocks_of(self.parts[: len(self.sizes)], values), strict=True):
+        """(i, j, counts (num_groups, cells of i, cells of j)) of each pair, from released sums (num_groups, width)."""
+        parts = blocks_of(self.parts[: len(self.sizes)], values)
+        for (i, j), (part, block) in zip(self.column_pairs, parts, strict=True):
             counts = block / math.sqrt(part.norm_bound_squared)
             yield i, j, counts.reshape(len(values), self.columns[i].size, self.columns[j].size)
 
@@ -138,7 +136,7 @@ _LARGEST_WEIGHT = 1e15  # of a table, squared: a part's norm has to fit the latt
 
 def _tuples(lists: Any, rule: str) -> tuple[tuple[Any, ...], ...]:
     try:
-        return tuple(tuple(own) for own in lists)
+        return tuple(tuple(numbers) for numbers in lists)
     except TypeError:
         raise ReleaseError(f"pair_marginals: {rule}") from None
 

@@ -1,13 +1,12 @@
 """Pair swapping: rows of one component swap values, until pairs of columns are as frequent as the model says.
 
-Rows that are drawn one by one scatter around the model. With as many rows as there are records, that is an error of its
-own, beside noise and fit. When two rows of one component, of whatever class, swap their values in a column, together
-they are as probable in it as before, and every one-way count stays. Swaps that bring the pairs of columns by class
-nearer to their expected counts stay, as combinatorial optimization makes synthetic populations (Williamson, Birkin and
-Rees 1998).
+Rows that are drawn one by one scatter around the model. With as many rows as records, that adds an error to noise and
+fit. When two rows of one component, of any class, swap their values in a column, their joint probability and every
+one-way count stay. A swap stays if it brings the pairs of columns by class nearer to their expected counts. This is
+combinatorial optimization of synthetic populations (Williamson, Birkin and Rees 1998).
 
-Only the model and public randomness are read. All counts are integers, so that every machine makes the same swaps: a
-different one would carry on into many rows.
+It reads only the model and public randomness. All counts are integers, so every machine makes equal swaps: a different
+swap would change many rows.
 """
 
 import math
@@ -19,7 +18,7 @@ from torch import Tensor
 
 _STEPS = 16  # of one row: expected counts are rounded to as many
 _MOST_LOOKUPS = 10**9  # one to three minutes; tables so large that it is reached scatter little
-_MOST_CELLS = 2**25  # of all pairs in all classes, whichever were asked: 256 MiB
+_MOST_CELLS = 2**25  # of all pairs in all classes: 256 MiB
 
 
 def swap_pairs(
@@ -31,25 +30,27 @@ def swap_pairs(
     rounds: int,
     generator: torch.Generator,
 ) -> Tensor:
-    """Rows with the same values in each column of each component, arranged so that pairs are as frequent as expected.
+    """Rows with their values swapped within columns and components, so that pairs are as frequent as expected.
 
-    In a round every column has its turn: rows of a component are paired at random, and a few pairs at a time swap
-    their values where the squared distance of the counts of all pairs of columns by class becomes smaller. A round that
-    was of no use is taken back and is the last.
+    A round takes every column once and pairs the rows of each component at random. A few pairs at a time swap their
+    values if that lowers the squared distance of the counts, of all pairs of columns by class. A round without gain
+    is undone and is the last.
 
     Args:
-        chosen: cell of each column, shape (n, columns), int64. labels, components: of each row, shape (n,).
+        chosen: cell of each column, shape (n, columns), int64.
+        labels: of each row, shape (n,).
+        components: of each row, shape (n,).
         probabilities: of the cells of each column in each component, float64, shape (components, cells) each.
         weights: of components by class, float64, shape (classes, components), rows sum to 1.
-        rounds: at most so many; fewer, or none, where rows times squared columns are too many for minutes, none where
-            all pairs have too many cells for memory.
+        rounds: most rounds; fewer if rows times squared columns would take too long, none if all pairs have too many
+            cells for memory.
         generator: public randomness.
 
     Returns:
         cells, shape (n, columns).
     """
     n, columns = chosen.shape
-    sizes = [own.shape[1] for own in probabilities]
+    sizes = [shares.shape[1] for shares in probabilities]
     cells = len(weights) * (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
     rounds = min(rounds, _MOST_LOOKUPS // max(1, 2 * n * columns * (columns - 1)))
     if rounds < 1 or columns < 2 or cells > _MOST_CELLS:
@@ -84,12 +85,12 @@ def _one_thread() -> Iterator[None]:
 class _Excess:
     """How much more often each pair of cells occurs in each class than expected, in steps of 1/16 of a row.
 
-    The cells of a column with those of all columns behind it are a matrix; the matrices of the columns one after the
-    other are a class.
+    The cells of a column with those of all columns behind it form a matrix. A class holds the matrices of its columns
+    in order.
     """
 
     def __init__(self, chosen: Tensor, labels: Tensor, probabilities: Sequence[Tensor], weights: Tensor) -> None:
-        self._sizes = torch.tensor([own.shape[1] for own in probabilities])
+        self._sizes = torch.tensor([cells.shape[1] for cells in probabilities])
         self._ends = self._sizes.cumsum(0)
         self._behind = self._ends[-1] - self._ends  # cells of all columns behind each one
         areas = self._sizes * self._behind
@@ -98,9 +99,9 @@ class _Excess:
         records = torch.bincount(labels, minlength=len(weights)).double()
         everything = torch.cat(list(probabilities), dim=1)
         matrices = []
-        for column, own in enumerate(probabilities[:-1]):
+        for column, cells in enumerate(probabilities[:-1]):
             end, behind = int(self._ends[column]), int(self._behind[column])
-            shares = [((own * weight[:, None]).T @ everything[:, end:]).reshape(-1) for weight in weights]
+            shares = [((cells * weight[:, None]).T @ everything[:, end:]).reshape(-1) for weight in weights]
             expected = torch.round(_STEPS * records[:, None] * torch.stack(shares))
             others = chosen[:, column + 1 :] + (self._ends - self._sizes)[column + 1 :] - end
             at = (labels * expected.shape[1] + chosen[:, column] * behind)[:, None] + others
@@ -113,11 +114,9 @@ class _Excess:
         return float(self._values.double().square().sum())
 
     def swap(self, chosen: Tensor, labels: Tensor, column: int, pairs: Tensor) -> None:
-        """Swap the values of a column between two rows where that alone would make the distance smaller.
+        """Swap the values of a column between two rows, in place, if that alone makes the distance smaller.
 
-        Args:
-            chosen: cells, shape (n, columns), changed in place. labels: shape (n,). column: its place.
-            pairs: rows of one component, shape (pairs, 2), no row twice.
+        ``pairs`` (pairs, 2) are rows of one component, no row twice.
         """
         others, starts, own_steps, other_steps = self._places(column)
         a, b = pairs[chosen[pairs[:, 0], column] != chosen[pairs[:, 1], column]].T
@@ -133,14 +132,13 @@ class _Excess:
         moved = differ & better[:, None]
         for cells, step in ((left, -_STEPS), (entered, _STEPS)):
             for at in cells:
-                own = at[moved]
-                self._values.index_add_(0, own, torch.full(own.shape, step, dtype=torch.int64))
+                places = at[moved]
+                self._values.index_add_(0, places, torch.full(places.shape, step, dtype=torch.int64))
         a, b = a[better], b[better]
         chosen[a, column], chosen[b, column] = chosen[b, column], chosen[a, column]
 
     def _places(self, column: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Where the cells of a column with every other one are: the others, where their matrix begins, and how far a
-        cell of the column, and one of the other, are from the next."""
+        """The other columns, where the matrix with each begins, and its steps to the next cell of either column."""
         others = torch.cat([torch.arange(column), torch.arange(column + 1, len(self._sizes))])
         before, begins = others < column, self._ends - self._sizes
         starts = torch.where(
@@ -154,12 +152,12 @@ class _Excess:
 
 
 def _pairs(groups: Tensor, generator: torch.Generator) -> Tensor:
-    """Rows of one group two by two, by chance and in random order, shape (pairs, 2); of an odd group one is left."""
+    """Random pairs of rows of one group, in random order, shape (pairs, 2); of an odd group one row is left."""
     order = torch.randperm(len(groups), generator=generator)
     order = order[torch.argsort(groups[order], stable=True)]
-    own = groups[order]
+    group = groups[order]
     counts = torch.bincount(groups)
-    place = torch.arange(len(groups)) - (torch.cumsum(counts, 0) - counts)[own]
-    first = ((place[:-1] % 2 == 0) & (own[1:] == own[:-1])).nonzero()[:, 0]
+    place = torch.arange(len(groups)) - (torch.cumsum(counts, 0) - counts)[group]
+    first = ((place[:-1] % 2 == 0) & (group[1:] == group[:-1])).nonzero()[:, 0]
     pairs = torch.stack([order[first], order[first + 1]], dim=1)
     return pairs[torch.randperm(len(pairs), generator=generator)]

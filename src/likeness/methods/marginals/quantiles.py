@@ -26,13 +26,11 @@ MOST_CELLS = 1024
 
 @dataclass(frozen=True)
 class Quantiles(Section):
-    """Section ``marginals.auxiliary.quantiles``. ``auto`` and ``all`` differ where no number has more cells than bins:
-    ``all`` is refused then."""
+    """Section ``marginals.auxiliary.quantiles``. ``all`` is refused where no number has more cells than bins."""
 
     NAMES: ClassVar[tuple[str, ...]] = ("none", "auto", "all")
     columns: str | tuple[str, ...] = setting(
-        "auto",
-        "auto: every number with more cells than bins; all, or a list of names; none, with shares.quantiles 0",
+        "auto", "auto: every number with more cells than bins; all, or a list of names; none, with shares.quantiles 0"
     )
     cells: int = setting(
         256, "of equal width on each column's public scale, beside those of its spikes", least=2, most=MOST_CELLS
@@ -57,7 +55,7 @@ class Quantiles(Section):
         return self.columns != "none"
 
     def check(self, context: Context, bins: int) -> None:
-        """Refuse columns of which nothing can be learned.
+        """Refuse columns that have nothing to learn.
 
         Raises:
             PlanError: naming them.
@@ -82,7 +80,7 @@ class Quantiles(Section):
         return [QueryShare(QUANTILES, "auxiliary", share)] if self._chosen(context, bins) else []
 
     def measure(self, query: Query, sigma: float, bins: int) -> Measured:
-        """How well the histogram says where edges are or, without learned edges, how values lie within bins."""
+        """How well the histogram gives learned edges or, without them, how values lie within bins."""
         cells = max(part.width for part in query.parts)
         if self.edges == "equal_width":
             return Measured(f"share in one of {cells} cells, where noise alone is evened out", sigma, 1 / cells, False)
@@ -93,27 +91,26 @@ class Quantiles(Section):
     def queries(self, context: Context, bins: int) -> list[Query]:
         """Fine histograms of all chosen columns, in one release."""
         starts = context.layout.starts
-        cells = tuple(
-            cells_of_number(column, starts[column.name], grid) for column, grid in self._chosen(context, bins)
-        )
+        chosen = self._chosen(context, bins)
+        cells = tuple(cells_of_number(column, starts[column.name], grid) for column, grid in chosen)
         return [Query(QUANTILES, "auxiliary", ColumnMarginals(cells), terms=together(context))] if cells else []
 
     def grids(self, context: Context, released: Mapping[str, Released], bins: int) -> dict[str, Grid | None]:
-        """Bins of the chosen columns by name: post-processing. None where they are of equal width.
+        """Bins of the chosen columns by name: post-processing. None: bins of equal width.
 
-        As many bins as :func:`likeness.data.encoding.bins.grid_of` makes of equal width; none are learned where the
-        noise hides the quantiles.
+        There are as many as :func:`likeness.data.encoding.bins.grid_of` makes of equal width. None are learned where
+        the noise hides the quantiles.
 
         Raises:
             ReleaseError: the released histogram is one of other columns or cells.
         """
-        found: dict[str, Grid | None] = {}
+        grids: dict[str, Grid | None] = {}
         if self.edges == "equal_width":
             return {column.name: None for column, _ in self._chosen(context, bins)}
         for column, fine, cells, counts, scale in self._histograms(context, released, bins):
             firsts = learned_bins(column, cells, counts, scale, grid_of(column, bins).size)
-            found[column.name] = None if firsts is None else fine.joined(firsts)
-        return found
+            grids[column.name] = None if firsts is None else fine.joined(firsts)
+        return grids
 
     def pieces(
         self, context: Context, released: Mapping[str, Released], bins: int
@@ -124,15 +121,15 @@ class Quantiles(Section):
             ReleaseError: the released histogram is one of other columns or cells.
 
         Returns:
-            grid of the histogram, the first of its cells in each bin, share of each cell in its bin. A column whose
-            cells are cut across by its bins is left out.
+            grid of the histogram, the first of its cells in each bin, share of each cell in its bin. A column is left
+            out if its bins cut cells.
         """
-        grids, found = self.grids(context, released, bins), {}
+        grids, pieces = self.grids(context, released, bins), {}
         for column, fine, _, counts, scale in self._histograms(context, released, bins):
             firsts = fine.firsts_of((grids[column.name] or grid_of(column, bins)).inner)
             if firsts is not None:
-                found[column.name] = fine, firsts, shares_within(firsts, counts[: fine.size], scale)
-        return found
+                pieces[column.name] = fine, firsts, shares_within(firsts, counts[: fine.size], scale)
+        return pieces
 
     def _histograms(
         self, context: Context, released: Mapping[str, Released], bins: int
@@ -151,8 +148,8 @@ class Quantiles(Section):
         """Which columns have such bins, for the statement."""
         if self.edges == "equal_width":
             names = [f"`{column.name}`" for column, _ in self._chosen(context, bins)]
-            said = f"Values of {', '.join(names)} lie within their bins as the noisy histogram `{QUANTILES}` says."
-            return [said] if names else []
+            note = f"Values of {', '.join(names)} lie within their bins as the noisy histogram `{QUANTILES}` says."
+            return [note] if names else []
         learned: list[str] = []
         hidden: list[str] = []
         for name, grid in self.grids(context, released, bins).items():
@@ -168,14 +165,14 @@ class Quantiles(Section):
         if not self.on:
             return []
         every, possible = self.columns in ("auto", "all"), self._possible(context, bins)
-        return [own for name, own in possible.items() if every or name in self.columns]
+        return [pair for name, pair in possible.items() if every or name in self.columns]
 
     def _possible(self, context: Context, bins: int) -> dict[str, tuple[Column, Grid]]:
         """Numeric feature columns whose fine grid has more bins than the coarse one."""
         cells = -(-self.cells // bins) * bins if self.edges == "equal_width" else self.cells
         numbers = [column for column in context.schema.feature_columns if not column.is_categorical]
         fine = {column.name: (column, grid_of(column, cells)) for column in numbers}
-        return {name: own for name, own in fine.items() if own[1].size > grid_of(own[0], bins).size}
+        return {name: pair for name, pair in fine.items() if pair[1].size > grid_of(pair[0], bins).size}
 
 
 def cells_of_number(column: Column, start: int, grid: Grid) -> Cells:
@@ -186,11 +183,9 @@ def cells_of_number(column: Column, start: int, grid: Grid) -> Cells:
 def learned_bins(
     column: Column, fine: Cells, counts: NDArray[np.int64], noise_scale: float, size: int
 ) -> tuple[int, ...] | None:
-    """The first fine cell of each bin; None where the noise hides the quantiles.
+    """The first fine cell of each of ``size`` bins; None where the noise hides the quantiles.
 
-    Args:
-        fine: cells of the histogram. counts: their noisy sums, in lattice steps; the last may be for missing.
-        noise_scale: σ in the same unit. size: number of bins.
+    ``counts`` are the noisy sums of the fine cells, with σ ``noise_scale``; the last may be for missing.
     """
     assert fine.edges is not None
     alone = spike_bins(column, fine.edges)
@@ -200,21 +195,18 @@ def learned_bins(
 def shares_within(firsts: Sequence[int], counts: NDArray[np.int64], noise_scale: float) -> tuple[float, ...]:
     r"""Share of each fine cell in its bin, from noisy counts: what stands above the noise, and evenly for the rest.
 
-    Within a bin of f cells the counts are drawn towards their mean by the estimated part of their variance that is not
-    noise, :math:`\max(0, 1 - (f - 1) \sigma^2 / \sum_c (m_c - \bar m)^2)`: empirical Bayes by moments, as in Efron and
-    Morris (1973); James and Stein's factor has f - 3 for f - 1. What is left below 0 counts as 0.
-
-    Args:
-        firsts: the first cell of each bin, ascending from 0. counts: shape (cells,), in any unit.
-        noise_scale: σ in that unit.
+    Within a bin of f cells the counts' deviations from their mean are multiplied by the estimated part of their
+    variance that is not noise, :math:`\max(0, 1 - (f - 1) \sigma^2 / \sum_c (m_c - \bar m)^2)`: empirical Bayes by
+    moments (Efron and Morris 1973); James and Stein's factor has f - 3 for f - 1. A count below 0 becomes 0.
+    ``firsts`` are the first cells of the bins, from 0; σ is ``noise_scale``, in the unit of the counts.
     """
     shares: list[float] = []
-    for own in np.split(counts.astype(np.float64), firsts[1:]):
-        apart = own - own.mean()
+    for cells in np.split(counts.astype(np.float64), firsts[1:]):
+        apart = cells - cells.mean()
         squares = float(apart @ apart)
-        kept = max(0.0, 1 - (len(own) - 1) * noise_scale**2 / squares) if squares > 0 else 0.0
-        content = np.maximum(own.mean() + kept * apart, 0)
-        even = np.full(len(own), 1 / len(own))
+        signal = max(0.0, 1 - (len(cells) - 1) * noise_scale**2 / squares) if squares > 0 else 0.0
+        content = np.maximum(cells.mean() + signal * apart, 0)
+        even = np.full(len(cells), 1 / len(cells))
         shares += (content / content.sum() if content.sum() > 0 else even).tolist()
     return tuple(shares)
 

@@ -1,4 +1,4 @@
-"""Which marginals are asked: pairs of columns, how much of the budget each, and named tables. Fixed before any row."""
+"""The marginals to release: pairs of columns, the budget of each, and named tables. Fixed before any row is read."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,8 +23,7 @@ _Pairs = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Workload(Section):
-    """Section ``marginals.privatize``: pairs, weights and tables come from public knowledge. A choice by the rows would
-    be a release."""
+    """Section ``marginals.privatize``: public knowledge only, since a choice by the rows would be a release."""
 
     bins: int = setting(16, "cells of a numeric column, on public edges of equal width", least=2, most=MOST_BINS)
     pairs: str | tuple[tuple[str, ...], ...] = setting(
@@ -62,10 +61,7 @@ class Workload(Section):
             require(whole, f"{key}.weights.{name}", weight, f"a whole number from 1 to {_LARGEST_WEIGHT}")
 
     def feature(self, columns: tuple[Cells, ...], schema: Schema) -> PairMarginals:
-        """The map that these settings ask for.
-
-        Args:
-            columns: cells of each feature column. schema: of the table.
+        """The map of these settings, over the cells of each feature column.
 
         Raises:
             PlanError: a name is no feature column's, a column is in no pair, or there are too many tables.
@@ -73,21 +69,20 @@ class Workload(Section):
         names = [column.name for column in schema.feature_columns]
         pairs, tables = self._pairs(names, schema.label), self._tables(names, schema.label)
         weights = self._squared_weights(names, schema.label, pairs)
-        # Of the squared norm, tables together have their share; that of each pair stays as it is.
+        # Tables together have their share of the squared norm; that of each pair stays.
         share, norm = self.tables_share, sum(weights) or len(pairs)
         weight = share / (1 - share) * norm / len(tables) if tables else 1.0
         return PairMarginals(columns, weights, tables, weight, pairs)
 
     def remedies(self, feature: PairMarginals) -> str:
         """What makes the map of these settings smaller."""
-        fewer = (
-            "lower marginals.privatize.partners" if self.pairs == "drawn" else "name fewer marginals.privatize.pairs"
-        )
+        drawn = self.pairs == "drawn"
+        fewer = "lower marginals.privatize.partners" if drawn else "name fewer marginals.privatize.pairs"
         if not feature.pairs:
             fewer = "set marginals.privatize.pairs: drawn with fewer partners"
-        asked = [fewer] if len(feature.columns) > 3 else []  # of three columns any pairs that join them are nearly all
+        pairs = [fewer] if len(feature.columns) > 3 else []  # of three columns any pairs that join them are nearly all
         named = ["name fewer marginals.privatize.tables"] if feature.tables else []
-        return ", ".join(["Lower marginals.privatize.bins", *named, *asked, "merge categories in the schema"])
+        return ", ".join(["Lower marginals.privatize.bins", *named, *pairs, "merge categories in the schema"])
 
     def _pairs(self, names: list[str], label: str | None) -> _Pairs:
         """Places of the columns of each pair."""
@@ -100,34 +95,32 @@ class Workload(Section):
         named = {*chain(*wanted)}
         left = [name for name in names if name not in named]
         if left:
-            raise PlanError(
-                f"{key}: no pair has '{left[0]}', of which nothing would be known. Name one of each column."
-            )
+            raise PlanError(f"{key}: no pair has '{left[0]}'. Name at least one pair of each column.")
         return tuple(sorted((first, second) for first, second in _places(wanted, names)))
 
     def _squared_weights(self, names: list[str], label: str | None, pairs: _Pairs) -> tuple[int, ...]:
-        """Of each pair; none where no column has one, as it was before there were weights."""
+        """Of each pair; none where no column has a weight."""
         wanted = {str(name): weight for name, weight in self.weights.items()}
         _require_columns("marginals.privatize.weights", wanted, names, label, "every pair is by class")
         if not wanted:
             return ()
         products = [wanted.get(names[i], 1) * wanted.get(names[j], 1) for i, j in pairs]
-        # Only ratios matter: the same question in other words would be another key, and be paid for again.
+        # Only ratios matter: one question in other words would have another key and be paid for again.
         divisor = math.gcd(*products)
         smallest = tuple(product // divisor for product in products)
         return smallest if max(smallest) > 1 else ()
 
     def _tables(self, names: list[str], label: str | None) -> tuple[tuple[int, ...], ...]:
-        """Places of the columns of each table that is asked beside the pairs."""
+        """Places of the columns of each table beside the pairs."""
         key, wanted = "marginals.privatize.tables", self.tables
         if isinstance(wanted, str):
             count = math.comb(len(names), 3) if wanted == "triples" else 0
             if wanted == "triples" and not count:
-                raise PlanError(f"{key} is triples, and there are two feature columns. Set none.")
+                raise PlanError(f"{key} is triples, but the table has two feature columns. Set none.")
             if count > _MOST_TABLES:
                 raise PlanError(
-                    f"{key} is triples: of {len(names)} columns these are {count:,} tables, "
-                    f"more than {_MOST_TABLES:,}. Name those that matter."
+                    f"{key} is triples: {len(names)} columns make {count:,} tables, more than {_MOST_TABLES:,}. "
+                    "Name those that matter."
                 )
             return tuple(combinations(range(len(names)), 3)) if count else ()
         _require_columns(key, chain(*wanted), names, label, "every table is released by class")
@@ -135,13 +128,11 @@ class Workload(Section):
 
 
 def drawn_pairs(columns: int, partners: int, seed: int) -> _Pairs:
-    """Pairs of columns such that each has as many partners, in ascending order; all, where there are no more.
+    """Ascending pairs of columns, each column with at least 2 ``partners``; all pairs where there are no more.
 
-    Columns stand on a circle in an order by public randomness, and each is paired with those at a few distances, of
-    which 1 is one and the others are drawn: so all columns hang together, most over few pairs (circulant graphs).
-
-    Args:
-        columns: how many. partners: of each, 2 at least; one fewer where both numbers are odd. seed: public.
+    Columns stand on a circle in a public random order. Each is paired with those at distance 1 and at a few drawn
+    distances. So all columns are connected, most over few pairs (circulant graphs). Each has one partner fewer where
+    both numbers are odd.
     """
     if partners >= columns - 1:
         return tuple(combinations(range(columns), 2))
@@ -150,8 +141,8 @@ def drawn_pairs(columns: int, partners: int, seed: int) -> _Pairs:
     distances = [1, *(2 + generator.choice(half - 1, partners // 2 - 1, replace=False)).tolist()]
     if partners % 2 and columns % 2 == 0:
         distances.append(columns // 2)  # one partner, where every other distance gives two
-    found = {(order[place], order[(place + step) % columns]) for place in range(columns) for step in distances}
-    return tuple(sorted({(min(pair), max(pair)) for pair in found}))
+    pairs = {(order[place], order[(place + step) % columns]) for place in range(columns) for step in distances}
+    return tuple(sorted({(min(pair), max(pair)) for pair in pairs}))
 
 
 def _require_sets(key: str, value: Any, names: tuple[str, ...], columns: str, sizes: range) -> None:
@@ -161,18 +152,18 @@ def _require_sets(key: str, value: Any, names: tuple[str, ...], columns: str, si
         require(value in names, key, list(value) if isinstance(value, tuple) else value, rule)
         return
     seen: set[frozenset[str]] = set()
-    for place, own in enumerate(value):
-        require(len({*own}) == len(own) in sizes, f"{key}[{place}]", list(own), columns)
-        require(frozenset(own) not in seen, f"{key}[{place}]", list(own), "named once in the list")
-        seen.add(frozenset(own))
+    for place, members in enumerate(value):
+        require(len({*members}) == len(members) in sizes, f"{key}[{place}]", list(members), columns)
+        require(frozenset(members) not in seen, f"{key}[{place}]", list(members), "named once in the list")
+        seen.add(frozenset(members))
 
 
 def _require_columns(key: str, wanted: Iterable[str], names: list[str], label: str | None, by_class: str) -> None:
-    known = {*names}
+    columns = {*names}
     for name in wanted:
-        if name not in known:
-            told = f"the label: {by_class}" if name == label else "not a column"
-            raise PlanError(f"{key}: '{name}' is {told}. Columns: {', '.join(names)}.")
+        if name not in columns:
+            fault = f"the label: {by_class}" if name == label else "not a column"
+            raise PlanError(f"{key}: '{name}' is {fault}. Columns: {', '.join(names)}.")
 
 
 def _places(tables: Iterable[Iterable[str]], names: list[str]) -> Iterator[tuple[int, ...]]:

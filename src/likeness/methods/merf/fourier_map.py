@@ -23,19 +23,21 @@ class MixedFourierFeatures(FrequencyMap):
     .. math:: \phi(x) = [m^{-1/2} \cos(W x_{num}),\; m^{-1/2} \sin(W x_{num}),\; x_{cat} / \sqrt{d_{cat}}],
               \qquad W_{jk} \sim N(0, \ell^{-2})
 
-    With J length scales, scale j has a public weight w_j (together 1) and as near to m/J of the frequencies as can be,
-    m_j, each with the factor :math:`(w_j/m_j)^{1/2}` in place of :math:`m^{-1/2}`: the kernel is then
+    With J length scales, scale j has a public weight w_j (sum 1) and m_j frequencies, about m/J. Their factor is
+    :math:`(w_j/m_j)^{1/2}` in place of :math:`m^{-1/2}`. Then the kernel is
     :math:`\sum_j w_j \exp(-\|x - x'\|^2 / 2 \ell_j^2)`, in one vector with one bound.
 
     Norm of the Fourier part: exactly 1, since each of the m frequencies adds (cos² + sin²)/m, and those of scale j add
-    w_j. The phase-shifted form √2·cos(Wx + b) is bounded by √2 only, so it is not offered. Norm of the categorical
-    part: exactly :math:`\sqrt{n_{cat}/d_{cat}}`, one 1 in each of n_cat blocks of d_cat columns in all; it is
-    non-negative. The paper bounds both by 1. Sources: Rahimi and Recht (2007); Harder, Adamczewski and Park (2021).
+    w_j. (The phase-shifted form √2·cos(Wx + b) has the larger bound √2.) Norm of the categorical part: exactly
+    :math:`\sqrt{n_{cat}/d_{cat}}`, one 1 in each of n_cat blocks of d_cat columns in all; it is non-negative. The paper
+    bounds both by 1. Sources: Rahimi and Recht (2007); Harder, Adamczewski and Park (2021).
 
     Attributes:
-        num_frequencies: m. lengthscale: ℓ, in units of the unit cube; of several, the first has the first
-            frequencies, and so on. seed: public.
-        numeric: indices of the numeric columns of x. categorical: indices of its one-hot columns.
+        num_frequencies: m.
+        lengthscale: ℓ, in units of the unit cube; one, or several that share the frequencies in order.
+        seed: public.
+        numeric: indices of the numeric columns of x.
+        categorical: indices of its one-hot columns.
         num_categorical: n_cat, number of one-hot blocks.
         digest: of the frequencies; empty to compute it.
         lengthscale_weights: w_j of several length scales; empty: equal.
@@ -62,11 +64,11 @@ class MixedFourierFeatures(FrequencyMap):
         """Standard deviation of the frequencies: of all, or of each, shape (m, 1)."""
         if not isinstance(self.lengthscale, tuple):
             if self.lengthscale_weights:
-                raise ReleaseError("mixed_fourier: weights belong to several length scales")
+                raise ReleaseError("mixed_fourier: lengthscale_weights need a list of length scales")
             return 1 / self.lengthscale
         weights = self.lengthscale_weights or (1.0,) * len(self.lengthscale)
         if not 0 < len(self.lengthscale) <= self.num_frequencies:
-            raise ReleaseError("mixed_fourier needs a frequency at least for each length scale")
+            raise ReleaseError("mixed_fourier needs at least one frequency for each length scale")
         if len(weights) != len(self.lengthscale) or min(weights) <= 0:
             raise ReleaseError("mixed_fourier needs a positive weight for each length scale")
         return np.repeat(1 / np.array(self.lengthscale), self._counts())[:, None]
@@ -103,7 +105,7 @@ class MixedFourierFeatures(FrequencyMap):
         return torch.cat(features, dim=1)
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
-        """Mean features of consecutive groups of rows, shape (groups, 2m + d_cat), without a row's own vector."""
+        """Mean features of consecutive groups of rows, shape (groups, 2m + d_cat), without vectors of rows."""
         import torch
 
         from likeness.features.trigonometric import mean_cosine_sine
@@ -114,7 +116,7 @@ class MixedFourierFeatures(FrequencyMap):
             means.append(self._weighted(mean_cosine_sine(angles, counts)))
         if self.categorical:
             groups = torch.split(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)), counts)
-            means.append(torch.stack([own.mean(dim=0) for own in groups]))
+            means.append(torch.stack([group.mean(dim=0) for group in groups]))
         return torch.cat(means, dim=1)
 
     def _weighted(self, features: "Tensor") -> "Tensor":

@@ -34,7 +34,9 @@ class Privatize(Section):
         super().__post_init__()
         scales = self.lengthscale if isinstance(self.lengthscale, tuple) else (self.lengthscale,)
         good = bool(scales) and all(0 < value < math.inf for value in scales)
-        require(good, "merf.privatize.lengthscale", self.lengthscale, "greater than 0, one or a list")
+        require(
+            good, "merf.privatize.lengthscale", self.lengthscale, "a number greater than 0, or a list of such numbers"
+        )
         rule = f"at least one for each of {len(scales)} length scales"
         require(self.num_frequencies >= len(scales), "merf.privatize.num_frequencies", self.num_frequencies, rule)
         if self.lengthscale_weights is not None:

@@ -26,26 +26,31 @@ class EncodedFourier(FrequencyMap):
 
     .. math:: \phi(x) = m^{-1/2} [\cos(W e(x)),\; \sin(W e(x))], \qquad W_{jk} \sim N(0, \ell^{-2})
 
-    Norm: exactly 1, since each of the m frequencies adds (cos² + sin²)/m, whatever the code is; signed, so two lie
-    within 2 of each other. This bounds what one record adds to the sum ONLY because e is the same function for every
-    table: it is drawn from a seed, or read from a file that no private row went into. Were e trained on the rows,
-    replacing one of them would change e and with it every other row's feature; the preprint's 2/n does not hold.
+    Norm: exactly 1, since each of the m frequencies adds (cos² + sin²)/m, for any code; signed, so two lie within 2 of
+    each other. This bounds what one record adds to the sum ONLY because e is one function for every table: it is drawn
+    from a seed, or read from a file that no private row went into. If e were trained on the rows, replacing one of them
+    would change e and so every other row's feature; the preprint's 2/n does not hold.
     Sources: Harder, Adamczewski and Park (2020), section 3.3; Rahimi and Recht (2007).
 
-    Codes are bounded by a public power of two, divided by it, and rounded to the grid of the door's inputs, so that
-    angles are exact in float64 (:func:`likeness.features.frequencies.draw_frequencies`).
+    Codes are bounded by a public power of two, divided by it, and rounded to the grid of the door's inputs. So angles
+    are exact in float64 (:func:`likeness.features.frequencies.draw_frequencies`).
 
     Attributes:
-        num_frequencies: m. lengthscale: ℓ, a distance between codes. seed: public, of the frequencies.
-        shape: height and width. code: dimension of the code. reach: no coordinate of a code exceeds ``2**reach``.
+        num_frequencies: m.
+        lengthscale: ℓ, a distance between codes.
+        seed: public, of the frequencies.
+        shape: height and width.
+        code: dimension of the code.
+        reach: no coordinate of a code exceeds ``2**reach``.
         encoder: ``random``, or the SHA-256 of the file.
         channels, encoder_seed: of a random encoder, else 0.
-        encoder_digest: of a random encoder's weights; empty to compute it. digest: of the frequencies; likewise.
-        network: e; None to draw a random one. A file's has to be given: without it the map knows its bound only, which
-            is all that a verifier needs.
+        encoder_digest: of a random encoder's weights; empty to compute it.
+        digest: of the frequencies; likewise.
+        network: e; None draws a random one. Without the encoder of a file the map has only its bound, which is enough
+            for a verifier.
 
     Raises:
-        ReleaseError: the encoder is not the one that is named, or this version of numpy draws other numbers.
+        ReleaseError: the encoder is not the named one, or this version of numpy draws other numbers.
     """
 
     name: ClassVar[str] = "encoded_fourier"
@@ -63,7 +68,7 @@ class EncodedFourier(FrequencyMap):
     network: "Encoder | None" = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Draw the frequencies once, and see that the encoder is the one that is named."""
+        """Draw the frequencies once, and check that the encoder is the named one."""
         network = self.network
         if network is None and self.encoder == RANDOM:
             from likeness.methods.merf_ae.encoder import Encoder
@@ -74,8 +79,8 @@ class EncodedFourier(FrequencyMap):
             named = self.encoder_digest if self.encoder == RANDOM else self.encoder
             if named and network.sha256 != named:
                 raise ReleaseError(
-                    "encoded_fourier: the encoder is not that of the release. A file must be the same to the byte; a "
-                    "random one needs the numpy of constraints.txt, whose streams the release was made with."
+                    "encoded_fourier: the encoder is not that of the release. A file must be the same to the byte. "
+                    "A random one needs the numpy version of the release, see constraints.txt."
                 )
             if (network.shape, network.width) != (self.shape, self.code) or network.reach > self.reach:
                 raise ReleaseError("encoded_fourier: the encoder is for other images, or its codes reach farther")

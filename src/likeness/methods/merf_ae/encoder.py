@@ -1,8 +1,8 @@
 """Public encoders of images: fixed networks that no private record has touched, exact in float64.
 
-The encoder of the preprint was trained on the private rows without privacy. Then a neighboring table has another
-encoder, which moves the codes of all its rows, and no bound on one row's feature bounds what one record changes. The
-encoders here are drawn from a public seed, or read from a file that was made from public images.
+The preprint trains its encoder on the private rows without privacy. Then a neighboring table has another encoder, which
+moves the codes of all rows. No bound on one row's feature would bound what one record changes. The encoders here are
+drawn from a public seed, or read from a file made from public images.
 """
 
 import hashlib
@@ -34,14 +34,15 @@ _MOST = 2.0**18  # what no sum of a first layer may reach: see random_network
 class Encoder:
     """``W_k [relu(... relu(W_1 [x, 1]) ...), 1]``: pixels to a code; with a 3 × 3 convolution for W₁ if wanted.
 
-    No layer looks at other rows (nothing is normalized by a batch), and all sums are exact in float64 for pixels that
-    the door has rounded, whatever their order: see :mod:`likeness.features.random_network`.
+    No layer looks at other rows. All sums are exact in float64, in any order, for pixels that the door has rounded: see
+    :mod:`likeness.features.random_network`.
 
     Attributes:
-        convolution: first layer, or None. dense: the others; the last one gives the code, without a ReLU.
+        convolution: first layer, or None.
+        dense: the others; the last one gives the code, without a ReLU.
         shape: height and width of the images.
-        unit: a public distance between codes, which length scales are multiples of.
-        trained_on: name of the public images that a file was made from; empty for a random encoder.
+        unit: a public distance between codes, the unit of length scales.
+        trained_on: name of the public images of a file; empty for a random encoder.
         sha256: of the file, or of a random encoder's weights.
     """
 
@@ -54,25 +55,22 @@ class Encoder:
 
     @classmethod
     def random(cls, shape: tuple[int, int], channels: int, code: int, seed: int) -> "Encoder":
-        """A convolution and a projection with Gaussian weights.
+        """A convolution and a projection with Gaussian weights, from a public seed.
 
-        The unit is the root mean square distance between the codes of two images of independent uniform pixels: it
-        needs no image of anybody.
-
-        Args:
-            shape: of the images. channels: of the convolution. code: dimension of the code. seed: public.
+        The unit is the root mean square distance between the codes of two images of independent uniform pixels, so no
+        image is needed.
         """
         stream = public(seed, "encoder")
         convolution, dense = layers_of(lambda rows, columns: gaussian_weights(stream, rows, columns),
                                        channels, (code,), shape)  # fmt: skip
         assert convolution is not None
-        found = hashlib.sha256()
+        hasher = hashlib.sha256()
         for weights in (convolution.weights, dense[0].weights):
-            found.update(np.ascontiguousarray(weights.numpy(), dtype="<f4").tobytes())
-        drawn = cls(convolution, dense, shape, 1.0, "", found.hexdigest())
+            hasher.update(np.ascontiguousarray(weights.numpy(), dtype="<f4").tobytes())
+        drawn = cls(convolution, dense, shape, 1.0, "", hasher.hexdigest())
         noise = torch.from_numpy(public(seed, "encoder.unit").random((2 * _PAIRS, math.prod(shape))))
         unit = distance(drawn(torch.round(noise * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS))
-        return cls(convolution, dense, shape, unit, "", found.hexdigest())
+        return cls(convolution, dense, shape, unit, "", hasher.hexdigest())
 
     @classmethod
     def load(cls, path: Path) -> "Encoder":
@@ -83,30 +81,33 @@ class Encoder:
         """
         try:
             data = path.read_bytes()
-            tensors = {name: own.double() for name, own in load(data).items()}
-            told = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
-            if told["format"] != FORMAT:
+            tensors = {name: tensor.double() for name, tensor in load(data).items()}
+            facts = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+            if facts["format"] != FORMAT:
                 raise ValueError
-            height, width = json.loads(told["shape"])
+            height, width = json.loads(facts["shape"])
             rest = [tensors[name] for name in sorted(tensors) if name != "convolution"]
             first = tensors.get("convolution")
             given = iter([*([] if first is None else [first]), *rest])
-            if any((own * 2.0**WEIGHT_BITS % 1 != 0).any() for own in tensors.values()) or not rest:
+            if any((tensor * 2.0**WEIGHT_BITS % 1 != 0).any() for tensor in tensors.values()) or not rest:
                 raise ValueError
             channels = None if first is None else len(first)
             convolution, dense = layers_of(lambda rows, columns: _checked(next(given), rows, columns),
-                                           channels, [len(own) for own in rest], (height, width))  # fmt: skip
-            found = cls(
-                convolution, dense, (height, width), float(told["unit"]), told["trained_on"], sha256_bytes(data)
+                                           channels, [len(tensor) for tensor in rest], (height, width))  # fmt: skip
+            encoder = cls(
+                convolution, dense, (height, width), float(facts["unit"]), facts["trained_on"], sha256_bytes(data)
             )
         except OSError:
             raise ArtifactError(f"{path} is missing. Make an encoder with: python scripts/train_encoder.py") from None
         except (SafetensorError, KeyError, ValueError, TypeError):
             raise ArtifactError(f"{path} is no encoder. Make one with: python scripts/train_encoder.py") from None
         layer = convolution or dense[0]
-        if float(layer.output_bounds.max()) >= _MOST or not 0 < found.unit < math.inf or not found.trained_on:
-            raise ArtifactError(f"{path}: weights are too large, or unit or trained_on are missing")
-        return found
+        if float(layer.output_bounds.max()) >= _MOST or not 0 < encoder.unit < math.inf or not encoder.trained_on:
+            raise ArtifactError(
+                f"{path}: weights are too large, or unit or trained_on are missing. Make an encoder with: "
+                "python scripts/train_encoder.py"
+            )
+        return encoder
 
     @property
     def width(self) -> int:
@@ -129,13 +130,13 @@ class Encoder:
             if layer.input_bits != INPUT_BITS:
                 values = on_grid(values, layer.input_bits)
             weights = layer.weights.to(x)
-            # The bias is added behind the sum, which is exact as well: no copy of wide inputs.
+            # The bias is added after the sum, which is exact too and copies no wide inputs.
             values = values @ weights[:, :-1].T + weights[:, -1]
         return values
 
 
 def distance(codes: Tensor) -> float:
-    """Root mean square distance of codes 1 and 2, 3 and 4, ..., to three digits, so that it is the same everywhere."""
+    """Root mean square distance of codes 1 and 2, 3 and 4, ..., to three digits, equal on every machine."""
     differences = codes[::2] - codes[1::2]
     return float(f"{float(differences.square().sum(dim=1).mean().sqrt()):.3g}")
 
@@ -143,18 +144,17 @@ def distance(codes: Tensor) -> float:
 def save_encoder(
     path: Path, convolution: Tensor | None, dense: list[Tensor], shape: tuple[int, int], unit: float, trained_on: str
 ) -> None:
-    """Write an encoder, its weights rounded to their grid.
+    """Write an encoder, its weights rounded to their grid; the bias is the last column of each.
 
-    Args:
-        convolution: shape (channels, 10), the bias last; or None. dense: shapes (outputs, inputs + 1), the bias last.
-        unit: distance between the codes of public images. trained_on: their name.
+    ``convolution`` has shape (channels, 10), ``dense`` (outputs, inputs + 1). ``unit`` is the distance between codes of
+    the public images ``trained_on``.
     """
-    layers = {f"dense_{place:02d}": own for place, own in enumerate(dense)}
+    layers = {f"dense_{place:02d}": weights for place, weights in enumerate(dense)}
     if convolution is not None:
         layers["convolution"] = convolution
-    rounded = {name: on_weight_grid(own.detach()).float().contiguous() for name, own in layers.items()}
-    told = {"format": FORMAT, "shape": json.dumps(list(shape)), "unit": f"{unit:.3g}", "trained_on": trained_on}
-    save_file(rounded, path, metadata=told)
+    rounded = {name: on_weight_grid(weights.detach()).float().contiguous() for name, weights in layers.items()}
+    facts = {"format": FORMAT, "shape": json.dumps(list(shape)), "unit": f"{unit:.3g}", "trained_on": trained_on}
+    save_file(rounded, path, metadata=facts)
 
 
 def on_weight_grid(weights: Tensor) -> Tensor:

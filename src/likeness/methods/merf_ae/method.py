@@ -11,26 +11,18 @@ from likeness.core.errors import ParamsError, PlanError
 from likeness.methods.base import EMBEDDING, Context, PublicFile
 from likeness.methods.merf_ae.encoded_map import ENCODER, RANDOM, EncodedFourier
 from likeness.methods.network_method import TwoQueryMethod
-from likeness.methods.settings import (
-    FREE,
-    IMAGE_TRAINING,
-    MOST_FEATURES,
-    NetworkTraining,
-    TwoQueryPlan,
-    TwoQueryShares,
-)
+from likeness.methods.settings import FREE, IMAGE_TRAINING, MOST_FEATURES, NetworkTraining, TwoQueryPlan, TwoQueryShares
 from likeness.release.query import Query
 from likeness.release.released import Released
 
 _WHERE = "merf_ae.privatize"
 _REFUSED = {
-    "private": "an encoder trained on the private rows without privacy moves all their codes when one row changes, and "
-    "the embedding's noise covers one row only: no (ε, δ) could be stated (the preprint's fault)",
-    "dp_sgd": "the noise of DP-SGD (Opacus) comes from torch, which has seeds and floating-point noise; here noise "
-    "comes from the discrete sampler behind the door only, and Opacus' secure mode needs torchcsprng, which is no "
-    "longer maintained",
+    "private": "an encoder trained on the private rows moves all their codes when one row changes, and the embedding's "
+    "noise covers one row only. No (ε, δ) could be stated (the preprint's fault)",
+    "dp_sgd": "the noise of DP-SGD (Opacus) comes from torch, with seeds and floating-point errors. Here noise comes "
+    "only from the discrete sampler behind the door",
 }
-"""What somebody might ask for in the place of a public encoder, and why not."""
+"""Encoders that are not public, and why they are refused."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +65,11 @@ class Privatize(Section):
 
 @dataclass(frozen=True)
 class MerfAe(TwoQueryMethod):
-    """Fourier features of public codes by class. The generator makes pixels, and the encoder sees those as well:
-    it needs no decoder, which would have to be private, or would make the public images again."""
+    """Fourier features of public codes by class.
+
+    The generator makes pixels, and the encoder sees those too, so no decoder is needed. A decoder would have to be
+    private, or would make the public images.
+    """
 
     name: ClassVar[str] = "merf_ae"
     maps: ClassVar = (EncodedFourier,)
@@ -84,39 +79,36 @@ class MerfAe(TwoQueryMethod):
     train: NetworkTraining = setting(NetworkTraining(iterations=1500, **IMAGE_TRAINING), FREE)
 
     def check(self, context: Context) -> None:
-        """Images only, and an encoder for images of that size that was not made from these ones."""
+        """Images only, and an encoder for their size that was not made from them."""
         if context.schema.image is None:
-            raise PlanError(
-                "merf_ae encodes images, and the schema has no image: a table has no pixels for an encoder to see. "
-                "Use merf, which takes tables."
-            )
+            raise PlanError("merf_ae encodes images, and the schema has no image. Use merf, which takes tables.")
         super().check(context)
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The map of images by class. Encoder and length scale are public; no row is needed to choose them.
 
         Raises:
-            PlanError: the encoder is not the declared one, is for other images, or was made from these very images.
+            PlanError: the encoder is not the declared one, is for other images, or was made from these images.
         """
         from likeness.methods.merf_ae.encoder import Encoder
 
-        own, image = self.privatize, context.schema.image
+        settings, image = self.privatize, context.schema.image
         assert image is not None  # check refuses others
-        if own.encoder == RANDOM:
-            encoder = Encoder.random(image, own.channels, own.code, own.seed)
+        if settings.encoder == RANDOM:
+            encoder = Encoder.random(image, settings.channels, settings.code, settings.seed)
         else:
-            encoder = Encoder.load(Path(own.encoder))
+            encoder = Encoder.load(Path(settings.encoder))
             self._declared(encoder.sha256, encoder.trained_on, encoder.shape, context)
         feature = EncodedFourier(
-            num_frequencies=own.num_frequencies,
-            lengthscale=own.lengthscale * encoder.unit,
-            seed=own.seed,
+            num_frequencies=settings.num_frequencies,
+            lengthscale=settings.lengthscale * encoder.unit,
+            seed=settings.seed,
             shape=image,
             code=encoder.width,
             reach=encoder.reach,
-            encoder=RANDOM if own.encoder == RANDOM else encoder.sha256,
-            channels=own.channels if own.encoder == RANDOM else 0,
-            encoder_seed=own.seed if own.encoder == RANDOM else 0,
+            encoder=RANDOM if settings.encoder == RANDOM else encoder.sha256,
+            channels=settings.channels if settings.encoder == RANDOM else 0,
+            encoder_seed=settings.seed if settings.encoder == RANDOM else 0,
             network=encoder,
         )
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
@@ -125,8 +117,8 @@ class MerfAe(TwoQueryMethod):
         path = self.privatize.encoder
         if sha256 != self.privatize.encoder_sha256:
             raise PlanError(
-                f"{path} has SHA-256 {sha256}, {_WHERE}.encoder_sha256 says {self.privatize.encoder_sha256}. Put the "
-                "declared file back; or declare the new one, which is another release at the full cost."
+                f"{path} has SHA-256 {sha256}, but {_WHERE}.encoder_sha256 is {self.privatize.encoder_sha256}. Restore "
+                "the declared file, or declare the new one, which is another release at the full cost."
             )
         if trained_on == context.schema.name:
             raise PlanError(
@@ -135,7 +127,7 @@ class MerfAe(TwoQueryMethod):
             )
         if shape != context.schema.image:
             raise PlanError(
-                f"{path} is for images of {shape[0]} x {shape[1]} pixels, the schema says "
+                f"{path} is for images of {shape[0]} x {shape[1]} pixels, but the schema says "
                 f"{context.schema.image}. Make one with: python scripts/train_encoder.py --shape"
             )
 
@@ -147,5 +139,6 @@ class MerfAe(TwoQueryMethod):
 
     def public_files(self) -> dict[str, PublicFile]:
         """The encoder, where it is a file: it belongs to the bundle."""
-        own = self.privatize
-        return {} if own.encoder == RANDOM else {ENCODER: PublicFile(Path(own.encoder), str(own.encoder_sha256))}
+        if self.privatize.encoder == RANDOM:
+            return {}
+        return {ENCODER: PublicFile(Path(self.privatize.encoder), str(self.privatize.encoder_sha256))}

@@ -12,20 +12,15 @@ _LEAST = 1e-6  # of a step's probability: below it, the step is a jump
 
 
 def shares_above(sums: Tensor, counts: Tensor, feature: CosineLevels) -> Tensor:
-    r"""How often each pixel of each class is brighter than each level, from released sums of ``feature``.
+    r"""How often each pixel of each class is brighter than each level, shape (classes, J, pixels), float64.
 
-    Least squares under what must hold: shares do not increase with the level. By isotonic regression a pixel (its
-    min-max formula, Barlow et al. 1972), then cut to [0, 1].
-
-    Args:
-        sums: shape (classes, J · K), float64. counts: records of each class, positive, shape (classes,).
-
-    Returns:
-        shape (classes, J, pixels), float64.
+    ``sums`` (classes, J · K) are those of ``feature``, ``counts`` the positive records of each class. Shares must not
+    increase with the level: least squares by isotonic regression of each pixel (min-max formula, Barlow et al. 1972),
+    then clipped to [0, 1].
     """
     basis = cosine_basis(feature.shape, feature.num_coefficients)
     blocks = sums.view(len(sums), feature.levels, -1) / (counts[:, None, None] * feature.scale)
-    return torch.stack([_nonincreasing(own @ basis).clamp(0, 1) for own in blocks])
+    return torch.stack([_nonincreasing(block @ basis).clamp(0, 1) for block in blocks])
 
 
 def brightness(brighter: Tensor, shares: Tensor) -> Tensor:
@@ -33,17 +28,17 @@ def brightness(brighter: Tensor, shares: Tensor) -> Tensor:
 
     Args:
         brighter: the share of images in which the pixel is brighter than here, in [0, 1], shape (n, pixels).
-        shares: of :func:`shares_above`, one class's, shape (J, pixels).
+        shares: of :func:`shares_above` for one class, shape (J, pixels).
 
     Returns:
         pixels in [0, 1], shape (n, pixels): a pixel is brighter than j / J iff ``brighter`` is less than ``shares[j]``.
     """
     levels = len(shares)
     below = torch.cat([shares[1:], torch.zeros_like(shares[:1])])
-    found = torch.zeros_like(brighter)
+    total = torch.zeros_like(brighter)
     for upper, lower in zip(shares, below, strict=True):
-        found = found + ((upper - brighter) / (upper - lower).clamp(min=_LEAST)).clamp(0, 1)
-    return found / levels
+        total = total + ((upper - brighter) / (upper - lower).clamp(min=_LEAST)).clamp(0, 1)
+    return total / levels
 
 
 def share_brighter(standard: Tensor) -> Tensor:
@@ -52,17 +47,16 @@ def share_brighter(standard: Tensor) -> Tensor:
 
 
 def _nonincreasing(values: Tensor) -> Tensor:
-    """Isotonic regression along the first axis: the largest, over where a run of values ends, of the least mean."""
+    """Isotonic regression along the first axis, by the min-max formula."""
     count = len(values)
     sums = torch.cat([torch.zeros_like(values[:1]), values.cumsum(dim=0)])
 
     def mean(first: int, last: int) -> Tensor:
         return (sums[last + 1] - sums[first]) / (last + 1 - first)
 
-    found = []
+    fitted = []
     for place in range(count):
-        smallest = [
-            torch.stack([mean(first, last) for first in range(place + 1)]).amin(dim=0) for last in range(place, count)
-        ]
-        found.append(torch.stack(smallest).amax(dim=0))
-    return torch.stack(found)
+        ends = range(place, count)
+        smallest = [torch.stack([mean(first, last) for first in range(place + 1)]).amin(dim=0) for last in ends]
+        fitted.append(torch.stack(smallest).amax(dim=0))
+    return torch.stack(fitted)

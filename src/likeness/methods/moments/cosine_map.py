@@ -25,14 +25,13 @@ _FLOAT_BITS = 52  # of 53: one is kept for what rounding adds to a sum
 def cosine_basis(shape: tuple[int, int], count: int) -> "Tensor":
     """The ``count`` lowest frequencies of the orthonormal two-dimensional discrete cosine transform (DCT-II).
 
-    Lowest first, by ``(u / height)² + (v / width)²``. Entries are rounded to multiples of ``2**-20``, so that products
-    with inputs on the door's grid are exact in float64 in whatever order they are added, as in
-    :func:`likeness.features.frequencies.draw_frequencies`; the rows are orthonormal to about 1e-5.
-
+    Lowest first, by ``(u / height)² + (v / width)²``. Entries are rounded to multiples of ``2**-20``. So products with
+    inputs on the door's grid are exact in float64 in any order, as in
+    :func:`likeness.features.frequencies.draw_frequencies`. The rows are orthonormal to about 1e-5.
     Source: Ahmed, Natarajan and Rao (1974).
 
     Returns:
-        shape (count, height · width), float64. Shared: not to be written to.
+        shape (count, height · width), float64. It is shared: do not write to it.
     """
     import torch
 
@@ -66,19 +65,19 @@ def _coefficients(x: "Tensor", shape: tuple[int, int], count: int) -> "tuple[Ten
     from likeness.features.numerics import sum_of_squares
 
     basis = cosine_basis(shape, count).to(x)
-    found = x @ basis.T
-    return found, sum_of_squares(found, cosine_basis(shape, count).abs().sum(dim=1))
+    coefficients = x @ basis.T
+    return coefficients, sum_of_squares(coefficients, cosine_basis(shape, count).abs().sum(dim=1))
 
 
 def check_cosine(name: str, shape: tuple[int, int], count: int) -> None:
-    """Refuse sizes that make no sense for ``count`` coefficients of an image.
+    """Refuse sizes that cannot hold ``count`` coefficients of an image.
 
     Raises:
         ReleaseError: naming the map.
     """
     whole = all(type(size) is int for size in (*shape, count))
     if not whole or len(shape) != 2 or min(shape) < 1 or not 1 <= count <= shape[0] * shape[1]:
-        raise ReleaseError(f"{name}: the shape is (height, width), with 1 to height · width coefficients")
+        raise ReleaseError(f"{name}: the shape must be (height, width), with 1 to height · width coefficients")
 
 
 class OneCell(OneHotMap):
@@ -91,7 +90,7 @@ class OneCell(OneHotMap):
 
     def _check(self) -> None:
         if type(self.cells) is not int or self.cells < 1:
-            raise ReleaseError(f"{self.name} needs a cell at least")
+            raise ReleaseError(f"{self.name} needs at least one cell")
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -100,7 +99,7 @@ class OneCell(OneHotMap):
 
 
 def rounded(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Inputs on the door's grid. The door rounds them for other maps than those of cells."""
+    """Inputs on the door's grid: the door does not round them for maps of cells."""
     values: NDArray[np.float64] = np.rint(np.clip(x, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS
     return values
 
@@ -110,15 +109,17 @@ class CosineNorms(OneCell):
     r"""The one-hot cell that the norm of an image's low-frequency cosine coefficients lies in.
 
     Cells are of equal width from 0 to :math:`\sqrt{hw}`, the norm of a white image: the transform is orthonormal, so
-    no norm is larger (and what is larger by rounding counts in the last cell).
+    no norm is larger. (A norm that is larger by rounding counts in the last cell.)
 
-    Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Which cell
-    it is does not depend on other images: pixels are rounded to the door's grid here (to a map of cells, the door gives
-    rows as they are, in blocks of any size), so that coefficients are exact; squares are rounded before they are added;
-    and their sum is compared with squared borders, without a root.
+    Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Its cell
+    does not depend on other images. Pixels are rounded to the door's grid here, so coefficients are exact; the door
+    gives a map of cells its rows as they are, in blocks of any size. Squares are rounded before they are added, and
+    their sum is compared with squared borders, without a root.
 
     Attributes:
-        shape: height and width in pixels. num_coefficients: K. cells: their number.
+        shape: height and width in pixels.
+        num_coefficients: K.
+        cells: their number.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -155,20 +156,22 @@ class CosineMoments(Map):
 
     .. math:: \phi(x) = u \, [\sqrt{a},\; \sqrt{1-a}\, u^\top], \qquad u = c(x) / \max(\|c(x)\|, C)
 
-    with c the coefficients of :func:`cosine_basis`. Summed by class, these are the counts' worth of mean and matrix of
-    second moments, from which the class's mean and covariance follow. Brightness stays in u, which dividing each c by
-    its own norm would lose; only what is longer than C is shortened.
+    with c the coefficients of :func:`cosine_basis`. Sums by class give the mean and the second moments of each class,
+    and so its covariance. Only coefficients longer than C are shortened: dividing every c by its norm would lose the
+    brightness.
 
     Bound: an outer product of u and :math:`[\sqrt a, \sqrt{1-a} u]`, so
     :math:`\|\phi\|^2 = \|u\|^2 (a + (1-a) \|u\|^2) \le 1` as :math:`\|u\| \le 1`; reached wherever
     :math:`\|c\| \ge C`. Signed, so two lie within 2 of each other. The matrix is symmetric and released whole: each
-    entry off the diagonal twice with noise of its own, whose mean has the noise that one copy of weight √2 would have.
+    entry off the diagonal twice with separate noise. Their mean has the noise of one copy of weight √2.
 
     Sources: low-order moments as a kernel mean embedding with a polynomial kernel; second moments under Gaussian noise,
     Dwork, Talwar, Thakurta and Zhang (2014); the transform, Ahmed, Natarajan and Rao (1974).
 
     Attributes:
-        shape: height and width in pixels. num_coefficients: K. bound: C, in units where a white pixel is 1.
+        shape: height and width in pixels.
+        num_coefficients: K.
+        bound: C, in units where a white pixel is 1.
         first_share: a, the first moments' part of the squared norm, between 0 and 1.
 
     Raises:
@@ -202,8 +205,8 @@ class CosineMoments(Map):
         """u, shape (n, K), and ``[√a, √(1 − a) u]``, shape (n, 1 + K)."""
         import torch
 
-        found, squares = _coefficients(x, self.shape, self.num_coefficients)
-        u = found * (1 / squares.clamp(min=self.bound**2).sqrt())
+        coefficients, squares = _coefficients(x, self.shape, self.num_coefficients)
+        u = coefficients * (1 / squares.clamp(min=self.bound**2).sqrt())
         first = torch.full_like(squares, math.sqrt(self.first_share))
         return ((u, torch.cat([first, math.sqrt(1 - self.first_share) * u], dim=1)),)
 
@@ -214,7 +217,7 @@ class CosineMoments(Map):
         return outer_features(self.factors(x))
 
     def differences(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What lies across the diagonal from each other in the matrix of second moments, which is symmetric."""
+        """Differences across the diagonal of the matrix of second moments, which is symmetric."""
         size = self.num_coefficients
         second = values.reshape(-1, size, 1 + size)[:, :, 1:]
         above = np.triu_indices(size, 1)

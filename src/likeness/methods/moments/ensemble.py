@@ -1,4 +1,4 @@
-"""Images of two models that see different things, half of each."""
+"""Images of two different models, half of each."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from likeness.methods.moments.gaussian_images import GaussianImages
 class ImageEnsemble(LatentGenerator):
     """A Gaussian copula or a network, by a coin: the first latent dimension.
 
-    A classifier learns from what models have in common, since what each does wrong is in half of the images only.
+    The faults of each model are in half of the images only, so a classifier learns what both have in common.
     """
 
     name: ClassVar[str] = "image_ensemble"
@@ -22,25 +22,17 @@ class ImageEnsemble(LatentGenerator):
     def __init__(self, copula: GaussianImages, network: ImageGenerator) -> None:
         """Join two generators of the same images and classes."""
         if (copula.shape, copula.num_classes) != (network.shape, network.num_classes):
-            raise ValueError("ensemble: two sizes of images, or two numbers of classes")
+            raise ValueError("ensemble: its generators have different image sizes or numbers of classes")
         super().__init__(1 + copula.latent_dim + network.latent_dim, copula.num_classes)
         self.copula = copula
         self.network = network
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
-        """Pixels in [0, 1], row by row.
-
-        Args:
-            z: latent, shape (n, latent_dim): the coin, that of the copula, that of the network.
-            labels: classes, shape (n,).
-
-        Returns:
-            shape (n, height * width).
-        """
+        """Pixels in [0, 1], shape (n, height * width); z holds the coin and the latent numbers of both models."""
         pixels = z.new_empty(len(z), self.copula.shape[0] * self.copula.shape[1])
         coin, first, second = torch.split(z, [1, self.copula.latent_dim, self.network.latent_dim], dim=1)
         heads = coin[:, 0] > 0
-        for part, own, chosen in ((self.copula, first, heads), (self.network, second, ~heads)):
+        for part, latent, chosen in ((self.copula, first, heads), (self.network, second, ~heads)):
             places = chosen.nonzero()[:, 0]
-            pixels = pixels.index_copy(0, places, part(own[places], labels[places]))
+            pixels = pixels.index_copy(0, places, part(latent[places], labels[places]))
         return pixels

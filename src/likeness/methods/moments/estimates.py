@@ -12,8 +12,9 @@ class Moments:
     """What noise leaves of the moments of clipped coefficients u.
 
     Attributes:
-        means: shape (classes, K). factors: L with covariance L Lᵀ, shape (classes, K, K), one column a direction,
-            strongest first; directions that the noise hides are 0.
+        means: shape (classes, K).
+        factors: L with covariance L Lᵀ, shape (classes, K, K), one column a direction, strongest first; 0 for
+            directions that the noise hides.
     """
 
     means: Tensor
@@ -21,8 +22,8 @@ class Moments:
 
     @property
     def ranks(self) -> list[int]:
-        """Directions of each class that are kept."""
-        return [int((own.abs().sum(dim=0) > 0).sum()) for own in self.factors]
+        """Number of directions of each class that the noise does not hide."""
+        return [int((factor.abs().sum(dim=0) > 0).sum()) for factor in self.factors]
 
     def features(self, first_share: float) -> Tensor:
         """Mean feature of each class (:class:`likeness.methods.maps.CosineMoments`), shape (classes, K · (1 + K))."""
@@ -31,25 +32,27 @@ class Moments:
         return torch.cat([first, math.sqrt(1 - first_share) * second], dim=2).flatten(1)
 
 
-def denoised(sums: Tensor, counts: Tensor, first_share: float, noise_std: float, kept: float = 1.0) -> Moments:
+def denoised(sums: Tensor, counts: Tensor, first_share: float, noise_std: float, edge_share: float = 1.0) -> Moments:
     r"""Class means and covariances from released sums of :class:`likeness.methods.maps.CosineMoments`.
 
-    The matrix of second moments is made symmetric, which halves the noise's variance off the diagonal; that noise, a
-    symmetric Gaussian matrix of entry deviation s, has eigenvalues up to :math:`e = 2 s \sqrt K` (the edge of Wigner's
-    semicircle). An eigenvalue w of the noisy covariance beyond it is :math:`\lambda + s^2 K / \lambda` for a true λ,
-    and is solved for it: :math:`\lambda = (w + \sqrt{w^2 - e^2}) / 2`. One within e says little of its direction, and
-    becomes 0, unless it is above ``kept`` times e: then half of it is kept, which is where the formula's root ends. By
-    chance the largest eigenvalue of noise alone exceeds e in about one matrix of six (Tracy and Widom 1996).
+    Making the matrix of second moments symmetric halves the noise's variance off the diagonal. That noise, a symmetric
+    Gaussian matrix of entry deviation s, has eigenvalues up to :math:`e = 2 s \sqrt K` (the edge of Wigner's
+    semicircle). An eigenvalue w of the noisy covariance beyond it is :math:`\lambda + s^2 K / \lambda` for a true λ, so
+    :math:`\lambda = (w + \sqrt{w^2 - e^2}) / 2`. An eigenvalue within e says little of its direction and becomes 0.
+    Above ``edge_share`` times e it becomes w / 2, where the root is 0. By chance the largest eigenvalue of noise alone
+    exceeds e in about one matrix of six (Tracy and Widom 1996).
 
-    The noise of the mean enters the covariance too, through :math:`\mu \mu^\top`: eigenvalues of about
-    :math:`\pm \|\mu\| \sigma \sqrt K / (n \sqrt a)`, of which that above 0 can pass for a direction. A mean longer
-    than the unit ball, in which u lies, is shortened.
+    The noise of the mean enters the covariance through :math:`\mu \mu^\top`: eigenvalues of about
+    :math:`\pm \|\mu\| \sigma \sqrt K / (n \sqrt a)`, where the positive one can pass for a direction. A mean
+    longer than 1 is shortened, since u lies in the unit ball.
     Sources: Wigner (1958); Benaych-Georges and Nadakuditi (2011).
 
     Args:
-        sums: shape (classes, K · (1 + K)), float64. counts: records of each class, positive, shape (classes,).
-        first_share: a of the map. noise_std: of a coordinate of the sums.
-        kept: the part of the noise's edge above which directions are kept, in [0, 1].
+        sums: shape (classes, K · (1 + K)), float64.
+        counts: records of each class, positive, shape (classes,).
+        first_share: a of the map.
+        noise_std: of a coordinate of the sums.
+        edge_share: part of the edge e that an eigenvalue must exceed, in [0, 1].
     """
     size = round((math.sqrt(1 + 4 * sums.shape[1]) - 1) / 2)
     blocks = sums.view(len(sums), size, 1 + size) / counts[:, None, None]
@@ -60,6 +63,6 @@ def denoised(sums: Tensor, counts: Tensor, first_share: float, noise_std: float,
     edges = noise_std * math.sqrt(2 * size / (1 - first_share)) / counts
     values, directions = torch.linalg.eigh(covariance)
     values, directions = values.flip(1), directions.flip(2)
-    seen = values > kept * edges[:, None]
+    seen = values > edge_share * edges[:, None]
     true = (values + (values.square() - edges[:, None].square()).clamp(min=0).sqrt()) / 2
     return Moments(means, directions * torch.where(seen, true, 0.0).clamp(min=0).sqrt()[:, None, :])

@@ -1,4 +1,4 @@
-"""A Gaussian of low-frequency cosine coefficients for each class, and pixels as bright as they are in the data."""
+"""A Gaussian of low-frequency cosine coefficients for each class, with the brightness of the data's pixels."""
 
 import math
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ _LEAST = 1e-6  # of a pixel's deviation: below it, its place in the Gaussian is 
 class GaussianImages(LatentGenerator):
     r"""A Gaussian copula of pixels: :math:`x = Q_y(1 - \Phi((B^\top L_y z + d_y) / s_y))`, z ~ N(0, I).
 
-    B is the public cosine basis and L L' the covariance of its coefficients, so that pixels go together as the class's
-    low frequencies do; d is independent detail of higher frequencies (:class:`Texture`), s the deviations of the sum,
-    and Q each pixel's quantile function by released shares above J levels. A pixel is so as bright, as often, as in the
-    data, whatever directions the noise has hidden.
+    B is the public cosine basis and L L' the covariance of its coefficients, so pixels vary together as the class's low
+    frequencies do. d is independent detail of higher frequencies (:class:`Texture`), s the deviations of the sum. Q is
+    each pixel's quantile function by released shares above J levels. So each pixel is bright as often as in the data,
+    even where noise hides directions.
 
     Without levels, :math:`x = \mathrm{clip}_{[0,1]}(C B^\top (\mu_y + L_y z))`: the maximum-entropy images with given
-    first and second moments, but for the clipping, which keeps their background black.
+    first and second moments, clipped so that their background stays black.
 
     Source: copulas, Sklar (1959); for synthetic data under privacy, Li, Xiong and Jiang (2014).
     """
@@ -47,12 +47,16 @@ class GaussianImages(LatentGenerator):
         """Build with black images.
 
         Args:
-            shape: height and width. num_classes: 1 for images without a class. num_coefficients: K. bound: C, the norm
-                of coefficients that 1 stands for. levels: J. texture: strength of the detail, 0 for none; with levels.
+            shape: height and width.
+            num_classes: 1 for images without a class.
+            num_coefficients: K.
+            bound: C, the norm of coefficients that 1 stands for.
+            levels: J.
+            texture: strength of the detail, 0 for none; with levels.
         """
         height, width = (int(size) for size in shape)
         if not (0 <= texture <= _MOST_TEXTURE and 0 < bound < math.inf) or (texture and not levels):
-            raise ValueError("gaussian images: a bound is greater than 0, and detail is from 0 to 100, with levels")
+            raise ValueError("gaussian images: bound must be above 0, texture from 0 to 100, and 0 without levels")
         super().__init__(num_coefficients + (height * width if texture else 0), num_classes)
         self.shape = (height, width)
         self.num_coefficients = num_coefficients
@@ -74,25 +78,18 @@ class GaussianImages(LatentGenerator):
                 self.shares.copy_(shares)
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
-        """Pixels in [0, 1], row by row, differentiable.
-
-        Args:
-            z: latent, shape (n, K), with the detail's h · w dimensions after these. labels: classes, shape (n,).
-
-        Returns:
-            shape (n, height * width).
-        """
+        """Pixels in [0, 1], shape (n, height * width), differentiable; z (n, K) has h · w more columns with detail."""
         pixels = z.new_empty(len(z), self.shape[0] * self.shape[1])
         for label in range(self.num_classes):
-            own = (labels == label).nonzero()[:, 0]
-            pixels = pixels.index_copy(0, own, self._of_class(label, z[own]))
+            places = (labels == label).nonzero()[:, 0]
+            pixels = pixels.index_copy(0, places, self._of_class(label, z[places]))
         return pixels
 
     def _of_class(self, label: int, z: Tensor) -> Tensor:
         """Images of one class, shape (n, pixels)."""
         if self.levels == 0:
-            found: Tensor = self.bound * (self.means[label] + z @ self.factors[label].T) @ self.basis
-            return found.clamp(0, 1)
+            pixels: Tensor = self.bound * (self.means[label] + z @ self.factors[label].T) @ self.basis
+            return pixels.clamp(0, 1)
         directions = self.factors[label].T @ self.basis
         field = z[:, : self.num_coefficients] @ directions
         variances = directions.square().sum(dim=0)
@@ -103,7 +100,7 @@ class GaussianImages(LatentGenerator):
         return brightness(share_brighter(field / variances.clamp(min=_LEAST**2).sqrt()), self.shares[label])
 
     def argument(self, name: str) -> Any:
-        """Of the detail, its strength."""
+        """An argument of the constructor; of the detail, its strength."""
         if name == "texture":
             return self.texture.strength if self.texture else 0.0
         return super().argument(name)

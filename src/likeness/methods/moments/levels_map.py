@@ -1,4 +1,4 @@
-"""Where an image is brighter than each of a few levels: how much of it, and in low frequencies where."""
+"""Pixels of an image above each of a few levels: how many, and in low frequencies where."""
 
 import math
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def thresholds(levels: int) -> list[float]:
-    """0, 1/J, ..., (J - 1)/J, rounded to the grid of inputs: so that no byte that is j/J is above it."""
+    """0, 1/J, ..., (J - 1)/J, rounded to the grid of inputs, so that a byte of j/J is not above it."""
     return [round(level / levels * 2**INPUT_BITS) * 2.0**-INPUT_BITS for level in range(levels)]
 
 
 def _check(name: str, levels: int) -> None:
     if type(levels) is not int or levels < 1:
-        raise ReleaseError(f"{name} needs a level at least")
+        raise ReleaseError(f"{name} needs at least one level")
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,14 @@ class LevelCounts(OneCell):
     The share is the number of pairs of a pixel and a level among 0, 1/J, ..., (J - 1)/J below it, divided by hwJ. Cells
     are of equal width from 0 to 1 (a white image, which counts in the last one).
 
-    Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Which cell
-    it is does not depend on other images: pixels are rounded to the door's grid here, each is compared by itself, and
-    the cell is found in whole numbers.
+    Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Its cell
+    does not depend on other images: pixels are rounded to the door's grid here, each is compared alone, and the cell is
+    computed in whole numbers.
 
     Attributes:
-        shape: height and width in pixels. levels: J. cells: their number.
+        shape: height and width in pixels.
+        levels: J.
+        cells: their number.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -74,20 +76,22 @@ class CosineLevels(Map):
 
     with B the K rows of :func:`likeness.methods.moments.cosine_map.cosine_basis`, and s the mean share of pixels above
     the levels (:class:`LevelCounts`). Summed by class, these are smooth maps of how often each pixel is brighter than
-    each level: the distribution of every pixel, but for its place between levels. Only images with s above S are
-    dimmed.
+    each level: the distribution of every pixel, up to its place between levels. Only images with s above S are dimmed.
 
-    Bound: the squared norms of the J indicators sum to hwJs, and orthonormal rows make none longer (but for the
-    rounding of their entries, which the door clips), so :math:`\|\phi\|^2 \le s / \max(s, S) \le 1`; reached by a white
-    image, of which all sets are constant. Signed, so two images lie within 2 of each other.
+    Bound: the squared norms of the J indicators sum to hwJs, and orthonormal rows make none longer. (The door clips
+    what the rounding of their entries adds.) So :math:`\|\phi\|^2 \le s / \max(s, S) \le 1`; reached by a white
+    image, whose sets are all constant. Signed, so two images lie within 2 of each other.
 
-    A pixel is compared with public levels by itself; s is a whole number divided by hwJ; and coefficients are sums of
-    multiples of ``2**-20``, exact in float64. So a row does not depend on other rows. No gradient: comparison has none.
+    Each pixel is compared with public levels alone; s is a whole number divided by hwJ; coefficients are sums of
+    multiples of ``2**-20``, exact in float64. So a row does not depend on other rows. Comparison has no gradient.
 
     Sources: distribution functions as means of indicators; the transform, Ahmed, Natarajan and Rao (1974).
 
     Attributes:
-        shape: height and width in pixels. num_coefficients: K. levels: J. share: S, above 0 and at most 1.
+        shape: height and width in pixels.
+        num_coefficients: K.
+        levels: J.
+        share: S, above 0 and at most 1.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -104,7 +108,7 @@ class CosineLevels(Map):
         check_cosine(self.name, self.shape, self.num_coefficients)
         _check(self.name, self.levels)
         if not (type(self.share) is float and 0 < self.share <= 1):
-            raise ReleaseError("cosine_levels: the share of pixels is above 0 and at most 1")
+            raise ReleaseError("cosine_levels: share must be a number above 0 and at most 1")
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -113,12 +117,12 @@ class CosineLevels(Map):
 
     @property
     def scale(self) -> float:
-        """What the coefficients of an image are multiplied by that is not dimmed."""
+        """Factor of the coefficients of an image that is not dimmed."""
         return 1 / math.sqrt(self._pairs * self.share)
 
     @property
     def _pairs(self) -> int:
-        """Of pixels and levels."""
+        """Number of pairs of a pixel and a level."""
         return self.shape[0] * self.shape[1] * self.levels
 
     def __call__(self, x: "Tensor") -> "Tensor":
@@ -126,10 +130,10 @@ class CosineLevels(Map):
         import torch
 
         basis = cosine_basis(self.shape, self.num_coefficients).to(x)
-        pairs, found = x.new_zeros(len(x)), []
-        for level in thresholds(self.levels):  # one after the other: of a large image, all would be much memory
+        pairs, features = x.new_zeros(len(x)), []
+        for level in thresholds(self.levels):  # one after the other: for a large image, all at once take much memory
             above = (x > level).to(x)
             pairs = pairs + above.sum(dim=1)
-            found.append(above @ basis.T)
+            features.append(above @ basis.T)
         scale = 1 / pairs.clamp(min=self._pairs * self.share).sqrt()
-        return torch.cat(found, dim=1) * scale[:, None]
+        return torch.cat(features, dim=1) * scale[:, None]

@@ -44,14 +44,13 @@ LEVEL_COUNTS = "level_counts"
 LEVELS = "levels"
 FOURIER = "fourier"
 _BYTES = 130  # of memory a coordinate, in the door and after it
-_KEPT = 0.8  # of the noise's edge: directions above are kept where brightness is released apart
-_SEEN = 2.0  # standard deviations of noise that a cell has to hold to count in a median
+_EDGE_SHARE = 0.8  # of the noise's edge: directions above it stay where levels are released
+_SEEN = 2.0  # standard deviations of noise that a cell must hold to count in a median
 
 
 @dataclass(frozen=True)
 class Moments(Method):
-    """Noisy moments of clipped cosine coefficients by class, their eigenvalues freed of noise; shares of images above
-    levels, pixel by pixel; a Gaussian copula a class."""
+    """Noisy moments of clipped cosine coefficients, shares of images above levels, and a Gaussian copula a class."""
 
     name: ClassVar[str] = "moments"
     maps: ClassVar = (CosineLevels, CosineMoments, CosineNorms, LevelCounts)
@@ -97,10 +96,7 @@ class Moments(Method):
     def check(self, context: Context) -> None:
         """Images only, and no more coordinates than allowed."""
         if context.schema.image is None:
-            raise PlanError(
-                "moments looks at the frequencies of images, and the schema has no image: columns of a table have no "
-                "neighbors. Use marginals, which takes tables."
-            )
+            raise PlanError("moments needs images, and the schema has no image. Use marginals, which takes tables.")
         dimension = self._embedding(context, 1.0).dimension
         limit = self.privatize.max_coordinates
         remedy = "Lower moments.privatize.num_coefficients"
@@ -110,7 +106,7 @@ class Moments(Method):
         what = "shares of images above levels, by class and pixel"
         within_limit("moments", shares, limit, "Lower moments.auxiliary.levels", what)
         if self._network:
-            # A cosine and a sine each; known without drawing them.
+            # A cosine and a sine each.
             features = 2 * self.auxiliary.fourier.num_frequencies * context.layout.num_classes
             remedy = "Lower moments.auxiliary.fourier.num_frequencies"
             within_limit("moments", features, limit, remedy, "Fourier features, by class")
@@ -129,7 +125,7 @@ class Moments(Method):
         return None if beside is None else beside.multiplications(context, {EMBEDDING: coordinates[FOURIER]})
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
-        """Counts by class, the histogram of norms; that of shares above levels, and by class where they are."""
+        """Counts by class, the histograms of norms and of shares above levels, and by class where those pixels are."""
         yield class_counts_query(context)
         norms, levels = self._histograms(context)
         yield norms
@@ -144,28 +140,28 @@ class Moments(Method):
         return self._embedding(context, self._bound(context, auxiliary))
 
     def foreseen_queries(self, context: Context) -> list[Query]:
-        """With a clipping bound of 1 and a share of 1: they change neither coordinates nor sensitivity."""
+        """With a clipping bound of 1 and a share of 1, which change neither coordinates nor sensitivity."""
         norms, levels = self._histograms(context)
-        found = [class_counts_query(context), norms]
+        queries = [class_counts_query(context), norms]
         if self._network:
-            found.append(self._fourier_query(self._network, context))
+            queries.append(self._fourier_query(self._network, context))
         if self.auxiliary.levels:
-            found += [levels, self._levels_query(context, 1.0)]
-        return [*found, self._embedding(context, 1.0)]
+            queries += [levels, self._levels_query(context, 1.0)]
+        return [*queries, self._embedding(context, 1.0)]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """Where the bounds come from."""
         bound = self._bound(context, auxiliary)
-        found = [
+        notes = [
             f"Coefficients of an image are clipped to norm {bound:.4g}, about the median, read off the noisy `{NORMS}`."
         ]
         if self.auxiliary.levels:
             share = self._share(auxiliary)
-            found.append(
+            notes.append(
                 f"Images with more than {share:.4g} of their pixels above levels, about the median, read off the noisy "
                 f"`{LEVEL_COUNTS}`, count less."
             )
-        return found
+        return notes
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
         """A Gaussian of coefficients for each class; beside a network where Fourier features are released too."""
@@ -215,17 +211,17 @@ class Moments(Method):
     def build_objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
     ) -> "Objective":
-        """Distance to the moments freed of noise: what is noise need not be learned. DP-MERF's for a network."""
+        """Distance to the denoised moments; DP-MERF's objective for a network."""
         from likeness.generators.objective import EmbeddingObjective, LatentBatches, guarded_class_scale, rows_per_class
 
         if self._network:
             return self._network.build_objective(context, auxiliary, auxiliary[FOURIER], device)
         weights = class_weights(auxiliary[CLASS_COUNTS])
         feature = self._feature(context, auxiliary)
-        found = self._estimates(context, auxiliary, embedding)
+        estimates = self._estimates(context, auxiliary, embedding)
         objective = EmbeddingObjective(
             feature=feature,
-            target=weights[:, None] * found.features(feature.first_share),
+            target=weights[:, None] * estimates.features(feature.first_share),
             class_weights=weights,
             class_scale=guarded_class_scale(weights, "joint", 1.0),
         ).to(device)
@@ -238,8 +234,8 @@ class Moments(Method):
         """Section ``moments.train``, or of it ``network``."""
         if self._network:
             return self._network.training
-        own = self.train
-        return TrainingSettings(own.iterations, own.batch_size, own.learning_rate, own.schedule)
+        train = self.train
+        return TrainingSettings(train.iterations, train.batch_size, train.learning_rate, train.schedule)
 
     def _estimates(self, context: Context, auxiliary: Mapping[str, Released], embedding: Released) -> "Estimates":
         import torch
@@ -247,10 +243,10 @@ class Moments(Method):
         from likeness.methods.moments.estimates import denoised
 
         sums, counts = torch.from_numpy(embedding.values), self._counts(context, auxiliary)
-        # Brightness is released where there are levels, so that a direction of noise makes no pixel brighter, and
-        # images of few directions are too much alike.
-        kept = _KEPT if self.auxiliary.levels else 1.0
-        return denoised(sums, counts, self._feature(context, auxiliary).first_share, embedding.noise_std, kept)
+        # With levels, brightness is released: a direction of noise makes no pixel brighter. With few directions, images
+        # would be too much alike.
+        edge_share = _EDGE_SHARE if self.auxiliary.levels else 1.0
+        return denoised(sums, counts, self._feature(context, auxiliary).first_share, embedding.noise_std, edge_share)
 
     def _counts(self, context: Context, auxiliary: Mapping[str, Released]) -> "torch.Tensor":
         """Records of each class, positive, shape (classes,)."""
@@ -281,17 +277,18 @@ class Moments(Method):
         return median_norm(CosineNorms(shape, count, self.auxiliary.cells), auxiliary[NORMS])
 
     def _share(self, auxiliary: Mapping[str, Released]) -> float:
-        """About the median share above levels, beyond which images are dimmed: the upper end of a cell, above 0."""
+        """About the median share above levels: the upper end of a cell. Images beyond it are dimmed."""
         return (median_cell(auxiliary[LEVEL_COUNTS]) + 1) / self.auxiliary.cells
 
     @cached_property
     def _network(self) -> Merf | None:
-        """The recipe of the network and its features, if there is one."""
-        own = self.auxiliary.fourier
-        if not own.num_frequencies:
+        """The method of the network and its features, if there is one."""
+        fourier = self.auxiliary.fourier
+        if not fourier.num_frequencies:
             return None
         return Merf(
-            train=self.train.network, privatize=MerfPrivatize(own.num_frequencies, own.lengthscale, seed=own.seed)
+            train=self.train.network,
+            privatize=MerfPrivatize(fourier.num_frequencies, fourier.lengthscale, seed=fourier.seed),
         )
 
     def _fourier_query(self, network: Merf, context: Context) -> Query:
@@ -315,9 +312,8 @@ def median_norm(norms: CosineNorms, released: Released) -> float:
 def median_cell(released: Released) -> int:
     """The cell in which the median of a noisy histogram lies: post-processing.
 
-    Cells that hold less than two standard deviations of their noise count nothing: there are many of them, and what
-    noise leaves in them would pull the median towards the middle of the scale. If no cell is left, the last one, which
-    clips nothing.
+    Cells below two standard deviations of their noise count as empty: there are many, and their noise would pull the
+    median towards the middle of the scale. If no cell is left, this is the last one, which clips nothing.
     """
     counts = released.values[0]
     counts = np.where(counts >= _SEEN * released.noise_std, counts, 0.0).cumsum()

@@ -9,8 +9,7 @@ from likeness.methods.settings import IMAGE_TRAINING, MOST_FEATURES, SCHEDULES, 
 
 @dataclass(frozen=True)
 class Shares:
-    """Section ``moments.plan.shares``: parts of ρ, summing to 1; those of levels and of Fourier features are 0 where
-    there are none."""
+    """Section ``moments.plan.shares``: parts of ρ, summing to 1; 0 for levels or Fourier features that are off."""
 
     class_counts: float = setting(0.03, "of images by class")
     norms: float = setting(0.02, "of a histogram of norms, whose median bounds them")
@@ -85,7 +84,7 @@ class ImageNetwork(NetworkTraining):
 
 @dataclass(frozen=True)
 class TrainMoments(Section):
-    """Section ``moments.train``: more iterations than 0 make up for what pixels between 0 and 1 do to the moments."""
+    """Section ``moments.train``: iterations make up for what clipping pixels does to the moments."""
 
     iterations: int = setting(0, "0: the closed form; more fit what pixels between 0 and 1 do to the moments", least=0)
     batch_size: int = setting(1000, "synthetic images a step", least=2)

@@ -1,4 +1,4 @@
-"""Detail beyond the frequencies that were released: a public guess, as strong as what was released ends."""
+"""Detail beyond the released frequencies: a public guess that continues their strength."""
 
 import math
 
@@ -11,15 +11,15 @@ _DECAY = 3  # of power with the frequency
 
 
 class Texture(nn.Module):
-    r"""Gaussian detail of images in frequencies of which nothing is known: variance :math:`t A f^{-3}` a coefficient.
+    r"""Gaussian detail of images in frequencies that were not released: variance :math:`t A f^{-3}` a coefficient.
 
-    Of the cosine coefficients of an image of h × w pixels, the K lowest by :math:`f^2 = (u / h)^2 + (v / w)^2` are
-    released. A is such that :math:`\sum A f^{-3}` over the upper half of these is the variance they have, and the law
-    goes on beyond them. It is that of plane shapes with sharp edges (Porod, 1951, in two dimensions instead of three);
-    power in photographs of the world falls about as :math:`f^{-2}` (Field, 1987).
+    The K lowest cosine coefficients of an image of h × w pixels, by :math:`f^2 = (u / h)^2 + (v / w)^2`, are released.
+    A makes :math:`\sum A f^{-3}` over their upper half equal to its variance, and the law continues beyond them. It is
+    that of plane shapes with sharp edges (Porod, 1951, in two dimensions instead of three); power in photographs falls
+    about as :math:`f^{-2}` (Field, 1987).
 
     Attributes:
-        strength: t; 1 goes on where the released frequencies end, 0 is no detail.
+        strength: t; 1 continues the released frequencies, 0 is no detail.
         variances: of pixels where t A is 1, shape (h · w,).
     """
 
@@ -29,11 +29,7 @@ class Texture(nn.Module):
     across: Tensor
 
     def __init__(self, shape: tuple[int, int], num_coefficients: int, strength: float) -> None:
-        """Build; nothing is learned.
-
-        Args:
-            shape: h and w. num_coefficients: K. strength: t.
-        """
+        """Build for images of ``shape`` and K ``num_coefficients``; nothing is learned."""
         super().__init__()
         self.shape = shape
         self.strength = strength
@@ -52,12 +48,11 @@ class Texture(nn.Module):
     def deviation(self, factors: Tensor) -> Tensor:
         """The root of t A, differentiable; 0 where no coefficient of the upper half varies.
 
-        Args:
-            factors: L, where L L' is the covariance of the K released coefficients, shape (K, K).
+        ``factors`` (K, K) is L, where L L' is the covariance of the released coefficients.
         """
         if self._power == 0:  # one coefficient, the mean
             return factors.new_zeros(())
-        norm: Tensor = torch.linalg.vector_norm(factors[self._upper])  # which has a gradient at 0, as a root has not
+        norm: Tensor = torch.linalg.vector_norm(factors[self._upper])  # unlike a root, it has a gradient at 0
         return norm * math.sqrt(self.strength / self._power)
 
     def forward(self, noise: Tensor) -> Tensor:

@@ -8,13 +8,7 @@ from likeness.config.typed import Section, require, setting
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.network_method import TwoQueryMethod
 from likeness.methods.ntk.tangent_map import ARCHITECTURES, NetworkTangent, block_sizes
-from likeness.methods.settings import (
-    FREE,
-    NetworkTraining,
-    coordinates,
-    with_memory,
-    within_limit,
-)
+from likeness.methods.settings import FREE, NetworkTraining, coordinates, with_memory, within_limit
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -26,9 +20,7 @@ class Privatize(Section):
     """Section ``ntk.privatize``."""
 
     architecture: str = setting(
-        "fc_1l",
-        "fc_1l | fc_2l | cnn_2l (convolution and dense layer): the random network",
-        options=ARCHITECTURES,
+        "fc_1l", "fc_1l | fc_2l | cnn_2l (convolution and dense layer): the random network", options=ARCHITECTURES
     )
     widths: tuple[int, ...] = setting(
         (800,), "one a layer: noise grows with its root; paper: 800 for images, 10 to 3,000 for tables"
@@ -56,10 +48,10 @@ class Ntk(TwoQueryMethod):
     train: NetworkTraining = setting(NetworkTraining(iterations=2000, batch_size=1000), FREE)
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
-        """The gradient by class. The network sees an image as an image, and a table's row as it is encoded."""
+        """The gradient by class. A convolutional network sees an image as a picture."""
         settings, groups = self.privatize, context.layout.num_classes
         shape = (context.schema.image if settings.architecture == "cnn_2l" else None) or (context.layout.width,)
-        # Counted before a network is drawn that no memory may hold.
+        # Counted before drawing a network that may not fit in memory.
         dimension = groups * sum(a * b for a, b in block_sizes(settings.architecture, settings.widths, shape))
         remedy = "Lower ntk.privatize.widths"
         within_limit("ntk", dimension, settings.max_coordinates, remedy, with_memory(dimension, _BYTES))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ARCHITECTURES = {"fc_1l": 1, "fc_2l": 2, "cnn_2l": 2}
 """Names and number of widths. ``cnn_2l``: a convolution with that many channels, then a dense layer."""
 
-_MOST = 10**9  # coordinates: a network is drawn whole, also by a verifier who was given the file of a stranger
+_MOST = 10**9  # coordinates: the whole network is drawn, also by a verifier of a stranger's file
 _LEAST = 1e-12  # smallest squared norm that is divided by: a row without an active unit has the feature 0
 
 
@@ -42,24 +42,26 @@ class NetworkTangent(Map):
     .. math:: \phi(x) = \nabla_w g_w(x) / \|\nabla_w g_w(x)\|,
               \qquad g_w(x) = a^\top h_k,\; h_l = relu(W_l [h_{l-1}, 1])
 
-    The gradient in a dense layer is an outer product, of the signal that comes back to it and of what it saw:
+    The gradient in a dense layer is an outer product, of the signal that comes back to it and of its inputs:
     :math:`\partial g / \partial W_l = \delta_l [h_{l-1}, 1]^\top`, with :math:`\delta_k = a \odot 1[h_k > 0]` and
     :math:`\delta_l = (W_{l+1}^\top \delta_{l+1}) \odot 1[h_l > 0]`; that in a is :math:`h_k`. So its squared norm is
     :math:`\sum_l \|\delta_l\|^2 \|[h_{l-1}, 1]\|^2 + \|h_k\|^2`, and neither norms nor sums over records need the
     vector. A convolution adds the sum of such products over its places, which is small. The ReLU has slope 0 at 0.
 
-    Bound: every vector is divided by its own norm, so the norm is 1 (or 0, where no unit is active). Signed, so two lie
-    within 2 of each other. Networks with several outputs summed have the same kernel in distribution: the gradients in
+    Bound: every vector is divided by its norm, so the norm is 1 (or 0, where no unit is active). Signed, so two lie
+    within 2 of each other. A network with several summed outputs has this kernel too, in distribution: the gradients in
     the rows of the output layer are copies of each other. Sources: Yang, Adamczewski, Sutherland, Li and Park (2024),
     DP-NTK; Jacot, Gabriel and Hongler (2018).
 
-    All sums are exact in float64 for inputs that the door has rounded (:mod:`likeness.features.random_network`), so
-    that a row's features do not depend on its place. What a layer hands on is rounded for that, by less than 1e-8.
+    All sums are exact in float64 for inputs that the door has rounded (:mod:`likeness.features.random_network`), so a
+    row's features do not depend on its place. The outputs of a layer are rounded for that, by less than 1e-8.
 
     Attributes:
-        architecture: one of ``ARCHITECTURES``. widths: of its layers, the convolution's channels first.
+        architecture: one of ``ARCHITECTURES``.
+        widths: of its layers, the convolution's channels first.
         shape: of the input: (d,), or (height, width) of an image, whose pixels come row by row.
-        seed: public. digest: of the weights; empty to compute it.
+        seed: public.
+        digest: of the weights; empty to compute it.
 
     Raises:
         ReleaseError: no such network, or this version of numpy draws other weights.
@@ -75,23 +77,24 @@ class NetworkTangent(Map):
     def __post_init__(self) -> None:
         """Draw the network once."""
         if self.architecture not in ARCHITECTURES or len(self.widths) != ARCHITECTURES[self.architecture]:
-            known = ", ".join(f"{name} with {count}" for name, count in ARCHITECTURES.items())
-            raise ReleaseError(f"tangent: no network '{self.architecture}' with widths {self.widths}. Known: {known}")
+            networks = ", ".join(f"{name} with {count}" for name, count in ARCHITECTURES.items())
+            given = f"'{self.architecture}' with widths {self.widths}"
+            raise ReleaseError(f"tangent: there is no network {given}. Networks: {networks}")
         if min((*self.widths, *self.shape), default=0) < 1 or len(self.shape) not in (1, 2):
             raise ReleaseError("tangent: widths and sizes must be positive, and the shape (d,) or (height, width)")
         if sum(left * right for left, right in self.sizes) > _MOST:
-            raise ReleaseError(f"tangent: widths {self.widths} make more than {_MOST:,} coordinates")
+            raise ReleaseError(f"tangent: widths {self.widths} make more than {_MOST:,} coordinates. Lower them.")
         from likeness.features.random_network import RandomNetwork
 
         channels, widths = (self.widths[0], self.widths[1:]) if self._convolves else (None, self.widths)
         network = RandomNetwork.draw(channels, widths, self.shape, self.seed, self.name)
-        found = network.digest()
-        if self.digest and found != self.digest:
+        digest = network.digest()
+        if self.digest and digest != self.digest:
             raise ReleaseError(
-                "tangent: the public weights drawn here are not those of the release. Install the numpy of "
-                "constraints.txt: its random streams must be the ones the release was made with."
+                "tangent: the public weights drawn here are not those of the release. "
+                "Install the numpy version of the release, see constraints.txt."
             )
-        object.__setattr__(self, "digest", found)
+        object.__setattr__(self, "digest", digest)
         object.__setattr__(self, "_network", network)
 
     @property
@@ -117,34 +120,34 @@ class NetworkTangent(Map):
     def factors(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
         """Factors of each block's outer product, shapes (n, a) and (n, b), from records (n, d).
 
-        The left ones have norm 1, and no slope in x; the right ones carry the rest, so that their squares sum to 1.
+        Left factors have norm 1 and no gradient in x. The squared norms of the right ones sum to 1.
         """
         import torch
 
         from likeness.features.numerics import sum_of_squares
 
         network = self.network
-        found = network.gradients(x)
-        layers = list(zip(network.dense, found.signals, network.signal_bounds, found.seen, strict=True))
+        gradients = network.gradients(x)
+        layers = list(zip(network.dense, gradients.signals, network.signal_bounds, gradients.seen, strict=True))
         strengths = [sum_of_squares(signal, bounds).clamp(min=_LEAST) for _, signal, bounds, _ in layers]
-        total = sum_of_squares(found.last, network.dense[-1].output_bounds)
+        total = sum_of_squares(gradients.last, network.dense[-1].output_bounds)
         for (layer, _, _, values), strength in zip(layers, strengths, strict=True):
             total = total + strength * sum_of_squares(values, layer.input_bounds)
-        if found.kernel is not None:
-            total = total + sum_of_squares(found.kernel, network.kernel_bounds)
+        if gradients.kernel is not None:
+            total = total + sum_of_squares(gradients.kernel, network.kernel_bounds)
         inverse = 1 / total.clamp(min=_LEAST).sqrt()
         one = torch.ones_like(inverse)
-        blocks = [] if found.kernel is None else [(one, found.kernel * inverse)]
+        blocks = [] if gradients.kernel is None else [(one, gradients.kernel * inverse)]
         for (_, signal, _, values), strength in zip(layers, strengths, strict=True):
             blocks.append((signal * (1 / strength.sqrt()), values * (strength.sqrt() * inverse)))
-        return (*blocks, (one, found.last * inverse))
+        return (*blocks, (one, gradients.last * inverse))
 
     def products(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
-        """Factors of each block of the gradient itself, which :meth:`factors` divides by its norm."""
-        found = self.network.gradients(x)
-        one = found.last.new_ones(len(x), 1)
-        blocks = [] if found.kernel is None else [(one, found.kernel)]
-        return (*blocks, *zip(found.signals, found.seen, strict=True), (one, found.last))
+        """Factors of each block of the gradient, which :meth:`factors` divides by its norm."""
+        gradients = self.network.gradients(x)
+        one = gradients.last.new_ones(len(x), 1)
+        blocks = [] if gradients.kernel is None else [(one, gradients.kernel)]
+        return (*blocks, *zip(gradients.signals, gradients.seen, strict=True), (one, gradients.last))
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to features (n, width): block by block, each row by row of the layer's weights."""

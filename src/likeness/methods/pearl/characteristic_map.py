@@ -23,8 +23,11 @@ class CharacteristicFunction(FrequencyMap):
     Sources: Liew, Takahashi and Ueno (2022), PEARL; Heathcote (1972).
 
     Attributes:
-        num_frequencies: k. dimension: d. scale: σ₀, the standard deviation of the base distribution ω₀, in 1 / units
-            of x. seed: public. digest: of the frequencies; empty to compute it.
+        num_frequencies: k.
+        dimension: d.
+        scale: σ₀, the standard deviation of the base distribution ω₀, in 1 / units of x.
+        seed: public.
+        digest: of the frequencies; empty to compute it.
     """
 
     name: ClassVar[str] = "characteristic"
@@ -50,18 +53,14 @@ class CharacteristicFunction(FrequencyMap):
         return cosine_sine(x @ self.frequencies.to(x).T)
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
-        """Mean features of consecutive groups of rows, shape (groups, 2k), without a row's own vector."""
+        """Mean features of consecutive groups of rows, shape (groups, 2k), without vectors of rows."""
         from likeness.features.trigonometric import mean_cosine_sine
 
         return mean_cosine_sine(x @ self.frequencies.to(x).T, counts)
 
     def log_density_ratio(self, log_scale: "Tensor") -> "Tensor":
-        """``log ω(t_j) − log ω₀(t_j)`` for ω = N(0, diag(exp(log_scale))²), shape (k,).
-
-        Args:
-            log_scale: logarithms of the standard deviations of ω, shape (d,).
-        """
+        """``log ω(t_j) − log ω₀(t_j)`` for ω = N(0, diag(exp(log_scale))²), shape (k,)."""
         squares = self.frequencies.to(log_scale).square()
-        own = -0.5 * squares @ (-2 * log_scale).exp() - log_scale.sum()
+        density = -0.5 * squares @ (-2 * log_scale).exp() - log_scale.sum()
         base = -0.5 * squares.sum(dim=1) / self.scale**2 - self.dimension * math.log(self.scale)
-        return own - base
+        return density - base

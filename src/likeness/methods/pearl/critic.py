@@ -1,4 +1,4 @@
-"""PEARL's critic: it moves the scale of the frequency distribution, nothing else."""
+"""PEARL's critic: it moves only the scale of the frequency distribution."""
 
 import math
 
@@ -13,12 +13,11 @@ _BISECTIONS = 6
 class FrequencyCritic:
     r"""Ascends on the standard deviations of ω in :math:`\sup_\omega \sum_j \omega(t_j)/\omega_0(t_j) |r_j|^2`.
 
-    ω = N(0, diag σ²), one σ a dimension. The importance weights are normalized to mean 1, so that the supremum is
-    over where to look and not over how loud to shout, and each σ stays within a factor of σ₀: with few hundred
-    frequencies in a hundred dimensions an unbounded ω would settle on the one frequency with the largest noise.
-    In the many dimensions of an image even small factors add up to that. So all σ are drawn back towards σ₀, as far as
-    it takes to leave an effective number of frequencies (Kish 1965), :math:`(\sum w)^2 / \sum w^2`, of a given share.
-    Source: Liew, Takahashi and Ueno (2022), section 4.3.
+    ω = N(0, diag σ²), one σ a dimension. The importance weights are normalized to mean 1, so the supremum is over
+    directions, not over size. Each σ stays within a factor of σ₀: with few hundred frequencies in a hundred dimensions
+    an unbounded ω would settle on the frequency with the largest noise. In the many dimensions of an image even small
+    factors add up. So all σ are drawn back towards σ₀ until the effective number of frequencies (Kish 1965),
+    :math:`(\sum w)^2 / \sum w^2`, has a given share. Source: Liew, Takahashi and Ueno (2022), section 4.3.
     """
 
     def __init__(
@@ -32,9 +31,11 @@ class FrequencyCritic:
         """Start at ω = ω₀.
 
         Args:
-            feature: the released map. learning_rate: of Adam on log σ.
+            feature: the released map.
+            learning_rate: of Adam on log σ.
             max_factor: largest ratio of σ to σ₀ in either direction, at least 1.
-            least_effective: least share of the frequencies that the weights may come down to, in (0, 1].
+            least_effective: least share of effective frequencies, in (0, 1].
+            device: of the weights.
         """
         self._feature = feature
         self._base = base = math.log(feature.scale)
@@ -52,12 +53,9 @@ class FrequencyCritic:
         return torch.softmax(self._feature.log_density_ratio(log_scale), dim=0)
 
     def scatter(self, means: Tensor, counts: list[int]) -> Tensor:
-        """Variance of a batch's mean features, half of a frequency's to its cosine and half to its sine.
+        """Variance of a batch's mean features (num_classes, 2k), half for the cosine and half for the sine.
 
-        cos² + sin² = 1, so the two together scatter by 1 − |mean|² a row; the weights do not tell them apart.
-
-        Args:
-            means: by class, shape (num_classes, 2k). counts: rows of each class.
+        cos² + sin² = 1, so both together scatter by 1 − |mean|² a row; their weights are equal.
         """
         cosine, sine = means.detach().chunk(2, dim=1)
         rows = torch.tensor(counts, device=means.device, dtype=means.dtype)[:, None]
@@ -74,7 +72,7 @@ class FrequencyCritic:
             self._draw_back()
 
     def _draw_back(self) -> None:
-        """Shorten the way from log σ₀ until enough frequencies count; by bisection, and without asking the device."""
+        """Shorten the way from log σ₀ until enough frequencies count, by bisection on the device."""
         way = self._log_scale - self._base
         low, high = way.new_zeros(()), way.new_ones(())
         enough = self._effective(self._log_scale) >= self._least

@@ -107,7 +107,7 @@ class Pearl(EmbeddingMethod):
             require(share == 0, key, share, "0 while pearl.auxiliary.mixture.components is 1: there is no mixture")
 
     def check(self, context: Context) -> None:
-        """What a network cannot make, and numbers that have no modes."""
+        """Refuse what a network cannot make, and numbers without modes."""
         self.auxiliary.mixture.check(context)
         super().check(context)
 
@@ -122,7 +122,7 @@ class Pearl(EmbeddingMethod):
         ]
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
-        """Counts by class, the steps of the mixture, and the distance within random pairs of split rows at O(n)."""
+        """Counts by class, the steps of the mixture, and the distance within random pairs of split rows."""
         yield class_counts_query(context)
         yield from self.auxiliary.mixture.queries(context, released)
         yield self._distance(context, self.auxiliary.mixture.modes(released))
@@ -136,8 +136,8 @@ class Pearl(EmbeddingMethod):
         """With the mixture's public starting modes, and a scale of 1: neither changes a bound."""
         mixture = self.auxiliary.mixture
         start = mixture.start(context)
-        asked = [class_counts_query(context), *mixture.foreseen(context), self._distance(context, start)]
-        return [*asked, self._embedding(context, start, 1.0)]
+        queries = [class_counts_query(context), *mixture.foreseen(context), self._distance(context, start)]
+        return [*queries, self._embedding(context, start, 1.0)]
 
     def _distance(self, context: Context, modes: tuple[Modes, ...]) -> Query:
         pairs = self.auxiliary.num_pairs
@@ -178,16 +178,16 @@ class Pearl(EmbeddingMethod):
         if not self.train.critic:
             return None
         assert isinstance(feature, CharacteristicFunction)
-        own = self.train
+        train = self.train
         return FrequencyCritic(
-            feature, own.critic_learning_rate, own.critic_max_factor, own.critic_least_effective, device
+            feature, train.critic_learning_rate, train.critic_max_factor, train.critic_least_effective, device
         )
 
 
 def mean_distance(released: Released) -> float:
     """Mean pairwise distance from the noisy sums of distances and pairs; post-processing.
 
-    Kept within [1/20, 1] of the diameter, so that noise cannot give a zero, negative or impossible scale.
+    It is clipped to [1/20, 1] of the diameter, so that noise gives no impossible scale.
     """
     total, pairs = (float(value) for value in released.values[0])
     ratio = total / max(pairs, 1.0)
@@ -201,5 +201,5 @@ def _split(layout: Layout, modes: tuple[Modes, ...]) -> Layout:
 
 
 def _of_split_rows(feature: FeatureMap, layout: Layout, modes: tuple[Modes, ...]) -> FeatureMap:
-    """The map of encoded rows that is this one of split rows; itself where nothing is split."""
+    """A map of split rows as a map of encoded rows; unchanged where nothing is split."""
     return Modal(layout.width, modes, feature) if modes else feature

@@ -12,10 +12,9 @@ from likeness.methods.pearl.mode import Modes, modes_of
 
 
 class ModalGenerator(TabularGenerator):
-    """The tabular network on split rows; the rows that are drawn are put together again.
+    """The tabular network on split rows; drawn rows are joined and have the columns of the original layout.
 
-    Training sees split rows, relaxed: a softmax over the modes, a sigmoid for the place within (Xu et al. 2019). Rows
-    that are drawn have the columns of the original layout.
+    Training sees split rows, relaxed: a softmax over the modes, a sigmoid for the place within (Xu et al. 2019).
     """
 
     name: ClassVar[str] = "modal"
@@ -30,11 +29,9 @@ class ModalGenerator(TabularGenerator):
         sampling: str = "categorical",
         draws_missing: bool = True,
     ) -> None:
-        """Build the network.
+        """Build the network from the layout of rows that are not split, and the modes of the numbers to split.
 
-        Args:
-            layout: of an encoded row, not split. columns: modes of the numbers that are, in order.
-            latent_dim, hidden, sampling, draws_missing: as in :class:`TabularGenerator`.
+        For the others see :class:`TabularGenerator`.
         """
         split = layout.with_modes({c.place: c.size for c in columns})
         super().__init__(split, latent_dim, hidden, sampling, draws_missing)

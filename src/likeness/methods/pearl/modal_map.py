@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 class Modal(Map):
     """``φ(x) = inner(m(x))`` with mode-specific normalization m, row by row (Xu et al. 2019).
 
-    m puts a one-hot block before each of the chosen numbers, 1 at the most probable mode, and replaces the number by
-    its place in that mode's window; every other coordinate stays. m depends on one record and on released parameters,
-    so whatever bound holds for ``inner`` holds for φ. Its values lie in the unit cube, rounded like the door's inputs:
-    matrix products in ``inner`` stay exact (:func:`likeness.features.frequencies.draw_frequencies`).
+    m puts a one-hot block before each of the chosen numbers, 1 at the most probable mode. It replaces the number by its
+    place in that mode's window; every other coordinate stays. m depends on one record and on released parameters,
+    so each bound of ``inner`` holds for φ. Its values lie in the unit cube, rounded like the door's inputs: matrix
+    products in ``inner`` stay exact (:func:`likeness.features.frequencies.draw_frequencies`).
 
-    Meant for the door. The network makes rows that are split already and is trained on ``inner``; the rounding here
-    has no gradient.
+    It serves the door, and its rounding has no gradient. The network makes split rows and is trained on ``inner``.
 
     Attributes:
-        dimension: d, coordinates of one encoded record. columns: modes of the chosen numbers, in order.
+        dimension: d, coordinates of one encoded record.
+        columns: modes of the chosen numbers, in order.
         inner: the map of the split rows; a map of pairs sees both records of a pair split.
     """
 
@@ -54,11 +54,11 @@ class Modal(Map):
         for column in self.columns:
             values = x[:, column.place]
             modes = column.log_joint(values).argmax(dim=1)
-            own = column.windows(values).gather(1, modes[:, None])
+            places = column.windows(values).gather(1, modes[:, None])
             pieces += [
                 x[:, position : column.place],
                 torch.nn.functional.one_hot(modes, column.size).to(x),
-                torch.round(own * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS,
+                torch.round(places * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS,
             ]
             position = column.place + 1
         return torch.cat([*pieces, x[:, position:]], dim=1)

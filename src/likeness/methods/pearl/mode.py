@@ -24,8 +24,11 @@ class Modes:
     It is mode-specific normalization (Xu et al. 2019), rescaled from [-1, 1].
 
     Attributes:
-        place: coordinate of the number. missing: whether its indicator stands right after it.
-        weights, means, deviations: :math:`w_k > 0`, :math:`\mu_k` and :math:`\sigma_k > 0`, in units of the column.
+        place: coordinate of the number.
+        missing: whether its indicator stands right after it.
+        weights: :math:`w_k > 0`.
+        means: :math:`\mu_k`, in units of the column.
+        deviations: :math:`\sigma_k > 0`, in units of the column.
 
     Raises:
         ReleaseError: the numbers are no mixture.
@@ -41,7 +44,7 @@ class Modes:
         numbers = (*self.weights, *self.means, *self.deviations)
         same = len(self.weights) == len(self.means) == len(self.deviations) >= 1
         if not same or self.place < 0 or not all(map(math.isfinite, numbers)):
-            raise ReleaseError("modes need a place, and as many finite weights as means and deviations, one at least")
+            raise ReleaseError("modes need a place, and as many finite weights as means and deviations, at least one")
         if min(*self.weights, *self.deviations) <= 0:
             raise ReleaseError("modes need weights and deviations above 0")
 
@@ -53,8 +56,8 @@ class Modes:
     def log_joint(self, values: "Tensor") -> "Tensor":
         r""":math:`\log w_k N(x; \mu_k, \sigma_k^2)` up to a constant, from values (n,) to (n, K).
 
-        Sums and products of single numbers only, which every processor rounds alike wherever a row stands: so the
-        largest of them, unlike that of values with an exponential in them, is each row's own.
+        It uses sums and products of single numbers only. Every processor rounds these alike in any row, so the largest
+        does not depend on the row's place. Values with an exponential would.
         """
         scores = [math.log(w / s) for w, s in zip(self.weights, self.deviations, strict=True)]
         precisions = [0.5 / s**2 for s in self.deviations]
@@ -73,14 +76,10 @@ class Modes:
         return (means + _WINDOW * deviations * (windows - 0.5)).clamp(0, 1)
 
     def moved(self, means: "list[float]", variances: "list[float]", weights: "list[float]", least: float) -> "Modes":
-        """The mixture with moments that were measured within the windows of this one.
+        """The mixture with means and variances of places in the windows of this one, and weights of any positive sum.
 
-        Args:
-            means, variances: of the places within each window. weights: positive, of any sum.
-            least: smallest standard deviation, in units of the column.
-
-        Returns:
-            numbers rounded to six decimals: they stand in specifications. Means in [0, 1].
+        ``least`` is the smallest deviation, in units of the column. Means lie in [0, 1]. All numbers have six decimals,
+        since they stand in specifications.
         """
         total = math.fsum(weights)
         columns = zip(self.means, self.deviations, means, variances, strict=True)
@@ -115,16 +114,16 @@ class Modes:
 
 
 def modes_of(columns: "tuple[Modes | Mapping[str, Any], ...]", name: str) -> tuple[Modes, ...]:
-    """Modes of several columns, from themselves or their JSON form.
+    """Modes of several columns, given as modes or as JSON.
 
     Raises:
         ReleaseError: there are none, or they are not in the order of their places.
     """
-    found = tuple(column if isinstance(column, Modes) else Modes.from_dict(column) for column in columns)
-    places = [column.place for column in found]
+    modes = tuple(column if isinstance(column, Modes) else Modes.from_dict(column) for column in columns)
+    places = [column.place for column in modes]
     if not places or places != sorted(set(places)):
         raise ReleaseError(f"{name} needs the modes of at least one column, in the order of their places")
-    return found
+    return modes
 
 
 _DECIMALS = 6

@@ -28,7 +28,7 @@ class ModeStatistics(Map):
     responsibilities are non-negative and sum to 1 or, for a missing number, 0, so
     :math:`\|\phi\|^2 \le \sum_k r_k^2 \le \sum_k r_k \le 1`; nothing is negative. Reached where one mode is certain and
     the value at its mean or at an end of its window. (The moments :math:`r (1, x, x^2)` would have a bound of 3, and
-    noise as wide for a narrow mode as for a broad one.)
+    equal noise for narrow and broad modes.)
 
     Source: Park et al. (2017), DP-EM: noisy moments in every step; the basis, and the windows, this project.
 
@@ -64,4 +64,4 @@ class ModeStatistics(Map):
 
 
 SCALE = math.sqrt(8)
-"""Factor of the third statistic: the largest at which it costs nothing."""
+"""Factor of the third statistic: the largest that leaves the bound at 1."""

@@ -1,4 +1,4 @@
-"""DP-EM: Gaussian mixtures of single numbers, each step a release of its own (Park et al. 2017)."""
+"""DP-EM: Gaussian mixtures of single numbers, with one release a step (Park et al. 2017)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _KEY = "pearl.auxiliary.mixture"
 _MOST_COMPONENTS = 64
 _MOST_ITERATIONS = 1000
 _LEAST_DEVIATION = 0.01  # public: one hundredth of a column's range
-_MEAN_SCALE = 1 / 4  # of a window: how far a mean may be thought to move in a step, two deviations
+_MEAN_SCALE = 1 / 4  # of a window: the expected step of a mean, two deviations
 _VARIANCE_SCALE = 1 / 64  # of a window, squared: the current variance
 
 
@@ -48,7 +48,7 @@ class Mixture(Section):
         return self.components > 1
 
     def check(self, context: Context) -> None:
-        """Refuse what no mixture can be fitted to.
+        """Refuse data that no mixture fits.
 
         Raises:
             PlanError: naming the column, or an image.
@@ -70,14 +70,14 @@ class Mixture(Section):
         return [QueryShare(name, "auxiliary", share / self.iterations) for name in map(_name, range(1, steps + 1))]
 
     def queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
-        """One query a step; each asks about the modes that the releases before it tell."""
+        """One query a step, about the modes of the earlier releases."""
         modes = self.start(context)
         for step in range(1, self.iterations + 1) if modes else ():
             yield _query(step, context, modes)
             modes = maximized(released[_name(step)])
 
     def foreseen(self, context: Context) -> list[Query]:
-        """The queries with the public starting modes in every step: others have the same bounds."""
+        """The queries with the public starting modes in every step: bounds do not depend on modes."""
         start = self.start(context)
         return [_query(step, context, start) for step in range(1, self.iterations + 1) if start]
 
@@ -106,14 +106,13 @@ def _query(step: int, context: Context, modes: tuple[Modes, ...]) -> Query:
 def maximized(released: Released) -> tuple[Modes, ...]:
     """The maximization step: modes from noisy statistics; post-processing.
 
-    What was asked stands in the receipt. In the window of each mode, with noisy count N, mean u and variance v, and s
-    the known standard deviation of the noise of one sum: N is raised to its own noise √2·s, and to 1; u is clipped to
-    [0, 1] and v to [0, 1/4]. Then either goes only as far from its current value (1/2 and 1/64) as it can be told from
-    noise: by ``a²/(a² + e²)``, with e its error (s/N for u, s/2N for v, both at the middle of the window or above) and
-    a the change that is to be expected. A mode with no records to speak of stays where it is and keeps a small weight;
-    without noise this is expectation-maximization.
+    The receipt holds the modes of the query. In the window of each mode, N is the noisy count, u the mean and v the
+    variance; s is the standard deviation of one sum's noise. N is raised to its noise √2·s, and to 1; u is clipped to
+    [0, 1] and v to [0, 1/4]. Then both are shrunk towards their current values (1/2 and 1/64) by ``a²/(a² + e²)``. Here
+    e is the error (s/N for u, s/2N for v, both at the middle of the window or above) and a the expected change. A mode
+    with few records stays in place with a small weight. Without noise this is expectation-maximization.
     """
-    noise, found, start = released.noise_std, [], 0
+    noise, modes, start = released.noise_std, [], 0
     for mapping in released.receipt.feature["columns"]:
         column = Modes.from_dict(mapping)
         sums = released.values[0, start : start + 3 * column.size].reshape(3, column.size)
@@ -126,8 +125,8 @@ def maximized(released: Released) -> tuple[Modes, ...]:
             means.append(_toward(0.5, mean, _MEAN_SCALE, noise / count))
             variances.append(_toward(_VARIANCE_SCALE, variance, _VARIANCE_SCALE, noise / (2 * count)))
             counts.append(count)
-        found.append(column.moved(means, variances, counts, _LEAST_DEVIATION))
-    return tuple(found)
+        modes.append(column.moved(means, variances, counts, _LEAST_DEVIATION))
+    return tuple(modes)
 
 
 def _toward(current: float, measured: float, expected: float, error: float) -> float:
