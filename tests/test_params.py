@@ -107,10 +107,18 @@ def test_every_key_says_what_it_means() -> None:
 
 def test_a_key_alone_leaves_its_neighbours_as_they_are_by_default() -> None:
     """Also where a section has other defaults at its place than its class has."""
-    params = params_from({**NEEDED, "ledger": {"cap": {"epsilon": 3}}, "ntk": {"train": {"latent_dim": 4}}})
-    assert params.ledger.cap == replace(LedgerSettings().cap, epsilon=3.0)
+    params = params_from({**NEEDED, "ledger": {"attempt": "2"}, "ntk": {"train": {"latent_dim": 4}}})
+    assert params.ledger == replace(LedgerSettings(), attempt="2")
     ntk: Any = method_from(replace(params, method="ntk"))
     assert ntk.train == replace(METHODS["ntk"]().train, latent_dim=4) and ntk.train.iterations == 2000
+
+
+@pytest.mark.parametrize("key", ["epsilon", "delta"])
+def test_half_a_cap_is_refused(key: str) -> None:
+    """A lifetime guarantee is what somebody wrote, or the default as a whole."""
+    missing = {"epsilon": "delta", "delta": "epsilon"}[key]
+    with pytest.raises(ParamsError, match=rf"^ledger\.cap\.{missing} is missing"):
+        params_from({**NEEDED, "ledger": {"cap": {key: 1e-6}}})
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))

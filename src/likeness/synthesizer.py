@@ -365,7 +365,7 @@ def _schema(given: "Schema | Mapping[str, Any] | str | Path | None") -> Schema:
         return Schema.from_dict(given, "schema")
     if given is None:
         raise ParamsError("schema is missing: give a Schema, a mapping, or the path of a schema file")
-    return Schema.load(given)
+    return Schema.load(given, aliases=True)
 
 
 def _plain(value: Any) -> Any:

@@ -139,3 +139,13 @@ def test_a_broken_file_is_refused(tmp_path: Path, text: bytes, words: str) -> No
         Schema.load(path)
     with pytest.raises(SchemaError, match="cannot be read"):
         Schema.load(tmp_path / "absent.yaml")
+
+
+def test_a_file_of_a_stranger_has_no_aliases(tmp_path: Path) -> None:
+    """A few hundred bytes of them can stand for more than memory holds. Whoever asks for them has them."""
+    path = tmp_path / "schema.yaml"
+    text = "name: &n toy\nsource: *n\ntask: none\ncolumns:\n  x: {kind: numeric, lower: 0, upper: 1}\n"
+    path.write_text(text)
+    with pytest.raises(SchemaError, match="repeats another value"):
+        Schema.load(path)
+    assert Schema.load(path, aliases=True).source == "toy"

@@ -86,8 +86,8 @@ def init(
         raise LikenessError(f"{target} exists and is not overwritten. Give --name, or delete it.")
     earlier = None
     if answers is not None:
-        Schema.load(answers)  # complete, or refused
-        earlier = read_mapping(answers)
+        Schema.load(answers, aliases=True)  # complete, or refused
+        earlier = read_mapping(answers, aliases=True)
     label = label_of(kinds, label, earlier)
     check_columns(kinds, label, person)
     settled = {} if earlier is None else {name: spec for name, spec in entries(earlier["columns"]) if name in kinds}

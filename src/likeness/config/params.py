@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
 from likeness.config.typed import Section, require, setting
@@ -54,6 +54,7 @@ class Privacy(Section):
 class Cap(Section):
     """Section ``ledger.cap``: the most that may ever be spent on one population. Also one of ``ledger.caps``."""
 
+    is_whole: ClassVar[bool] = True  # half a cap would be a promise that nobody wrote
     epsilon: float = setting(help="the most epsilon that may be spent", above=0)
     delta: float = setting(help="at this delta", above=0, below=1)
 

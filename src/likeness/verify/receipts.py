@@ -32,6 +32,7 @@ from likeness.verify.files import Bundle
 from likeness.verify.verdict import VERSION, Untestable, Wrong, require
 
 _EXACT = 1e-9
+_LAST_PLACE = 2.0**-50
 _FIELDS = {"map", "column", "other", "most", "terms"}
 _SOLVED, _GRID = 1e-6, 1e-3  # precision of dp-accounting: exact Gaussians, and a grid of Rényi orders
 _CLOSE = 1e-3
@@ -271,8 +272,10 @@ def _first_difference(here: Any, there: Any, where: str) -> str | None:
         parts = [(one, other, where) for one, other in zip(here, there, strict=True)]
     else:
         same = type(here) is type(there) and here == there
-        if isinstance(here, float) and isinstance(there, float) and where.endswith(": spent_epsilon"):
-            same = math.isclose(here, there, rel_tol=_EXACT)
+        if isinstance(here, float) and isinstance(there, float):
+            solved = where.endswith(": spent_epsilon")
+            # Earlier accounts added the curve up in another order. Four units in the last place hide no message.
+            same = math.isclose(here, there, rel_tol=_EXACT if solved else _LAST_PLACE if ": rdp_curve" in where else 0)
         return None if same else where
     return next((place for place in (_first_difference(*part) for part in parts) if place is not None), None)
 
