@@ -29,7 +29,7 @@ from likeness.engine import LOCAL, Engine
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.ingest import training_digest, typed_rows
-from likeness.pipeline.private_rows import SPLIT, card
+from likeness.pipeline.private_rows import SPLIT, manifest_of
 from likeness.pipeline.project import Project
 from stages import ingest, preprocess
 
@@ -368,7 +368,7 @@ def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp
         params = replace(usual, privacy=replace(usual.privacy, num_records=number))
         own = Project(tmp_path, params, SCHEMA)
         rows = typed_rows(own)
-        write_private_chunks(rows, written, lambda file: card(params, "id", *training_digest(own, file)))
+        write_private_chunks(rows, written, lambda file: manifest_of(params, "id", *training_digest(own, file)))
 
     write(42)
     assert read_manifest(written)["num_records"] == 42

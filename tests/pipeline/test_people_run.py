@@ -114,7 +114,7 @@ def test_a_run_without_noise_is_not_bundled(project: Path) -> None:
         stage(name)
     assert not read_json(ProjectPaths.privacy)["private"]
     for target in ("bundle", "bundle.zip"):
-        with pytest.raises(ReleaseError, match="NOT PRIVATE, there is nothing that may be published"):
+        with pytest.raises(ReleaseError, match="run is NOT PRIVATE"):
             write_bundle(Project.load(), Path(target))
     assert not [path for path in project.rglob("*") if "bundle" in path.name]
 

@@ -43,7 +43,11 @@ def write(root: Path, jobs: Any, **ingest: str) -> pd.DataFrame:
     """Settings, schema and rows of a project whose places are all relative to its folder."""
     root.mkdir()
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    changes = {**RELATIVE, ("privacy", "population"): root.name, **{("ingest", key): own for key, own in ingest.items()}}
+    changes = {
+        **RELATIVE,
+        ("privacy", "population"): root.name,
+        **{("ingest", key): own for key, own in ingest.items()},
+    }
     for keys, value in changes.items():
         assign(content, keys, value)
     (root / "params.yaml").write_text(yaml.safe_dump(content))

@@ -86,7 +86,7 @@ def test_the_same_request_gives_the_same_bytes_and_costs_nothing(ledger: Ledger)
     "other",
     [
         Dataset("people", "changed rows"),
-        Dataset("people", "digest", slot="2"),
+        Dataset("people", "digest", attempt="2"),
         Dataset("people", "digest", encoding="e"),
     ],
     ids=["rows", "slot", "encoding"],
@@ -105,9 +105,9 @@ def test_the_key_holds_everything_that_shapes_a_release() -> None:
     grouped = dataclasses.replace(query(), num_groups=3)
     other = {
         "mechanism": request_of(query(), "add_remove_one", 0.0, DATASET),
-        "identity": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, identity="x")),
+        "identity": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, population="x")),
         "digest": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, digest="x")),
-        "slot": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, slot="x")),
+        "slot": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, attempt="x")),
         "encoding": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, encoding="x")),
         "query": request_of(dataclasses.replace(query(), name="x"), "add_remove_one", 5.0, DATASET),
         "feature": request_of(query(49), "add_remove_one", 5.0, DATASET),

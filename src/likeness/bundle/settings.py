@@ -1,4 +1,4 @@
-"""The settings of a run as a file of the bundle, and back."""
+"""The settings of a run as a file of the bundle, and their way back."""
 
 import json
 import math
@@ -25,10 +25,7 @@ from likeness.pipeline.synthetic_table import sample_request
 
 
 def settings_of(project: Project) -> dict[str, Any]:
-    """The settings that the run follows from, as JSON. No place of a machine is in them.
-
-    A public file beside the settings has its name in the bundle.
-    """
+    """The settings of the run as JSON, without places of a machine. A public file has its name in the bundle."""
     params, recipe = project.params, project.method
     names = {str(file.path): name for name, file in recipe.public_files().items()}
     unit = params.ingest.unit
@@ -68,7 +65,7 @@ def params_of(settings: Mapping[str, Any]) -> Params:
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """A JSON value in which texts that are names of files have other names."""
+    """A JSON value with other names for its files."""
     if isinstance(value, Mapping):
         return {key: renamed(item, names) for key, item in value.items()}
     if isinstance(value, list | tuple):

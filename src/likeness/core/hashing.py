@@ -24,10 +24,7 @@ def sha256_bytes(data: bytes) -> str:
 
 
 def keyed_digest(path: Path, key: bytes) -> str:
-    """Keyed hash of a file, so that DVC can notice a change without publishing a hash of private bytes.
-
-    Of a folder: of its files' names and hashes.
-    """
+    """Keyed hash of a file, or of the names and hashes in a folder: DVC sees changes and no hash of private bytes."""
     digest = hmac.new(key, digestmod="sha256")
     if path.is_dir():
         files = {file.name: keyed_digest(file, key) for file in sorted(path.iterdir()) if file.is_file()}

@@ -154,7 +154,7 @@ class Method(ABC):
             context: public facts.
             private: columns with private categories.
         """
-        if not isinstance(query.terms, EachRecord):
+        if not isinstance(query.contributions, EachRecord):
             return  # of pairs of records, whose number is a setting
         classes = query.num_groups
         by_class = ", by class" if classes > 1 else ""

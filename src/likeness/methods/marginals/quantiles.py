@@ -96,7 +96,7 @@ class Quantiles(Section):
         cells = tuple(
             cells_of_number(column, starts[column.name], grid) for column, grid in self._chosen(context, bins)
         )
-        return [Query(QUANTILES, "auxiliary", ColumnMarginals(cells), terms=together(context))] if cells else []
+        return [Query(QUANTILES, "auxiliary", ColumnMarginals(cells), contributions=together(context))] if cells else []
 
     def grids(self, context: Context, released: Mapping[str, Released], bins: int) -> dict[str, Grid | None]:
         """Bins of the chosen columns by name: post-processing. None where they are of equal width.
