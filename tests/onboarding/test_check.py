@@ -284,7 +284,7 @@ def test_settings_that_are_none(clone: Path, text: str | None) -> None:
     if text is not None:
         (clone / "params.yaml").write_text(text)
     code, output = run()
-    assert code == 1 and "params.yaml" in output and "no forecast" in output
+    assert code == 1 and "params.yaml" in output and "The forecast follows" in output
 
 
 def test_a_plan_that_cannot_be_is_a_fault(clone: Path) -> None:
@@ -340,7 +340,7 @@ def test_several_rows_a_person_are_asked_about_and_their_cost_is_told(clone: Pat
     write(clone, GOOD, **people)
     assert "params.yaml: ingest.unit.max_rows is an open question: the most rows of one person" in run()[1]
     write(clone, GOOD, ingest__unit={"column": "town", "max_rows": 4}, privacy__unit="one town")
-    assert "own.yaml: column 'town' says who somebody is (ingest.unit) and is never released" in run()[1]
+    assert "own.yaml: column 'town' names people (ingest.unit) and is never released" in run()[1]
     write(clone, GOOD, ingest__unit={"column": "pid", "max_rows": 4}, privacy__unit="one patient")
     code, output = run()
     assert code == 1 and "ingest.unit.column 'pid' is not in the header of own.csv" in output

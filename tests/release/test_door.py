@@ -365,7 +365,7 @@ def test_later_stages_refuse_what_the_ledger_does_not_know(
     check_known([path], None)
     data = path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    with pytest.raises(ReleaseError, match="not the bytes"):
+    with pytest.raises(ReleaseError, match="not hold the bytes"):
         check_known([path], None)
     path.write_bytes(data)
     monkeypatch.setenv("LIKENESS_HOME", str(tmp_path / "other"))
@@ -483,7 +483,7 @@ def test_lost_bytes_come_back_from_a_released_file_for_nothing(ledger: Ledger) -
     with pytest.raises(LedgerError, match=r"likeness ledger redraw " + receipt.key[:12]):
         Door(plan(), ledger, DATASET, forbidden).release(query())
     records = ledger.records()
-    with pytest.raises(LedgerError, match="not a file that this ledger committed"):
+    with pytest.raises(LedgerError, match="this ledger never committed this file"):
         restore(ledger, data[:-1], "x")
     assert restore(ledger, data, "x") == receipt.key
     assert Door(plan(), ledger, DATASET, forbidden).release(query()) == data and ledger.records() == records

@@ -92,9 +92,10 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
     for each, names in alike.items():
         every = " each" if len(names) > 1 else ""
         lines.append(
-            f"  categories of {', '.join(names)}: private. A value needs about {math.ceil(each.threshold):,} records to be "
-            f"released (noise sigma {each.sigma:.4g}), and {each.nearly_always:,} to be released nearly always. At most "
-            f"{each.most:,} are released{every}; others become the column's other. Cost: {each.delta:.3g} of delta{every}"
+            f"  categories of {', '.join(names)}: private. A value needs about {math.ceil(each.threshold):,} records "
+            f"(noise sigma {each.sigma:.4g}), and {each.nearly_always:,} to be released nearly always. At most "
+            f"{each.most:,} are released{every}; others become the column's other. Cost: {each.delta:.3g} of delta"
+            f"{every}"
         )
     for query in forecast.queries:
         lines.append(
