@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from likeness.core.errors import LikenessError
-from likeness.ledger.chain import file_lock
+from likeness.core.files import file_lock
 from likeness.pipeline.project import Project
 
 

@@ -36,7 +36,7 @@ def test_another_process_waits_until_the_first_is_gone_however_it_went(toy: Path
         with pytest.raises(LikenessError, match=busy), exclusive_run(Project.load(toy), 0.6, None):
             raise AssertionError("two at work")
         settings = (toy / "params.yaml").read_text()
-        (toy / "params.yaml").write_text(settings.replace("identity: uci-adult-1994", "identity: others"))
+        (toy / "params.yaml").write_text(settings.replace("population: uci-adult-1994", "population: others"))
         with exclusive_run(Project.load(toy), 0, None):  # other people's runs do not wait
             pass
         (toy / "params.yaml").write_text(settings)

@@ -190,7 +190,7 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
 
-    from likeness.ledger.chain import file_lock
+    from likeness.core.files import file_lock
 
     name = params.tracking.experiment
     # A server keeps artifacts where it wants; beside a database they need a place, or they land in the working folder.
