@@ -258,7 +258,7 @@ LIES: tuple[Lie, ...] = (
           ("slot", "slot", "2"),
           ("noise", "noise_multiplier", 99.0),
       )),
-    Lie("a slot has a note", "plan", "another ledger.attempt", edit_receipt(COUNTS, slot=f"1~{NOTE}")),
+    Lie("a slot has a note", "plan", "another slot than", edit_receipt(COUNTS, slot=f"1~{NOTE}")),
     Lie("a threshold cost less of delta than planned", "plan", "another delta than",
         edit_receipt(KEYS, delta_keys=1e-9)),
     Lie("a sampler has a note", "plan", "name of the sampler", edit_receipt(COUNTS, sampler=NOTE)),

@@ -127,7 +127,7 @@ def test_lost_bytes_are_restored_or_given_up(released: Path, tmp_path: Path, com
         assert code == 2 and "Give 8 letters or more" in text
     assert len(Ledger.open(locate()).records()) == before
     code, text = command("ledger", "redraw", key)
-    assert code == 0 and "is charged rho 0.0" in text
+    assert code == 0 and "costs rho 0.0" in text
     assert command("ledger", "verify")[0] == 0  # given up is not lost
     assert "bytes given up" in command("ledger", "show")[1]
 

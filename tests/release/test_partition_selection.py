@@ -178,7 +178,7 @@ def test_people_cannot_pass_as_rows_and_the_public_number_must_be_right() -> Non
     ledger = started(own)
     with pytest.raises(DataError, match="num_records is 5"):
         asked(own, [Partitions(["a"] * 4)], ledger=ledger)
-    with pytest.raises(ReleaseError, match="people who may have several"):
+    with pytest.raises(ReleaseError, match="people with several rows"):
         asked(own, [Partitions(["a"] * 5, np.arange(5))], ledger=ledger)
 
 

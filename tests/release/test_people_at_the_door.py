@@ -72,7 +72,7 @@ def test_noise_is_so_many_times_as_wide_at_the_same_cost(ledger: Ledger) -> None
         (
             [[0, 1, 1], [1, 2, 1]],
             DataError,
-            r"more training rows than ingest\.unit\.max_rows, 3: .* Nothing was released",
+            r"more training rows than ingest\.unit\.max_rows, 3. Nothing was released",
         ),
         ([[0, 5, 5, 5, 5]], DataError, "more training rows"),
         ([None], ReleaseError, "must have the number of its person"),
@@ -101,7 +101,7 @@ def test_rows_and_plan_must_agree_on_who_is_protected(ledger: Ledger) -> None:
         assert ledger.records() == before
     other = Ledger.create(replace(locate(), path=locate().path / "o", anchor=locate().anchor / "o"))
     other.declare_population("people", ADD, 1.0, 1e-5)
-    with pytest.raises(ReleaseError, match="the plan is not"):
+    with pytest.raises(ReleaseError, match="protects single rows"):
         Door(plan(None), other, Dataset("people", "d"), lambda: rows([0, 1])).release(QUERY)
 
 

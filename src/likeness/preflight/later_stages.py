@@ -21,7 +21,7 @@ def refusals(project: Project) -> list[ParamsError]:
     for name, value in params.sample.where.items():
         if method is not None and not method.any_category and name in schema.names and name != schema.label:
             able = ", ".join(other for other, kind in METHODS.items() if kind.any_category)
-            words = f"method {params.method} can draw rows of a class only. Use {able} for other categories"
+            words = f"method {params.method} can draw rows of a class only, {able} of any category"
             refused.append(ParamsError(f"sample.where.{name}: {words}"))
             continue
         if name in private:
