@@ -152,7 +152,7 @@ def test_what_a_later_stage_would_stop_at_is_told_with_all_else(clone: Path) -> 
         told = [line.strip() for line in output.splitlines() if line.startswith("  params.yaml: ")]
         where = {
             "pearl": [f"sample.where.{name}: method pearl can draw rows of a class only" for name in ("age", "town")],
-            "marginals": ["sample.where.age: 'age' is numeric. Give a column with categories."],
+            "marginals": ["sample.where.age: 'age' is integer. Give a column with categories."],
         }[used]
         where.insert(1, "sample.where.sick must be one of false")
         assert [words.partition(",")[0] for words in told if "bogus" not in words] == [

@@ -7,16 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from likeness.bundle.contents import SCHEMA
-from likeness.config.params import (
-    Cap,
-    Categories,
-    Ingest,
-    LedgerSettings,
-    Params,
-    Privacy,
-    Sample,
-    Train,
-)
+from likeness.config.params import Cap, Categories, Ingest, LedgerSettings, Params, Privacy, Sample, Train
 from likeness.config.typed import build, with_old_names
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.hashing import canonical_json

@@ -6,23 +6,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from likeness.bundle.contents import (
-    CARD,
-    CHECKSUMS,
-    LEDGER,
-    PLAN_FILE,
-    PRIVACY,
-    PUBLISHED,
-    RELEASED,
-    SCHEMA,
-    SETTINGS,
-    SPEC,
-    STATEMENT,
-    TABLE,
-    TABLE_CSV,
-    WEIGHTS,
-    allowed_name,
-)
+from likeness.bundle import contents
 from likeness.bundle.data_card import data_card
 from likeness.bundle.extract import chain_extract, chain_text
 from likeness.bundle.settings import settings_of
@@ -66,23 +50,27 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         _copy(project, folder)
         ledger, schema, population = project.ledger, project.written_schema, project.params.privacy.population
         plan = project.written_plan.to_dict()
-        for name, value in {SETTINGS: settings_of(project), PLAN_FILE: plan, PRIVACY: privacy}.items():
+        for name, value in {
+            contents.SETTINGS: settings_of(project),
+            contents.PLAN_FILE: plan,
+            contents.PRIVACY: privacy,
+        }.items():
             write_json(folder / name, value)
         releases = read_json(project.paths.generator_spec)["provenance"]["releases"]
-        (folder / SCHEMA).write_text(schema_text(schema))  # without comments, which nobody can check
-        (folder / STATEMENT).write_text(statement(privacy))
-        (folder / CARD).write_text(data_card(privacy, schema))
-        files = {name: sha256_bytes((folder / name).read_bytes()) for name in PUBLISHED}
+        (folder / contents.SCHEMA).write_text(schema_text(schema))  # without comments, which nobody can check
+        (folder / contents.STATEMENT).write_text(statement(privacy))
+        (folder / contents.CARD).write_text(data_card(privacy, schema))
+        files = {name: sha256_bytes((folder / name).read_bytes()) for name in contents.PUBLISHED}
         ledger.publish(population, files, releases)
         extract = chain_extract(ledger.records(), population, open_others)
-        (folder / LEDGER).write_text(chain_text(extract))
+        (folder / contents.LEDGER).write_text(chain_text(extract))
         names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-        stray = [name for name in names if not allowed_name(name)]
+        stray = [name for name in names if not contents.allowed_name(name)]
         if stray:
             raise ReleaseError(f"{stray[0]} must not be in a bundle. Please report this line.")
         sums = "".join(f"{sha256_bytes((folder / name).read_bytes())}  {name}\n" for name in names)
-        (folder / CHECKSUMS).write_text(sums)
-        names = sorted([*names, CHECKSUMS])
+        (folder / contents.CHECKSUMS).write_text(sums)
+        names = sorted([*names, contents.CHECKSUMS])
         if target.suffix == ".zip":
             packed = Path(temporary) / "bundle.zip"
             _zip(folder, names, packed)
@@ -100,12 +88,12 @@ def _copy(project: Project, folder: Path) -> None:
     """
     paths, public = project.paths, project.method.public_files()
     sources = {
-        TABLE: paths.synthetic,
-        TABLE_CSV: paths.synthetic_csv,
-        SPEC: paths.generator_spec,
-        WEIGHTS: paths.generator_weights,
+        contents.TABLE: paths.synthetic,
+        contents.TABLE_CSV: paths.synthetic_csv,
+        contents.SPEC: paths.generator_spec,
+        contents.WEIGHTS: paths.generator_weights,
         **{name: file.path for name, file in public.items()},
-        **{f"{RELEASED}/{path.name}": path for path in paths.released_files},
+        **{f"{contents.RELEASED}/{path.name}": path for path in paths.released_files},
     }
     for name, source in sources.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

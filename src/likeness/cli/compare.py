@@ -53,10 +53,7 @@ def compare(a: Run, b: Run) -> dict[str, dict[str, list[Any]]]:
     facts = [_facts(run.privacy) for run in (a, b)]
     account = {name: [one[name] for one in facts] for name in facts[0]}
     scores = list(dict.fromkeys([*a.internal, *b.internal]))
-    return {
-        "account": account,
-        "internal": {name: [a.internal.get(name), b.internal.get(name)] for name in scores},
-    }
+    return {"account": account, "internal": {name: [a.internal.get(name), b.internal.get(name)] for name in scores}}
 
 
 def comparison_text(comparison: Mapping[str, Mapping[str, list[Any]]], names: tuple[str, str]) -> str:

@@ -49,8 +49,7 @@ def init(
         ),
     ] = None,
     ask: Annotated[
-        bool,
-        typer.Option("--ask", "-a", help="Ask here, one line a column, and write no draft; then offer to run."),
+        bool, typer.Option("--ask", "-a", help="Ask here, one line a column, and write no draft; then offer to run.")
     ] = False,
     nullable: Annotated[
         str | None,

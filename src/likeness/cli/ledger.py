@@ -24,9 +24,7 @@ ledger_app = typer.Typer(no_args_is_help=True, help="The ledger of every release
 
 
 @ledger_app.command("init")
-def ledger_init(
-    if_absent: Annotated[bool, typer.Option(help="Do nothing if a ledger exists.")] = False,
-) -> None:
+def ledger_init(if_absent: Annotated[bool, typer.Option(help="Do nothing if a ledger exists.")] = False) -> None:
     """Start a ledger. Refused if one exists, or existed here."""
     from likeness.ledger.chain import Chain
     from likeness.ledger.ledger import Ledger
@@ -294,11 +292,8 @@ def ledger_cap(
         ledger = _open()
         ledger.change_cap(identity, epsilon, delta, delta_keys)
         budget = ledger.budget(identity)
-        keys = (
-            f", {budget.selection_delta:g} of it for thresholds"
-            if budget is not None and budget.selection_delta
-            else ""
-        )
+        part = 0.0 if budget is None else budget.selection_delta
+        keys = f", {part:g} of it for thresholds" if part else ""
         say(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
         return
     _open().change_limit(identity, scope, name, epsilon, delta)
@@ -345,9 +340,7 @@ def ledger_restore(files: Annotated[list[Path], typer.Argument(help="Released fi
 
 @ledger_app.command("spend-again", hidden=True)
 @ledger_app.command("redraw")
-def ledger_redraw(
-    key: Annotated[str, typer.Argument(help="Key of the release, or its beginning.")],
-) -> None:
+def ledger_redraw(key: Annotated[str, typer.Argument(help="Key of the release, or its beginning.")]) -> None:
     """Give up lost bytes. The next run draws the release again at the full cost. It stays on record for ever."""
     from likeness.core.hashing import sha256_bytes
     from likeness.pipeline.provenance import provenance

@@ -13,8 +13,7 @@ from likeness.core.paths import ProjectPaths
 
 def params(
     section: Annotated[
-        str | None,
-        typer.Argument(help="A method or a section: its defaults. Without it: all settings of this folder."),
+        str | None, typer.Argument(help="A method or a section: its defaults. Without it: all settings of this folder.")
     ] = None,
 ) -> None:
     """Print settings with their help texts, ready for params.yaml."""

@@ -27,8 +27,7 @@ def run(
         bool, typer.Option("--force", help="Run up-to-date stages too. Releases stay as they are.")
     ] = False,
     bundle: Annotated[
-        Path | None,
-        typer.Option(help="Then write the bundle to this new folder or .zip file, and verify it."),
+        Path | None, typer.Option(help="Then write the bundle to this new folder or .zip file, and verify it.")
     ] = None,
     as_json: JSON = False,
 ) -> None:

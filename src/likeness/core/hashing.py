@@ -10,7 +10,7 @@ from typing import Any
 
 def canonical_json(value: Any) -> str:
     """Sorted keys, no blanks, shortest round-trip floats; infinities as the strings ``"inf"`` and ``"-inf"``."""
-    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def sha256_json(value: Any) -> str:
@@ -36,11 +36,12 @@ def keyed_digest(path: Path, key: bytes) -> str:
     return digest.hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value for JSON: text keys, lists for tuples, and text for infinities."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return value

@@ -262,14 +262,14 @@ class ColumnPartitions:
         """
         people = [] if self.manifest.get("unit") is None else [PERSON]
         for chunk in iter_private(self.path, [self.column, SPLIT, *people], _MOST_ROWS, self.manifest):
-            yield _partitions(chunk[(chunk[SPLIT] == "train").to_numpy()], self.column)
+            yield _texts(chunk[(chunk[SPLIT] == "train").to_numpy()], self.column)
 
 
 def _chunk_rows(encoder: Encoder) -> int:
     return max(1, min(_MOST_ROWS, _MOST_CELLS // encoder.layout.width))
 
 
-def _partitions(rows: "DataFrame", column: str) -> "Partitions":
+def _texts(rows: "DataFrame", column: str) -> "Partitions":
     from likeness.release.partition_selection import Partitions
 
     texts = rows[column].astype("object")

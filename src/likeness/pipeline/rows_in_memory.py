@@ -13,8 +13,8 @@ from likeness.data.schema.schema import Schema
 from likeness.pipeline.private_rows import (
     PERSON,
     _chunk_rows,
-    _partitions,
     _records,
+    _texts,
     digest_of_release,
     encoded_manifest,
     manifest_of,
@@ -51,7 +51,7 @@ class RowsInMemory:
 
         def read() -> "Iterator[Partitions]":
             texts = self.table[[column]]
-            yield _partitions(texts if self.people is None else texts.assign(**{PERSON: self.people}), column)
+            yield _texts(texts if self.people is None else texts.assign(**{PERSON: self.people}), column)
 
         return read
 

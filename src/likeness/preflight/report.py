@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from likeness.core.hashing import plain
 from likeness.preflight.faults import Fault
 from likeness.preflight.forecast import RULE, CategoriesForecast, Forecast
 
@@ -41,8 +42,8 @@ class Report:
             "notes": [*self.notes, *self._refusals()],
             "forecast": forecast,
         }
-        plain: dict[str, Any] = _plain({**value, "verdicts": verdicts})
-        return plain
+        content: dict[str, Any] = plain({**value, "verdicts": verdicts})
+        return content
 
     def text(self) -> str:
         """For a person."""
@@ -141,11 +142,3 @@ def _verdicts(forecast: Forecast | None) -> Sequence[tuple[str, bool]]:
         "" if below else ". A delta of 1 / records would allow the publication of a whole record: lower privacy.delta"
     )
     return [(text, rows >= needed), (f"delta {forecast.delta:g} against 1 / records, {1 / rows:.2g}{advice}", below)]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return "inf" if isinstance(value, float) and math.isinf(value) else value

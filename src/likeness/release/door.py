@@ -109,8 +109,7 @@ def _check_plan(plan: Plan, query: Query | PartitionQuery, dataset: Dataset) -> 
     """Refuse a plan that is for another population, unit or threshold."""
     if plan.identity != dataset.population:
         raise PlanError(
-            f"plan.json is for the population '{plan.identity}', the rows belong to '{dataset.population}'. "
-            "Run: dvc repro plan"
+            f"plan.json is for '{plan.identity}', the rows belong to '{dataset.population}'. Run: dvc repro plan"
         )
     if plan.unit != dataset.unit:
         raise PlanError(

@@ -19,7 +19,7 @@ from likeness.data.schema.schema import Schema
 from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.privacy.plan import Plan
 from likeness.privacy.thresholds import threshold_for
-from likeness.release.query import MAX_CONTRIBUTIONS
+from likeness.release.query import MAX_SUMMED
 from likeness.release.records import EachRecord
 from likeness.release.released import Released
 
@@ -135,10 +135,8 @@ def counted(query: PartitionQuery, chunks: Iterable[Partitions]) -> tuple[dict[s
     rows = 0
     for chunk in chunks:
         rows += len(chunk.texts)
-        if rows > MAX_CONTRIBUTIONS:
-            raise DataError(
-                f"{query.name}: more than {MAX_CONTRIBUTIONS} rows do not fit a 64-bit sum. Split the table."
-            )
+        if rows > MAX_SUMMED:
+            raise DataError(f"{query.name}: over {MAX_SUMMED} rows overflow a 64-bit sum. Split the table.")
         counts.update(text for text in chunk.texts if text is not None)
     del counts[query.other]
     return {key: counts[key] for key in sorted(counts)}, rows

@@ -13,7 +13,7 @@ from likeness.release.records import Contributions, EachRecord
 
 # A contribution's norm is at most 2**30 lattice steps: its square fits an int64, and so do sums over 2**32 records.
 _NORM_BITS = 30
-MAX_CONTRIBUTIONS = 2**32
+MAX_SUMMED = 2**32
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,5 @@ class Query:
         """
         feature, contributions = self.feature.spec(), self.contributions.spec()
         if both := feature.keys() & contributions.keys():
-            raise ReleaseError(
-                f"{self.name}: feature map and contributions both use the name {sorted(both)[0]}. Rename one."
-            )
+            raise ReleaseError(f"{self.name}: both map and contributions use the name {sorted(both)[0]}")
         return {**feature, **contributions}

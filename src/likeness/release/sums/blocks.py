@@ -7,7 +7,7 @@ import numpy as np
 
 from likeness.core.errors import DataError, ReleaseError
 from likeness.features.frequencies import INPUT_BITS
-from likeness.release.query import MAX_CONTRIBUTIONS, Query
+from likeness.release.query import MAX_SUMMED, Query
 from likeness.release.records import Records
 
 if TYPE_CHECKING:
@@ -34,12 +34,8 @@ def blocks(query: Query, records: Iterable[Records], rows: int) -> Iterator[Reco
     for chunk in query.contributions.stream(records):
         count += len(chunk.x)
         if chunk.labels.shape != (len(chunk.x),) or chunk.labels.dtype != np.int64:
-            raise ReleaseError(
-                f"{query.name}: labels must be one int64 a contribution, because a narrower type could overflow"
-            )
-        if count > MAX_CONTRIBUTIONS:
-            raise DataError(
-                f"{query.name}: more than {MAX_CONTRIBUTIONS} contributions do not fit a 64-bit sum. Split the table."
-            )
+            raise ReleaseError(f"{query.name}: labels must be one int64 a contribution; others could overflow")
+        if count > MAX_SUMMED:
+            raise DataError(f"{query.name}: over {MAX_SUMMED} contributions overflow a 64-bit sum. Split the table.")
         for start in range(0, len(chunk.x), rows):
             yield Records(chunk.x[start : start + rows], chunk.labels[start : start + rows])

@@ -8,7 +8,7 @@ import numpy as np
 
 from likeness.core.errors import DataError, ReleaseError
 from likeness.engine import LOCAL, Engine
-from likeness.release.query import MAX_CONTRIBUTIONS, Query
+from likeness.release.query import MAX_SUMMED, Query
 from likeness.release.records import Records
 from likeness.release.sums.lattice_sum import lattice_sum
 
@@ -63,10 +63,8 @@ def exact_sum(query: Query, read: Read, engine: Engine = LOCAL) -> Partial:
     total, records = np.zeros((query.num_groups, query.width), dtype=np.int64), 0
     for partial in engine.stream(partial_sum, [(query, part) for part in parts]):
         records += partial.records
-        if records > MAX_CONTRIBUTIONS:
-            raise DataError(
-                f"{query.name}: more than {MAX_CONTRIBUTIONS} contributions do not fit a 64-bit sum. Split the table."
-            )
+        if records > MAX_SUMMED:
+            raise DataError(f"{query.name}: over {MAX_SUMMED} contributions overflow a 64-bit sum. Split the table.")
         total += partial.total
     return Partial(total, records)
 
