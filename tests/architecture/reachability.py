@@ -2,7 +2,8 @@
 
 A function's imports count if some function that the stage reaches uses it. A class counts with all its methods, but for
 :data:`BY_MEMBER`: a project counts with what the stage asks of it, and so do its paths. For that, whatever is annotated
-``Project`` is one, and every ``paths`` is a ``ProjectPaths``.
+``Project`` is one, and every ``paths`` is a ``ProjectPaths``. What a method gives to training counts only for stages
+that train or sample (:data:`TRAINS`).
 """
 
 import ast
@@ -15,6 +16,11 @@ Name = tuple[str, str]
 """A module, and a name at its top level."""
 # It refuses files that the ledger does not have. It writes nothing, so no output hangs on how it asks.
 ONLY_REFUSES = ("likeness.release.released", "check_known")
+
+# What a method gives to training and sampling alone; stages that do neither never call it.
+TRAINS = {"build_generator", "build_objective", "generators", "start", "trained"}
+TRAINERS = {"likeness.methods.fit", "likeness.methods.saved_generator"}
+"""The only modules that call these, so whoever does not reach one of them does not train."""
 
 BY_MEMBER = {"Project": "likeness.pipeline.project", "ProjectPaths": "likeness.core.paths"}
 """Classes that count member by member, and where they are defined."""
@@ -46,9 +52,9 @@ class Source:
                 parts = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
                 self.nodes.update((part.id, statement) for part in parts if isinstance(part.ctx, ast.Store))
 
-    def used(self, name: str) -> "Iterator[tuple[str, str | None]]":
+    def used(self, name: str, trains: bool) -> "Iterator[tuple[str, str | None]]":
         """Modules, and names in them, that the definition of a name uses; a module itself has None."""
-        node = self.nodes[name]
+        node = self.nodes[name] if trains else without_training(self.nodes[name])
         inside = imported(node)
         known = {**self.imports, **inside}
         yield from inside.values()
@@ -64,6 +70,26 @@ class Source:
                 module, attribute = known.get(part.value.id, ("", ""))
                 if attribute is None:
                     yield module, part.attr
+
+
+def without_training(node: ast.stmt) -> ast.stmt:
+    """A class without what it gives to training, and without methods that only these call; anything else as it is."""
+    if not isinstance(node, ast.ClassDef) or not any(getattr(item, "name", "") in TRAINS for item in node.body):
+        return node
+    methods = {item.name: item for item in node.body if isinstance(item, ast.FunctionDef)}
+    calls = {
+        name: {part.attr for part in ast.walk(item) if isinstance(part, ast.Attribute)}
+        for name, item in methods.items()
+    }
+    dropped = TRAINS & methods.keys()
+    while more := {
+        name
+        for name in methods.keys() - dropped
+        if any(name in calls[by] for by in dropped) and not any(name in calls[by] for by in methods.keys() - dropped)
+    }:
+        dropped = dropped | more
+    body = [item for item in node.body if getattr(item, "name", "") not in dropped]
+    return ast.ClassDef(node.name, node.bases, node.keywords, body, node.decorator_list, type_params=[])
 
 
 def members(definition: ast.ClassDef) -> dict[str, ast.stmt]:
@@ -114,6 +140,11 @@ source = cache(Source)
 
 def reached(stage: str) -> tuple[set[str], set[Name]]:
     """Modules that a stage may load, and names that it may use."""
+    without = _reached(stage, trains=False)
+    return _reached(stage, trains=True) if without[0] & TRAINERS else without
+
+
+def _reached(stage: str, trains: bool) -> tuple[set[str], set[Name]]:
     modules: set[str] = set()
     names: set[Name] = set()
     waiting: list[tuple[str, str | None]] = [(f"stages.{stage}", "main")]
@@ -131,5 +162,5 @@ def reached(stage: str) -> tuple[set[str], set[Name]]:
         if name in source(module).imports:
             waiting.append(source(module).imports[name])
         elif name in source(module).nodes:
-            waiting += source(module).used(name)
+            waiting += source(module).used(name, trains)
     return modules, names

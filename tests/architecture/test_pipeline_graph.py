@@ -136,11 +136,7 @@ def test_deps_and_outs_name_every_file_that_a_stage_touches(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("folder", ["methods", "generators"])
-def test_a_change_of_a_method_does_not_read_the_source_again(folder: str) -> None:
-    """Nor does it ask for categories or encode rows again; the hash of a file needs few modules."""
-    stages = {name for name in STAGES if f"src/likeness/{folder}" in declared(name, "deps")}
-    assert stages == {"settings", "plan", "auxiliary", "privatize", "train", "sample", "account"}
+def test_the_hash_of_a_file_needs_few_modules() -> None:
     assert sum(module.startswith("likeness") for module in reached("fingerprint")[0]) <= 50
 
 

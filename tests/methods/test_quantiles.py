@@ -133,7 +133,7 @@ def test_bins_follow_the_rows_and_cost_what_the_plan_gives_them() -> None:
     assert wide.size == BINS + 1  # that of the spike beside
     values = np.array(gaps.edges) * 999
     assert sum(99 < edge < 900 for edge in values) <= 1  # the gap is not cut, but for an edge that moved a cell
-    few = method.columns(CONTEXT, released)[3]
+    few = method.mixture_columns(CONTEXT, released)[3]
     assert len(few.edges) == 8 and few.firsts == ()  # as ever
     feature = method.embedding_query(CONTEXT, released).feature
     assert isinstance(feature, PairMarginals) and feature.columns[1].edges == wide.edges[1:-1]
@@ -148,7 +148,7 @@ def test_bins_of_equal_width_ask_the_pairs_as_without_quantiles_and_say_how_valu
     assert method.notes(CONTEXT, released) == [
         "Values of `wide`, `gaps` lie within their bins as the noisy histogram `quantiles` says."
     ]
-    _, wide, gaps, few = method.columns(CONTEXT, released)
+    _, wide, gaps, few = method.mixture_columns(CONTEXT, released)
     assert len(wide.firsts) == wide.cells.size == BINS + 1 and few.firsts == ()
     shares, firsts = np.array(wide.shares), [*wide.firsts, len(wide.shares)]
     np.testing.assert_allclose([shares[a:b].sum() for a, b in itertools.pairwise(firsts)], 1)
@@ -168,7 +168,7 @@ def test_cells_that_bins_of_equal_width_would_cut_are_rounded_up(cells: int, mad
     assert sizes(method) == (made + 1, made + 1)  # a spike; a cell for missing
     assert sizes(marginals(columns="all", cells=cells)) == (cells + 1, cells + 1)
     released = through_the_door(method, plan_of(method, 5.0), 1_000)
-    assert [bool(column.firsts) for column in method.columns(CONTEXT, released)] == [False, True, True, False]
+    assert [bool(column.firsts) for column in method.mixture_columns(CONTEXT, released)] == [False, True, True, False]
 
 
 def sizes(method: Marginals) -> tuple[int, ...]:
@@ -192,7 +192,7 @@ def test_auto_asks_of_numbers_where_there_are_some_and_else_leaves_their_share_t
     assert [query.spec() for query in auto.foreseen_queries(small)] == [
         query.spec() for query in without.foreseen_queries(small)
     ]
-    assert auto.notes(small, {}) == [] and auto.columns(small, {}) == without.columns(small, {})
+    assert auto.notes(small, {}) == [] and auto.mixture_columns(small, {}) == without.mixture_columns(small, {})
 
 
 def test_noise_alone_makes_no_pattern_within_a_bin_and_what_is_there_stays() -> None:
