@@ -190,7 +190,7 @@ def test_a_plan_whose_noise_contradicts_its_target_is_refused(ledger: Ledger, wr
 
 
 def test_a_plan_for_other_people_is_refused(ledger: Ledger) -> None:
-    with pytest.raises(PlanError, match="plan.json is for 'people', the rows belong to 'others'"):
+    with pytest.raises(PlanError, match=r"plan\.json is for 'people', the rows belong to 'others'"):
         Door(plan(), ledger, Dataset("others", "digest"), forbidden).release(query())
 
 

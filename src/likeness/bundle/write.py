@@ -49,7 +49,6 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         folder = Path(temporary) / "bundle"
         _copy(project, folder)
         ledger, schema, population = project.ledger, project.written_schema, project.params.privacy.population
-        plan = project.written_plan.to_dict()
         for name, value in {
             contents.SETTINGS: settings_of(project),
             contents.PLAN_FILE: plan,
