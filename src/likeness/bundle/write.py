@@ -49,12 +49,9 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         folder = Path(temporary) / "bundle"
         _copy(project, folder)
         ledger, schema, population = project.ledger, project.written_schema, project.params.privacy.population
-        for name, value in {
-            contents.SETTINGS: settings_of(project),
-            contents.PLAN_FILE: plan,
-            contents.PRIVACY: privacy,
-        }.items():
-            write_json(folder / name, value)
+        write_json(folder / contents.SETTINGS, settings_of(project))
+        write_json(folder / contents.PLAN_FILE, project.written_plan.to_dict())
+        write_json(folder / contents.PRIVACY, privacy)
         releases = read_json(project.paths.generator_spec)["provenance"]["releases"]
         (folder / contents.SCHEMA).write_text(schema_text(schema))  # without comments, which nobody can check
         (folder / contents.STATEMENT).write_text(statement(privacy))
