@@ -328,7 +328,7 @@ def test_pairs_are_made_over_the_whole_table(rows: EncodedRows, terms: Any) -> N
 def test_too_many_records_are_refused_before_they_are_added(rows: EncodedRows, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part may hold fewer than fit; together they do not."""
     monkeypatch.setattr(exact, "MAX_SUMMED", 100)
-    with pytest.raises(DataError, match="more than 100 terms"):
+    with pytest.raises(DataError, match="over 100 contributions"):
         exact_sum(Query("q", "privatize", Constant()), rows, Threefold())
 
 

@@ -90,7 +90,7 @@ def check_answer(query: Query | PartitionQuery, encoding: str, released: Release
     """
     receipt = released.receipt
     if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
-        raise ReleaseError(f"{where}: the release answers another question than params.yaml asks. Run: dvc repro")
+        raise ReleaseError(f"{where}: answers another question than params.yaml asks. Run: dvc repro")
     # The key holds what the receipt does not: the schema's bounds and categories, and the mechanism's version.
     dataset = Dataset(receipt.identity, receipt.digest, receipt.slot, encoding, receipt.unit)
     if sha256_json(request_of(query, receipt.adjacency, receipt.noise_scale, dataset)) != receipt.key:
