@@ -5,7 +5,7 @@ docs/evidence/AUDIT.md.
 
 For every query of every method as shipped, and of what is off as shipped (PEARL's modes, learned bins, named tables and
 weights, the network beside moments), two neighboring tables pass the real door, ledger and all, and what it computed on
-the way (scale, receipt) is caught. Private categories are tested in ``tests/release/test_keys.py`` and not audited.
+the way (scale, receipt) is caught. ``tests/release/test_partition_selection.py`` tests private categories instead.
 Then ONE exact sum of either table is noised again and again by the door's own code, and a lower bound on ε is computed
 from the best test of "which table was it?". The bound must stay below the claim, and, so that the audit is known to see
 something, come near to it. Tables are made up; nothing here is tuned.
@@ -329,12 +329,14 @@ def _pinned(query: Query, records: Records) -> Query:
     What holds for every throw of the dice holds for their mixture (:class:`BucketPairs`).
     """
     count = len(records.x)
-    if isinstance(query.terms, BucketPairs):
-        buckets = query.terms.num_buckets
+    if isinstance(query.contributions, BucketPairs):
+        buckets = query.contributions.num_buckets
         dice = (np.arange(1_000 - count, 1_000, dtype=np.uint64) * np.uint64(buckets)).astype("<u8")
-        return dataclasses.replace(query, terms=dataclasses.replace(query.terms, dice=lambda number: dice[:number]))
-    if isinstance(query.terms, PositionPairs):
-        return dataclasses.replace(query, terms=dataclasses.replace(query.terms, num_rooms=1))
+        return dataclasses.replace(
+            query, contributions=dataclasses.replace(query.contributions, dice=lambda number: dice[:number])
+        )
+    if isinstance(query.contributions, PositionPairs):
+        return dataclasses.replace(query, contributions=dataclasses.replace(query.contributions, num_rooms=1))
     return query
 
 

@@ -139,7 +139,7 @@ def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, 
     """Auxiliary statistics and embedding of one noise draw, in a ledger of its own."""
     project = Project(Path(), params)
     method, plan = project.method, project.plan
-    params = dataclasses.replace(params, ledger=dataclasses.replace(params.ledger, slot=str(draw)))
+    params = dataclasses.replace(params, ledger=dataclasses.replace(params.ledger, attempt=str(draw)))
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
         ledger = Ledger.create(locate())

@@ -133,7 +133,7 @@ class Project:
         params = yaml.safe_load((ROOT / "params.yaml").read_text())
         params["method"] = self.method
         params["privacy"].update(epsilon=float("inf"), population="nobody")
-        params["ledger"].update(slot=slot, cap={"epsilon": float("inf"), "delta": 1e-5})
+        params["ledger"].update(attempt=slot, cap={"epsilon": float("inf"), "delta": 1e-5})
         params["ingest"] = {"source": "source", "schema": "schema.yaml", "split": {"test_fraction": 0.1, "seed": 0}}
         params["engine"] = {"kind": "local"} if engine == "local" else {"kind": "dask", "workers": int(engine)}
         (self.folder / "params.yaml").write_text(yaml.safe_dump(params))

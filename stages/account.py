@@ -1,4 +1,4 @@
-"""account: compose what was really released, and state it.
+"""account: compose all releases of the run, and state the guarantee.
 
 Reads: data/released, data/plan, data/models/generator, data/synthetic, the ledger.
 Writes: reports/privacy.json, reports/PRIVACY_STATEMENT.md. Spends: nothing.
@@ -14,7 +14,7 @@ from likeness.report.statement import statement
 
 
 def main(project: Project) -> None:
-    """Fail if the total exceeds the target, or ledger, releases, generator and table do not belong together."""
+    """Fail if the total exceeds the target, or if ledger, releases, generator and table do not belong together."""
     paths = project.paths
     try:
         privacy = account(project)

@@ -11,7 +11,7 @@ from likeness.release.released import Released, check_known, from_bytes
 
 
 def main(project: Project) -> None:
-    """Ask the door for each auxiliary query in turn: it may depend on the answers before it."""
+    """Ask the door for each auxiliary query in turn. A query may depend on earlier answers."""
     check_known(project.paths.category_files, *project.ledger_place)
     folder = project.paths.auxiliary
     folder.mkdir(parents=True, exist_ok=True)

@@ -9,18 +9,18 @@ from typing import Any
 from likeness.data.private_tables import write_private_chunks
 from likeness.data.source.row_digests import SourceDigest
 from likeness.pipeline.ingest import training_digest, typed_rows
-from likeness.pipeline.private_rows import card
+from likeness.pipeline.private_rows import manifest_of
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 
 
 def main(project: Project) -> None:
-    """Write the typed table with its split, and on its card keyed digests of its training rows and of the source."""
+    """Write the typed table with its split; its manifest has keyed digests of the training rows and of the source."""
     ledger = project.ledger
     source = SourceDigest(SourceDigest.key_of(ledger.key))
 
     def made(written: Path) -> dict[str, Any]:
-        return card(project.params, ledger.id, *training_digest(project, written), source.digest())
+        return manifest_of(project.params, ledger.id, *training_digest(project, written), source.digest())
 
     with project.engine() as engine:
         write_private_chunks(typed_rows(project, engine, source), project.paths.table, made)

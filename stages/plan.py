@@ -1,7 +1,7 @@
 """plan: split the budget by shares of rho.
 
-Reads: params.yaml. Writes: data/plan/plan.json. Spends: nothing; it knows no data. Also refuses settings of sample and
-evaluate that these would stop at, when the budget is spent.
+Reads: params.yaml. Writes: data/plan/plan.json. Spends: nothing; it reads no data. It also refuses settings that sample
+or evaluate would refuse later, when the budget is spent.
 """
 
 from likeness.core.paths import write_json

@@ -6,7 +6,7 @@ Spends: nothing.
 
 from likeness.data.private_tables import read_manifest, write_private_chunks
 from likeness.pipeline.ingest import encoded_rows
-from likeness.pipeline.private_rows import encoded_card
+from likeness.pipeline.private_rows import encoded_manifest
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 
@@ -15,7 +15,7 @@ def main(project: Project) -> None:
     """Each row's codes depend on that row and on public knowledge only."""
     ingested = read_manifest(project.paths.table)
     rows = encoded_rows(project, ingested)
-    write_private_chunks(rows, project.paths.encoded, lambda _: encoded_card(ingested, project.schema))
+    write_private_chunks(rows, project.paths.encoded, lambda _: encoded_manifest(ingested, project.schema))
 
 
 if __name__ == "__main__":

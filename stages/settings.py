@@ -12,7 +12,7 @@ from likeness.pipeline.run_stage import run_stage
 
 
 def main(project: Project) -> None:
-    """Write the settings as params.yaml has them: an experiment's copy of the project has the same ones."""
+    """Write the settings of params.yaml, which an experiment's copy of the project shares."""
     paths = project.paths
     paths.settings.parent.mkdir(parents=True, exist_ok=True)
     paths.settings.write_text(yaml.safe_dump(resolved(read_params(paths.params)), sort_keys=False), encoding="utf-8")

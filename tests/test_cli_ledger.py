@@ -84,7 +84,7 @@ def test_witnesses_on_the_command_line(
     data = released.read_bytes()
     altered.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     code, text = command("ledger", "verify", str(altered))
-    assert code == 2 and "not the bytes that the ledger committed" in text
+    assert code == 2 and "not hold the bytes that the ledger committed" in text
     monkeypatch.setenv("LIKENESS_HOME", str(tmp_path / "other"))
     code, text = command("ledger", "init")
     lost = from_bytes(data, "q").receipt.ledger_id
@@ -110,7 +110,7 @@ def test_tracking_runs_are_witnesses(released: Path, monkeypatch: pytest.MonkeyP
 def test_lost_bytes_are_restored_or_given_up(released: Path, tmp_path: Path, command: Command) -> None:
     key = stored().stem[:12]
     code, text = command("ledger", "redraw", key)
-    assert code == 2 and "nothing to give up" in text
+    assert code == 2 and "is whole in the store" in text
     stored().unlink()
     assert command("ledger", "restore", str(released))[0] == 0
     assert command("ledger", "verify")[0] == 0
@@ -127,7 +127,7 @@ def test_lost_bytes_are_restored_or_given_up(released: Path, tmp_path: Path, com
         assert code == 2 and "Give 8 letters or more" in text
     assert len(Ledger.open(locate()).records()) == before
     code, text = command("ledger", "redraw", key)
-    assert code == 0 and "is charged rho 0.0" in text
+    assert code == 0 and "costs rho 0.0" in text
     assert command("ledger", "verify")[0] == 0  # given up is not lost
     assert "bytes given up" in command("ledger", "show")[1]
 
@@ -135,7 +135,7 @@ def test_lost_bytes_are_restored_or_given_up(released: Path, tmp_path: Path, com
 def test_caps_by_scope(released: Path, command: Command) -> None:
     amount = ("--epsilon", "0.5", "--delta", "1e-5")
     code, text = command("ledger", "cap", "people", *amount, "--name", "x")
-    assert code == 2 and "--name goes with --scope" in text
+    assert code == 2 and "--name needs --scope" in text
     assert command("ledger", "cap", "people", *amount, "--scope", "month")[0] == 0
     words = ("cap", "people", *amount, "--scope", "user", "--name", "ada")
     assert command("ledger", *words)[0] == 0

@@ -14,7 +14,7 @@ from likeness.ledger.budget import Cost
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
-from likeness.preflight.cost import afford, known_rows, with_target
+from likeness.preflight.cost import afford, last_rows, with_target
 from likeness.preflight.cost import grid_costs as priced
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
@@ -61,7 +61,7 @@ def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pyte
     (run,) = runs(("merf", 1.0))
     recipe, facts = run.method, run.context
     dataset = Dataset("uci-adult-1994", "digest", "1", encoding_digest(facts.schema))
-    assert known_rows(run) is None  # nothing was ingested here
+    assert last_rows(run) is None  # nothing was ingested here
     assert grid_costs([run], dataset) == pytest.approx([ONE], rel=1e-6)
 
     def rows() -> list[Records]:
@@ -74,7 +74,7 @@ def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pyte
     door.release(recipe.embedding_query(facts, {query.name: counts}))
     two = [run, *runs(("merf", 2.0))]
     assert grid_costs(two, dataset) == pytest.approx([0, rho_for(2.0, 1e-5)], rel=1e-6)
-    monkeypatch.setattr("likeness.preflight.cost.known_rows", lambda asked: dataset)
+    monkeypatch.setattr("likeness.preflight.cost.last_rows", lambda asked: dataset)
     ledger.change_cap("uci-adult-1994", 1.0, 1e-5)
     assert afford(runs(("merf", 1.0)))[0] == [Cost(0)]  # nothing is left, and nothing is asked
 

@@ -213,7 +213,7 @@ def test_wrong_tables_are_refused_without_a_private_word(ledger: Ledger) -> None
         (table.assign(n=table["b"]), "column 'n' has a missing value"),
         (table.assign(n=table["b"].astype("Int64")), "column 'n' has a missing value"),
         (table.assign(c=[MARKER, [MARKER]] * 200), "column 'c' holds cells that are not single values"),
-        (table.iloc[:0], "the training table has no rows, and nothing was spent"),
+        (table.iloc[:0], "has no training rows. Nothing was spent"),
         (table.to_numpy(), "must be a pandas DataFrame, got ndarray"),
     ]
     for wrong, message in tables:

@@ -1,7 +1,7 @@
-"""The pipeline for Python: fit a synthesizer to a DataFrame, draw rows, say what it cost.
+"""The pipeline for Python: fit a synthesizer to a DataFrame, draw rows, state the cost.
 
-It asks the door, trains, composes and draws by the functions that the stages use, and spends from the same ledger: the
-same rows, schema, settings and population are the same release here and there, and cost nothing the second time.
+It uses the door, the functions and the ledger of the stages. Equal rows, schema, settings and population are one
+release here and there, and cost nothing the second time.
 """
 
 import operator
@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from likeness.config.params import (
-    ONE_PERSON,
-    ONE_ROW,
-    Categories,
-    Ingest,
-    LedgerSettings,
-    Params,
-    Privacy,
-    Train,
-)
+from likeness.config.params import ONE_PERSON, ONE_ROW, Categories, Ingest, LedgerSettings, Params, Privacy, Train
 from likeness.config.typed import allowed, build, renamed, require
 from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.core.hashing import sha256_bytes
@@ -35,8 +26,8 @@ from likeness.pipeline.account import Standing, composed, privacy_json
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
 from likeness.pipeline.synthetic_table import draw
-from likeness.release.keys import STAGE as KEY_STAGE
-from likeness.release.keys import completed, key_queries
+from likeness.release.partition_selection import STAGE as SELECTION_STAGE
+from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes, load_folder
 from likeness.report.statement import statement
@@ -58,21 +49,20 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         epsilon: ε of the whole fit; ``inf`` turns noise off and states NOT PRIVATE.
         delta: δ, well below 1 / number of records.
         schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, the path of a schema
-            file, or
-            what such a file holds as a mapping.
+            file, or its content as a mapping.
         adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
         num_records: number of rows; with ``replace_one`` only, and then always.
-        population: a name for the people in the data, kept when the data get a new version. Costs add up under it.
-        unit: who is protected, as the statement shall say it. With ``unit_column``, what is shipped means one person.
-        unit_column: the column of the table whose values name the people, where a person may have several rows; it is
-            no column of the schema, and never released. None: a row is a person.
-        max_rows: the most rows of one person that are used; with ``unit_column`` only, and then always. Noise is as
-            many times wider.
+        population: a name for the people in the data. New versions of the data keep it, and costs add up under it.
+        unit: words of the statement for the protected unit. With ``unit_column``, the default means one person.
+        unit_column: the column of the table whose values name the people, if a person may have several rows. It is no
+            column of the schema, and never released. None: a row is a person.
+        max_rows: the most rows of one person that are used; with ``unit_column`` only, and then always. Noise grows
+            with it.
         ledger_home: folder of the ledger; None: the user's. ``LIKENESS_HOME`` overrides both.
-        cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or
-            that of ``likeness params ledger`` for people that the ledger has never heard of.
+        cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or that of
+            ``likeness params ledger`` for people who are new to the ledger.
         attempt: another value is a deliberate second release, at the full cost.
-        settings: the method's own section of params.yaml, or a part of it; None: as shipped.
+        settings: the method's section of params.yaml, or a part of it; None: the defaults.
         categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
         seed: public seed of the training.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
@@ -80,12 +70,13 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         precision: of the products in a network while it trains, ``float32`` or ``bfloat16``.
 
     Attributes:
-        schema_: the schema, as an object; private categories as they were released.
+        schema_: the schema as an object, with released categories.
         generator_: the trained generator.
         releases_: noisy statistics with their receipts, by the name of their query.
         loss_curve_: (iteration, loss) during the training; empty after :meth:`load`.
         privacy_: see :attr:`privacy`.
-        n_features_in_: number of the schema's columns; ``feature_names_in_``: their names.
+        n_features_in_: number of the schema's columns.
+        feature_names_in_: their names.
 
     Examples:
         >>> synthesizer = Synthesizer(epsilon=1.0, schema="data/schema/adult.yaml", population="uci-adult-1994")
@@ -115,7 +106,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         threads: int = Train.threads,
         precision: str = Train.precision,
     ) -> None:
-        """Keep the parameters as they are; :meth:`fit` checks them."""
+        """Store the parameters. :meth:`fit` checks them."""
         self.method = method
         self.epsilon = epsilon
         self.delta = delta
@@ -136,16 +127,16 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         self.threads = threads
         self.precision = precision
 
-    def fit(self, X: "DataFrame", y: None = None) -> "Synthesizer":
-        """Release noisy statistics of the rows, or fetch those released before, and train a generator on them.
+    def fit(self, X: "DataFrame", y: None = None) -> "Synthesizer":  # noqa: N803 (scikit-learn's name)
+        """Release noisy statistics of the rows, or fetch earlier releases, and train a generator on them.
 
-        Everything that can be refused is refused before the ledger is asked; the cost is on record before the rows are
-        summed. The rows are not kept.
+        All checks come before the ledger. The cost is on record before the rows are summed. The synthesizer does not
+        store the rows.
 
         Args:
-            X: all of it training rows; hold your test rows out before, with ``unit_column`` all rows of a person or
-                none. Columns beside the schema's are left out, as in a source file. The same rows in another order
-                are the same release, but under ``replace_one``.
+            X: training rows only. Hold test rows out first; with ``unit_column``, all rows of a person or none. Columns
+                that the schema does not have are left out. Except under ``replace_one``, the order of rows does not
+                matter.
             y: for scikit-learn's signature only; the label is a column of ``X``.
 
         Returns:
@@ -164,7 +155,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         from likeness.release.door import Door
 
         if y is not None:
-            raise ParamsError("y must be None: the label is a column of the table that the schema names")
+            raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
         project = Project(Path(), self._params(), _schema(self.schema))
         written, recipe, plan = project.written_schema, project.method, project.plan
         choose_device(project.params.train.device)
@@ -177,8 +168,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             table, people = read_frame_people(X, written, params.ingest.unit.column, source=source)
         rows = in_memory(params, written, table, ledger, people, source.digest())
         keys: dict[str, Released] = {}
-        for query in key_queries(written, plan, params.categories.most):
-            read = rows.keys(query.column)
+        for query in partition_queries(written, plan, params.categories.most):
+            read = rows.partitions(query.column)
             door = Door(plan, project.ledger_to_spend, rows.dataset, read, project.provenance)
             keys[query.name] = from_bytes(door.release(query), query.name)
         facts = project.context_of(completed(written, list(keys.values())))
@@ -195,28 +186,28 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         counts = {name: len(one.keys) for name, one in released.items()}
         standing = Standing.of(ledger, params.privacy.population)
         privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, counts)
-        own = params.train
+        train = params.train
         with _torch_as_it_was():
-            how = own.device, own.threads, own.precision
+            how = train.device, train.threads, train.precision
             generator, losses = fit(recipe, facts, auxiliary, embedding, *how, list(keys.values()))
         self.plan_, self.generator_, self.loss_curve_ = plan, generator, losses
         self._keep(written, released, privacy)
         return self
 
     def sample(self, n: int, where: Mapping[str, Any] | None = None, seed: int = 0) -> "DataFrame":
-        """Draw synthetic rows, as many as you like: they cost nothing.
+        """Draw any number of synthetic rows. They cost nothing.
 
         Args:
-            n: how many.
-            where: only such rows, from the name of a categorical column to one of its categories; None for missing.
-            seed: public; the same seed gives the same rows.
+            n: number of rows.
+            where: only rows with these categories, by the name of their column; None for missing.
+            seed: public; equal seeds give equal rows.
 
         Returns:
             the schema's columns: float64 for numeric, int64 (Int64 if nullable) for integer, ordered or unordered
             categories for the others.
 
         Raises:
-            ParamsError: naming what of ``n`` and ``where`` is not allowed.
+            ParamsError: ``n`` or ``where`` has a wrong value.
             sklearn.exceptions.NotFittedError: :meth:`fit` was not called.
         """
         check_is_fitted(self, "generator_")
@@ -225,9 +216,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
 
     @property
     def privacy(self) -> dict[str, Any]:
-        """What was spent, as in ``reports/privacy.json``: target, total, every query, lifetime of these people.
+        """The account, as in ``reports/privacy.json``: target, total, every query, lifetime of these people.
 
-        ``total.epsilon`` is the ε that is guaranteed; ``ledger.lifetime`` is as it was at the time of the fit.
+        ``total.epsilon`` is the guaranteed ε. ``ledger.lifetime`` is that at the time of the fit.
         """
         check_is_fitted(self, "privacy_")
         value: dict[str, Any] = self.privacy_
@@ -235,7 +226,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
 
     @property
     def statement(self) -> str:
-        """The same for people, in Markdown."""
+        """The privacy statement in Markdown."""
         return statement(self.privacy)
 
     def save(self, path: str | Path) -> None:
@@ -250,7 +241,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "generator_")
         target = Path(path)
         if target.exists():
-            raise ArtifactError(f"{target} exists. Delete it, or give another name.")
+            raise ArtifactError(f"{target} exists and is not overwritten. Delete it, or give another name.")
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".synthesizer") as temporary:
             folder = Path(temporary) / "synthesizer"
@@ -259,8 +250,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             for name, data in self._released_bytes().items():
                 (folder / _RELEASED / f"{name}.safetensors").write_bytes(data)
             (folder / _SCHEMA).write_text(schema_text(self._written), encoding="utf-8")
-            own = {name: value for name, value in self.get_params(deep=False).items() if name not in _LEFT_OUT}
-            write_json(folder / _SETTINGS, {"format": 1, "params": _plain(own)})
+            params = {name: value for name, value in self.get_params(deep=False).items() if name not in _LEFT_OUT}
+            write_json(folder / _SETTINGS, {"format": 1, "params": _plain(params)})
             write_json(folder / _PLAN, self.plan_.to_dict())
             write_json(folder / _PRIVACY, self.privacy_)
             (folder / _STATEMENT).write_text(self.statement)
@@ -271,7 +262,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         """Read what :meth:`save` wrote; no ledger is needed to sample.
 
         Raises:
-            ArtifactError: the folder is none of ours, or a file is missing.
+            ArtifactError: :meth:`save` did not write the folder, or a file is missing.
             ReleaseError: generator, released statistics and account do not belong together.
         """
         from likeness.methods.saved_generator import SavedGenerator
@@ -287,33 +278,36 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         loaded.plan_ = Plan.from_dict(read_json(folder / _PLAN))
         loaded.generator_, loaded.loss_curve_ = SavedGenerator.load(folder / _GENERATOR), []
         loaded._keep(schema, released, privacy)
-        told = {query["query"]: query["sha256"] for query in privacy["queries"]}
-        if told != {name: sha256_bytes(data) for name, data in loaded._released_bytes().items()}:
-            raise ReleaseError(f"{folder}: the released files are not those of {_PRIVACY}. Restore the folder.")
+        stated = {query["query"]: query["sha256"] for query in privacy["queries"]}
+        if stated != {name: sha256_bytes(data) for name, data in loaded._released_bytes().items()}:
+            raise ReleaseError(
+                f"{folder}: the released files are not those of {_PRIVACY}. Restore the folder from a copy."
+            )
         if loaded.generator_.provenance["releases"] != sorted(one.receipt.key for one in released.values()):
-            raise ReleaseError(f"{folder}: the generator was trained on other releases. Restore the folder.")
+            raise ReleaseError(
+                f"{folder}: the generator was trained on other releases. Restore the folder from a copy."
+            )
         return loaded
 
     def _params(self) -> Params:
-        """The parameters as the stages know them, checked by the same rules."""
+        """The parameters as the stages have them, checked by their rules."""
         allowed("method", self.method, METHODS)
         if self.population is None:
-            raise ParamsError("population is missing: give the people in the data a name that later versions keep")
+            raise ParamsError("population is missing. Give the people in the data a name that later versions keep.")
         privacy = {name: _plain(getattr(self, name)) for name in _PRIVACY_KEYS}
         if self.unit_column is not None and self.unit == ONE_ROW:
             privacy["unit"] = ONE_PERSON
         if (self.unit_column is None) is not (self.max_rows is None):
-            raise ParamsError("unit_column and max_rows go together: who has several rows, and how many of them count")
+            raise ParamsError(
+                "unit_column and max_rows go together. Give both if a person may have several rows, else neither."
+            )
         unit = None if self.unit_column is None else {"column": self.unit_column, "max_rows": _plain(self.max_rows)}
         cap = {} if self.cap is None else _plain(self.cap)
         if isinstance(cap, list):
             require(len(cap) == 2, "cap", self.cap, "a pair of epsilon and delta")
             cap = dict(zip(("epsilon", "delta"), cap, strict=True))
-        ledger = {
-            "home": None if self.ledger_home is None else str(self.ledger_home),
-            "cap": cap,
-            "attempt": self.attempt,
-        }
+        home = None if self.ledger_home is None else str(self.ledger_home)
+        ledger = {"home": home, "cap": cap, "attempt": self.attempt}
         training = {name: _plain(getattr(self, name)) for name in ("device", "seed", "threads", "precision")}
         return Params(
             method=self.method,
@@ -326,7 +320,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         )
 
     def _with_cap(self, project: Project) -> Project:
-        """Where no cap is asked for, the one on record."""
+        """The project with the cap on record, if the caller gives none."""
         params = project.params
         budget = project.ledger.budget(params.privacy.population) if self.cap is None else None
         if budget is None:
@@ -337,9 +331,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
     def _keep(self, written: Schema, released: Mapping[str, Released], privacy: dict[str, Any]) -> None:
         import numpy as np
 
-        own = [one for one in released.values() if one.receipt.stage == KEY_STAGE]
+        categories = [one for one in released.values() if one.receipt.stage == SELECTION_STAGE]
         self._written, self.releases_, self.privacy_ = written, dict(released), privacy
-        schema = self.schema_ = completed(written, own)
+        schema = self.schema_ = completed(written, categories)
         self.n_features_in_ = len(schema.names)
         self.feature_names_in_ = np.array(schema.names, dtype=object)
 
@@ -350,12 +344,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
 
 
 _PRIVACY_KEYS = ("epsilon", "delta", "population", "unit", "adjacency", "num_records")
-_LEFT_OUT = ("schema", "ledger_home")  # of what is saved: a file of its own, and a place on this machine
-_NO_TABLE: dict[str, Any] = {
-    "rows": None,
-    "seed": None,
-    "where": {},
-}  # the account is about a generator, not about a table
+_LEFT_OUT = ("schema", "ledger_home")  # not in the saved parameters: it has a file; it is a place on this machine
+_NO_TABLE: dict[str, Any] = {"rows": None, "seed": None, "where": {}}  # the account is about a generator only
 
 
 def _schema(given: "Schema | Mapping[str, Any] | str | Path | None") -> Schema:
@@ -364,12 +354,12 @@ def _schema(given: "Schema | Mapping[str, Any] | str | Path | None") -> Schema:
     if isinstance(given, Mapping):
         return Schema.from_dict(given, "schema")
     if given is None:
-        raise ParamsError("schema is missing: give a Schema, a mapping, or the path of a schema file")
+        raise ParamsError("schema is missing. Give a Schema, a mapping, or the path of a schema file.")
     return Schema.load(given, aliases=True)
 
 
 def _plain(value: Any) -> Any:
-    """As YAML would give it: tuples as lists, numbers of numpy as Python's."""
+    """A value as YAML has it: tuples as lists, numbers of numpy as Python's."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -381,15 +371,15 @@ def _plain(value: Any) -> Any:
 
 def _from_plain(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters from JSON: the cap is a pair, and epsilon a number."""
-    own = renamed(renamed(params, "privacy"), "ledger")  # a folder of an earlier version has the old words
-    own["epsilon"] = float(own["epsilon"])
-    own["cap"] = None if own["cap"] is None else tuple(float(value) for value in own["cap"])
-    return own
+    named = renamed(renamed(params, "privacy"), "ledger")  # a folder of an earlier version has the old words
+    named["epsilon"] = float(named["epsilon"])
+    named["cap"] = None if named["cap"] is None else tuple(float(value) for value in named["cap"])
+    return named
 
 
 @contextmanager
 def _torch_as_it_was() -> Iterator[None]:
-    """The training sets torch's seed and number of threads; a notebook shall not notice."""
+    """Restore torch's seed and number of threads, which the training sets."""
     import torch
 
     threads = torch.get_num_threads()

@@ -74,14 +74,14 @@ def training(params: Params, schema: Schema, rows: pd.DataFrame, people: "pd.Ser
 
 def total(query: Query, records: Records) -> np.ndarray:
     """The exact sum. Every record keeps its secret die in both tables: by content, and by copy of equal ones."""
-    if isinstance(query.terms, BucketPairs):
+    if isinstance(query.contributions, BucketPairs):
         seen: Counter[bytes] = Counter()
         dice = []
         for row in records.x:
             seen[row.tobytes()] += 1
             dice.append(sha256(row.tobytes() + bytes([seen[row.tobytes()]])).digest()[:8])
         thrown = np.frombuffer(b"".join(dice), dtype="<u8")
-        query = replace(query, terms=BucketPairs(16, lambda count: thrown))
+        query = replace(query, contributions=BucketPairs(16, lambda count: thrown))
     return lattice_sum(query, iter([records])).astype(object)
 
 

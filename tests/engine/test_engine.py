@@ -319,7 +319,7 @@ def test_pairs_are_made_over_the_whole_table(rows: EncodedRows, terms: Any) -> N
             raise AssertionError("divided")
 
     assert EachRecord.splits and not terms.splits
-    query = Query("q", "auxiliary", PairDistance(2 * WIDTH), terms=terms)
+    query = Query("q", "auxiliary", PairDistance(2 * WIDTH), contributions=terms)
     assert exact_sum(query, rows, Forbidden()).records == ROWS * 4 // 5
     with pytest.raises(AssertionError, match="divided"):
         exact_sum(Query("q", "privatize", Constant()), rows, Forbidden())
@@ -327,13 +327,13 @@ def test_pairs_are_made_over_the_whole_table(rows: EncodedRows, terms: Any) -> N
 
 def test_too_many_records_are_refused_before_they_are_added(rows: EncodedRows, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part may hold fewer than fit; together they do not."""
-    monkeypatch.setattr(exact, "MAX_TERMS", 100)
-    with pytest.raises(DataError, match="more than 100 terms"):
+    monkeypatch.setattr(exact, "MAX_SUMMED", 100)
+    with pytest.raises(DataError, match="over 100 contributions"):
         exact_sum(Query("q", "privatize", Constant()), rows, Threefold())
 
 
 def test_another_table_in_its_place_is_refused_in_every_part(rows: EncodedRows) -> None:
-    other = replace(rows, card={"digest": "other"})
+    other = replace(rows, manifest={"digest": "other"})
     with pytest.raises(ArtifactError, match="was replaced while it was in use"):
         exact_sum(Query("q", "privatize", Constant()), other, Threefold())
 

@@ -29,7 +29,7 @@ from likeness.engine import LOCAL, Engine
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.ingest import training_digest, typed_rows
-from likeness.pipeline.private_rows import SPLIT, card
+from likeness.pipeline.private_rows import SPLIT, manifest_of
 from likeness.pipeline.project import Project
 from stages import ingest, preprocess
 
@@ -286,7 +286,7 @@ def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
     ProjectPaths.table.unlink()
     for name in "ab":
         pq.write_table(raw(0), tmp_path / f"source/{name}.parquet")
-    with pytest.raises(DataError, match="the training table has no rows, and nothing was spent"):
+    with pytest.raises(DataError, match="has no training rows"):
         ingest.main(project)
     assert not ProjectPaths.table.exists() and Ledger.open(locate()).head() == ledger.head()
 
@@ -368,7 +368,7 @@ def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp
         params = replace(usual, privacy=replace(usual.privacy, num_records=number))
         own = Project(tmp_path, params, SCHEMA)
         rows = typed_rows(own)
-        write_private_chunks(rows, written, lambda file: card(params, "id", *training_digest(own, file)))
+        write_private_chunks(rows, written, lambda file: manifest_of(params, "id", *training_digest(own, file)))
 
     write(42)
     assert read_manifest(written)["num_records"] == 42

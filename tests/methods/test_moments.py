@@ -23,14 +23,13 @@ from likeness.methods.moments.method import LEVEL_COUNTS, LEVELS, NORMS, median_
 from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize, Shares, TrainMoments
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.method import Pearl
-from likeness.pipeline.consistency import check_answer
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import make_plan
 from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes, to_bytes
-from likeness.release.request import Dataset
+from likeness.release.request import Dataset, check_answer
 from likeness.verify.files import Bundle
 from likeness.verify.noise import noise
 from likeness.verify.verdict import Wrong

@@ -14,8 +14,9 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import EMBEDDING
 from likeness.methods.marginals.quantiles import QUANTILES
-from likeness.pipeline.consistency import auxiliary_of, check_answer, queries_of
+from likeness.pipeline.consistency import auxiliary_of, queries_of
 from likeness.pipeline.project import Project
+from likeness.release.request import check_answer
 from likeness.report.statement import statement
 
 

@@ -123,7 +123,7 @@ def test_schema_source_and_settings_are_examined_together(clone: Path) -> None:
         ("params.yaml", "ingest"),
     ]
     # A column is missing, so nobody knows whether the first line is a header: it is counted, not quoted.
-    past = "read past, because the schema does not name them"
+    past = "not read, because the schema does not name them"
     assert report["notes"][0] == f"{past}: 1 of 6 columns of the first line"
     del columns["height"]
     write(clone, {**GOOD, "columns": columns})
@@ -151,8 +151,8 @@ def test_what_a_later_stage_would_stop_at_is_told_with_all_else(clone: Path) -> 
         assert code == 1
         told = [line.strip() for line in output.splitlines() if line.startswith("  params.yaml: ")]
         where = {
-            "pearl": [f"sample.where.{name}: method pearl can be asked for a class only" for name in ("age", "town")],
-            "marginals": ["sample.where.age: only columns with categories can be given"],
+            "pearl": [f"sample.where.{name}: method pearl can draw rows of a class only" for name in ("age", "town")],
+            "marginals": ["sample.where.age: 'age' is integer. Give a column with categories."],
         }[used]
         where.insert(1, "sample.where.sick must be one of false")
         assert [words.partition(",")[0] for words in told if "bogus" not in words] == [
@@ -242,7 +242,7 @@ def test_a_run_that_no_cap_has_room_for_is_told(clone: Path, monkeypatch: pytest
     for epsilon, cap, refused in ((1.0, 10.0, False), (10.0, 10.0, False), (10.1, 10.0, True)):
         write(clone, GOOD, privacy__epsilon=epsilon, ledger__cap={"epsilon": cap, "delta": 1e-5})
         code, output = run()
-        words = "note: unless these rows were released with these settings before, a run is refused: over budget for"
+        words = "note: unless these rows are on record with these settings, a run is refused: over budget for"
         assert (words in output) is refused and code == 0
     if ledger is not None:
         ledger.declare_population(load_params().privacy.population, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
@@ -284,7 +284,7 @@ def test_settings_that_are_none(clone: Path, text: str | None) -> None:
     if text is not None:
         (clone / "params.yaml").write_text(text)
     code, output = run()
-    assert code == 1 and "params.yaml" in output and "no forecast" in output
+    assert code == 1 and "params.yaml" in output and "The forecast follows" in output
 
 
 def test_a_plan_that_cannot_be_is_a_fault(clone: Path) -> None:
@@ -297,13 +297,13 @@ def test_the_verdict_follows_the_rule_and_nothing_is_opened_or_written(clone: Pa
     before = sorted(path.name for path in clone.rglob("*"))
     code, output = run()
     assert code == 0 and RULE in output and "not given (--rows)" in output
-    assert "note: read past, because the schema does not name them: extra" in output
+    assert "note: not read, because the schema does not name them: extra" in output
     _, text = run("--json")
     needed = json.loads(text)["forecast"]["records"]
     code, output = run("--rows", str(needed))
     assert code == 0 and f"ok: {needed:,} records" in output
     code, output = run("--rows", str(needed - 1))
-    assert code == 1 and f"NOT ENOUGH: {needed - 1:,} records; the rule asks for {needed:,}" in output
+    assert code == 1 and f"NOT ENOUGH: {needed - 1:,} records; the rule needs {needed:,}" in output
     code, output = run("--rows", "1000000")
     assert code == 1 and "NOT ENOUGH: delta 1e-05 against 1 / records, 1e-06. A delta of 1 / records" in output
     assert sorted(path.name for path in clone.rglob("*")) == before
@@ -340,7 +340,7 @@ def test_several_rows_a_person_are_asked_about_and_their_cost_is_told(clone: Pat
     write(clone, GOOD, **people)
     assert "params.yaml: ingest.unit.max_rows is an open question: the most rows of one person" in run()[1]
     write(clone, GOOD, ingest__unit={"column": "town", "max_rows": 4}, privacy__unit="one town")
-    assert "own.yaml: column 'town' says who somebody is (ingest.unit) and is never released" in run()[1]
+    assert "own.yaml: column 'town' names people (ingest.unit) and is never released" in run()[1]
     write(clone, GOOD, ingest__unit={"column": "pid", "max_rows": 4}, privacy__unit="one patient")
     code, output = run()
     assert code == 1 and "ingest.unit.column 'pid' is not in the header of own.csv" in output
@@ -352,7 +352,7 @@ def test_a_constant_column_is_allowed_and_its_cost_is_told(clone: Path) -> None:
     code, output = run()
     assert (
         code == 0
-        and "note: one category only, which costs noise and tells nothing; kind drop is cheaper: town" in output
+        and "note: one category only, which costs noise and holds no information; kind drop is cheaper: town" in output
     )
     with_it = forecast(Project.load()).queries[-1].sigma
     write(clone, {**GOOD, "columns": {**GOOD["columns"], "town": {"kind": "drop", "reason": "one value"}}})

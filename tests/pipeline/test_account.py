@@ -24,7 +24,7 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline import account as statement
 from likeness.pipeline.account import account
 from likeness.pipeline.consistency import check_run
-from likeness.pipeline.private_rows import card, encoded_card
+from likeness.pipeline.private_rows import encoded_manifest, manifest_of
 from likeness.pipeline.project import Project
 from likeness.privacy.accountant import compose
 from likeness.release.released import load_released
@@ -71,23 +71,23 @@ def plan_by_hand(copy: Clone) -> None:
 
 CASES: dict[str, tuple[dict[str, Any], bool, str]] = {
     "target": ({"privacy__epsilon": 0.5}, False, "is not the plan of params.yaml"),
-    "noise": ({"privacy__epsilon": 0.5}, True, "released at another noise"),
-    "people": ({"privacy__population": "others"}, True, "another adjacency or identity"),
+    "noise": ({"privacy__epsilon": 0.5}, True, "released with another noise"),
+    "people": ({"privacy__population": "others"}, True, "another privacy.adjacency or privacy.population"),
     "adjacency": (
         {"privacy__adjacency": "replace_one", "privacy__num_records": 1000},
         True,
-        "another adjacency or identity",
+        "another privacy.adjacency or privacy.population",
     ),
     "unit": (
         {"ingest__unit": {"column": "person", "max_rows": 2}, "privacy__unit": "one person"},
         True,
         "another ingest.unit",
     ),
-    "slot": ({"ledger__attempt": "2"}, False, "another slot"),
-    "method": ({"method": "merf"}, True, "the plan asks"),
+    "slot": ({"ledger__attempt": "2"}, False, "another ledger.attempt"),
+    "method": ({"method": "merf"}, True, "but the plan has"),
     "map": ({"pearl__privatize__num_frequencies": 99}, False, "answers another question"),
-    "rows": ({"sample__rows": 500}, False, "was not drawn as sample in params.yaml asks"),
-    "conditions": ({"sample__where": {"sex": "Male"}}, False, "was not drawn as sample in params.yaml asks"),
+    "rows": ({"sample__rows": 500}, False, "was not drawn with section sample"),
+    "conditions": ({"sample__where": {"sex": "Male"}}, False, "was not drawn with section sample"),
     "frequencies": ({"pearl__privatize__seed": 1}, False, "answers another question"),
 }
 
@@ -171,15 +171,15 @@ def replace_the_table() -> None:
     ("spoil", "message"),
     [
         (lose_the_embedding, "embedding.safetensors is missing"),
-        (lose_a_statistic, "the plan asks"),
+        (lose_a_statistic, "but the plan has"),
         (train_on_others, "was trained on other releases"),
         (train_by_another_method, "was trained on other releases"),
         (lose_the_generator, "weights.safetensors is missing"),
         (edit_the_csv, "does not belong to data/synthetic/synthetic.csv"),
         (replace_the_weights, "does not belong to data/models/generator/weights.safetensors"),
         (weights_of_another_run, "was not saved with spec.json"),
-        (edit_the_parquet, "do not hold the same rows"),
-        (replace_the_table, "was not drawn as sample in params.yaml asks"),
+        (edit_the_parquet, "hold different rows"),
+        (replace_the_table, "was not drawn with section sample"),
     ],
 )
 def test_lost_and_replaced_files_are_not_stated(copy: Clone, spoil: Callable[[], None], message: str) -> None:
@@ -279,7 +279,7 @@ def test_a_card_that_does_not_fit_is_refused(
 ) -> None:
     monkeypatch.chdir(another.root)
     project, ledger = Project.load(), Ledger.create(locate())
-    right = encoded_card(card(project.params, ledger.id, "digest", 5), project.schema)
+    right = encoded_manifest(manifest_of(project.params, ledger.id, "digest", 5), project.schema)
     assert right["num_records"] is None  # private under add_remove_one
     (another.root / ProjectPaths.encoded).parent.mkdir(parents=True)
     write_private(pd.DataFrame({"x": [1]}), ProjectPaths.encoded, right)

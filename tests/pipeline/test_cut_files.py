@@ -62,4 +62,4 @@ def test_a_run_goes_on_where_dvc_alone_would_not(another: Clone) -> None:
     assert "validation failed" in told
     another.set(ingest__source="nowhere.csv")  # so that the run ends with its first stage
     told = another.start("likeness", "run", ok=False)
-    assert told.count("was cut short by a kill") == 2 and "fingerprint: " in told and "nowhere.csv" in told
+    assert told.count("A kill cut ") == 2 and "fingerprint: " in told and "nowhere.csv" in told

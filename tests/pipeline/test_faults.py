@@ -92,7 +92,7 @@ def test_the_rules_notice_broken_promises(tmp_path: Path) -> None:
         "CAP": "the cap is 1e-06",
         "STRAY": "a published file without its entry",
         "FOREIGN": "is a whole release without an entry",
-        "OTHER": "not the bytes that the ledger committed",
+        "OTHER": "not hold the bytes that the ledger committed",
         "UNCOMMITTED": "is a whole release without an entry",
         "UNCLEAR": "False",
         "LOST": "the ledger does not open",

@@ -114,7 +114,7 @@ def test_a_run_without_noise_is_not_bundled(project: Path) -> None:
         stage(name)
     assert not read_json(ProjectPaths.privacy)["private"]
     for target in ("bundle", "bundle.zip"):
-        with pytest.raises(ReleaseError, match="NOT PRIVATE, there is nothing that may be published"):
+        with pytest.raises(ReleaseError, match="run is NOT PRIVATE"):
             write_bundle(Project.load(), Path(target))
     assert not [path for path in project.rglob("*") if "bundle" in path.name]
 
@@ -124,7 +124,7 @@ def test_a_table_that_was_made_for_others_is_refused(project: Path) -> None:
         stage(name)
     for changed in ({"ingest__unit__max_rows": 2}, {"ingest__unit": None, "privacy__unit": "one row is one visit"}):
         settings(**changed)
-        with pytest.raises(ArtifactError, match=r"was written under another unit than params\.yaml says"):
+        with pytest.raises(ArtifactError, match=r"was written under another ingest\.unit than params\.yaml has"):
             Project.load().rows()
     settings()
     codes, card = read_private(ProjectPaths.encoded), read_manifest(ProjectPaths.encoded)
@@ -132,7 +132,7 @@ def test_a_table_that_was_made_for_others_is_refused(project: Path) -> None:
     with pytest.raises(DataError, match="Nothing was released"):
         stage("auxiliary")
     write_private(codes.drop(columns="__person__"), ProjectPaths.encoded, card)
-    with pytest.raises(ReleaseError, match="do not tell whose they are"):
+    with pytest.raises(ReleaseError, match="must have the number of its person"):
         stage("auxiliary")
     assert not Ledger.open(locate()).commits()
     write_private(codes, ProjectPaths.encoded, card)

@@ -164,12 +164,12 @@ def test_a_run_with_private_categories(project: Path) -> None:
     path = ProjectPaths.categories / "categories_1.safetensors"
     bytes_ = path.read_bytes()
     path.write_bytes(to_bytes(forged))
-    with pytest.raises(ReleaseError, match="not the bytes that the ledger committed"):
+    with pytest.raises(ReleaseError, match="not hold the bytes that the ledger committed"):
         stage("auxiliary")
     path.write_bytes(bytes_)
     columns = {**SCHEMA["columns"], "job": {**SCHEMA["columns"]["job"], "other": "others"}}
     Path("schema.yaml").write_text(yaml.safe_dump({**SCHEMA, "columns": columns}, sort_keys=False))
-    with pytest.raises(ArtifactError, match="released categories are not those that the schema asks for"):
+    with pytest.raises(ArtifactError, match="does not answer this schema"):
         stage("preprocess")
 
 
@@ -209,7 +209,7 @@ def test_the_forecast_says_how_many_hold_what_is_kept(project: Path) -> None:
     assert 100 < own.threshold < own.nearly_always < 200
     assert made.width == 1 + int(1_000 / own.threshold) + 1 + 1 < forecast(Project.load()).width == 1 + 100 + 1 + 1
     text = Report((), (), made).text()
-    assert f"a value is kept from about {np.ceil(own.threshold):.0f} records on" in text
+    assert f"A value needs about {np.ceil(own.threshold):.0f} records" in text
 
 
 def measured(name: str) -> bool:

@@ -137,8 +137,8 @@ def test_an_edited_release_is_refused_downstream(finished: Clone) -> None:
     path.unlink()  # a link into the cache, perhaps
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     try:
-        assert "not the bytes that the ledger committed" in finished.run("stages.train", ok=False)
-        assert "not the bytes that the ledger committed" in finished.run("stages.account", ok=False)
+        assert "not hold the bytes that the ledger committed" in finished.run("stages.train", ok=False)
+        assert "not hold the bytes that the ledger committed" in finished.run("stages.account", ok=False)
     finally:
         path.write_bytes(data)
         finished.run("stages.account")  # a refusal deletes the statement

@@ -128,7 +128,7 @@ def test_a_place_outside_its_part_or_class_counts_nothing(answer: list[list[int]
 )
 def test_places_of_another_shape_or_kind_are_refused(answer: Any) -> None:
     query = Query("q", "privatize", Liar(answer), num_groups=2)
-    with pytest.raises(ReleaseError, match="one place a part"):
+    with pytest.raises(ReleaseError, match="one int64 place a part"):
         lattice_sum(query, [Records(np.zeros((1, 1)), np.array([0]))])
 
 
@@ -139,7 +139,7 @@ def test_places_of_another_shape_or_kind_are_refused(answer: Any) -> None:
 )
 def test_labels_that_could_overflow_are_refused(feature: FeatureMap, labels: np.ndarray) -> None:
     """A narrow type would wrap where class and width are multiplied, and put a record where its bound does not hold."""
-    with pytest.raises(ReleaseError, match="one int64 a term"):
+    with pytest.raises(ReleaseError, match="one int64 a contribution"):
         lattice_sum(Query("q", "privatize", feature, num_groups=4), [Records(table(9, 0).x, labels)])
 
 

@@ -86,7 +86,7 @@ def test_the_same_request_gives_the_same_bytes_and_costs_nothing(ledger: Ledger)
     "other",
     [
         Dataset("people", "changed rows"),
-        Dataset("people", "digest", slot="2"),
+        Dataset("people", "digest", attempt="2"),
         Dataset("people", "digest", encoding="e"),
     ],
     ids=["rows", "slot", "encoding"],
@@ -105,9 +105,9 @@ def test_the_key_holds_everything_that_shapes_a_release() -> None:
     grouped = dataclasses.replace(query(), num_groups=3)
     other = {
         "mechanism": request_of(query(), "add_remove_one", 0.0, DATASET),
-        "identity": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, identity="x")),
+        "identity": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, population="x")),
         "digest": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, digest="x")),
-        "slot": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, slot="x")),
+        "slot": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, attempt="x")),
         "encoding": request_of(query(), "add_remove_one", 5.0, dataclasses.replace(DATASET, encoding="x")),
         "query": request_of(dataclasses.replace(query(), name="x"), "add_remove_one", 5.0, DATASET),
         "feature": request_of(query(49), "add_remove_one", 5.0, DATASET),
@@ -190,7 +190,7 @@ def test_a_plan_whose_noise_contradicts_its_target_is_refused(ledger: Ledger, wr
 
 
 def test_a_plan_for_other_people_is_refused(ledger: Ledger) -> None:
-    with pytest.raises(PlanError, match="the plan is for 'people', the rows belong to 'others'"):
+    with pytest.raises(PlanError, match=r"plan\.json is for 'people', the rows belong to 'others'"):
         Door(plan(), ledger, Dataset("others", "digest"), forbidden).release(query())
 
 
@@ -365,7 +365,7 @@ def test_later_stages_refuse_what_the_ledger_does_not_know(
     check_known([path], None)
     data = path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    with pytest.raises(ReleaseError, match="not the bytes"):
+    with pytest.raises(ReleaseError, match="not hold the bytes"):
         check_known([path], None)
     path.write_bytes(data)
     monkeypatch.setenv("LIKENESS_HOME", str(tmp_path / "other"))
@@ -483,7 +483,7 @@ def test_lost_bytes_come_back_from_a_released_file_for_nothing(ledger: Ledger) -
     with pytest.raises(LedgerError, match=r"likeness ledger redraw " + receipt.key[:12]):
         Door(plan(), ledger, DATASET, forbidden).release(query())
     records = ledger.records()
-    with pytest.raises(LedgerError, match="not a file that this ledger committed"):
+    with pytest.raises(LedgerError, match="this ledger never committed this file"):
         restore(ledger, data[:-1], "x")
     assert restore(ledger, data, "x") == receipt.key
     assert Door(plan(), ledger, DATASET, forbidden).release(query()) == data and ledger.records() == records

@@ -89,12 +89,12 @@ def test_sensitivity_of_pair_distances(feature: FeatureMap, n: int, seed: int, d
     kept = np.delete(np.arange(n), place)
 
     def bucket_sum(rows: np.ndarray) -> np.ndarray:
-        query = Query("q", "auxiliary", feature, terms=BucketPairs(4, lambda count: dice[rows]))
+        query = Query("q", "auxiliary", feature, contributions=BucketPairs(4, lambda count: dice[rows]))
         return lattice_sum(query, [Records(records.x[rows], records.labels[rows])])
 
-    add = Query("q", "auxiliary", feature, terms=BucketPairs(4))
+    add = Query("q", "auxiliary", feature, contributions=BucketPairs(4))
     assert distance_squared(bucket_sum(np.arange(n)), bucket_sum(kept)) <= add.sensitivity_squared(ADD)
-    replace = Query("q", "auxiliary", feature, terms=PositionPairs(2, 0))
+    replace = Query("q", "auxiliary", feature, contributions=PositionPairs(2, 0))
     other = Records(records.x.copy(), records.labels)
     other.x[place] = table(1, seed + 1).x[0]
     moved = distance_squared(lattice_sum(replace, [records]), lattice_sum(replace, [other]))

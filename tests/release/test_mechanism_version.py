@@ -25,7 +25,7 @@ from likeness.methods.pearl.mode import Modes
 from likeness.methods.pearl.mode_statistics_map import ModeStatistics
 from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.release.query import Query
-from likeness.release.records import BucketPairs, EachRecord, PositionPairs, Records, Terms
+from likeness.release.records import BucketPairs, Contributions, EachRecord, PositionPairs, Records
 from likeness.release.request import MECHANISM_VERSION
 from likeness.release.sums.lattice_sum import lattice_sum
 
@@ -159,7 +159,7 @@ MODES = (
     Modes(98, True, (0.7, 0.2, 0.1), (0.2, 0.5, 0.9), (0.05, 0.1, 0.01)),
 )
 # Feature, terms, classes, lattice bits, sums, and by how many steps they may differ.
-SMALL_2: dict[str, tuple[FeatureMap, Callable[[], Terms], int, int, list[int], int]] = {
+SMALL_2: dict[str, tuple[FeatureMap, Callable[[], Contributions], int, int, list[int], int]] = {
     # Counts are exact on every machine.
     "constant": (Constant(), EachRecord, 2, 30, [1938 << 30, 1062 << 30], 0),
     "column_marginals": (

@@ -17,16 +17,16 @@ from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.pair_distance_map import PairDistance
-from likeness.release.door import _counted, _keys_counted
-from likeness.release.keys import KeyQuery, Keys, counted
+from likeness.release.door import _counted, _partitions_counted
+from likeness.release.partition_selection import PartitionQuery, Partitions, counted
 from likeness.release.query import Query
-from likeness.release.records import AllRecords, BucketPairs, EachRecord, PositionPairs, Records, Terms
+from likeness.release.records import AllRecords, BucketPairs, Contributions, EachRecord, PositionPairs, Records
 from likeness.release.sums.over_parts import exact_sum
 
 WIDTH, ROWS, CHUNKS = 6, 3_000, 6
 PEOPLE = PrivacyUnit("pid", ROWS * CHUNKS)
 HERMITE = HermiteFeatures((0, 1, 2), (), (), (0.5, 0.5, 0.5), (1.0, 1.0, 1.0), 4, 3, ((0, 1), (1, 2), (0, 2)), 0.5)
-QUERIES: dict[str, tuple[FeatureMap, Terms]] = {
+QUERIES: dict[str, tuple[FeatureMap, Contributions]] = {
     "each row": (CharacteristicFunction(16, WIDTH, 1.5, seed=0), EachRecord()),
     "all classes": (Constant(), AllRecords()),
     "cells": (PairMarginals((Cells(0, 4, (0.2, 0.5, 0.7)), Cells(1, 3, (0.3, 0.6)))), EachRecord()),
@@ -63,7 +63,7 @@ def test_a_chunk_is_gone_when_the_next_but_one_is_made(name: str) -> None:
     """Two at most: the one that is made, and the one that is summed."""
     feature, terms = QUERIES[name]
     most: list[int] = []
-    assert exact_sum(Query("q", "privatize", feature, terms=terms), lambda: watched(records, most)).records
+    assert exact_sum(Query("q", "privatize", feature, contributions=terms), lambda: watched(records, most)).records
     assert len(most) == CHUNKS and max(most) <= 2
 
 
@@ -77,11 +77,11 @@ def test_counting_the_rows_of_people_keeps_no_chunk() -> None:
 def test_counting_keys_keeps_no_chunk() -> None:
     most: list[int] = []
 
-    def keys() -> tuple[Keys, Texts]:
+    def keys() -> tuple[Partitions, Texts]:
         texts = Texts(["a", None] * 10)
-        return Keys(texts, np.zeros(20, dtype=np.int64)), texts
+        return Partitions(texts, np.zeros(20, dtype=np.int64)), texts
 
-    counts, rows = counted(KeyQuery("q", "c", "else", 5, 1e-6), _keys_counted(watched(keys, most), PEOPLE))
+    counts, rows = counted(PartitionQuery("q", "c", "else", 5, 1e-6), _partitions_counted(watched(keys, most), PEOPLE))
     assert counts == {"a": 10 * CHUNKS} and rows == 20 * CHUNKS
     assert len(most) == CHUNKS and max(most) <= 2
 

@@ -270,7 +270,7 @@ def test_maps_that_do_not_return_what_they_declare_are_refused() -> None:
     for nobody in (-1, 3):
         absent = Liar([[1.0], [1.0, 0.0], [1.0]])
         absent.pairs = ((0, 1), (0, 2), (1, nobody))
-        with pytest.raises(ReleaseError, match="of columns that there are"):
+        with pytest.raises(ReleaseError, match="two columns of the map"):
             lattice_sum(Query("q", "privatize", _with_parts(absent, parts)), records)
 
 

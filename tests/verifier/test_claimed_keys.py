@@ -13,7 +13,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import QueryShare, SelectionShares, make_plan
 from likeness.release.door import Door
-from likeness.release.keys import KeyQuery, Keys
+from likeness.release.partition_selection import PartitionQuery, Partitions
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.verify.receipts import check_selection
@@ -31,8 +31,8 @@ def honest() -> Released:
     )  # fmt: skip
     ledger = Ledger.create(locate())
     ledger.declare_population("people", plan.adjacency, 1.0, plan.delta, "pid", selection_delta=plan.delta_keys)
-    query = KeyQuery("categories_1", "job", "other", 2, plan.query("categories_1").delta_keys)
-    rows = Keys(["clerk"] * 500 + ["nurse"] * 500 + ["rare"], np.arange(1_001))
+    query = PartitionQuery("categories_1", "job", "other", 2, plan.query("categories_1").delta_keys)
+    rows = Partitions(["clerk"] * 500 + ["nurse"] * 500 + ["rare"], np.arange(1_001))
     dataset = Dataset("people", "digest", encoding="open", unit=unit)
     return from_bytes(Door(plan, ledger, dataset, lambda: [rows]).release(query), "categories_1")
 

@@ -8,7 +8,7 @@ from likeness.data.schema.schema import Schema
 
 
 def data_card(privacy: dict[str, Any], schema: Schema) -> str:
-    """A data card in the conventions of Hugging Face: YAML front matter, then Markdown."""
+    """A data card as Hugging Face writes it: YAML front matter, then Markdown."""
     rows = privacy["sample"]["rows"]
     sizes = [(10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M")]
     size = next((name for most, name in sizes if rows < most), "n>10M")

@@ -1,4 +1,4 @@
-"""The settings of a run as a file of the bundle, and back."""
+"""The settings of a run as a file of the bundle, and their way back."""
 
 import json
 import math
@@ -7,16 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from likeness.bundle.contents import SCHEMA
-from likeness.config.params import (
-    Cap,
-    Categories,
-    Ingest,
-    LedgerSettings,
-    Params,
-    Privacy,
-    Sample,
-    Train,
-)
+from likeness.config.params import Cap, Categories, Ingest, LedgerSettings, Params, Privacy, Sample, Train
 from likeness.config.typed import build, with_old_names
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.hashing import canonical_json
@@ -25,10 +16,7 @@ from likeness.pipeline.synthetic_table import sample_request
 
 
 def settings_of(project: Project) -> dict[str, Any]:
-    """The settings that the run follows from, as JSON. No place of a machine is in them.
-
-    A public file beside the settings has its name in the bundle.
-    """
+    """The settings of the run as JSON, without places of a machine. A public file has its name in the bundle."""
     params, recipe = project.params, project.method
     names = {str(file.path): name for name, file in recipe.public_files().items()}
     unit = params.ingest.unit
@@ -68,7 +56,7 @@ def params_of(settings: Mapping[str, Any]) -> Params:
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """A JSON value in which texts that are names of files have other names."""
+    """A JSON value with other names for its files."""
     if isinstance(value, Mapping):
         return {key: renamed(item, names) for key, item in value.items()}
     if isinstance(value, list | tuple):

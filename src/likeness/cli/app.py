@@ -1,4 +1,4 @@
-"""The command line: ``likeness summary``, ``bundle``, ``verify`` and ``sample``; the other commands are modules."""
+"""The command line: ``likeness summary``, ``bundle``, ``verify`` and ``sample``. Other commands are modules."""
 
 import sys
 from pathlib import Path
@@ -33,7 +33,7 @@ app.command()(cli_run.compare)
 
 @app.command()
 def summary(as_json: JSON = False) -> None:
-    """Say where the results of the last run are, what was spent, and how good they are."""
+    """Print the results of the last run: their places, their cost and their scores."""
     from likeness.cli.summary import summary_json, summary_text
 
     say_json(summary_json(ProjectPaths())) if as_json else say(summary_text(ProjectPaths()))
@@ -48,9 +48,9 @@ def bundle_(
     ] = False,
     as_json: JSON = False,
 ) -> None:
-    """Put all that may be published about the last run in one place, and nothing else.
+    """Put everything that may be published about the last run in one place, and nothing else.
 
-    A verifier then believes the lifetime only with --open-others, or where the ledger holds no other population.
+    A verifier can test the lifetime cost only with --open-others, or if the ledger holds no other population.
     """
     from likeness.bundle.write import write_bundle
     from likeness.pipeline.project import Project
@@ -66,11 +66,11 @@ def bundle_(
 def verify(
     path: Annotated[Path, typer.Argument(help="A bundle: a folder or a zip file.")],
     retrain: Annotated[
-        bool, typer.Option("--retrain", help="Train the generator again too: as long as the training took.")
+        bool, typer.Option("--retrain", help="Train the generator again too. It takes as long as the training.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
 ) -> None:
-    """Recompute everything that a bundle claims.
+    """Recompute every claim of a bundle.
 
     Exit code 0: everything was recomputed and is right. 1: something is wrong. 2: this is no bundle. 3: nothing is
     wrong, but not everything could be tested.
@@ -99,7 +99,7 @@ def sample(
     from likeness.verify.outputs import draw
 
     if out.suffix not in (".csv", ".parquet"):
-        raise LikenessError(f"--out {out} must end in .csv or .parquet")
+        raise LikenessError(f"--out {out} must end in .csv or .parquet. Give another name.")
     if not out.parent.is_dir():
         raise LikenessError(f"--out {out}: {out.parent} is not a folder. Make it, or give another path.")
     given = pairs(where or [])
@@ -114,7 +114,7 @@ def sample(
 
 
 def main() -> None:
-    """Entry point: errors raised on purpose are messages, not tracebacks, and so are a bad path and a full disk."""
+    """Entry point. Errors raised on purpose, bad paths and full disks show a message and no traceback."""
     show_messages()
     try:
         app()

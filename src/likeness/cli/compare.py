@@ -1,4 +1,4 @@
-"""Two runs side by side: what each promised and spent, and, where a folder still has them, internal scores."""
+"""Two runs side by side: the account of each and, if a folder has them, internal scores."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def read_run(path: Path) -> Run:
     """A project's folder after a run, a bundle (folder or zip file), a saved synthesizer, or the id of a tracked run.
 
     Raises:
-        LikenessError: it is none of these.
+        LikenessError: the path is none of these.
     """
     if _RUN_ID.fullmatch(str(path)) and not path.exists():
         return _tracked(str(path))
@@ -44,19 +44,16 @@ def read_run(path: Path) -> Run:
         if (folder / "privacy.json").exists():
             return Run(read_json(folder / "privacy.json"), {})
     raise ArtifactError(
-        f"{path} holds no run. Give a project's folder after dvc repro, a bundle or a saved synthesizer"
+        f"{path} holds no run. Give a project's folder after dvc repro, a bundle or a saved synthesizer."
     )
 
 
 def compare(a: Run, b: Run) -> dict[str, dict[str, list[Any]]]:
-    """Compare both runs: ``{"account": {field: [a, b]}, "internal": {...}}``, None where one has no value."""
+    """Compare both runs: ``{"account": {field: [a, b]}, "internal": {...}}``, with None for a missing value."""
     facts = [_facts(run.privacy) for run in (a, b)]
     account = {name: [one[name] for one in facts] for name in facts[0]}
     scores = list(dict.fromkeys([*a.internal, *b.internal]))
-    return {
-        "account": account,
-        "internal": {name: [a.internal.get(name), b.internal.get(name)] for name in scores},
-    }
+    return {"account": account, "internal": {name: [a.internal.get(name), b.internal.get(name)] for name in scores}}
 
 
 def comparison_text(comparison: Mapping[str, Mapping[str, list[Any]]], names: tuple[str, str]) -> str:
@@ -96,7 +93,7 @@ def _facts(privacy: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """Numbers of the synthetic table, by kind and name; those of real and shuffled rows do not belong to a run."""
+    """Numbers of the synthetic table, by kind and name, without those of real and shuffled rows."""
     flat = {}
     for kind, tables in metrics.items():
         scores = tables.get("synthetic") if isinstance(tables, Mapping) else None

@@ -11,11 +11,11 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-_ENDLESS = 100_000  # columns of a pipe or a file: a line is not broken there
+_ENDLESS = 100_000  # columns of a pipe or a file, where no line breaks
 
 
 def say(text: str, err: bool = False) -> None:
-    """Print text. A terminal breaks long lines between words, further in than they begin."""
+    """Print text. A terminal breaks long lines between words and indents their rest."""
     console = _console(err)
     if console.is_terminal:
         text = "\n".join(_broken(line, console.width) for line in text.split("\n"))
@@ -33,7 +33,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) 
     Args:
         header: names of the columns.
         rows: the cells of each.
-        words: how many of the first columns are text. All others are numbers and stand at the right.
+        words: the number of first columns with text. All others are numbers, aligned right.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

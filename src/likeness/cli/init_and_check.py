@@ -1,4 +1,4 @@
-"""Commands for a person's own table: ``likeness init`` drafts its schema, ``likeness check`` says what is missing."""
+"""Commands for a new table: ``likeness init`` drafts its schema, ``likeness check`` lists what is missing."""
 
 import contextlib
 import re
@@ -36,39 +36,36 @@ def init(
             help="A .csv, .csv.gz or .parquet file with a header, a folder of .parquet files, or a database's URL."
         ),
     ],
-    name: Annotated[str | None, typer.Option(help="Short name of the table; the file's own by default.")] = None,
-    label: Annotated[
-        str | None, typer.Option("--label", "-l", help="The column to be predicted, if there is one.")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Short name of the table; by default that of the file.")] = None,
+    label: Annotated[str | None, typer.Option("--label", "-l", help="The column to predict, if there is one.")] = None,
     person: Annotated[
-        str | None, typer.Option(help="The column that says whose row it is, if a person may have several rows.")
+        str | None, typer.Option(help="The column that names the person of a row, if a person may have several rows.")
     ] = None,
     query: Annotated[str | None, typer.Option(help="Of a database: SELECT ..., or the name of a table.")] = None,
     answers: Annotated[
         Path | None,
-        typer.Option(help="A completed schema, as of an earlier year: it answers for columns of the same name."),
+        typer.Option(
+            help="A completed schema, as of an earlier year. It answers the questions about columns of its names."
+        ),
     ] = None,
     ask: Annotated[
-        bool,
-        typer.Option(
-            "--ask", "-a", help="Ask here, one line a column, instead of a draft to be completed; then offer to run."
-        ),
+        bool, typer.Option("--ask", "-a", help="Ask here, one line a column, and write no draft; then offer to run.")
     ] = False,
     nullable: Annotated[
         str | None,
         typer.Option(
-            help="Where a value may be missing: all, none, or names separated by commas. Never from the rows."
+            help="Columns that may miss a value: all, none, or names separated by commas. Never look at the rows."
         ),
     ] = None,
     private_categories: Annotated[
         bool,
         typer.Option(
             "--private-categories",
-            help="No categories are publicly known, but the label's: they are released with a part of the budget.",
+            help="Only the label's categories are public. A part of the budget releases all others.",
         ),
     ] = False,
 ) -> None:
-    """Draft the public schema of your own table, and point params.yaml to it. A person completes it, there or here."""
+    """Draft the public schema of your table, and point params.yaml to it. A person completes it, there or here."""
     from likeness.config.load import read_content
     from likeness.data.schema.column_keys import DROP
     from likeness.data.schema.schema import Schema, entries, read_mapping
@@ -77,13 +74,13 @@ def init(
     from likeness.onboarding.interview import Interview
 
     if not _PARAMS.is_file():
-        raise LikenessError("params.yaml is missing. Run this in the folder of a clone of the project.")
+        raise LikenessError("params.yaml is missing. Run this command in the project's folder.")
     if ask and not _terminal():
-        raise LikenessError("--ask needs a terminal, in which a person answers. Leave it out: a draft is written.")
+        raise LikenessError("--ask needs a terminal for your answers. Leave --ask out to get a draft.")
     source, name, kinds = _opened(source, query, name)
     target = ProjectPaths.schemas / f"{name}.yaml"
     if target.exists():
-        raise LikenessError(f"{target} exists and is not overwritten. Give --name, or delete it.")
+        raise LikenessError(f"{target} exists and is not overwritten. Give another --name, or delete the file.")
     earlier = None
     if answers is not None:
         Schema.load(answers, aliases=True)  # complete, or refused
@@ -97,7 +94,7 @@ def init(
         able = [each for each in kinds if each not in settled and each != label and (ask or kinds[each] != DROP)]
         missing = chosen(nullable, list(kinds), able)
     settings = partial(draft_params, read_content(_PARAMS), source, query, target.as_posix(), person)
-    drafted = settings()  # complete, or refused before anybody is asked
+    drafted = settings()  # complete, or refused before the interview
     if not ask:
         schema = draft_schema(name, kinds, label, person, earlier, missing, private_categories)
         _draft(schema, target, drafted, person is not None)
@@ -117,28 +114,28 @@ def _opened(source: str, query: str | None, name: str | None) -> tuple[str, str,
     from likeness.data.source.header import kinds_of, kinds_of_query
 
     if "://" in source and not query:
-        raise LikenessError("A database needs --query: the name of a table, or one SELECT in quotes.")
+        raise LikenessError("A database needs --query. Give the name of a table, or one SELECT in quotes.")
     database = Database(source, query or "") if Ingest(source, "", query=query).from_database else None
     file = Path(source).name if database is None else database.name
     ending = next((ending for ending in _ENDINGS if file.endswith(ending)), Path(file).suffix)
     name = file.removesuffix(ending) if name is None else name
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
-        raise LikenessError(f"'{name}' cannot name a table: letters, digits, - and _ only. Give --name.")
+        raise LikenessError(f"'{name}' cannot name a table. Give a --name of letters, digits, - and _.")
     if database is None:
         return Path(source).as_posix(), name, kinds_of(Path(source))
     return source, name, kinds_of_query(database)
 
 
 def _draft(schema: str, target: Path, settings: str, person: bool) -> None:
-    """Write a schema with its questions, point params.yaml to it, and say what is to be done."""
+    """Write a schema with its questions, point params.yaml to it, and print the next steps."""
     _write(target, schema, settings)
     say(
-        f"{target}: a draft. Its column names come from the header and its kinds are guesses; every '# ?' in it "
-        f"({schema.count('  # ? ')}) is a question to you, to be answered from public knowledge, because it is "
+        f"{target}: a draft. Its column names come from the header, and its kinds are guesses. Every '# ?' in it "
+        f"({schema.count('  # ? ')}) is a question to you. Answer from public knowledge, because the schema is "
         "published with the results.\n"
-        "params.yaml holds what differs from the defaults. privacy.population is a question too"
-        + (", and ingest.unit.max_rows" if person else "; if a person may have several rows, see ingest.unit")
-        + ". Keep the table itself out of git.\n"
+        "params.yaml holds all settings that differ from the defaults. Answer privacy.population there"
+        + (", and ingest.unit.max_rows" if person else ". If a person may have several rows, see ingest.unit")
+        + ". Keep the table out of git.\n"
         "Then: likeness check"
     )
 
@@ -149,7 +146,7 @@ def _complete(interview: "Interview", target: Path, settings: Callable[..., str]
 
     answered = _answered(interview)
     _write(target, completed_schema(answered.schema), settings(answered.max_rows, answered.population))
-    say(f"Written: {target}, params.yaml. likeness check tells more.")
+    say(f"Written: {target}, params.yaml. For details: likeness check")
     if "://" not in source and Path(source).resolve().is_relative_to(Path.cwd()):
         say(f"Keep {source} out of git.")
     report = _report(None)
@@ -162,7 +159,7 @@ def _complete(interview: "Interview", target: Path, settings: Callable[..., str]
 
 
 def _answered(interview: "Interview") -> "Completed":
-    """The interview to its end; where a person stops it, nothing is written."""
+    """The interview to its end. If a person stops it, nothing is written."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 (arrow keys, and lines longer than a terminal's buffer)
     try:
@@ -173,14 +170,14 @@ def _answered(interview: "Interview") -> "Completed":
 
 
 def _offer_run(bundle: Path) -> None:
-    """Ask whether to spend now; print the commands that do so later if not."""
+    """Offer to spend now, or print the commands that do it later."""
     from likeness.cli.ledger import ledger_init
     from likeness.cli.run import run
     from likeness.pipeline.project import Project
 
     project = Project.load()
     home = project.ledger_home
-    # A team's database is not asked for its ledger here: whoever has one has started it.
+    # A team's database has a ledger already.
     first = home.url is None and not home.database.exists()
     steps = [f"spend epsilon {project.params.privacy.epsilon:g}", f"bundle to {bundle}"]
     if first:
@@ -199,26 +196,28 @@ def _ask(question: str) -> str:
     try:
         return str(typer.prompt(question, default="", show_default=False, prompt_suffix=""))
     except UnicodeDecodeError:
-        raise LikenessError("that is not UTF-8 text. Type it again.") from None
+        raise LikenessError("your answer is not UTF-8 text. Type it again.") from None
 
 
 def _terminal() -> bool:
-    """Whether somebody can answer."""
+    """Whether a person can answer."""
     return sys.stdin.isatty()
 
 
 def _write(target: Path, schema: str, settings: str) -> None:
-    """The schema and, last, the settings that point to it."""
+    """Write the schema and, last, the settings that point to it."""
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(schema, encoding="utf-8")
     _PARAMS.write_text(settings, encoding="utf-8")
 
 
 def check(
-    rows: Annotated[int | None, typer.Option(min=1, help="Training records: public, or about. Never counted.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Number of training records, public or approximate. It is never counted.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Say all that is missing or wrong, and forecast cost and noise. Spends nothing, opens no row. Exit code 0 or 1."""
+    """List all faults, and forecast cost and noise. Spends nothing, opens no row. Exit code 0 or 1."""
     report = _report(rows)
     say_json(report.to_dict()) if as_json else say(report.text())
     if not report.passed:

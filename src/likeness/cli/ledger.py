@@ -1,4 +1,4 @@
-"""``likeness ledger ...``: what was spent, by whom, what remains, and the few decisions that are a person's."""
+"""``likeness ledger ...``: costs, their users, the rest of each cap, and the decisions of a person."""
 
 import json
 import math
@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
-ledger_app = typer.Typer(no_args_is_help=True, help="The ledger of everything ever released on this machine or team.")
+ledger_app = typer.Typer(no_args_is_help=True, help="The ledger of every release of this machine or team.")
 
 
 @ledger_app.command("init")
-def ledger_init(
-    if_absent: Annotated[bool, typer.Option(help="Do nothing if there is a ledger already.")] = False,
-) -> None:
-    """Start a ledger; refused where there is, or was, one."""
+def ledger_init(if_absent: Annotated[bool, typer.Option(help="Do nothing if a ledger exists.")] = False) -> None:
+    """Start a ledger. Refused if one exists, or existed here."""
     from likeness.ledger.chain import Chain
     from likeness.ledger.ledger import Ledger
     from likeness.ledger.witness import git_witnesses
@@ -38,16 +36,16 @@ def ledger_init(
         say(f"ledger at {home.place}")
         return
     ledger = Ledger.create(home)
-    say(f"started ledger {ledger.id} at {home.place}, anchor in {home.anchor}. Back up both, apart.")
+    say(f"started ledger {ledger.id} at {home.place}, anchor in {home.anchor}. Back up both in different places.")
     if home.url is not None:
         say(f"Every machine of the team needs a copy of {home.key_file}; it is secret.")
     for other in sorted({witness.ledger_id for witness in git_witnesses(Path())} - {ledger.id}):
-        say(f"warning: git remembers ledger {other}. If it was this machine's, restore it instead.", err=True)
+        say(f"warning: git remembers ledger {other}. If it is this machine's, restore it instead.", err=True)
 
 
 @ledger_app.command("show")
 def ledger_show(as_json: JSON = False) -> None:
-    """Print every record, oldest first: what, at what cost, who asked, from which commit, with what."""
+    """Print every record, oldest first: query, cost, user, commit and software."""
     ledger = _open()
     if as_json:
         say_json([dict(sorted(vars(record).items())) for record in ledger.records()])
@@ -57,7 +55,7 @@ def ledger_show(as_json: JSON = False) -> None:
         text = _text(record)
         if record.kind == "reserve":
             text += "" if record.body["key"] in committed else "  never committed: counts as spent"
-            text += f"\n{_asked(record.body)}"
+            text += f"\n{_origin(record.body)}"
         rows.append((str(record.seq), record.time, record.kind, text))
     say(table(("#", "time", "kind", ""), rows, words=4))
 
@@ -84,8 +82,8 @@ def _text(record: "Record") -> str:
     return f"ledger {body['ledger_id']}"
 
 
-def _asked(body: dict[str, Any]) -> str:
-    """Who asked; entries of earlier versions know less."""
+def _origin(body: dict[str, Any]) -> str:
+    """User, commit and software of an entry. Entries of earlier versions have fewer facts."""
     commit = str(body.get("git_commit", "unknown"))[:12] + (" with changes" if body.get("git_changed") else "")
     software = {"likeness": body.get("likeness", "unknown"), **(body.get("software") or {})}
     project = f"  project {body['project']}" if body.get("project") else ""
@@ -97,7 +95,7 @@ def _asked(body: dict[str, Any]) -> str:
 
 @ledger_app.command("export")
 def ledger_export() -> None:
-    """Print every record as JSON, one a line: who asked, from which commit, what, at what cost."""
+    """Print every record as JSON, one a line, with user, commit, query and cost."""
     for record in _open().records():
         typer.echo(json.dumps(vars(record), sort_keys=True))
 
@@ -107,10 +105,10 @@ def ledger_verify(
     files: Annotated[list[Path] | None, typer.Argument(help="Released files that must be on the chain.")] = None,
     git: Annotated[list[Path] | None, typer.Option(help="A repository whose commits carry trailers.")] = None,
     mlflow: Annotated[bool, typer.Option(help="Look at the tracking runs too.")] = False,
-    other: Annotated[list[str] | None, typer.Option(help="Id of a ledger that is known to be another one.")] = None,
+    other: Annotated[list[str] | None, typer.Option(help="Id of a ledger that is certainly another one.")] = None,
     as_json: JSON = False,
 ) -> None:
-    """Check chain, anchor, every released file and outside witnesses; print the head for an outside witness."""
+    """Check chain, anchor, every released file and outside witnesses. Print the head for an outside witness."""
     from likeness.core.hashing import sha256_bytes
     from likeness.ledger.witness import check_witnesses, git_witnesses, receipt_witness
     from likeness.release.released import check_against, load_released
@@ -137,7 +135,7 @@ def ledger_verify(
             check_against(commits, path, receipt, ledger.id)
     if lost:
         place = ledger.home.place if ledger.keeps_bytes else ledger.home.releases
-        raise LikenessError(f"released bytes are lost or altered: {', '.join(lost)}. Restore {place}.")
+        raise LikenessError(f"released bytes are lost or altered: {', '.join(lost)}. Restore {place} from a backup.")
     head = ledger.head()
     if as_json:
         checked = {"ledger": head.ledger_id, "records": head.count, "releases": len(commits), "head": head.head}
@@ -151,7 +149,7 @@ def ledger_verify(
 
 @ledger_app.command("budget")
 def ledger_budget(as_json: JSON = False) -> None:
-    """Print what was spent and what remains, by identity."""
+    """Print cost and rest of each population's budget."""
     from likeness.ledger.budget import limits_of
 
     ledger = _open()
@@ -169,14 +167,14 @@ def ledger_budget(as_json: JSON = False) -> None:
         if budget.selection_delta or budget.spent_delta:
             say(
                 f"  thresholds of private categories: delta {budget.spent_delta:.6g} spent of the "
-                f"{budget.selection_delta:g} that is kept for them"
+                f"{budget.selection_delta:g} for them"
             )
         for (scope, whose), (epsilon, delta) in limits_of(ledger.records(), name).items():
             say(f"  {scope} {whose or 'each'}: at most epsilon {epsilon:g} at delta {delta:g}")
 
 
 def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
-    """The budget of an identity for scripts."""
+    """The budget of a population for scripts."""
     from likeness.ledger.budget import limits_of
 
     budget = ledger.budget(name)
@@ -199,7 +197,7 @@ def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
 
 
 def _finite(value: float) -> float | str:
-    """JSON has no infinity; ``"inf"`` is what every document of a run says."""
+    """JSON has no infinity, so every document of a run has ``"inf"``."""
     return value if math.isfinite(value) else str(value)
 
 
@@ -209,13 +207,13 @@ def ledger_afford(
     epsilon: Annotated[list[float] | None, typer.Option(help="Of a grid; may be given several times.")] = None,
     as_json: JSON = False,
 ) -> None:
-    """Say what runs would cost and whether every cap has room for all of them. Spends nothing.
+    """Print the cost of runs, and whether every cap has room for all of them. Spends nothing.
 
     Without options it is one run with params.yaml. With them it is each method with each epsilon.
     """
     from likeness.ledger.budget import Cost
     from likeness.pipeline.project import Project
-    from likeness.preflight.cost import afford, room_lines
+    from likeness.preflight.cost import afford, headroom_lines
 
     project = Project.load()
     params = project.params
@@ -239,7 +237,7 @@ def ledger_afford(
         names = ["all of them"]
     keys = f", and delta {total.delta:.6g} for thresholds," if total.delta else ""
     say(f"{names[0]}: at most rho {total.rho:.6g}{keys} to be charged")
-    for line in room_lines(rooms, total):
+    for line in headroom_lines(rooms, total):
         say(line)
 
 
@@ -257,7 +255,7 @@ def _grid(project: "Project", methods: list[str], epsilons: list[float]) -> "lis
 
 
 def _cap_after(room: "Headroom", cost: "Cost") -> dict[str, Any]:
-    """A cap for scripts, and what it would leave after a cost."""
+    """A cap for scripts, and its rest after a cost."""
     return {
         "scope": room.scope,
         "name": room.name,
@@ -270,7 +268,7 @@ def _cap_after(room: "Headroom", cost: "Cost") -> dict[str, Any]:
 
 @ledger_app.command("cap")
 def ledger_cap(
-    identity: Annotated[str, typer.Argument(help="Name of the people in the data.")],
+    identity: Annotated[str, typer.Argument(help="Name of the people in the data: privacy.population.")],
     epsilon: Annotated[float, typer.Option(help="Epsilon; inf lifts a cap by project, user or month.")],
     delta: Annotated[float, typer.Option(help="Delta.")],
     scope: Annotated[str, typer.Option(help="lifetime, project, user or month.")] = "lifetime",
@@ -278,25 +276,24 @@ def ledger_cap(
     delta_keys: Annotated[
         float | None,
         typer.Option(
-            help="Of a lifetime cap: the part of delta for private categories; none: as before. Decide it without "
-            "regard to anything that was released."
+            help="Of a lifetime cap: the part of delta for private categories; none: no change. Do not let any "
+            "released value influence it."
         ),
     ] = None,
 ) -> None:
     """Change a cap. The change stays on record for ever."""
     if scope != "lifetime" and delta_keys is not None:
-        raise LedgerError("--delta-keys goes with the lifetime cap: the others count what thresholds take")
+        raise LedgerError(
+            "--delta-keys needs --scope lifetime. The other caps count the cost of thresholds by themselves."
+        )
     if scope == "lifetime":
         if name:
-            raise LedgerError("--name goes with --scope project, user or month: a lifetime cap is the identity's")
+            raise LedgerError("--name needs --scope project, user or month. A lifetime cap is the population's.")
         ledger = _open()
         ledger.change_cap(identity, epsilon, delta, delta_keys)
         budget = ledger.budget(identity)
-        keys = (
-            f", {budget.selection_delta:g} of it for thresholds"
-            if budget is not None and budget.selection_delta
-            else ""
-        )
+        part = 0.0 if budget is None else budget.selection_delta
+        keys = f", {part:g} of it for thresholds" if part else ""
         say(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
         return
     _open().change_limit(identity, scope, name, epsilon, delta)
@@ -307,7 +304,7 @@ def ledger_cap(
 def ledger_reanchor(
     head: Annotated[str, typer.Argument(help="The ledger's newest head, from an outside witness.")],
 ) -> None:
-    """Write a lost anchor anew; the head must come from a receipt's tracking run or another copy."""
+    """Write a lost anchor again. Take the head from a receipt's tracking run or another copy."""
     from likeness.ledger.ledger import Ledger
 
     Ledger.reanchor(_home(), head)
@@ -316,9 +313,9 @@ def ledger_reanchor(
 
 @ledger_app.command("witness")
 def ledger_witness(
-    into: Annotated[Path | None, typer.Option(help="A commit message: the trailer is written into it.")] = None,
+    into: Annotated[Path | None, typer.Option(help="A commit message that gets the trailer.")] = None,
 ) -> None:
-    """Print the head as a git trailer, for a commit message; a prepare-commit-msg hook gives --into "$1"."""
+    """Print the head as a git trailer for a commit message. A prepare-commit-msg hook gives --into "$1"."""
     from likeness.ledger.witness import trailer, write_trailer
 
     line = trailer(_open().head())
@@ -330,23 +327,21 @@ def ledger_witness(
 
 @ledger_app.command("restore")
 def ledger_restore(files: Annotated[list[Path], typer.Argument(help="Released files.")]) -> None:
-    """Put released files back into a store that lost them. Costs nothing: the ledger knows every byte."""
+    """Put released files back into a store that lost them. It costs nothing, because the ledger knows every byte."""
     from likeness.core.errors import ArtifactError
     from likeness.release.store import restore
 
     ledger = _open()
     for path in files:
         if not path.is_file():
-            raise ArtifactError(f"{path} is not a file")
+            raise ArtifactError(f"{path} is not a file. Give a released .safetensors file.")
         say(f"{path}: release {restore(ledger, path.read_bytes(), str(path))[:12]} is in the store")
 
 
 @ledger_app.command("spend-again", hidden=True)
 @ledger_app.command("redraw")
-def ledger_redraw(
-    key: Annotated[str, typer.Argument(help="Key of the release, or its beginning.")],
-) -> None:
-    """Give up lost bytes: the next run draws the release anew, at the full cost. Stays on record for ever."""
+def ledger_redraw(key: Annotated[str, typer.Argument(help="Key of the release, or its beginning.")]) -> None:
+    """Give up lost bytes. The next run draws the release again at the full cost. It stays on record for ever."""
     from likeness.core.hashing import sha256_bytes
     from likeness.pipeline.provenance import provenance
     from likeness.release.store import stored_bytes
@@ -358,14 +353,14 @@ def ledger_redraw(
     digest = ledger.commits()[matches[0]][1]
     data = stored_bytes(ledger, matches[0])
     if data is not None and sha256_bytes(data) == digest:
-        raise LedgerError(f"release {key} is in the store, whole: nothing to give up")
+        raise LedgerError(f"release {key} is whole in the store. Run dvc repro: it costs nothing.")
     for path in ProjectPaths().released_files:
         if path.exists() and sha256_bytes(path.read_bytes()) == digest:
-            raise LedgerError(f"{path} is that release: it costs nothing to run: likeness ledger restore {path}")
+            raise LedgerError(f"{path} is this release. Put it back at no cost: likeness ledger restore {path}")
     ledger.redraw(matches[0], {"asked_by": provenance()["asked_by"]})
     reserved, _ = ledger.find(matches[0])
     assert reserved is not None
-    say(f"{key} is given up. The next dvc repro draws it anew and is charged rho {reserved.body['rho']:.6g} again.")
+    say(f"{key} is given up. The next dvc repro draws it again and costs rho {reserved.body['rho']:.6g} again.")
 
 
 def _home() -> "Home":

@@ -1,4 +1,4 @@
-"""``likeness params``: every setting with its default and its help, as YAML that can be pasted into params.yaml."""
+"""``likeness params``: every setting with its default and its help, as YAML for params.yaml."""
 
 import typing
 from dataclasses import is_dataclass
@@ -13,11 +13,10 @@ from likeness.core.paths import ProjectPaths
 
 def params(
     section: Annotated[
-        str | None,
-        typer.Argument(help="A method or a section: its defaults. Without it: all that holds in this folder."),
+        str | None, typer.Argument(help="A method or a section: its defaults. Without it: all settings of this folder.")
     ] = None,
 ) -> None:
-    """Print settings with their helps, ready for params.yaml."""
+    """Print settings with their help texts, ready for params.yaml."""
     from likeness.config.explain import defaults, with_help
     from likeness.config.load import read_params
     from likeness.methods import METHODS, resolved
@@ -32,7 +31,9 @@ def params(
         return
     hints = {name: hint for name, hint in typing.get_type_hints(Params).items() if is_dataclass(hint)}
     if section not in (*METHODS, *hints):
-        raise ParamsError(f"'{section}' is neither a method ({', '.join(METHODS)}) nor a section ({', '.join(hints)})")
+        raise ParamsError(
+            f"'{section}' is no method or section. Methods: {', '.join(METHODS)}. Sections: {', '.join(hints)}."
+        )
     if section in METHODS:
         typer.echo(with_help(Params, {section: defaults(METHODS[section])}, METHODS).lstrip("\n"))
     else:

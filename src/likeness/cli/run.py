@@ -18,33 +18,34 @@ if TYPE_CHECKING:
 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
-# DVC with nothing on its own standard output says errors only. Its stages keep theirs.
+# DVC without standard output prints errors only. Its stages have theirs.
 _DVC = "import sys; sys.stdout = None; from dvc.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 def run(
-    force: Annotated[bool, typer.Option("--force", help="Run up-to-date stages too. Releases stay the same.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Run up-to-date stages too. Releases stay as they are.")
+    ] = False,
     bundle: Annotated[
-        Path | None,
-        typer.Option(help="Then bundle what may be published here, a new folder or .zip file, and verify it."),
+        Path | None, typer.Option(help="Then write the bundle to this new folder or .zip file, and verify it.")
     ] = None,
     as_json: JSON = False,
 ) -> None:
     """Run the pipeline of this folder: every stage that is out of date (`dvc repro`), then the summary.
 
-    Needs params.yaml and dvc.yaml here, and a ledger (`likeness ledger init`). Progress goes to standard error. Running
-    again spends nothing: what was released before comes from the ledger's store. Exit code 2 if a stage fails, 1 if the
+    Needs params.yaml and dvc.yaml here, and a ledger (`likeness ledger init`). Progress goes to standard error. A
+    second run spends nothing, because the ledger's store has all releases. Exit code 2 if a stage fails, 1 if the
     bundle is wrong.
     """
     from likeness.cli.summary import summary_json, summary_text
     from likeness.pipeline.project import Project
 
-    if bundle is not None and bundle.exists():  # said now, not after the run
+    if bundle is not None and bundle.exists():  # refused now, not after the run
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
     paths = ProjectPaths()
     if not paths.stages.exists():
         raise ArtifactError(f"{paths.stages} is missing. Run from the project's folder.")
-    Project.load().ledger  # noqa: B018 (a missing ledger is said now, not by the first stage)
+    Project.load().ledger  # noqa: B018 (refuses a missing ledger now, not in the first stage)
     for line in set_aside(paths.root):
         say(line, err=True)
     _repro(["--force"] if force else [])
@@ -60,23 +61,23 @@ def run(
         summary = {**summary_json(paths), "bundle": str(bundle), "checks": [vars(check) for check in checks]}
         say_json(summary)
     else:
-        say(f"{summary_text(paths)}\n\n{bundle}: all that may be published, verified:\n{checks_text(checks)}")
+        say(f"{summary_text(paths)}\n\n{bundle}: everything that may be published, verified:\n{checks_text(checks)}")
     if give_verdict(checks, as_json) == 1:
         raise typer.Exit(1)
 
 
 def checks_text(checks: "Sequence[Check]") -> str:
-    """What ``likeness verify`` says, a line a check."""
+    """The output of ``likeness verify``, one line a check."""
     words = {True: "ok", False: "WRONG", None: "not tested"}
     return table(("", "check", ""), [(words[check.passed], check.name, check.text) for check in checks], words=3)
 
 
 UNTESTED = 3
-"""Exit code of a bundle in which nothing is wrong, but not everything could be tested."""
+"""Exit code of a bundle without a wrong check, of which not everything could be tested."""
 
 
 def give_verdict(checks: "Sequence[Check]", quiet: bool) -> int:
-    """Say whether a bundle may be trusted.
+    """Print whether to trust a bundle.
 
     Args:
         checks: of the bundle.
@@ -107,8 +108,8 @@ def compare(
 ) -> None:
     """Compare two runs: method, ε, lifetime, and internal scores where a project's folder has them.
 
-    A bundle has no internal scores; those of a folder, or of a run tracked with tracking.internal_metrics, come from
-    real rows and are NOT private. Both accounts are believed as they stand: `likeness verify` recomputes a bundle's.
+    A bundle has no internal scores. Those of a folder, or of a run tracked with tracking.internal_metrics, come from
+    real rows and are NOT private. This command believes both accounts; `likeness verify` recomputes that of a bundle.
     """
     from likeness.cli.compare import NOT_PRIVATE, comparison_text, read_run
     from likeness.cli.compare import compare as compared
@@ -121,11 +122,11 @@ def compare(
 
 
 def _repro(options: list[str]) -> None:
-    """``dvc repro``; what its stages say goes to standard error.
+    """``dvc repro``; messages of its stages go to standard error.
 
     Raises:
         LikenessError: a stage failed.
     """
     done = subprocess.run([sys.executable, "-c", _DVC, "repro", *options], env=dvc_environment(), stdout=2, check=False)
     if done.returncode:
-        raise LikenessError(f"dvc repro ended with exit code {done.returncode}. The message of the stage stands above.")
+        raise LikenessError(f"dvc repro ended with exit code {done.returncode}. Read the message of the stage above.")

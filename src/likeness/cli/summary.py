@@ -1,4 +1,4 @@
-"""What ``make demo`` prints at its end."""
+"""The summary of a run."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from likeness.core.paths import ProjectPaths, read_json
 
 
 def summary_text(paths: ProjectPaths) -> str:
-    """Places of the results, ε spent and headline scores, from the run's own files."""
+    """Places of the results, ε spent and headline scores, from the files of the run."""
     privacy, metrics = read_json(paths.privacy), read_json(paths.internal_metrics)
     total, target = privacy["total"], privacy["target"]
     lines = [
@@ -35,7 +35,7 @@ def summary_text(paths: ProjectPaths) -> str:
 
 
 def summary_json(paths: ProjectPaths) -> dict[str, Any]:
-    """The summary for scripts; ``internal`` was computed on real rows and is NOT private."""
+    """The summary for scripts. ``internal`` comes from real rows and is NOT private."""
     privacy, metrics = read_json(paths.privacy), read_json(paths.internal_metrics)
     files = {
         "table": ProjectPaths.synthetic,

@@ -1,4 +1,4 @@
-"""Bounds, in the words that all floors share: of a feature vector, and of how many rows a person may have."""
+"""Bounds of a feature vector, and of the number of rows of a person."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -7,15 +7,15 @@ from typing import Any
 from likeness.core.errors import ReleaseError
 
 MOST_CATEGORIES = 1000
-"""Of one column: noise grows with their number and records do not, so that beyond this nothing is left of it."""
+"""Of one column: noise grows with their number and records do not, so beyond this nothing is left."""
 
 
 @dataclass(frozen=True)
 class PrivacyUnit:
-    """Who is protected where a person may have several rows: everyone who has a value of a column, with all rows.
+    """Who is protected if a person may have several rows: everyone with a value of a column, with all rows.
 
     Attributes:
-        column: of the source, whose values name the people. Never encoded, never released; its own name is public.
+        column: of the source; its values name the people and are never encoded or released. Its name is public.
         max_rows: k, the most training rows of one person that are used. Public.
     """
 
@@ -28,19 +28,19 @@ class PrivacyUnit:
 
     @classmethod
     def from_dict(cls, value: Any) -> "PrivacyUnit":
-        """Inverse of :meth:`to_dict`; whole numbers stay whole, because a sensitivity is counted from them.
+        """Inverse of :meth:`to_dict`; whole numbers stay whole, because a sensitivity depends on them.
 
         Raises:
             ReleaseError: it holds no unit.
         """
         whole = isinstance(value, dict) and set(value) == {"column", "max_rows"}
         if not whole or not isinstance(value["column"], str) or type(value["max_rows"]) is not int:
-            raise ReleaseError("a unit of privacy must have a column and a whole number max_rows")
+            raise ReleaseError("unit must hold column, a text, and max_rows, a whole number, and nothing else")
         return cls(value["column"], value["max_rows"])
 
 
 def rows_per_unit(unit: PrivacyUnit | None) -> int:
-    """The most rows that one person adds to a sum; 1 where a row is a person."""
+    """The most rows that one person adds to a sum; 1 if a row is a person."""
     return 1 if unit is None else unit.max_rows
 
 

@@ -2,7 +2,7 @@
 
 
 class LikenessError(Exception):
-    """Base of every error that a person can act on. Its text is shown as it is, without a traceback."""
+    """Base of every error that a person can act on. People see its text without a traceback."""
 
 
 class ParamsError(LikenessError):
@@ -13,7 +13,7 @@ class SchemaError(LikenessError):
     """The public schema is incomplete or contradicts itself.
 
     Attributes:
-        faults: where several rules of one column are broken, all of them, as (key, sentence); the text is the first.
+        faults: every broken rule of one column, as (key, sentence). The text is the first.
     """
 
     def __init__(self, text: str, faults: tuple[tuple[str, str], ...] = ()) -> None:
@@ -26,11 +26,11 @@ class DataError(LikenessError):
 
 
 class PlanError(LikenessError):
-    """The privacy target cannot be met by the queries asked for."""
+    """The queries cannot meet the privacy target."""
 
 
 class BudgetError(LikenessError):
-    """A release would exceed the lifetime cap of the people in the data. Nothing was read."""
+    """A release would exceed a cap of the population. Nothing was read."""
 
 
 class LedgerError(LikenessError):
@@ -38,12 +38,12 @@ class LedgerError(LikenessError):
 
 
 class ReleaseError(LikenessError):
-    """A released file is not what its receipt, or the ledger, says it is."""
+    """A released file contradicts its receipt or the ledger."""
 
 
 class ArtifactError(LikenessError):
-    """A file that an earlier stage should have written is missing or malformed."""
+    """A file of an earlier stage is missing or malformed."""
 
 
 class EngineError(LikenessError):
-    """The processes that the passes over rows are divided among are missing, unsafe or lost."""
+    """The processes that share the passes over rows are missing, unsafe or lost."""

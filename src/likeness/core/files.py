@@ -17,7 +17,7 @@ def write_durably(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Write a file that holds either the old bytes or the new ones after a crash.
 
     The bytes are on the disk before the file has its name, and the name is there before this returns. The temporary
-    file has a random name: two machines that share the folder may have processes of the same number.
+    file has a random name, because two machines that share the folder may have processes of one number.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     temporary = Path(name)

@@ -10,7 +10,7 @@ from typing import Any
 
 def canonical_json(value: Any) -> str:
     """Sorted keys, no blanks, shortest round-trip floats; infinities as the strings ``"inf"`` and ``"-inf"``."""
-    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def sha256_json(value: Any) -> str:
@@ -24,10 +24,7 @@ def sha256_bytes(data: bytes) -> str:
 
 
 def keyed_digest(path: Path, key: bytes) -> str:
-    """Keyed hash of a file, so that DVC can notice a change without publishing a hash of private bytes.
-
-    Of a folder: of its files' names and hashes.
-    """
+    """Keyed hash of a file, or of the names and hashes in a folder: DVC sees changes and no hash of private bytes."""
     digest = hmac.new(key, digestmod="sha256")
     if path.is_dir():
         files = {file.name: keyed_digest(file, key) for file in sorted(path.iterdir()) if file.is_file()}
@@ -39,11 +36,12 @@ def keyed_digest(path: Path, key: bytes) -> str:
     return digest.hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value for JSON: text keys, lists for tuples, and text for infinities."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return value

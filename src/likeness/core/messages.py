@@ -1,6 +1,6 @@
-"""What the library says, by the logger ``likeness``, and how far long work is.
+"""Messages of the library, by the logger ``likeness``, and the progress of long work.
 
-The library installs no handler: whoever imports it hears warnings only, and may silence these too:
+The library installs no handler, so a program that imports it gets warnings only. To silence these:
 ``logging.getLogger("likeness").setLevel("ERROR")``. Stages and the command line call :func:`show_messages`.
 """
 
@@ -14,11 +14,11 @@ LOG = logging.getLogger("likeness")
 _LINES = 10  # of long work, where there is no terminal
 
 Step = Callable[[int, str], None]
-"""Takes the steps that are done, and a note."""
+"""Takes the number of finished steps, and a note."""
 
 
 class _StandardError(logging.Handler):
-    """Writes each message in one piece to the ``sys.stderr`` of the moment, which may hold a bar."""
+    """Writes each message in one piece to the present ``sys.stderr``, which may hold a bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
         sys.stderr.write(f"{record.getMessage()}\n")
@@ -26,21 +26,21 @@ class _StandardError(logging.Handler):
 
 
 def show_messages() -> None:
-    """Show all that the library says on standard error."""
+    """Show all messages of the library on standard error."""
     LOG.handlers = [_StandardError()]
     LOG.setLevel(logging.INFO)
 
 
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Step]:
-    """Show how far long work is: a bar with the time left on a terminal, elsewhere a line after each tenth.
+    """Show the progress of long work: a bar with the time left on a terminal, elsewhere a line after each tenth.
 
     Args:
-        title: what is at work.
+        title: name of the work.
         total: its steps. 0 shows nothing.
 
     Yields:
-        the function to call after a step. What it is given must not come from private rows.
+        the function to call after a step. Its arguments must not come from private rows.
     """
     if not total or not LOG.isEnabledFor(logging.INFO):
         yield lambda _done, _note: None
@@ -59,7 +59,7 @@ def progress(title: str, total: int) -> Iterator[Step]:
 
 
 def _lines(title: str, total: int) -> Step:
-    """A line when a further tenth is done, whatever the clock says."""
+    """A line after each tenth of the steps, independent of the clock."""
     tenths = 0
 
     def step(done: int, note: str) -> None:

@@ -1,4 +1,4 @@
-"""Where every file of a project lies, written once; and JSON files."""
+"""The place of every file of a project, written once; and JSON files."""
 
 import json
 from dataclasses import dataclass
@@ -105,5 +105,5 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def json_text(value: Any) -> str:
-    """A JSON artifact as text. The same value gives the same bytes."""
+    """A JSON artifact as text. Equal values give equal bytes."""
     return json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n"

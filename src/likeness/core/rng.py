@@ -1,6 +1,6 @@
 """Two kinds of randomness that are never mixed.
 
-``public(seed)`` gives reproducible streams for frequencies, networks, batches and samples: anybody may know them.
+``public(seed)`` gives reproducible streams for frequencies, networks, batches and samples. They are public.
 ``secret_bytes(count)`` comes from the operating system and cannot be seeded: salts and keys.
 Privacy noise is neither: it is drawn by :mod:`likeness.privacy.noise`, and only the door calls that.
 """
@@ -14,11 +14,11 @@ import numpy as np
 def public(seed: int, purpose: str) -> np.random.Generator:
     """A reproducible stream for one purpose.
 
-    The purpose is hashed into the seed, so that two users of the same seed never draw the same numbers by accident.
+    The hash of the purpose is part of the seed, so two users of one seed draw different numbers.
 
     Args:
         seed: public seed from ``params.yaml``.
-        purpose: what the numbers are for, for instance ``"pearl.frequencies"``.
+        purpose: use of the numbers, for instance ``"pearl.frequencies"``.
     """
     digest = hashlib.sha256(f"{seed}/{purpose}".encode()).digest()
     return np.random.Generator(np.random.Philox(int.from_bytes(digest[:16], "little")))

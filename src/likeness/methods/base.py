@@ -144,7 +144,7 @@ class Method(ABC):
 
         ``sigma`` is the standard deviation of a coordinate's noise; ``private`` names columns with private categories.
         """
-        if not isinstance(query.terms, EachRecord):
+        if not isinstance(query.contributions, EachRecord):
             return  # of pairs of records, whose number is a setting
         classes = query.num_groups
         by_class = ", by class" if classes > 1 else ""

@@ -1,4 +1,4 @@
-"""The account of a run: what was really released, composed, checked against ledger and target, in two forms."""
+"""The account of a run: all its releases, composed and checked against ledger and target."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -31,8 +31,8 @@ def account(project: Project) -> dict[str, Any]:
     """Compose every receipt of the run; the content of ``reports/privacy.json``.
 
     Raises:
-        ReleaseError: a released file is missing, unknown to the ledger or not of these settings, the generator was
-            trained on others, or the total exceeds the target.
+        ReleaseError: a released file is missing, unknown to the ledger or not of these settings; or the generator was
+            trained on others; or the total exceeds the target.
         ArtifactError: the synthetic table is missing or not of this generator.
     """
     params, plan, ledger = project.params, project.written_plan, project.ledger
@@ -64,8 +64,8 @@ def composed(params: Params, receipts: Sequence[Receipt]) -> Account:
     total = compose(list(receipts), params.privacy.delta)
     if total.epsilon > params.privacy.epsilon * (1 + _TOLERANCE):
         raise ReleaseError(
-            f"the releases compose to epsilon {total.epsilon:.9g} at delta {total.delta:g}, more than the target "
-            f"{params.privacy.epsilon:g}. Do not publish: data/released does not belong to this params.yaml."
+            f"data/released composes to epsilon {total.epsilon:.9g} at delta {total.delta:g}, more than "
+            f"privacy.epsilon, {params.privacy.epsilon:g}. It does not belong to this params.yaml. Do not publish it."
         )
     return total
 
@@ -85,9 +85,9 @@ class Standing:
     digests: Mapping[str, str]
 
     @classmethod
-    def of(cls, ledger: Ledger, identity: str) -> "Standing":
-        """As the ledger stands now. Releases of the population are on record."""
-        budget = ledger.budget(identity)
+    def of(cls, ledger: Ledger, population: str) -> "Standing":
+        """The present state of a ledger that holds releases of the population."""
+        budget = ledger.budget(population)
         assert budget is not None
         return cls(ledger.id, budget, {key: digest for key, (_, digest) in ledger.commits().items()})
 
@@ -106,11 +106,15 @@ def privacy_json(
     """The account as JSON.
 
     Args:
+        params: the settings.
+        plan: the plan.
+        receipts: of every release.
+        total: the composed cost of the receipts.
         standing: what the ledger says about these people.
-        sample: how the table was asked for.
+        sample: the request for the table.
         outputs: SHA-256 of the files that it is about, by path.
         notes: what the method read off released values, see :meth:`likeness.methods.base.Method.notes`.
-        keys: how many keys were released, by the name of the query.
+        keys: number of released partitions, by the name of the query.
     """
     budget = standing.budget
     queries = [
@@ -158,7 +162,7 @@ def privacy_json(
         "queries": queries,
         "notes": list(notes),
         "sample": dict(sample),
-        # Without noise, a digest would tell of exact values.
+        # Without noise, a digest would reveal exact values.
         "outputs": dict(outputs) if plan.private else {},
         "ledger": {
             "id": standing.ledger_id,
@@ -176,7 +180,7 @@ def privacy_json(
 
 
 def _threshold(receipt: Receipt, keys: int) -> dict[str, Any]:
-    """What a release with a threshold has beside: in rows, how many keys passed, and what it cost of δ."""
+    """The facts of partition selection: the threshold in rows, its cost in δ, and the number of released keys."""
     if receipt.threshold is None:
         return {}
     rows = receipt.threshold * 2.0**-receipt.lattice_bits
@@ -184,7 +188,7 @@ def _threshold(receipt: Receipt, keys: int) -> dict[str, Any]:
 
 
 def _lifetime_keys(budget: Budget) -> dict[str, float]:
-    """The part of the cap's δ for thresholds, where it has one."""
+    """The part of the cap's δ for thresholds, if there is one."""
     if not (budget.selection_delta or budget.spent_delta):
         return {}
     return {"cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}
@@ -198,7 +202,8 @@ def protected(unit: PrivacyUnit | None, words: str) -> str:
     """Who is protected, in words.
 
     Args:
-        words: what the curator calls a unit.
+        unit: whose rows are bounded; None: a row is a person.
+        words: the curator's words for a unit.
     """
     if unit is None:
         return words

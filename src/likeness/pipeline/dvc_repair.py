@@ -1,8 +1,8 @@
-"""DVC as a child process, and how to go on after a kill that cut its files short.
+"""DVC as a child process, and the repair of files that a kill cut short.
 
-DVC writes ``dvc.lock`` and ``.dvc/tmp/rwlock`` in place. Killed at that moment, it leaves them empty or cut short, and
-from then on every command of DVC fails with a message that names no remedy. Neither file holds a release or a cost: the
-ledger does, so that without them stages run again, get their released bytes back and spend nothing.
+DVC writes ``dvc.lock`` and ``.dvc/tmp/rwlock`` in place. A kill at that moment leaves them empty or cut short. Then
+every command of DVC fails with a message that names no remedy. The ledger holds all releases and costs, so without
+these files stages run again, get their released bytes back and spend nothing.
 """
 
 import json
@@ -20,16 +20,17 @@ _PATIENCE = 1.0  # seconds; a DVC at work in the same folder has written its fil
 
 
 def dvc_environment() -> dict[str, str]:
-    """This process's environment, with its own ``python`` first: under cron no virtual environment is active."""
+    """This process's environment, with its ``python`` first: under cron no virtual environment is active."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
 def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
-    """Rename files of DVC in ``root`` that a kill cut short; what is whole stays.
+    """Rename files of DVC that a kill cut short; whole files stay.
 
     Args:
-        patience: seconds after which a file that looks cut is looked at again, in case somebody was writing it.
+        root: the project's folder.
+        patience: seconds before a second look at a file that looks cut, in case somebody writes it.
 
     Returns:
         a line for each file, for a person.
@@ -44,7 +45,7 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
             continue
         aside = path.with_name(f"{path.name}.cut")
         path.replace(aside)
-        lines.append(f"{name} was cut short by a kill; it is {aside.name} now. Stages run again and spend nothing.")
+        lines.append(f"A kill cut {name} short. It is {aside.name} now. Stages run again and spend nothing.")
     return lines
 
 

@@ -29,12 +29,14 @@ _ENCODED_CELLS = 1 << 22  # encoded, or hashed, at once
 def typed_rows(
     project: "Project", engine: Engine = LOCAL, source: "SourceDigest | None" = None
 ) -> "Iterator[DataFrame]":
-    """The rows of the source that are used, typed, with what stands beside them: at least one chunk, in order.
+    """The used rows of the source, typed, with their split and person: at least one chunk, in order.
 
-    A split by position needs 9 bytes a row for a moment, and the number of rows beforehand, which a CSV or .npz file
-    does not say: it is held in memory then.
+    A split by position needs 9 bytes a row for a moment, and the number of rows in advance. A CSV or .npz file does not
+    have it, so memory then holds the rows.
 
     Args:
+        project: whose source is read.
+        engine: where the parts of a Parquet source are typed.
         source: takes up all rows of the source, also those that are not used.
 
     Raises:
@@ -77,7 +79,7 @@ class _Job:
 
 
 def _typed_part(job: _Job) -> "Iterator[tuple[DataFrame, int]]":
-    """Rows of one part, typed; with their split, where it depends on each row alone; and their part of the digest."""
+    """Typed rows of one part with their part of the digest, and with their split if it depends on each row alone."""
     from likeness.data.source.files import iter_part
     from likeness.data.source.row_digests import SourceDigest
 
@@ -122,14 +124,14 @@ def training_digest(project: "Project", written: Path) -> tuple[str, int]:
 
 
 def encoded_rows(project: "Project", ingested: dict[str, Any]) -> "Iterator[DataFrame]":
-    """The codes of the ingested rows, with what stands beside them.
+    """The codes of the ingested rows, with their split and person.
 
     Args:
         project: whose table is encoded.
-        ingested: the card of the table that is meant.
+        ingested: the manifest of the table that is meant.
 
     Raises:
-        ArtifactError: another table has taken its place.
+        ArtifactError: the table has another manifest.
     """
     written, schema = project.written_schema, project.schema
     encoder = Encoder(schema)

@@ -1,12 +1,12 @@
 """The private rows of a run: whose they are, how they are encoded, and how the door opens them.
 
-Every private table carries a *card* with its rows: identity, adjacency, keyed digests of the training rows and of the
-rows of the source, the ledger whose key that is, their number where it is public, for whom they were bounded where a
-person may have several, and, once encoded, the digest of the encoding. A card and its rows are one file, so that no
-stage, run by hand or out of order, can charge one people's rows to another.
+Every private table carries a *dataset manifest*: population, adjacency, keyed digests of the training rows and of the
+source's rows, the ledger whose key made them, the number of rows where it is public, the unit of privacy, and the
+digest of the encoding. Manifest and rows are one file, so no stage, run by hand or out of order, can charge one
+population's rows to another.
 
-Where a person may have several rows, each carries the number of its person, so that the door can count for itself; the
-names of the people stay in the source.
+If a person may have several rows, each row carries the number of its person, so that the door can count. The names of
+the people stay in the source.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -33,28 +33,32 @@ if TYPE_CHECKING:
     from likeness.data.source.row_digests import SourceDigest
     from likeness.ledger.ledger import Ledger
     from likeness.pipeline.project import Project
-    from likeness.release.keys import Keys
+    from likeness.release.partition_selection import Partitions
     from likeness.release.records import Records
     from likeness.release.request import Dataset
 
 SPLIT, PERSON = SPLIT_COLUMN, PERSON_COLUMN
-BESIDE = [SPLIT, PERSON]  # what private tables have beside the schema's columns; the second not always
+BESIDE = [SPLIT, PERSON]  # columns of private tables that no schema has; the second only under ingest.unit
+_SETTINGS = {"identity": "privacy.population", "adjacency": "privacy.adjacency", "unit": "ingest.unit"}
 _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 24  # of a chunk
 
 
-def card(params: Params, ledger_id: str, digest: str, num_records: int, rows_digest: str = "") -> dict[str, Any]:
-    """What later stages may know of the training rows without opening them; their number only where it is public.
+def manifest_of(params: Params, ledger_id: str, digest: str, num_records: int, rows_digest: str = "") -> dict[str, Any]:
+    """The manifest of an ingested table; it holds the number of training rows only where that is public.
 
     Args:
+        params: the settings.
+        ledger_id: of the ledger whose key made the digests.
         digest: of the training rows.
+        num_records: number of training rows.
         rows_digest: of the rows of the source.
 
     Raises:
-        DataError: that public number is another than the settings say. (The door insists on it by itself.) Or there is
-            no training row: noise on nothing would cost as much as noise on rows.
+        DataError: the public number of rows is not that of the settings (the door insists on it too). Or there is no
+            training row: noise on nothing would cost as much as noise on rows.
     """
     if not num_records:
-        raise DataError("the training table has no rows, and nothing was spent. Give a source with training rows.")
+        raise DataError("ingest.source has no training rows. Nothing was spent. Give a source with training rows.")
     public = params.privacy.adjacency == Adjacency.REPLACE_ONE
     _check_number(params, num_records if public else None)
     return {
@@ -68,27 +72,27 @@ def card(params: Params, ledger_id: str, digest: str, num_records: int, rows_dig
     }
 
 
-def encoded_card(ingested: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """The card of the ingested table, with the encoding of this schema."""
+def encoded_manifest(ingested: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """The manifest of the ingested table, with the encoding of this schema."""
     return {**ingested, "encoding": encoding_digest(schema)}
 
 
 def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, Any]) -> "tuple[Dataset, dict[str, Any]]":
-    """Whose rows a private table holds, and its card.
+    """Whose rows a private table holds, and its manifest.
 
     Args:
         params: the settings.
         path: of the table.
         ledger_id: of the ledger that is open.
-        more: what the card must say beside what the settings say.
+        more: further facts that the manifest must have.
 
     Raises:
-        ArtifactError: the card says otherwise.
+        ArtifactError: the manifest contradicts the settings or the ledger.
         DataError: ``privacy.num_records`` is not the number of training rows.
     """
     from likeness.release.request import Dataset
 
-    card = read_manifest(path)
+    manifest = read_manifest(path)
     expected = {
         "identity": params.privacy.population,
         "adjacency": params.privacy.adjacency,
@@ -96,22 +100,23 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
         "unit": _unit(params),
     }
     for name, value in expected.items():
-        if card.get(name) != value:
-            raise ArtifactError(f"{path} was written under another {name} than params.yaml says. Run: dvc repro")
-    if card["ledger"] != ledger_id:
+        if manifest.get(name) != value:
+            key = _SETTINGS.get(name, name)
+            raise ArtifactError(f"{path} was written under another {key} than params.yaml has. Run: dvc repro")
+    if manifest["ledger"] != ledger_id:
         raise ArtifactError(f"{path} was written with the key of another ledger. Run: dvc repro --force ingest")
-    _check_number(params, card["num_records"])
-    unit = None if card.get("unit") is None else PrivacyUnit.from_dict(card["unit"])
-    rows = card["identity"], card["digest"], params.ledger.attempt, card.get("encoding", ""), unit
-    return Dataset(*rows, card.get("rows_digest", "")), card
+    _check_number(params, manifest["num_records"])
+    unit = None if manifest.get("unit") is None else PrivacyUnit.from_dict(manifest["unit"])
+    rows = manifest["identity"], manifest["digest"], params.ledger.attempt, manifest.get("encoding", ""), unit
+    return Dataset(*rows, manifest.get("rows_digest", "")), manifest
 
 
 def _check_number(params: Params, count: int | None) -> None:
-    """The number of training rows, where it is public, is what the settings say."""
+    """Insist on the number of training rows of the settings; None where it is not public."""
     if count != params.privacy.num_records:
         raise DataError(
-            f"privacy.num_records is {params.privacy.num_records}, the training table has {count} rows. Under "
-            "replace_one the number of records is public and must be right; correct params.yaml."
+            f"params.yaml: privacy.num_records is {params.privacy.num_records}, the training table has {count} rows. "
+            "Under replace_one the number of records is public and must be right. Correct it."
         )
 
 
@@ -122,13 +127,14 @@ def _unit(params: Params) -> dict[str, Any] | None:
 def source_rows(
     project: "Project", source: "SourceDigest | None" = None
 ) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
-    """The typed rows of the source, its split column and whose row each is, where params.yaml names such columns.
+    """The typed rows of the source; also its split column and its people, if params.yaml names such columns.
 
     Args:
+        project: whose source is read.
         source: takes up the rows with all columns of the source.
 
     Raises:
-        DataError: there is no such source, or it does not fit the schema.
+        DataError: the source is missing or does not fit the schema.
     """
     from likeness.data.source.files import read_people
 
@@ -146,10 +152,14 @@ def used_rows(
     column: "Series[str] | None",
     people: "Series[str] | None" = None,
 ) -> "DataFrame":
-    """The typed rows that are used, each with its part and, where a person may have several, the number of its person.
+    """The typed rows that are used, each with its part and, under ``ingest.unit``, the number of its person.
 
     Args:
-        column: the public split column, if there is one. people: whose row each is, where ``ingest.unit`` says so.
+        params: the settings.
+        schema: the written schema.
+        table: the typed rows of the source.
+        column: the public split column, if there is one.
+        people: whose row each is, under ``ingest.unit``.
     """
     parts = split_parts(params, schema, table, column, people)
     if people is None:
@@ -184,11 +194,11 @@ def split_parts(
 def digest_of_release(
     adjacency: str, ledger: "Ledger", ordered: Callable[[], str], unordered: Callable[[], str]
 ) -> str:
-    """The digest under which the training rows are asked about.
+    """The digest of the training rows in a request.
 
-    Under ``replace_one`` pairs of rows are fixed by their places, so that the order belongs to the question. Else no
-    sum depends on it, and the same rows are the same question in any order. Versions that did not record the rows of
-    the source knew the digest in order only: what they released stays the answer.
+    Under ``replace_one`` the places of rows fix their pairs, so the order belongs to the request. Else no sum depends
+    on the order, and rows in any order are one request. Older versions, which did not record the rows of the source,
+    had the digest in order only: their releases stay the answer.
     """
     if adjacency == Adjacency.REPLACE_ONE:
         return ordered()
@@ -203,11 +213,13 @@ class EncodedRows:
     """The training rows of an encoded table: opened when called, here or in another process; holds no row.
 
     Attributes:
-        path: of the table. card: of the table that is meant. groups: its row groups; None: all.
+        path: of the table.
+        manifest: of the table that is meant.
+        groups: its row groups; None: all.
     """
 
     path: Path
-    card: Mapping[str, Any]
+    manifest: Mapping[str, Any]
     schema: Schema
     groups: tuple[int, ...] | None = None
 
@@ -215,14 +227,14 @@ class EncodedRows:
         """The rows, in order.
 
         Raises:
-            ArtifactError: another table has taken the place of this one.
+            ArtifactError: the table has another manifest.
         """
         encoder = Encoder(self.schema)
-        for chunk in iter_private(self.path, None, _chunk_rows(encoder), self.card, self.groups):
+        for chunk in iter_private(self.path, None, _chunk_rows(encoder), self.manifest, self.groups):
             yield _records(encoder, chunk[(chunk[SPLIT] == "train").to_numpy()])
 
     def parts(self, most: int) -> "list[EncodedRows]":
-        """At most so many parts of about the same number of row groups."""
+        """At most ``most`` parts with about equal numbers of row groups."""
         count = num_groups(self.path)
         most = min(most, count)
         cuts = [count * place // most for place in range(most + 1)] if most else []
@@ -230,38 +242,39 @@ class EncodedRows:
 
 
 @dataclass(frozen=True)
-class ColumnKeys:
+class ColumnPartitions:
     """The texts of a column in the training rows of an ingested table: opened when called; holds no row.
 
     Attributes:
-        path: of the table. card: of the table that is meant.
+        path: of the table.
+        manifest: of the table that is meant.
     """
 
     path: Path
-    card: Mapping[str, Any]
+    manifest: Mapping[str, Any]
     column: str
 
-    def __call__(self) -> "Iterator[Keys]":
+    def __call__(self) -> "Iterator[Partitions]":
         """The texts, in order.
 
         Raises:
-            ArtifactError: another table has taken the place of this one.
+            ArtifactError: the table has another manifest.
         """
-        people = [] if self.card.get("unit") is None else [PERSON]
-        for chunk in iter_private(self.path, [self.column, SPLIT, *people], _MOST_ROWS, self.card):
-            yield _keys(chunk[(chunk[SPLIT] == "train").to_numpy()], self.column)
+        people = [] if self.manifest.get("unit") is None else [PERSON]
+        for chunk in iter_private(self.path, [self.column, SPLIT, *people], _MOST_ROWS, self.manifest):
+            yield _texts(chunk[(chunk[SPLIT] == "train").to_numpy()], self.column)
 
 
 def _chunk_rows(encoder: Encoder) -> int:
     return max(1, min(_MOST_ROWS, _MOST_CELLS // encoder.layout.width))
 
 
-def _keys(rows: "DataFrame", column: str) -> "Keys":
-    from likeness.release.keys import Keys
+def _texts(rows: "DataFrame", column: str) -> "Partitions":
+    from likeness.release.partition_selection import Partitions
 
     texts = rows[column].astype("object")
     people = rows[PERSON].to_numpy() if PERSON in rows else None
-    return Keys(texts.where(texts.notna(), None).tolist(), people)
+    return Partitions(texts.where(texts.notna(), None).tolist(), people)
 
 
 def _records(encoder: Encoder, codes: "DataFrame") -> "Records":

@@ -1,4 +1,4 @@
-"""A project: a folder with its settings, and whatever follows from them, each worked out once.
+"""A project: a folder with its settings, and everything that follows from them, worked out once.
 
 A stage loads only what it uses of a project, so each property imports what it needs.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from likeness.ledger.home import Home
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
-    from likeness.pipeline.private_rows import ColumnKeys, EncodedRows
+    from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows
     from likeness.privacy.plan import Plan
     from likeness.release.door import Door
     from likeness.release.request import Dataset
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Project:
-    """One look at a project: make a new one for the next stage.
+    """One look at a project. Make a new one for the next stage.
 
     Nothing depends on the current directory, so two projects with absolute roots work in one process.
 
     Attributes:
-        root: the folder. Whatever is relative in params.yaml is relative to it.
-        params: the settings as they are written.
-        given_schema: the public schema, where it is in memory and not in the file that the settings name.
+        root: the folder. Relative paths in params.yaml start here.
+        params: the settings of params.yaml.
+        given_schema: the public schema, if it is in memory and not in a file.
     """
 
     root: Path
@@ -71,7 +71,7 @@ class Project:
         """The public schema as it is written: columns may be open.
 
         Raises:
-            SchemaError: it is wrong, or would synthesize the column that says who somebody is.
+            SchemaError: it is wrong, or would synthesize the column that names people.
         """
         from likeness.data.schema.schema import Schema
 
@@ -79,19 +79,19 @@ class Project:
         unit = self.params.ingest.unit
         if unit is not None and unit.column in schema.names:
             raise SchemaError(
-                f"column '{unit.column}' is ingest.unit.column, whose values name people: it is never released. In the "
-                "schema give it kind drop with a reason, or leave it out."
+                f"column '{unit.column}' is ingest.unit.column: its values name people and are never released. In the "
+                "schema, give it kind drop with a reason, or leave it out."
             )
         return schema
 
     @cached_property
     def schema(self) -> "Schema":
-        """The public schema, its open columns completed by the categories that were released.
+        """The public schema, with the released categories of its open columns.
 
         Raises:
-            ArtifactError: they are not released yet, or were released for another schema.
+            ArtifactError: no categories are released yet, or those of another schema.
         """
-        from likeness.release.keys import completed
+        from likeness.release.partition_selection import completed
         from likeness.release.released import load_released
 
         written = self.written_schema
@@ -101,12 +101,12 @@ class Project:
 
     @property
     def foreseen_schema(self) -> "Schema":
-        """The schema before anything is released: an open column has stand-ins for the most categories it may get."""
+        """The schema before any release: an open column has stand-ins for all categories that it may get."""
         return self.written_schema.foreseen(self.params.categories.most)
 
     @cached_property
     def method(self) -> "Method":
-        """The recipe that the settings choose."""
+        """The recipe of the settings."""
         from likeness.methods import method_from
 
         return method_from(self.params).at(self.root)
@@ -132,7 +132,7 @@ class Project:
         """
         from likeness.privacy.adjacency import Adjacency
         from likeness.privacy.plan import SelectionShares, make_plan
-        from likeness.release.keys import STAGE, query_name
+        from likeness.release.partition_selection import STAGE, query_name
 
         privacy, categories = self.params.privacy, self.params.categories
         facts = self.context_of(self.foreseen_schema)
@@ -187,10 +187,10 @@ class Project:
         return Database(source_at(ingest.source, self.root), ingest.query or "") if ingest.from_database else None
 
     def source_digest(self) -> str:
-        """Keyed hash of the source: of a file's bytes, or of the rows that a database gives.
+        """Keyed hash of the source: of a file's bytes, or of a database's rows.
 
         Raises:
-            DataError: there is no such file, or the database cannot be read.
+            DataError: the file does not exist, or the database cannot be read.
         """
         from likeness.core.hashing import keyed_digest
 
@@ -198,7 +198,7 @@ class Project:
         return keyed_digest(self.source, key) if database is None else database.fingerprint(key)
 
     def engine(self) -> "AbstractContextManager[Engine]":
-        """Where the passes over rows are worked on."""
+        """The engine for the passes over rows."""
         from likeness.engine import open_engine
 
         engine = self.params.engine
@@ -228,10 +228,10 @@ class Project:
 
     @cached_property
     def ledger_to_spend(self) -> "Ledger":
-        """The ledger with the caps of the identity on record, for whoever asks the door.
+        """The ledger with the caps of the population on record, for the door.
 
         Raises:
-            LedgerError: git remembers a longer or another ledger of that id: this one is an old copy.
+            LedgerError: git remembers a longer or another ledger of this id, so this one is an old copy.
         """
         from likeness.ledger.witness import check_witnesses, git_witnesses
         from likeness.privacy.adjacency import Adjacency
@@ -241,16 +241,18 @@ class Project:
         check_witnesses(ledger.records(), witnesses)
         unit, adjacency = self.params.ingest.unit, Adjacency(privacy.adjacency)
         person = None if unit is None else unit.column
-        ledger.declare_population(privacy.population, adjacency, cap.epsilon, cap.delta, person, self.delta_for_keys)
+        ledger.declare_population(
+            privacy.population, adjacency, cap.epsilon, cap.delta, person, self.delta_for_selection
+        )
         ledger.declare_limits(privacy.population, self.limits)
         return ledger
 
     @property
-    def delta_for_keys(self) -> float:
-        """The part of a lifetime cap's δ that is for thresholds, where these people are not on record yet.
+    def delta_for_selection(self) -> float:
+        """The part of a lifetime cap's δ for partition selection, if the population is not on record yet.
 
-        As much as runs with these settings need until they have used the cap's ρ, but at most half, and enough for one:
-        half of δ leaves nearly all of ρ (95 % at ε = 10). ``likeness ledger cap`` changes it on record.
+        Runs with these settings need this much until they have used the cap's ρ. It is enough for one run and, above
+        that, at most half of δ, which leaves nearly all of ρ (95 % at ε = 10). ``likeness ledger cap`` changes it.
         """
         from likeness.privacy.calibration import rho_for
 
@@ -265,14 +267,14 @@ class Project:
 
     @property
     def limits(self) -> dict[str, tuple[float, float]]:
-        """Caps beside the lifetime cap that the settings ask for, from scope to (ε, δ)."""
+        """Caps of the settings beside the lifetime cap, from scope to (ε, δ)."""
         caps = self.params.ledger.caps
         scopes = {"project": caps.project, "user": caps.user, "month": caps.month}
         return {scope: (cap.epsilon, cap.delta) for scope, cap in scopes.items() if cap is not None}
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
-        """Who asks, for which project, from which commit, with which settings and software: public facts."""
+        """User, project, commit, settings and software: public facts."""
         from likeness.core.hashing import sha256_json
         from likeness.pipeline.provenance import provenance, public_settings
 
@@ -282,39 +284,40 @@ class Project:
     # --- the private rows
 
     def rows(self) -> "tuple[Dataset, EncodedRows]":
-        """Whose rows the encoded table holds, without opening it; and what opens it, once the cost is on record.
+        """Whose rows the encoded table holds, and the function that opens it once the cost is on record.
 
         Raises:
-            ArtifactError: the table was made under another identity, adjacency, unit of privacy or encoding than the
-                settings say, or with the key of another ledger.
+            ArtifactError: the table has another population, adjacency, unit of privacy or encoding than the settings,
+            or
+                the key of another ledger.
             DataError: ``privacy.num_records`` is not the number of training rows.
         """
         from likeness.data.encoding.layout import encoding_digest
         from likeness.pipeline.private_rows import EncodedRows, dataset_of
 
         table, encoding = self.paths.encoded, encoding_digest(self.schema)
-        dataset, card = dataset_of(self.params, table, self.ledger.id, {"encoding": encoding})
-        return dataset, EncodedRows(table.absolute(), card, self.schema)
+        dataset, manifest = dataset_of(self.params, table, self.ledger.id, {"encoding": encoding})
+        return dataset, EncodedRows(table.absolute(), manifest, self.schema)
 
-    def keys(self) -> "tuple[Dataset, Callable[[str], ColumnKeys]]":
-        """Whose rows the ingested table holds, and what opens one of its open columns.
+    def partitions(self) -> "tuple[Dataset, Callable[[str], ColumnPartitions]]":
+        """Whose rows the ingested table holds, and the function that opens one of its open columns.
 
         Raises:
-            ArtifactError: as :meth:`rows`; or the table was typed by another schema.
+            ArtifactError: as :meth:`rows`; or another schema typed the table.
             DataError: ``privacy.num_records`` is not the number of training rows.
         """
         from dataclasses import replace
 
         from likeness.data.encoding.layout import encoding_digest
         from likeness.data.private_tables import text_columns
-        from likeness.pipeline.private_rows import ColumnKeys, dataset_of
+        from likeness.pipeline.private_rows import ColumnPartitions, dataset_of
 
         table, schema = self.paths.table, self.written_schema
-        dataset, card = dataset_of(self.params, table, self.ledger.id, {})
+        dataset, manifest = dataset_of(self.params, table, self.ledger.id, {})
         if not {column.name for column in schema.open_columns} <= set(text_columns(table)):
-            raise ArtifactError(f"{table} was written under another schema than params.yaml says. Run: dvc repro")
+            raise ArtifactError(f"{table} was written under another ingest.schema than params.yaml has. Run: dvc repro")
         encoded = replace(dataset, encoding=encoding_digest(schema))
-        return encoded, lambda column: ColumnKeys(table.absolute(), card, column)
+        return encoded, lambda column: ColumnPartitions(table.absolute(), manifest, column)
 
     def door(self, engine: "Engine | None" = None) -> "Door":
         """The door to the encoded rows.
@@ -328,10 +331,10 @@ class Project:
         plan, ledger = self.written_plan, self.ledger_to_spend
         return Door(plan, ledger, *self.rows(), self.provenance, engine or LOCAL)
 
-    def key_door(self, column: str) -> "Door":
+    def partition_door(self, column: str) -> "Door":
         """The door to the texts of an open column."""
         from likeness.release.door import Door
 
         plan, ledger = self.written_plan, self.ledger_to_spend
-        dataset, read = self.keys()
+        dataset, read = self.partitions()
         return Door(plan, ledger, dataset, read(column), self.provenance)

@@ -1,4 +1,4 @@
-"""Who asks, from which commit, with which settings: public facts for the ledger."""
+"""User, commit, settings and software: public facts for the ledger."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from likeness.config.params import Params
 
 
 def provenance(root: Path = Path()) -> dict[str, Any]:
-    """Who asks, from which commit of the repository in a folder, with which software: public facts for the ledger."""
+    """User, software and commit of the repository in a folder."""
     import getpass
     import platform
     from importlib.metadata import version
@@ -30,7 +30,7 @@ def provenance(root: Path = Path()) -> dict[str, Any]:
 
 
 def public_settings(params: Params) -> dict[str, Any]:
-    """params.yaml without places, which differ from machine to machine and may hold a password."""
+    """params.yaml without places, which differ between machines and may hold a password."""
     from dataclasses import asdict
 
     value = asdict(params)
@@ -41,7 +41,7 @@ def public_settings(params: Params) -> dict[str, Any]:
 
 
 def _git(folder: Path, *words: str) -> str:
-    """What git says; nothing where there is no git, or no repository."""
+    """The output of git; empty without git or a repository."""
     try:
         done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError:

@@ -10,24 +10,34 @@ from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.schema import Schema
-from likeness.pipeline.private_rows import PERSON, _chunk_rows, _keys, _records, card, digest_of_release, encoded_card
+from likeness.pipeline.private_rows import (
+    PERSON,
+    _chunk_rows,
+    _records,
+    _texts,
+    digest_of_release,
+    encoded_manifest,
+    manifest_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
     from likeness.ledger.ledger import Ledger
-    from likeness.release.keys import Keys
+    from likeness.release.partition_selection import Partitions
     from likeness.release.records import Records
     from likeness.release.request import Dataset
 
 
 @dataclass(frozen=True)
 class RowsInMemory:
-    """Typed training rows that are in memory, no more of a person than ``ingest.unit`` says.
+    """Typed training rows in memory, at most ``ingest.unit.max_rows`` of a person.
 
     Attributes:
-        table: typed with ``schema``, which may have open columns. people: the number of each row's person, if any.
+        table: typed with ``schema``.
+        schema: may have open columns.
+        people: the number of each row's person, if a person may have several rows.
         dataset: whose rows; its encoding is that of ``schema``.
     """
 
@@ -36,12 +46,12 @@ class RowsInMemory:
     people: "NDArray[np.int64] | None"
     dataset: "Dataset"
 
-    def keys(self, column: str) -> "Callable[[], Iterator[Keys]]":
-        """What opens an open column."""
+    def partitions(self, column: str) -> "Callable[[], Iterator[Partitions]]":
+        """The function that opens an open column."""
 
-        def read() -> "Iterator[Keys]":
-            own = self.table[[column]]
-            yield _keys(own if self.people is None else own.assign(**{PERSON: self.people}), column)
+        def read() -> "Iterator[Partitions]":
+            texts = self.table[[column]]
+            yield _texts(texts if self.people is None else texts.assign(**{PERSON: self.people}), column)
 
         return read
 
@@ -49,7 +59,7 @@ class RowsInMemory:
         """The rows as feature maps see them, and whose they are.
 
         Args:
-            schema: the same, with the released categories of its open columns.
+            schema: the table's schema, with the released categories of its open columns.
         """
         from likeness.data.schema.private_categories import closed
 
@@ -75,15 +85,18 @@ def in_memory(
     people: "Series[str] | None" = None,
     rows_digest: str = "",
 ) -> RowsInMemory:
-    """The same for typed training rows that are in memory: the same digest, so the same releases.
+    """Rows in memory as the stages prepare those of a source: equal digests, so equal releases.
 
     Args:
+        params: the settings.
+        schema: may have open columns.
         train: typed with ``schema``, every row a training row.
-        people: whose row each is, where a person may have several: no more of them are used than ``ingest.unit`` says.
-        rows_digest: of the rows as they were given, with all columns.
+        ledger: whose key makes the digests.
+        people: whose row each is, under ``ingest.unit``.
+        rows_digest: of the given rows, with all columns.
 
     Raises:
-        DataError: ``privacy.num_records`` is not the number of rows, or there is none.
+        DataError: ``privacy.num_records`` is not the number of rows, or there is no row.
     """
     from likeness.data.source.row_digests import typed_digest, unordered_digest
     from likeness.release.request import Dataset
@@ -101,7 +114,7 @@ def in_memory(
         lambda: typed_digest(train, schema, ledger.key),
         lambda: unordered_digest([train], schema, ledger.key),
     )
-    own = encoded_card(card(params, ledger.id, digest, len(train), rows_digest), schema)
-    rows = own["identity"], digest, params.ledger.attempt, own["encoding"], params.ingest.unit
+    manifest = encoded_manifest(manifest_of(params, ledger.id, digest, len(train), rows_digest), schema)
+    rows = manifest["identity"], digest, params.ledger.attempt, manifest["encoding"], params.ingest.unit
     dataset = Dataset(*rows, rows_digest)
     return RowsInMemory(train, schema, numbers, dataset)

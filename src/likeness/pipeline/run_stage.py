@@ -1,4 +1,4 @@
-"""How a stage runs: settings in, plain errors out, a marker of how it ended."""
+"""Running a stage: it reads settings, shows plain errors and marks its end."""
 
 import contextlib
 import errno
@@ -18,20 +18,20 @@ from likeness.core.messages import LOG, show_messages
 from likeness.core.paths import ProjectPaths
 from likeness.pipeline.project import Project
 
-# What a disk or a folder refuses. The texts of these errors are the system's own, and hold no value.
+# Refusals of a disk or a folder. The system writes the texts of these errors, and they hold no value.
 _STORAGE = {
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS
 }  # fmt: skip
-# What can be wrong with a path that a person gives to a command. In a stage it would be a fault of the program.
+# Faults of a path that a person gives to a command. In a stage they would be a fault of the program.
 _PLACE = {errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR}
 
 
 def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -> None:
     """Run a stage of the project in a folder, as a script does.
 
-    An error raised on purpose is shown as its message, exit code 2, and so is a disk that is full or may not be
-    written. Any other error might quote a private value, so only its type and place are shown, exit code 3; the
-    traceback goes to ``data/private/errors``.
+    An error raised on purpose shows its message, with exit code 2. So does a disk that is full or may not be written.
+    Any other error might quote a private value, so it shows only its type and place, with exit code 3. Its traceback
+    goes to ``data/private/errors``.
     """
     first = os.environ.get("RANK", "0") == "0"  # of several that torchrun started, one speaks and writes
     paths = ProjectPaths(root)
@@ -54,7 +54,7 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
 
 
 def _announce(name: str, paths: ProjectPaths) -> None:
-    """Say which stage of how many begins, and forget how it failed the last time."""
+    """Say which stage begins, and delete its last failure."""
     paths.markers.mkdir(parents=True, exist_ok=True)
     (paths.markers / f"{name}.failed").unlink(missing_ok=True)
     stages = yaml.safe_load(paths.stages.read_text())["stages"] if paths.stages.exists() else {}
@@ -63,7 +63,7 @@ def _announce(name: str, paths: ProjectPaths) -> None:
 
 
 def _fail(name: str, message: str, code: int, paths: ProjectPaths) -> NoReturn:
-    """End the stage; its message, which is safe to show, is also left for whoever started it."""
+    """End the stage; leave its message, which is safe to show, also for the process that started it."""
     LOG.error(message)
     with contextlib.suppress(OSError):
         (paths.markers / f"{name}.failed").write_text(message)
@@ -71,28 +71,28 @@ def _fail(name: str, message: str, code: int, paths: ProjectPaths) -> NoReturn:
 
 
 def place_refusal(error: Exception) -> str | None:
-    """What to tell of a path that is none; None for every other error."""
+    """The message about a wrong path; None for every other error."""
     if not isinstance(error, OSError) or error.errno not in _PLACE:
         return None
     return f"{error.filename or 'a file'} cannot be used ({error.strerror}). Make its folder, or give another path."
 
 
 def storage_refusal(error: Exception) -> str | None:
-    """What to tell of a disk that is full or may not be written; None for every other error."""
+    """The message about a disk that is full or may not be written; None for every other error."""
     import sqlite3
 
-    inner = getattr(error, "orig", None)  # what SQLAlchemy wraps; its own text would quote statement and values
+    inner = getattr(error, "orig", None)  # what SQLAlchemy wraps; the outer text would quote statement and values
     if isinstance(inner, sqlite3.OperationalError):
         what = f"the ledger's database cannot be used ({inner})"
     elif isinstance(error, OSError) and error.errno in _STORAGE:
         what = f"{error.filename or 'a file'} cannot be written ({error.strerror})"
     else:
         return None
-    return f"{what}. Make room, or make the folder writable, and run again: what was spent is on record and not lost."
+    return f"{what}. Make room, or make the folder writable, and run again. The ledger keeps all costs."
 
 
 def _keep_private(name: str, error: Exception, target: Path) -> str:
-    """What went wrong, without a quote of it."""
+    """A message that does not quote the error, whose text goes to a private file."""
     for folder in (target.parent, target):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -103,5 +103,5 @@ def _keep_private(name: str, error: Exception, target: Path) -> str:
     place = traceback.extract_tb(error.__traceback__)[-1]
     return (
         f"{name}: unexpected {type(error).__name__} at {Path(place.filename).name}:{place.lineno}. Its text may quote "
-        f"private values, so it is kept in {path}. Please report this line."
+        f"private values, so it is in {path} only. Please report this line."
     )

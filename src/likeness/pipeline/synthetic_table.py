@@ -22,10 +22,11 @@ _LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
 
 
 def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, dict[int, int]]:
-    """What ``sample.where`` gives: the class, and the category of feature columns by their place.
+    """The class that ``sample.where`` gives, and the categories of feature columns by their place.
 
     Args:
         where: from the name of a categorical column to one of its categories; null for missing.
+        schema: of the table.
 
     Raises:
         ParamsError: naming the key, the value and what is allowed.
@@ -37,7 +38,7 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, di
         allowed(key, name, schema.names)
         column = schema.column(name)
         if not column.is_categorical:
-            raise ParamsError(f"{key}: only columns with categories can be given, '{name}' is {column.kind}")
+            raise ParamsError(f"{key}: '{name}' is {column.kind}. Give a column with categories.")
         if value is None and column.nullable:
             cells[names.index(name)] = len(column.categories)
             continue
@@ -52,22 +53,22 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, di
 
 
 def pairs(words: Sequence[str]) -> dict[str, str]:
-    """``COLUMN=CATEGORY``, as people write it on a command line, to what :func:`conditions` takes.
+    """Read ``COLUMN=CATEGORY`` of a command line for :func:`conditions`.
 
     Raises:
-        ParamsError: one is not written so.
+        ParamsError: a word has another form.
     """
-    found = {}
+    where = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise ParamsError(f"where {word}: write COLUMN=CATEGORY")
-        found[name] = value
-    return found
+            raise ParamsError(f"--where {word} must have the form COLUMN=CATEGORY")
+        where[name] = value
+    return where
 
 
 def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
-    """Rows of a generator as a typed table: the sentence that the stage, ``likeness sample`` and the API share."""
+    """Rows of a generator as a typed table, for the stage, ``likeness sample`` and the API."""
     from likeness.data.encoding.encoder import Encoder
 
     label, cells = conditions(where, schema)
@@ -80,7 +81,7 @@ def write_synthetic(table: "DataFrame", sample: Sample, paths: ProjectPaths) -> 
 
     Args:
         table: typed.
-        sample: how the table was asked for.
+        sample: the request for the table.
         paths: of the project.
     """
     paths.synthetic.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +115,7 @@ def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping
 
 
 def sample_request(sample: Sample) -> dict[str, Any]:
-    """How a table was asked for, as JSON."""
+    """The request for a table as JSON."""
     given = {str(name): None if value is None else str(value) for name, value in sample.where.items()}
     return {"rows": sample.rows, "seed": sample.seed, "where": given}
 
@@ -123,8 +124,8 @@ def check_synthetic(sample: Sample, paths: ProjectPaths) -> dict[str, str]:
     """SHA-256 of the generator's files and of the table in both forms, by their names in the project.
 
     Raises:
-        ArtifactError: the table is missing, was not drawn from the generator beside it or as ``sample`` asks, or its
-            two forms do not hold the same rows.
+        ArtifactError: the table is missing, does not follow from the generator and ``sample``, or its two forms hold
+            different rows.
     """
     import pandas as pd
     import pyarrow as pa
@@ -139,13 +140,13 @@ def check_synthetic(sample: Sample, paths: ProjectPaths) -> dict[str, str]:
         raise ArtifactError(f"{path} is damaged. Run: dvc repro") from None
     lineage: dict[str, Any] = json.loads(metadata.get(_LINEAGE, b"{}"))
     if lineage.get("sample") != sample_request(sample):
-        raise ArtifactError(f"{path} was not drawn as sample in params.yaml asks. Run: dvc repro sample")
+        raise ArtifactError(f"{path} was not drawn with section sample of params.yaml. Run: dvc repro sample")
     digests = _origin(paths)
     for name, digest in digests.items():
         if lineage["files"].get(name) != digest:
-            raise ArtifactError(f"{path} does not belong to {name}: one of them was replaced. Run: dvc repro sample")
+            raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: dvc repro sample")
     if sha256_bytes(csv_bytes(pd.read_parquet(path))) != digests[str(ProjectPaths.synthetic_csv)]:
-        raise ArtifactError(f"{path} and {csv} do not hold the same rows. Run: dvc repro sample")
+        raise ArtifactError(f"{path} and {csv} hold different rows. Run: dvc repro sample")
     return {**digests, str(ProjectPaths.synthetic): _digest(path)}
 
 

@@ -1,1 +1,1 @@
-"""What can be refused before anything is spent."""
+"""Preflight checks: faults and costs that are visible before a run spends anything."""

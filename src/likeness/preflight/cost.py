@@ -1,7 +1,7 @@
-"""What a run would cost before it starts: which of its releases are on record already, and which caps have room.
+"""The cost of a run before it starts: its releases that are not on record, and the headroom of each cap.
 
-Only the door charges; this is foresight, for schedules and grids of methods and ε. No private row is read: the keyed
-hash of the source and the card of the encoded table say whether the rows are those of an earlier run.
+Only the door charges. This is a preview for schedules and grids of methods and ε. It reads no private row: the keyed
+hash of the source and the manifest of the encoded table identify the rows of an earlier run.
 """
 
 from collections.abc import Sequence
@@ -31,8 +31,8 @@ def with_target(project: Project, name: str, epsilon: float) -> Project:
     return replace(project, params=replace(params, method=name, privacy=replace(params.privacy, epsilon=epsilon)))
 
 
-def known_rows(project: Project) -> "Dataset | None":
-    """The rows of the last run, if source and rules of ingestion are still the same; None if that is not sure."""
+def last_rows(project: Project) -> "Dataset | None":
+    """The rows of the last run, if source and rules of ingestion are certainly unchanged; else None."""
     try:
         dataset, _ = project.rows()
         if read_json(project.paths.source).get("hmac") != project.source_digest():
@@ -51,14 +51,15 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
     """Cost of every release of a run that is not on record, by its key.
 
     Args:
-        dataset: the rows; None: rows that the ledger has never seen, so that everything is new.
+        project: with the settings of the run.
+        dataset: the rows; None: rows that are new to the ledger, so every release is new.
 
     Raises:
         PlanError: the settings cannot be planned.
     """
     from likeness.data.encoding.layout import encoding_digest
     from likeness.release.door import current_draw, noise_scale
-    from likeness.release.keys import KeyQuery, completed, key_queries
+    from likeness.release.partition_selection import PartitionQuery, completed, partition_queries
     from likeness.release.query import Query
     from likeness.release.released import Released, from_bytes
     from likeness.release.request import Dataset, request_of
@@ -69,48 +70,47 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
     rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
     lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
 
-    def key_of(query: Query | KeyQuery) -> str:
+    def key_of(query: Query | PartitionQuery) -> str:
         draw = current_draw(query, plan, replace(rows, encoding=encoding_digest(schema)), lost)
         return sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), draw))
 
     costs = {query.query: Cost(query.rho, query.delta_keys) for query in plan.queries}
-    found: dict[str, Cost] = {}
+    priced: dict[str, Cost] = {}
     auxiliary: dict[str, Released] = {}
     categories: list[Released] = []
     try:
-        for asked in key_queries(schema, plan, params.categories.most):
-            key = key_of(asked)
-            found[key] = costs.pop(asked.name)
+        for selection in partition_queries(schema, plan, params.categories.most):
+            key = key_of(selection)
+            priced[key] = costs.pop(selection.name)
             data = stored_bytes(ledger, key) if key in reserved else None
             categories += [] if data is None else [from_bytes(data, key[:12])]
         if len(categories) < len(schema.open_columns):
             raise KeyError
-        schema = completed(schema, categories)  # from here on rows are encoded with it
+        schema = completed(schema, categories)  # which encodes the rows of the queries below
         facts = project.context_of(schema)
         for query in recipe.auxiliary_queries(facts, auxiliary):
             key = key_of(query)
-            found[key] = costs.pop(query.name)
+            priced[key] = costs.pop(query.name)
             data = stored_bytes(ledger, key) if key in reserved else None
             if data is not None:
                 auxiliary[query.name] = from_bytes(data, key[:12])
         query = recipe.embedding_query(facts, auxiliary)
-        found[key_of(query)] = costs.pop(query.name)
-    except KeyError:  # a query hangs on what is not released yet: it is new, and so are those after it
+        priced[key_of(query)] = costs.pop(query.name)
+    except KeyError:  # a query needs an answer that is not released yet: it and all later ones are new
         section = params.sections.get(params.method)
-        found |= {sha256_json([plan.digest, section, name]): cost for name, cost in costs.items()}
-    return {key: cost for key, cost in found.items() if key not in reserved}
+        priced |= {sha256_json([plan.digest, section, name]): cost for name, cost in costs.items()}
+    return {key: cost for key, cost in priced.items() if key not in reserved}
 
 
-def rooms_for(project: Project) -> list[Headroom]:
-    """What every cap leaves for a run with these settings, started by this user."""
+def headrooms_for(project: Project) -> list[Headroom]:
+    """The headroom of every cap for a run with these settings by this user."""
     return project.ledger.headrooms(_declared(project), Asker.of(project.provenance), project.limits)
 
 
 def refusal_ahead(project: Project) -> str:
-    """Why a run on rows that were never released would be over budget; empty if every cap has room for it.
+    """Why a run on new rows would be over budget; empty if every cap has room for it.
 
-    Where there is no ledger yet, the caps are those of params.yaml. No row, no source and no team's database is looked
-    at.
+    Without a ledger, the caps are those of params.yaml. It opens no row, no source and no team's database.
 
     Raises:
         LikenessError: the settings cannot be planned, or the ledger cannot be read.
@@ -119,39 +119,37 @@ def refusal_ahead(project: Project) -> str:
     if home.url is not None:
         return ""
     if not home.database.exists():
-        found = headrooms([], _declared(project), Asker.of(project.provenance), moment([]), project.limits)
+        rooms = headrooms([], _declared(project), Asker.of(project.provenance), moment([]), project.limits)
     else:
-        found = rooms_for(project)
+        rooms = headrooms_for(project)
     try:
-        check_headrooms(found, Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries))
+        check_headrooms(rooms, Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries))
     except BudgetError as error:
         return str(error)
     return ""
 
 
 def _declared(project: Project) -> Budget:
-    """What params.yaml says of an identity that the ledger has never heard of."""
+    """The budget in params.yaml for a population that is new to the ledger."""
     cap, privacy = project.params.ledger.cap, project.params.privacy
-    keys = project.delta_for_keys
-    return Budget(
-        privacy.population, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, selection_delta=keys
-    )
+    share, adjacency = project.delta_for_selection, Adjacency(privacy.adjacency)
+    return Budget(privacy.population, adjacency, cap.epsilon, cap.delta, 0.0, 0, selection_delta=share)
 
 
 def afford(runs: Sequence[Project]) -> tuple[list[Cost], list[Headroom]]:
-    """What runs of these projects would be charged, and the caps with room for all of them.
+    """The charges of runs of these projects, and the caps with room for all of them.
 
-    Rows that the ledger may not know are taken as new. Only where that would not fit is the source looked at.
+    It takes all rows as new first. Only if that does not fit, it looks at the source.
 
     Raises:
         BudgetError: a cap has no room; nothing was read.
     """
-    rooms = rooms_for(runs[0])
+    rooms = headrooms_for(runs[0])
     costs = grid_costs(runs, None)
     try:
         check_headrooms(rooms, Cost.total(costs))
     except BudgetError:
-        dataset = known_rows(runs[0])
+        dataset = last_rows(runs[0])
         if dataset is None:
             raise
         costs = grid_costs(runs, dataset)
@@ -160,7 +158,7 @@ def afford(runs: Sequence[Project]) -> tuple[list[Cost], list[Headroom]]:
 
 
 def grid_costs(runs: Sequence[Project], dataset: "Dataset | None") -> list[Cost]:
-    """What each run adds to those before it: what is on record, or shared with them, is not paid again."""
+    """The cost that each run adds to the earlier ones. Releases on record, or shared with them, are free."""
     seen: dict[str, Cost] = {}
     costs = []
     for run in runs:
@@ -170,12 +168,12 @@ def grid_costs(runs: Sequence[Project], dataset: "Dataset | None") -> list[Cost]
     return costs
 
 
-def room_lines(rooms: Sequence[Headroom], cost: Cost) -> list[str]:
-    """One line a cap: what was spent, what it would be then, what remains."""
-    return [_room_line(room, room.after(cost)) for room in rooms]
+def headroom_lines(rooms: Sequence[Headroom], cost: Cost) -> list[str]:
+    """One line a cap: the cost so far, the cost after the run, and the rest."""
+    return [_headroom_line(room, room.after(cost)) for room in rooms]
 
 
-def _room_line(room: Headroom, after: Headroom) -> str:
+def _headroom_line(room: Headroom, after: Headroom) -> str:
     line = (
         f"{room.label} cap of {room.population}: epsilon {room.spent_epsilon:.4g} spent, {after.spent_epsilon:.4g} of "
         f"{room.epsilon:g} afterwards at delta {room.delta:g}; rho {after.remaining_rho:.4g} of {after.cap_rho:.4g} "

@@ -1,4 +1,4 @@
-"""What is missing or wrong in params.yaml and in the schema: all of it, in words, and not only the first fault."""
+"""Preflight check of params.yaml and the schema: every fault in words, and not only the first."""
 
 import dataclasses
 import typing
@@ -29,7 +29,8 @@ class Fault:
     """One thing to put right.
 
     Attributes:
-        file: in which it stands. text: a sentence with the remedy.
+        file: that has it.
+        text: a sentence with the remedy.
     """
 
     file: str
@@ -38,11 +39,12 @@ class Fault:
 
 @dataclass(frozen=True)
 class Examined:
-    """What could be read of a project.
+    """The readable part of a project.
 
     Attributes:
-        project: None where params.yaml is too wrong to be read.
-        faults: all that were found. notes: what is not wrong, but should be known.
+        project: None if params.yaml cannot be read.
+        faults: all of them.
+        notes: facts that are no faults.
     """
 
     project: Project | None
@@ -51,7 +53,7 @@ class Examined:
 
 
 def examine(root: Path = Path()) -> Examined:
-    """Read params.yaml, the schema that it names and the header of the source; no row is opened."""
+    """Read params.yaml, its schema and the header of the source. No row is opened."""
     params, faults = _params(ProjectPaths(root))
     if params is None:
         return Examined(None, tuple(faults), ())
@@ -66,7 +68,7 @@ def examine(root: Path = Path()) -> Examined:
     faults += [Fault(where.name, text) for text in schema_faults(mapping)]
     constant = [name for name, spec in _columns(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
     if constant:
-        words = "one category only, which costs noise and tells nothing; kind drop is cheaper"
+        words = "one category only, which costs noise and holds no information; kind drop is cheaper"
         notes.append(f"{words}: {', '.join(constant)}")
     faults += _source_faults(project, mapping, notes)
     faults += _ledger_faults(project, notes)
@@ -74,7 +76,7 @@ def examine(root: Path = Path()) -> Examined:
 
 
 def of_params(error: LikenessError) -> Fault:
-    """A fault of params.yaml; an error of a stage may name the file itself."""
+    """A fault of params.yaml, from an error that may name this file itself."""
     return _fault(str(error).removeprefix(f"{ProjectPaths.params}: "))
 
 
@@ -86,37 +88,37 @@ def schema_faults(mapping: Any) -> list[str]:
     """Every fault of a schema, from the content of its file."""
     if not isinstance(mapping, Mapping):
         return [str(error) for error in _refused(lambda: Schema.from_dict(mapping, "schema"))]
-    found = [f"{key} is not a key of a schema. Keys: {', '.join(KEYS)}." for key in mapping if key not in KEYS]
-    found += [f"{key} is an open question: {_OPEN[key]}." for key in _OPEN if mapping.get(key) is None]
+    faults = [f"{key} is not a key of a schema. Keys: {', '.join(KEYS)}." for key in mapping if key not in KEYS]
+    faults += [f"{key} is an open question: {_OPEN[key]}." for key in _OPEN if mapping.get(key) is None]
     good: list[dict[str, Any]] = []
     columns = _columns(mapping)
     for name, spec in columns:
         try:
             column = column_from(name, spec)
         except SchemaError as error:
-            found += _told(name, spec, error)
+            faults += _column_faults(name, spec, error)
             continue
-        kept = column.to_dict() if isinstance(column, Column) else {"kind": DROP, "reason": column.reason}
-        good.append({"name": name, **kept})
+        content = column.to_dict() if isinstance(column, Column) else {"kind": DROP, "reason": column.reason}
+        good.append({"name": name, **content})
     rest = {key: mapping[key] for key in KEYS if key in mapping}
     rest |= {key: "?" for key in _OPEN if mapping.get(key) is None}
     bad = {name for name, _ in columns} - {column["name"] for column in good}
     if bad:
-        # The rules that span columns are tried on stand-ins; those about the label only if it can be read.
+        # Stand-ins try the rules that span columns; rules about the label need a readable label.
         good += [{"name": name, "kind": "categorical", "categories": ["0", "1"]} for name in bad]
         if str(rest.get("label")) in bad:
             rest |= {"task": "none", "label": None}
     if columns:
         rest["columns"] = good
     spanning = _refused(lambda: Schema.from_dict(rest, "schema"))
-    return found + [str(error).removeprefix("schema: ") for error in spanning]
+    return faults + [str(error).removeprefix("schema: ") for error in spanning]
 
 
 _OPEN = {"name": "a short name of the table", "source": "where bounds and categories come from"}
 
 
 def _columns(mapping: Any) -> list[tuple[str, Any]]:
-    """Columns of a schema as far as they can be read; an image's pixels are not among them."""
+    """The readable columns of a schema, without the pixels of an image."""
     try:
         return list(entries(mapping.get("columns"))) if isinstance(mapping, Mapping) else []
     except SchemaError:
@@ -128,23 +130,23 @@ def _is_constant(spec: Mapping[str, Any]) -> bool:
     return isinstance(categories, list) and len(categories) == 1 and not spec.get("nullable")
 
 
-def _told(name: str, spec: Any, error: SchemaError) -> list[str]:
-    """Faults of one column: its open questions in one sentence, then whatever is wrong."""
-    open_keys = [key for key in _ASKED if isinstance(spec, Mapping) and key in spec and spec[key] is None]
+def _column_faults(name: str, spec: Any, error: SchemaError) -> list[str]:
+    """Faults of one column: its open questions in one sentence, then every other fault."""
+    open_keys = [key for key in _COLUMN_QUESTIONS if isinstance(spec, Mapping) and key in spec and spec[key] is None]
     open_keys = [key for key in open_keys if key in {key for key, _ in error.faults} or key in ("lower", "upper")]
-    told = [text for key, text in error.faults if key not in open_keys]
+    texts = [text for key, text in error.faults if key not in open_keys]
     if open_keys:
         words = ", ".join(open_keys[:-1]) + " and " + open_keys[-1] if open_keys[1:] else open_keys[0]
         verb = "are open questions" if open_keys[1:] else "is an open question"
-        told.insert(0, f"column '{name}': {words} {verb}. Answer from public knowledge, never from the rows.")
-    return told
+        texts.insert(0, f"column '{name}': {words} {verb}. Answer from public knowledge, never from the rows.")
+    return texts
 
 
-_ASKED = ("kind", "lower", "upper", "categories", "nullable", "reason")
+_COLUMN_QUESTIONS = ("kind", "lower", "upper", "categories", "nullable", "reason")
 
 
 def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
-    """Settings, section by section: an open identity, or one wrong section, hides no other fault."""
+    """Settings, section by section: an open question or a wrong section hides no other fault."""
     try:
         content = yaml.safe_load(paths.params.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
@@ -155,13 +157,13 @@ def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
     privacy = content.get("privacy")
     privacy = renamed(privacy, "privacy") if isinstance(privacy, dict) and "population" not in privacy else privacy
     if isinstance(privacy, dict) and privacy.get("population") is None:
-        words = "a name for the PEOPLE in the data, which new versions of the data keep"
+        words = "a name for the PEOPLE in the data. New versions of the data keep it"
         faults.append(_fault(f"privacy.population is an open question: {words}."))
         content = {**content, "privacy": {**privacy, "population": "?"}}
     ingest = content.get("ingest")
     unit = ingest.get("unit") if isinstance(ingest, dict) else None
     if isinstance(ingest, dict) and isinstance(unit, dict) and unit.get("max_rows") is None:
-        words = "the most rows of one person that are used, public; noise is as many times wider"
+        words = "the most rows of one person that are used. It is public, and the noise grows with it"
         faults.append(_fault(f"ingest.unit.max_rows is an open question: {words}."))
         content = {**content, "ingest": {**ingest, "unit": {**unit, "max_rows": 1}}}
     kinds = typing.get_type_hints(Params)
@@ -177,44 +179,46 @@ def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
 
 
 def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fault]:
-    """The header of the source against the schema; what is in one of them only."""
+    """The differences between the header of the source and the schema."""
     params = project.params
     source = project.root / params.ingest.source
     if source.suffix == ".npz":
         return []
-    found = project.database
-    where = source.name if found is None else found.name
+    database = project.database
+    where = source.name if database is None else database.name
     try:
-        header = header_of(source) if found is None else found.columns()
+        header = header_of(source) if database is None else database.columns()
     except DataError as error:
         return [_fault(f"ingest.source: {error}")]
     columns = dict(_columns(mapping))
     needed = [name for name, spec in columns.items() if not (isinstance(spec, Mapping) and spec.get("kind") == DROP)]
     split = params.ingest.split.column
-    faults = [Fault(where, f"column '{name}' of the schema is not in the header.") for name in needed]
+    faults = [
+        Fault(where, f"column '{name}' of the schema is not in the header. Correct the schema.") for name in needed
+    ]
     faults = [fault for fault, name in zip(faults, needed, strict=True) if name not in header]
     if split is not None and split not in header:
-        faults.append(_fault(f"ingest.split.column '{split}' is not in the header of {where}."))
+        faults.append(_fault(f"ingest.split.column '{split}' is not in the header of {where}. Correct it."))
     unit = params.ingest.unit
     person = None if unit is None else unit.column
     if person is not None and person not in header:
-        faults.append(_fault(f"ingest.unit.column '{person}' is not in the header of {where}."))
+        faults.append(_fault(f"ingest.unit.column '{person}' is not in the header of {where}. Correct it."))
     if person in needed:
-        words = "says who somebody is (ingest.unit) and is never released: give it kind drop, or leave it out"
+        words = "names people (ingest.unit) and is never released. Give it kind drop, or leave it out"
         faults.append(Fault(Path(params.ingest.schema).name, f"column '{person}' {words}."))
     past = [name for name in header if name not in columns and name not in (split, person)]
     if past:
-        # Without a header a row stands in its place: names are told only where the schema's own are among them.
-        known = bool(needed) and set(needed) <= set(header)
-        told = ", ".join(past) if known else f"{len(past)} of {len(header)} columns of the first line"
-        notes.append(f"read past, because the schema does not name them: {told}")
+        # A file without a header has a row there: names are safe to show only beside all names of the schema.
+        safe = bool(needed) and set(needed) <= set(header)
+        names = ", ".join(past) if safe else f"{len(past)} of {len(header)} columns of the first line"
+        notes.append(f"not read, because the schema does not name them: {names}")
     return faults
 
 
 def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
-    """Whether the ledger can be used, and would take a release on these terms; nothing is put on record.
+    """Whether the ledger is usable and would take a release with these settings; nothing goes on record.
 
-    One that was never started is noted; a team's database is not asked.
+    A missing ledger is a note. A team's database is not opened.
     """
     try:
         home = project.ledger_home
@@ -223,17 +227,17 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
     if home.url is not None:
         return []
     if not home.database.exists():
-        notes.append(f"there is no ledger at {home.place} yet. Before the run, once a machine: likeness ledger init")
+        notes.append(f"there is no ledger at {home.place} yet. Before the first run on a machine: likeness ledger init")
         return []
     params = project.params
-    own, cap, unit = params.privacy, params.ledger.cap, params.ingest.unit
+    privacy, cap, unit = params.privacy, params.ledger.cap, params.ingest.unit
     person = None if unit is None else unit.column
 
-    def ask() -> None:
-        terms = own.population, Adjacency(own.adjacency), cap.epsilon, cap.delta, person
-        project.ledger.check_population(*terms)
+    def check() -> None:
+        adjacency = Adjacency(privacy.adjacency)
+        project.ledger.check_population(privacy.population, adjacency, cap.epsilon, cap.delta, person)
 
-    return [_fault(str(error)) for error in _refused(ask)]
+    return [_fault(str(error)) for error in _refused(check)]
 
 
 def _refused(action: Callable[[], Any]) -> list[LikenessError]:

@@ -1,6 +1,6 @@
-"""What a run would cost and give, from the schema and the settings alone: nothing is spent and no row is opened.
+"""The forecast of a run's cost and noise, from the schema and the settings alone. It spends nothing and opens no row.
 
-The number of records is what a person says it is, publicly or about; it is never counted.
+A person gives the number of records, public or approximate. It is never counted.
 """
 
 import math
@@ -14,10 +14,10 @@ from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan
 from likeness.release.door import noise_scale
-from likeness.release.keys import key_queries
+from likeness.release.partition_selection import partition_queries
 
 MOST_NOISE = 0.25
-"""The rule: the noise's standard error is at most this part of what is measured, where that has an average size."""
+"""The rule: the standard error of the noise is at most this part of an average share."""
 RULE = (
     "enough records: the standard error of the noise is at most a quarter of the share that an average class, and an "
     "average cell of every column, holds (of the root mean square of a coordinate, for methods without cells)"
@@ -30,12 +30,14 @@ _EVALUATION_SECONDS = 45 / (32_561 * 108)  # a record and coordinate: 12 classif
 
 @dataclass(frozen=True)
 class Measure:
-    """How well one kind of number is known.
+    """The accuracy of one kind of number.
 
     Attributes:
-        of: in words. noise: standard deviation of its noise, in records. average: the share that it has on average.
-        error: standard error of the share for the given number of records; None where none was given.
-        records: the fewest records for which :data:`RULE` holds; None where it is not applied.
+        of: its name in words.
+        noise: standard deviation of its noise, in records.
+        average: its average share.
+        error: standard error of the share for the given number of records; None without that number.
+        records: the fewest records for which :data:`RULE` holds; None if the rule does not apply.
     """
 
     of: str
@@ -62,10 +64,13 @@ class CategoriesForecast:
     """A column whose categories are private.
 
     Attributes:
-        threshold: a category is released if its noisy number of records is at least this; half of those with as many
-            are. sigma: of the noise, in records. nearly_always: released with 97.7 % from so many records on.
-        delta: at most so likely is it that a value of one person alone is released.
-        most: categories at most.
+        column: its name.
+        threshold: the smallest noisy number of records that is released. A category with exactly that many records is
+            released with probability one half.
+        sigma: of the noise, in records.
+        nearly_always: number of records from which on the probability of a release is 97.7 % or more.
+        delta: bound on the probability that a value of only one person is released.
+        most: number of categories at most.
     """
 
     column: str
@@ -81,13 +86,16 @@ class Forecast:
     """A run, before it is run.
 
     Attributes:
-        rows_of_a_person: the most that are used; every sigma is as many times that of one row.
-        rows: number of training records as given; None where nobody said.
-        categories: columns whose categories are private; width and queries are as if as many were released as ``most``
-            and the number of records allow. They need records for two of
-            them; the rule is not held against their cells, because how many there will be is not known.
-        queries: all others. records: the fewest for which the rule holds everywhere.
-        memory_bytes, training_seconds, evaluation_seconds: rough, within a factor of three; None where not known.
+        rows_of_a_person: the most that are used; every sigma grows with it.
+        rows: the given number of training records; None without one.
+        categories: columns whose categories are private. Width and queries assume as many categories as ``most`` and
+        the
+            number of records allow. Each column needs records for two categories. The rule does not apply to their
+            cells, whose number nobody knows yet.
+        queries: all others.
+        records: the fewest for which the rule holds everywhere.
+        memory_bytes: rough, within a factor of three, as are ``training_seconds`` and ``evaluation_seconds``, which are
+            None if there is no estimate.
     """
 
     method: str
@@ -109,15 +117,16 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     """Forecast the run that params.yaml asks for.
 
     Args:
+        project: with settings and schema.
         rows: number of training records, public or approximate. Under replace_one it is in params.yaml.
 
     Raises:
-        LikenessError: the settings do not go together.
+        LikenessError: the settings contradict each other.
     """
     params, plan, recipe = project.params, project.plan, project.method
     rows = rows if rows is not None else params.privacy.num_records
     categories, schema = tuple(_categories(project, plan)), project.written_schema
-    facts = project.context_of(schema.foreseen(_most_kept(params, categories, rows)))
+    facts = project.context_of(schema.foreseen(_most_released(params, categories, rows)))
     private = frozenset(column.name for column in schema.open_columns)
     adjacency = Adjacency(params.privacy.adjacency)
     queries = []
@@ -145,7 +154,7 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
         queries=tuple(queries),
         records=max(
             [measure.records or 1 for query in queries for measure in query.measures]
-            + [2 * own.nearly_always for own in categories]  # two categories: the least that tells rows apart
+            + [2 * column.nearly_always for column in categories]  # two categories: the least that tells rows apart
         ),
         memory_bytes=_BASE_BYTES + max(BYTES_A_COORDINATE * coordinates, _BYTES_A_CELL * columns * (rows or 0)),
         training_seconds=_training_seconds(recipe, facts, {query.query: query.coordinates for query in queries}),
@@ -156,14 +165,14 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     )
 
 
-def _most_kept(params: Params, categories: Sequence[CategoriesForecast], rows: int | None) -> int:
-    """How many categories of a column are released at most: each needs as many records as the threshold says."""
-    room = [int(rows / own.threshold) for own in categories if rows is not None and own.threshold > 0]
-    return max(1, min([params.categories.most, *room]))
+def _most_released(params: Params, categories: Sequence[CategoriesForecast], rows: int | None) -> int:
+    """The most categories of a column that are released: each needs as many records as the threshold."""
+    reached = [int(rows / one.threshold) for one in categories if rows is not None and one.threshold > 0]
+    return max(1, min([params.categories.most, *reached]))
 
 
 def _categories(project: Project, plan: Plan) -> Iterator[CategoriesForecast]:
-    for query in key_queries(project.written_schema, plan, project.params.categories.most):
+    for query in partition_queries(project.written_schema, plan, project.params.categories.most):
         scale, step = noise_scale(query, plan), 2.0**query.lattice_bits
         threshold, sigma = query.threshold(scale, plan.unit) / step, scale / step
         often = math.ceil(threshold + 2 * sigma)
@@ -175,7 +184,7 @@ def _fewest(noise: float, average: float) -> int:
 
 
 def _training_seconds(recipe: Method, facts: Context, coordinates: Mapping[str, int]) -> float | None:
-    """Of one core; coordinates of each query by its name."""
+    """Training time on one core, from the coordinates of each query by its name."""
     iterations = recipe.training.iterations
     if iterations == 0:
         return 0.0

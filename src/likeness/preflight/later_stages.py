@@ -1,4 +1,4 @@
-"""What later stages would refuse of their settings, told from public settings alone and before anything is spent."""
+"""Preflight check of the settings of later stages, from public settings alone and before anything is spent."""
 
 from likeness.core.errors import ParamsError
 from likeness.methods import METHODS
@@ -7,40 +7,40 @@ from likeness.pipeline.synthetic_table import conditions
 
 
 def refusals(project: Project) -> list[ParamsError]:
-    """What ``sample`` and ``evaluate`` would say, in their words.
+    """The refusals of ``sample`` and ``evaluate``, in their words.
 
-    Private categories are not known yet: what is asked of such a column is left to ``sample``.
+    Nobody knows private categories yet, so ``sample`` checks the settings of such a column.
 
     Raises:
         SchemaError: the schema cannot be read.
     """
     params, schema = project.params, project.written_schema
-    found = []
+    refused = []
     private = {column.name for column in schema.open_columns}
-    method = METHODS.get(params.method)  # that it is none is told by whoever builds it
+    method = METHODS.get(params.method)  # building a method refuses an unknown one
     for name, value in params.sample.where.items():
         if method is not None and not method.any_category and name in schema.names and name != schema.label:
             able = ", ".join(other for other, kind in METHODS.items() if kind.any_category)
-            words = f"method {params.method} can be asked for a class only, {able} for any category"
-            found.append(ParamsError(f"sample.where.{name}: {words}"))
+            words = f"method {params.method} can draw rows of a class only, {able} of any category"
+            refused.append(ParamsError(f"sample.where.{name}: {words}"))
             continue
         if name in private:
             continue
         try:
             conditions({name: value}, schema)
         except ParamsError as error:
-            found.append(error)
+            refused.append(error)
     if params.evaluate.classifiers is not None and schema.task != "none":
         from likeness.evaluation.classifiers import select
 
         try:
             select(schema.task, params.evaluate.classifiers, schema.image)
         except ParamsError as error:
-            found.append(error)
-    return found
+            refused.append(error)
+    return refused
 
 
 def check_ahead(project: Project) -> None:
-    """Refuse with the first of :func:`refusals`, before the door is asked for anything."""
+    """Refuse with the first of :func:`refusals`, before the door spends anything."""
     for error in refusals(project):
         raise error

@@ -1,21 +1,24 @@
-"""What ``likeness check`` says: faults, forecast and verdict, for people and as JSON."""
+"""The report of ``likeness check``: faults, forecast and verdict, for people and as JSON."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from likeness.core.hashing import plain
 from likeness.preflight.faults import Fault
 from likeness.preflight.forecast import RULE, CategoriesForecast, Forecast
 
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that was found.
+    """The result of all preflight checks.
 
     Attributes:
-        forecast: None where faults forbid one. refusal: why a run on rows that are new to the ledger would be over
-            budget; empty if it would not.
+        faults: all of them.
+        notes: facts that are no faults.
+        forecast: None if faults forbid one.
+        refusal: why a run on rows that are new to the ledger would be over budget; empty if it would not.
     """
 
     faults: tuple[Fault, ...]
@@ -25,7 +28,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """No fault, and enough records as far as is known."""
+        """No fault, and enough records if their number is given."""
         return not self.faults and all(enough for _, enough in _verdicts(self.forecast))
 
     def to_dict(self) -> dict[str, Any]:
@@ -39,8 +42,8 @@ class Report:
             "notes": [*self.notes, *self._refusals()],
             "forecast": forecast,
         }
-        plain: dict[str, Any] = _plain({**value, "verdicts": verdicts})
-        return plain
+        content: dict[str, Any] = plain({**value, "verdicts": verdicts})
+        return content
 
     def text(self) -> str:
         """For a person."""
@@ -53,21 +56,21 @@ class Report:
             lines += _forecast_lines(self.forecast)
         lines += self._verdicts()
         if self.forecast is None:
-            lines.append("no forecast before this is put right")
+            lines.append("The forecast follows when all of this is right.")
         return "\n".join(lines)
 
     def _verdicts(self) -> list[str]:
         return [f"{'ok' if enough else 'NOT ENOUGH'}: {text}" for text, enough in _verdicts(self.forecast)]
 
     def in_short(self) -> str:
-        """What decides: the verdicts or, without a number of records, how many the rule asks for."""
+        """The verdicts or, without a number of records, the number that the rule needs."""
         lines = self._verdicts()
         if self.forecast is not None and not lines:
             lines.append(f"{self.forecast.records:,} training records are enough, by a rule of thumb.")
         return "\n".join([*lines, *self._refusals()])
 
     def _refusals(self) -> list[str]:
-        words = "unless these rows were released with these settings before, a run is refused"
+        words = "unless these rows are on record with these settings, a run is refused"
         return [f"{words}: {self.refusal}"] if self.refusal else []
 
 
@@ -81,18 +84,19 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
     most = forecast.rows_of_a_person
     if most > 1:
         lines.append(
-            f"  up to {most:,} rows of a person: noise is {most:,} times as wide as with one row a person, and so many "
-            "times the records are needed"
+            f"  up to {most:,} rows of a person: noise is {most:,} times as wide as with one row a person, and needs "
+            f"{most:,} times the records"
         )
     alike: dict[CategoriesForecast, list[str]] = {}  # most often all of them are
-    for own in forecast.categories:
-        alike.setdefault(replace(own, column=""), []).append(f"'{own.column}'")
-    for own, names in alike.items():
-        each = " each" if len(names) > 1 else ""
+    for column in forecast.categories:
+        alike.setdefault(replace(column, column=""), []).append(f"'{column.column}'")
+    for each, names in alike.items():
+        every = " each" if len(names) > 1 else ""
         lines.append(
-            f"  categories of {', '.join(names)}: private; a value is kept from about {math.ceil(own.threshold):,} "
-            f"records on (noise sigma {own.sigma:.4g}), nearly always from {own.nearly_always:,}; at most {own.most:,} "
-            f"are{each}; all others become the column's other. Of delta it takes {own.delta:.3g}{each}"
+            f"  categories of {', '.join(names)}: private. A value needs about {math.ceil(each.threshold):,} records "
+            f"(noise sigma {each.sigma:.4g}), and {each.nearly_always:,} to be released nearly always. At most "
+            f"{each.most:,} are released{every}; others become the column's other. Cost: {each.delta:.3g} of delta"
+            f"{every}"
         )
     for query in forecast.queries:
         lines.append(
@@ -117,30 +121,24 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
 
 def _seconds(seconds: float | None, what: str) -> str:
     if seconds is None:
-        return f"{what} not known"
+        return f"{what} time unknown"
     return f"{what} {max(1, seconds):.0f} s" if seconds < 600 else f"{what} {seconds / 60:.0f} minutes"
 
 
 def _verdicts(forecast: Forecast | None) -> Sequence[tuple[str, bool]]:
-    """Sentences about the number of records, each with whether it is good; none where nobody gave a number."""
+    """Sentences about the number of records, each with its verdict; none without a number."""
     if forecast is None or forecast.rows is None:
         return []
     rows, needed = forecast.rows, forecast.records
     if rows >= needed:
-        text = f"{rows:,} records; the rule asks for {needed:,}"
+        text = f"{rows:,} records; the rule needs {needed:,}"
     else:
         text = (
-            f"{rows:,} records; the rule asks for {needed:,}: raise privacy.epsilon (about {forecast.epsilon:g} × "
-            f"{needed / rows:.2g}), merge categories, take fewer columns or bins, or expect the rare to be lost"
+            f"{rows:,} records; the rule needs {needed:,}: raise privacy.epsilon (about {forecast.epsilon:g} × "
+            f"{needed / rows:.2g}), merge categories, take fewer columns or bins, or expect to lose rare values"
         )
     below = forecast.delta * rows < 1
-    advice = "" if below else ". A delta of 1 / records would allow publishing a whole record: lower privacy.delta"
+    advice = (
+        "" if below else ". A delta of 1 / records would allow the publication of a whole record: lower privacy.delta"
+    )
     return [(text, rows >= needed), (f"delta {forecast.delta:g} against 1 / records, {1 / rows:.2g}{advice}", below)]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return "inf" if isinstance(value, float) and math.isinf(value) else value

@@ -1,4 +1,4 @@
-"""A query: public facts only. What is asked, of whom, and how it is bounded."""
+"""A query: its question, its records and its bounds. All of it is public."""
 
 import math
 from dataclasses import dataclass, field
@@ -9,29 +9,30 @@ from likeness.core.bounds import Part, PrivacyUnit, rows_per_unit
 from likeness.core.errors import ReleaseError
 from likeness.features.base import FeatureMap
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
-from likeness.release.records import EachRecord, Terms
+from likeness.release.records import Contributions, EachRecord
 
-# A term's norm is at most 2**30 lattice steps: its square fits an int64, and so do sums over 2**32 records.
+# A contribution's norm is at most 2**30 lattice steps: its square fits an int64, and so do sums over 2**32 records.
 _NORM_BITS = 30
-MAX_TERMS = 2**32
+MAX_SUMMED = 2**32
 
 
 @dataclass(frozen=True)
 class Query:
-    """Sum a bounded feature over the terms of a table, by class.
+    """Sum a bounded feature over the contributions of a table, by class.
 
     Attributes:
-        name: unique within a method. stage: ``"auxiliary"`` or ``"privatize"``.
+        name: unique within a method.
+        stage: ``"auxiliary"`` or ``"privatize"``.
         feature: the bounded map.
         num_groups: number of classes; the sum has shape (num_groups, width of the feature).
-        terms: how records become terms; by class, unless they say otherwise.
+        contributions: how records become contributions; by class, unless they say otherwise.
     """
 
     name: str
     stage: str
     feature: FeatureMap
     num_groups: int = 1
-    terms: Terms = field(default_factory=EachRecord)
+    contributions: Contributions = field(default_factory=EachRecord)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -58,18 +59,19 @@ class Query:
         """Squared L2 sensitivity of the integer sum, exact; see :func:`lattice_sensitivity_squared`.
 
         Args:
+            adjacency: which tables are neighbors.
             unit: the people where they may have several rows; None: a row is a person.
         """
-        change = self.terms.change(adjacency)
+        change = self.contributions.change(adjacency)
         return lattice_sensitivity_squared(self.parts, self.lattice_bits, change, self.num_groups, rows_per_unit(unit))
 
     def spec(self) -> dict[str, Any]:
-        """Public specification of feature and terms.
+        """Public specification of feature and contributions.
 
         Raises:
             ReleaseError: both use a name, so that different questions could have one key.
         """
-        feature, terms = self.feature.spec(), self.terms.spec()
-        if both := feature.keys() & terms.keys():
-            raise ReleaseError(f"{self.name}: the feature map and its terms both call something {sorted(both)[0]}")
-        return {**feature, **terms}
+        feature, contributions = self.feature.spec(), self.contributions.spec()
+        if both := feature.keys() & contributions.keys():
+            raise ReleaseError(f"{self.name}: both map and contributions use the name {sorted(both)[0]}")
+        return {**feature, **contributions}

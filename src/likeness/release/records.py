@@ -1,4 +1,4 @@
-"""How records become the terms of a sum, and how many terms one record can touch (stability)."""
+"""How records become contributions to a sum, and how many contributions one record can touch (stability)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -26,24 +26,24 @@ class Records:
     people: np.ndarray | None = None
 
 
-class Terms(Protocol):
-    """Turns a stream of records into a stream of terms.
+class Contributions(Protocol):
+    """Turns a stream of records into a stream of contributions.
 
-    ``splits``: the terms of a table are those of its parts together, however it is cut.
+    ``splits``: the contributions of a table are those of its parts together, however it is cut.
     """
 
     splits: ClassVar[bool]
 
     def change(self, adjacency: Adjacency) -> Stability:
-        """What one record can do to the terms of any table under this adjacency.
+        """What one record can do to the contributions of any table under this adjacency.
 
-        A person of several rows is so many changes, one after the other: see
+        A person of k rows is k changes, one after the other: see
         :func:`likeness.privacy.adjacency.lattice_sensitivity_squared`.
         """
         ...
 
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
-        """The terms. Works in one pass, in memory that does not grow with the number of records."""
+        """The contributions, in one pass, in memory that does not grow with the number of records."""
         ...
 
     def spec(self) -> dict[str, Any]:
@@ -53,16 +53,15 @@ class Terms(Protocol):
 
 @dataclass(frozen=True)
 class EachRecord:
-    """One term a record, of the record's class: adding a record adds a term, replacing one replaces a term.
+    """One contribution a record, of its class: adding or replacing a record adds or replaces its contribution.
 
-    Records of classes beyond the query's groups count nothing: what is asked of all classes together asks for
-    :class:`AllRecords`.
+    Records of classes beyond the query's groups count nothing. :class:`AllRecords` takes all classes together.
     """
 
     splits: ClassVar[bool] = True
 
     def change(self, adjacency: Adjacency) -> Stability:
-        """One term appears, or one is replaced."""
+        """One contribution appears, or one is replaced."""
         return Stability.ONE_APPEARS if adjacency is Adjacency.ADD_REMOVE_ONE else Stability.ONE_REPLACED
 
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
@@ -76,7 +75,7 @@ class EachRecord:
 
 @dataclass(frozen=True)
 class AllRecords(EachRecord):
-    """The same for all classes together: every term is of the one group that there is."""
+    """All classes together: every contribution belongs to the only group."""
 
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
         """The records without their classes."""
@@ -124,25 +123,25 @@ class BucketPairs:
             PlanError: under ``replace_one`` two buckets would change; :class:`PositionPairs` is meant for that.
         """
         if adjacency is not Adjacency.ADD_REMOVE_ONE:
-            raise PlanError("bucket pairs are meant for add_remove_one; use position pairs with replace_one")
+            raise PlanError("bucket pairs need privacy.adjacency add_remove_one. Use position pairs with replace_one.")
         return Stability.ONE_APPEARS_OR_REPLACED
 
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
         """All pairs at once, after the pass; memory holds two records a bucket."""
-        kept: np.ndarray | None = None
+        lowest: np.ndarray | None = None
         ranks = np.empty(0, dtype=np.uint64)
         for chunk in records:
             dice = self.dice(len(chunk.x))
-            kept = chunk.x if kept is None else np.concatenate([kept, chunk.x])
+            lowest = chunk.x if lowest is None else np.concatenate([lowest, chunk.x])
             ranks = np.concatenate([ranks, dice])
             order, place = self._places(ranks)
             first_two = order[place < 2]
-            kept, ranks = kept[first_two], ranks[first_two]
-        if kept is None:
+            lowest, ranks = lowest[first_two], ranks[first_two]
+        if lowest is None:
             return
         order, place = self._places(ranks)
         seconds = np.flatnonzero(place == 1)
-        pairs = np.concatenate([kept[order[seconds - 1]], kept[order[seconds]]], axis=1)
+        pairs = np.concatenate([lowest[order[seconds - 1]], lowest[order[seconds]]], axis=1)
         yield Records(pairs, np.zeros(len(pairs), dtype=np.int64))
 
     def _places(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -160,7 +159,7 @@ class BucketPairs:
 class PositionPairs:
     """Disjoint pairs by position, for ``replace_one``.
 
-    A public stream gives every position a waiting room; whoever finds somebody waiting there makes a pair with them.
+    A public stream gives every position a waiting room; a record and the one that waits there make a pair.
     Who is paired with whom depends on positions alone, each record is in at most one pair, and the number of pairs
     depends on the public number of records only. Replacing a record replaces one pair.
 
@@ -181,7 +180,7 @@ class PositionPairs:
             PlanError: under ``add_remove_one`` every later pair would shift; :class:`BucketPairs` is meant for that.
         """
         if adjacency is not Adjacency.REPLACE_ONE:
-            raise PlanError("position pairs are meant for replace_one; use bucket pairs with add_remove_one")
+            raise PlanError("position pairs need privacy.adjacency replace_one. Use bucket pairs with add_remove_one.")
         return Stability.ONE_REPLACED
 
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:

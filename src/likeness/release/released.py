@@ -16,12 +16,12 @@ from likeness.privacy.receipt import Receipt
 
 @dataclass(frozen=True)
 class Released:
-    """What anyone may see: noisy sums and the receipt that says how noisy.
+    """Noisy sums that anyone may see, and the receipt that states their noise.
 
     Attributes:
         lattice: noisy sums in lattice steps, shape (num_groups, width), int64.
         receipt: see :class:`Receipt`.
-        keys: what each coordinate counts, where that was not publicly known: as many as ``lattice`` is wide.
+        keys: the partition that each coordinate counts, as many as ``lattice`` is wide; empty without selection.
     """
 
     lattice: np.ndarray
@@ -54,7 +54,7 @@ def from_bytes(data: bytes, where: str) -> Released:
     """Read a released file.
 
     Raises:
-        ReleaseError: it is not one, or its numbers do not have the shape that the receipt says.
+        ReleaseError: it is no released file, or its numbers contradict its receipt.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -66,12 +66,12 @@ def from_bytes(data: bytes, where: str) -> Released:
         receipt = Receipt.from_dict(json.loads(header["__metadata__"]["receipt"]), where)
         keys = () if receipt.threshold is None else tuple(json.loads(tensors["keys"].tobytes()))
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
-        raise ReleaseError(f"{where}: not a released file. Run the stage that writes it again.") from error
+        raise ReleaseError(f"{where} is not a released file. Run: dvc repro") from error
     size = receipt.dimension if receipt.threshold is None else len(keys)
     if lattice.dtype != np.int64 or lattice.size != size or len(lattice) != receipt.num_groups:
-        raise ReleaseError(f"{where}: the values do not have the shape that the receipt says")
+        raise ReleaseError(f"{where} is damaged: its values do not have the shape in its receipt. Run: dvc repro")
     if list(keys) != sorted({str(key) for key in keys}):
-        raise ReleaseError(f"{where}: the keys are not different texts in order")
+        raise ReleaseError(f"{where} is damaged: its keys are not different texts in order. Run: dvc repro")
     return Released(lattice, receipt, keys)
 
 
@@ -95,7 +95,7 @@ def load_folder(folder: Path) -> dict[str, Released]:
 def check_known(paths: list[Path], ledger_home: str | None, ledger_url: str | None = None) -> None:
     """Refuse released files that the ledger does not know: rolled back, edited, or drawn elsewhere.
 
-    A machine that only trains has no ledger; that must be said aloud with ``LIKENESS_LEDGER=absent``.
+    A machine that only trains has no ledger and needs ``LIKENESS_LEDGER=absent``.
 
     Raises:
         ReleaseError: a file is not, byte for byte, what the ledger committed.
@@ -115,13 +115,15 @@ def check_known(paths: list[Path], ledger_home: str | None, ledger_url: str | No
 
 
 def check_against(commits: Mapping[str, tuple[int, str]], path: Path, receipt: Receipt, ledger_id: str) -> None:
-    """Compare one file with the ledger's commits, a mapping from key to (seq of the reservation, SHA-256)."""
+    """Compare a file with the ledger's commits, which map a key to (seq of the reservation, SHA-256)."""
     expected = commits.get(receipt.key)
     if receipt.ledger_id != ledger_id or expected is None:
         raise ReleaseError(
             f"{path}: the ledger on this machine does not know this release (entry {receipt.ledger_seq} of ledger "
-            f"{receipt.ledger_id}). Either the file comes from another ledger, or the ledger was restored from an "
-            "older copy: restore the newest one. To train where there is no ledger: LIKENESS_LEDGER=absent"
+            f"{receipt.ledger_id}). The file comes from another ledger, or this ledger is an old copy. Restore the "
+            "newest copy. To train on a machine without a ledger, set LIKENESS_LEDGER=absent."
         )
     if expected != (receipt.ledger_seq, sha256_bytes(path.read_bytes())):
-        raise ReleaseError(f"{path}: not the bytes that the ledger committed. Run its stage again to restore them.")
+        raise ReleaseError(
+            f"{path} does not hold the bytes that the ledger committed. Run its stage again to restore them."
+        )

@@ -1,13 +1,16 @@
-"""What makes a release what it is: the content of its key in the ledger."""
+"""A request: everything that shapes a release. Its digest is the key in the ledger."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from likeness.core.bounds import PrivacyUnit
+from likeness.core.errors import ReleaseError
+from likeness.core.hashing import sha256_json
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED
-from likeness.release.keys import KeyQuery
+from likeness.release.partition_selection import PartitionQuery
 from likeness.release.query import Query
+from likeness.release.released import Released
 
 # Part of every key. Raise it when the same query on the same encoded rows would no longer give the same sum, but for
 # rounding that no noise would let through.
@@ -19,38 +22,39 @@ class Dataset:
     """Whose rows, and which version of them, without a row.
 
     Attributes:
-        identity: name of the people. digest: keyed hash of the typed training rows.
-        slot: a deliberate second release of the same request has another slot.
+        population: name of the people.
+        digest: keyed hash of the typed training rows.
+        attempt: a deliberate second release of a request has another one.
         encoding: digest of the public rules that turn typed rows into the vectors that feature maps see.
         unit: for whom the rows were bounded, where a person may have several; None: a row is a person.
         rows_digest: keyed hash of the rows of the source, in no order and with all columns; no part of the request.
-            Empty where the rows were prepared by an older version.
+            Empty where an older version prepared the rows.
     """
 
-    identity: str
+    population: str
     digest: str
-    slot: str = "1"
+    attempt: str = "1"
     encoding: str = ""
     unit: PrivacyUnit | None = None
     rows_digest: str = ""
 
 
-def request_of(query: Query | KeyQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
+def request_of(query: Query | PartitionQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
     """Everything that shapes the released values; its digest is the key. A noise scale of 0 is no privacy.
 
-    ``unit`` is in it only where a person may have several rows, ``threshold`` and ``delta_keys`` only where a query has
-    them: other keys are what they were before there were any.
+    ``unit``, ``threshold`` and ``delta_keys`` are in it only where a release has them. Other keys do not depend on
+    them.
     """
-    mechanism, own = MECHANISM, {}
-    if isinstance(query, KeyQuery):
+    mechanism, selection = MECHANISM, {}
+    if isinstance(query, PartitionQuery):
         mechanism = THRESHOLDED
-        own = {"threshold": query.threshold(noise_scale, dataset.unit), "delta_keys": query.delta_keys}
+        selection = {"threshold": query.threshold(noise_scale, dataset.unit), "delta_keys": query.delta_keys}
     return {
         "mechanism": mechanism if noise_scale > 0 else "none",
         "mechanism_version": MECHANISM_VERSION,
-        "identity": dataset.identity,
+        "identity": dataset.population,
         "digest": dataset.digest,
-        "slot": dataset.slot,
+        "slot": dataset.attempt,
         "encoding": dataset.encoding,
         "query": query.name,
         "feature": query.spec(),
@@ -59,17 +63,38 @@ def request_of(query: Query | KeyQuery, adjacency: str, noise_scale: float, data
         "lattice_bits": query.lattice_bits,
         "noise_scale": noise_scale,
         **({} if dataset.unit is None else {"unit": dataset.unit.to_dict()}),
-        **own,
+        **selection,
     }
 
 
 def request_in(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The request that a ledger's entry tells of, for whoever recomputes its key.
+    """The request in a ledger's entry, for whoever recomputes its key.
 
     Raises:
-        KeyError: the entry tells of none.
+        KeyError: the entry holds none.
     """
     return {key: entry[key] for key in REQUEST_KEYS} | {key: entry[key] for key in SOMETIMES if key in entry}
+
+
+def check_answer(query: Query | PartitionQuery, encoding: str, released: Released, where: str) -> None:
+    """Refuse a release that answers another query.
+
+    Args:
+        query: the query.
+        encoding: digest of the encoding of its rows.
+        released: the answer.
+        where: its file, for messages.
+
+    Raises:
+        ReleaseError: another map, number of classes, schema, or version of the mechanism.
+    """
+    receipt = released.receipt
+    if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
+        raise ReleaseError(f"{where}: answers another question than params.yaml asks. Run: dvc repro")
+    # The key holds what the receipt does not: the schema's bounds and categories, and the mechanism's version.
+    dataset = Dataset(receipt.identity, receipt.digest, receipt.slot, encoding, receipt.unit)
+    if sha256_json(request_of(query, receipt.adjacency, receipt.noise_scale, dataset)) != receipt.key:
+        raise ReleaseError(f"{where}: the release belongs to another schema or version of Likeness. Run: dvc repro")
 
 
 SOMETIMES = ("unit", "threshold", "delta_keys")

@@ -13,11 +13,11 @@ from likeness.release.released import Released, from_bytes, to_bytes
 
 
 def _drawn_once(ledger: Ledger, receipt: Receipt, draw: Callable[[Receipt], Released]) -> bytes:
-    """The one draw of a reservation: what a killed process staged, or else a new one, which is staged.
+    """The only draw of a reservation: the one that a killed process staged, or a new one, which is staged.
 
-    Two draws for the cost of one would halve the variance of the noise for whoever finds both: on the disk, or in a
-    backup. A file in staging has its name only after all its bytes are on the disk. A temporary file may have holes
-    after a power loss; so it is deleted. A team's database takes bytes and commit in one transaction, and stages none.
+    Two draws for the cost of one would halve the variance of the noise for a person who has both. A file in staging has
+    its name only after all its bytes are on the disk. A temporary file may have holes after a power loss, so it is
+    deleted. A team's database takes bytes and commit in one transaction, and stages none.
     """
     staged = ledger.home.staging / receipt.key
     for leftover in ledger.home.staging.glob(f".{staged.name}.*"):
@@ -34,7 +34,7 @@ def _drawn_once(ledger: Ledger, receipt: Receipt, draw: Callable[[Receipt], Rele
 def _is_draw_of(receipt: Receipt, data: bytes) -> bool:
     """Whether bytes are a whole release that this reservation paid for: their receipt is the one that is due.
 
-    Who asks may have changed since: another plan or method, and another version of the sampler.
+    Plan, method and version of the sampler may differ.
     """
     try:
         drawn = from_bytes(data, "staged").receipt
@@ -52,10 +52,10 @@ def _publish(ledger: Ledger, key: str) -> None:
 
 
 def _stored(ledger: Ledger, key: str, sha256: str) -> bytes:
-    """The bytes of a committed release, and no others; publishes what is still staged.
+    """The bytes of a committed release, and no others; publishes staged bytes.
 
     Raises:
-        LedgerError: they are lost or altered.
+        LedgerError: the bytes are lost or altered.
     """
     stored = ledger.home.releases / f"{key}.safetensors"
     if not ledger.keeps_bytes and not stored.exists() and _has_digest(ledger.home.staging / key, sha256):
@@ -65,15 +65,15 @@ def _stored(ledger: Ledger, key: str, sha256: str) -> bytes:
         place = ledger.home.place if ledger.keeps_bytes else ledger.home.releases
         raise LedgerError(
             f"release {key[:12]} is in the ledger, but its bytes are lost or altered in {place}. Restore them from a "
-            "backup; or get the released file from the DVC remote (dvc pull) or a bundle, and then: likeness ledger "
-            "restore FILE. Drawing again would be a second release. A deliberate second one, at the full cost: a new "
-            f"ledger.attempt in params.yaml; or, where the first is lost for ever: likeness ledger redraw {key[:12]}"
+            "backup. Or get the released file from the DVC remote (dvc pull) or a bundle, and run: likeness ledger "
+            "restore FILE. A second release costs the full price: give ledger.attempt in params.yaml another value. If "
+            f"the first release is lost for ever, run: likeness ledger redraw {key[:12]}"
         )
     return data
 
 
 def stored_bytes(ledger: Ledger, key: str) -> bytes | None:
-    """What the store holds under a key, whether or not it is what was committed; None if nothing."""
+    """The bytes that the store holds under a key, right or wrong; None if it holds none."""
     if ledger.keeps_bytes:
         return ledger.released(key)
     stored = ledger.home.releases / f"{key}.safetensors"
@@ -81,7 +81,7 @@ def stored_bytes(ledger: Ledger, key: str) -> bytes | None:
 
 
 def restore(ledger: Ledger, data: bytes, where: str) -> str:
-    """Put a released file back into the store. Spends nothing: the bytes are those that were committed.
+    """Put a released file back into the store. It spends nothing, because the ledger committed these bytes.
 
     Returns:
         the key of the release.
@@ -91,7 +91,7 @@ def restore(ledger: Ledger, data: bytes, where: str) -> str:
     """
     key = next((key for key, (_, sha256) in ledger.commits().items() if sha256 == sha256_bytes(data)), None)
     if key is None:
-        raise LedgerError(f"{where}: not a file that this ledger committed")
+        raise LedgerError(f"{where}: this ledger never committed this file. Give a released file of this ledger.")
     if stored_bytes(ledger, key) != data:
         if ledger.keeps_bytes:
             ledger.keep(key, data)

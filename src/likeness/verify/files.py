@@ -30,8 +30,8 @@ from likeness.methods.base import Context
 from likeness.pipeline.consistency import auxiliary_of
 from likeness.pipeline.project import Project
 from likeness.privacy.plan import Plan
-from likeness.release.keys import STAGE as KEY_STAGE
-from likeness.release.keys import completed
+from likeness.release.partition_selection import STAGE as SELECTION_STAGE
+from likeness.release.partition_selection import completed
 from likeness.release.released import Released, load_released, to_bytes
 from likeness.verify.verdict import require
 
@@ -90,7 +90,7 @@ class Bundle:
     @cached_property
     def schema(self) -> Schema:
         """The public schema, its open columns completed with the released categories."""
-        return completed(self.written_schema, [one for one in self.answers if one.receipt.stage == KEY_STAGE])
+        return completed(self.written_schema, [one for one in self.answers if one.receipt.stage == SELECTION_STAGE])
 
     @cached_property
     def facts(self) -> Context:

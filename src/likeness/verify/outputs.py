@@ -99,12 +99,12 @@ def training(bundle: Bundle) -> str:
     from likeness.methods.base import EMBEDDING
     from likeness.methods.fit import fit
     from likeness.methods.saved_generator import SavedGenerator
-    from likeness.release.keys import STAGE as KEY_STAGE
+    from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 
     saved, train = SavedGenerator.load(bundle.folder / "generator"), bundle.params.train
     where = saved.provenance["environment"]
     embedding = next(one for one in bundle.answers if one.receipt.query == EMBEDDING)
-    beside = [one for one in bundle.answers if one.receipt.stage == KEY_STAGE]
+    beside = [one for one in bundle.answers if one.receipt.stage == SELECTION_STAGE]
     how = "cpu", train.threads, train.precision, beside
     again, _ = fit(bundle.project.method, bundle.facts, bundle.auxiliary, embedding, *how)
     there, here = saved.network.state_dict(), again.network.state_dict()
@@ -223,7 +223,7 @@ def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> "DataF
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline import synthetic_table as synthetic
     from likeness.pipeline.project import Project
-    from likeness.release.keys import STAGE, completed
+    from likeness.release.partition_selection import STAGE, completed
     from likeness.release.released import load_released
 
     generator, paths = folder / "generator", ProjectPaths(folder)

@@ -17,17 +17,18 @@ from likeness.ledger.budget import budget_of
 from likeness.ledger.reservation import REDRAW
 from likeness.methods.maps import from_spec
 from likeness.pipeline.account import Standing, privacy_json
-from likeness.pipeline.consistency import check_answer, check_plan, queries_of
+from likeness.pipeline.consistency import check_plan, queries_of
 from likeness.pipeline.synthetic_table import sample_request
 from likeness.privacy.accountant import ORDERS, Account, curves_of
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import MOST_GAUSSIAN
 from likeness.privacy.lattice_error import ALLOWANCE, MOST_ERROR, discretization_error
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
-from likeness.release.keys import STAGE as KEY_STAGE
+from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.query import Query
-from likeness.release.records import AllRecords, BucketPairs, EachRecord, PositionPairs, Terms
+from likeness.release.records import AllRecords, BucketPairs, Contributions, EachRecord, PositionPairs
 from likeness.release.released import Released
+from likeness.release.request import check_answer
 from likeness.verify.files import Bundle
 from likeness.verify.verdict import VERSION, Untestable, Wrong, require
 
@@ -56,7 +57,9 @@ def sensitivity(bundle: Bundle) -> str:
         }
         for field, pair in numbers.items():
             _check_close(f"{name}: {field}", *pair)
-        require(receipt.change == str(query.terms.change(Adjacency(receipt.adjacency))), f"{name}: change is wrong")
+        require(
+            receipt.change == str(query.contributions.change(Adjacency(receipt.adjacency))), f"{name}: change is wrong"
+        )
         _check_lattice(name, receipt)
         require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is unknown")
         if isinstance(query.feature, Map):
@@ -215,7 +218,7 @@ def account(bundle: Bundle) -> str:
     """All keys of privacy.json, and no others, follow from settings, plan, receipts, ledger and files."""
     privacy, params = bundle.json(names.PRIVACY), bundle.params
     require(bundle.plan.private, "the run is not private: privacy.epsilon is inf")
-    order = [KEY_STAGE, "auxiliary", "privatize"]
+    order = [SELECTION_STAGE, "auxiliary", "privatize"]
     answers = sorted(bundle.answers, key=lambda one: (order.index(one.receipt.stage), one.receipt.query))
     receipts = [one.receipt for one in answers]
     budget = budget_of(bundle.records, params.privacy.population)
@@ -332,19 +335,19 @@ def query_again(receipt: Receipt) -> Query:
     """Build a query again from its public specification."""
     spec = dict(receipt.feature)
     kind = spec.pop("terms", None)
-    terms: Terms
+    contributions: Contributions
     if kind == "each_record":
-        terms = EachRecord()
+        contributions = EachRecord()
     elif kind == "all_records":
         require(receipt.num_groups == 1, f"{receipt.query}: records of all classes are one group")
-        terms = AllRecords()
+        contributions = AllRecords()
     elif kind == "bucket_pairs":
-        terms = BucketPairs(int(spec.pop("num_buckets")))
+        contributions = BucketPairs(int(spec.pop("num_buckets")))
     elif kind == "position_pairs":
-        terms = PositionPairs(int(spec.pop("num_rooms")), int(spec.pop("seed")))
+        contributions = PositionPairs(int(spec.pop("num_rooms")), int(spec.pop("seed")))
     else:
         raise Wrong(f"{receipt.query}: contributions '{kind}' are unknown")
-    query = Query(receipt.query, receipt.stage, from_spec(spec), receipt.num_groups, terms)
+    query = Query(receipt.query, receipt.stage, from_spec(spec), receipt.num_groups, contributions)
     require(
         query.spec() == dict(receipt.feature),
         f"{receipt.query}: the map does not have the specification of the receipt",

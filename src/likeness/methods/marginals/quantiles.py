@@ -93,7 +93,8 @@ class Quantiles(Section):
         starts = context.layout.starts
         chosen = self._chosen(context, bins)
         cells = tuple(cells_of_number(column, starts[column.name], grid) for column, grid in chosen)
-        return [Query(QUANTILES, "auxiliary", ColumnMarginals(cells), terms=together(context))] if cells else []
+        query = Query(QUANTILES, "auxiliary", ColumnMarginals(cells), contributions=together(context))
+        return [query] if cells else []
 
     def grids(self, context: Context, released: Mapping[str, Released], bins: int) -> dict[str, Grid | None]:
         """Bins of the chosen columns by name: post-processing. None: bins of equal width.

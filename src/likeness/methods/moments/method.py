@@ -268,7 +268,9 @@ class Moments(Method):
         (shape, count), cells = self._sizes(context), self.auxiliary.cells
         maps = CosineNorms(shape, count, cells), LevelCounts(shape, max(1, self.auxiliary.levels), cells)
         names = NORMS, LEVEL_COUNTS
-        norms, levels = (Query(n, "auxiliary", m, terms=together(context)) for n, m in zip(names, maps, strict=True))
+        norms, levels = (
+            Query(n, "auxiliary", m, contributions=together(context)) for n, m in zip(names, maps, strict=True)
+        )
         return norms, levels
 
     def _bound(self, context: Context, auxiliary: Mapping[str, Released]) -> float:

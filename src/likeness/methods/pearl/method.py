@@ -143,7 +143,7 @@ class Pearl(EmbeddingMethod):
         pairs = self.auxiliary.num_pairs
         terms = BucketPairs(pairs) if context.num_records is None else PositionPairs(pairs, self.auxiliary.seed)
         feature = PairDistance(round(_split(context.layout, modes).diameter ** 2))
-        return Query(DISTANCE, "auxiliary", _of_split_rows(feature, context.layout, modes), terms=terms)
+        return Query(DISTANCE, "auxiliary", _of_split_rows(feature, context.layout, modes), contributions=terms)
 
     def _embedding(self, context: Context, modes: tuple[Modes, ...], scale: float) -> Query:
         width = _split(context.layout, modes).width

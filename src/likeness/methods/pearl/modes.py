@@ -100,7 +100,7 @@ class Mixture(Section):
 
 
 def _query(step: int, context: Context, modes: tuple[Modes, ...]) -> Query:
-    return Query(_name(step), "auxiliary", ModeStatistics(modes), terms=together(context))
+    return Query(_name(step), "auxiliary", ModeStatistics(modes), contributions=together(context))
 
 
 def maximized(released: Released) -> tuple[Modes, ...]:

@@ -1,4 +1,4 @@
-"""Clipping on the lattice: whatever a map returns, no record exceeds its declared bound, and integers say so."""
+"""Clipping on the lattice: in integers, no record exceeds its declared bound, whatever a map returns."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from likeness.core.bounds import Part
 
 _HUGE = 2.0**20
 _SHRINK = 1 - 2.0**-40  # relative step by which a vector that is still too long is shortened
-_SHRINK_FACTOR = 1 - 2.0**-20  # the same for a factor, whose lattice is coarser
+_SHRINK_FACTOR = 1 - 2.0**-20  # for a factor, whose lattice is coarser
 
 
 def to_lattice(features: np.ndarray, parts: tuple[Part, ...], bits: int) -> np.ndarray:
@@ -22,6 +22,8 @@ def to_lattice(features: np.ndarray, parts: tuple[Part, ...], bits: int) -> np.n
 
     Args:
         features: shape (n, width), float64.
+        parts: declared bounds, in the order of the coordinates.
+        bits: one unit of a feature is ``2**bits`` lattice steps.
 
     Returns:
         int64 array of the same shape.
@@ -54,9 +56,9 @@ def _clip(scaled: np.ndarray, bound_squared: int) -> np.ndarray:
 def outer_lattice(
     factors: Sequence[tuple[torch.Tensor, torch.Tensor]], bound_squared: int, bits: int
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Clip the factors of every term, and truncate them to integers whose products obey the bound.
+    """Clip the factors of every contribution, and truncate them to integers whose products obey the bound.
 
-    After this, ``Σ_blocks |left|² |right|²``, the squared norm of the term's lattice vector, is at most
+    After this, ``Σ_blocks |left|² |right|²``, the squared norm of its lattice vector, is at most
     ``bound_squared``, whatever the map returned: it is computed in integers, which cannot overflow, as each factor
     obeys a bound of its own (left factors norm 1, right ones that of the part). Truncation toward zero lets no entry
     grow. A value that is not a number or is infinite counts as 0. Lengths are those of integers, so that what happens
@@ -64,7 +66,8 @@ def outer_lattice(
 
     Args:
         factors: left and right ones of each block, shapes (n, a) and (n, b), float64.
-        bound_squared: of the lattice vector. bits: one unit of the feature is ``2**bits`` lattice steps.
+        bound_squared: of the lattice vector.
+        bits: one unit of the feature is ``2**bits`` lattice steps.
 
     Returns:
         the same shapes: integers, as float64.
@@ -90,22 +93,23 @@ def paired_lattice(columns: Sequence[torch.Tensor], nonnegative: Sequence[bool],
     shortened.
 
     Args:
-        columns: features, shapes (n, b), float64, of norm at most 1. nonnegative: which have no negative ones.
+        columns: features, shapes (n, b), float64, of norm at most 1.
+        nonnegative: whether a column has no negative feature, for each column.
         bound_squared: L, of the lattice vector of each product.
 
     Returns:
         all columns beside each other, shape (n, sum of b): integers, as float64.
     """
     most = math.isqrt(bound_squared)
-    found = []
-    for values, own in zip(columns, nonnegative, strict=True):
+    lattice = []
+    for values, positive in zip(columns, nonnegative, strict=True):
         scaled = torch.where(values.isfinite(), values, 0.0) * math.sqrt(most)
-        scaled = scaled.clamp(0 if own else -math.isqrt(most), math.isqrt(most))
+        scaled = scaled.clamp(0 if positive else -math.isqrt(most), math.isqrt(most))
         nearest = scaled.round()
         too_long = (_squares(nearest) > most).flatten()
         nearest[too_long] = _shortened((scaled[too_long],), (1,), most)[0]
-        found.append(nearest)
-    return torch.cat(found, dim=1)
+        lattice.append(nearest)
+    return torch.cat(lattice, dim=1)
 
 
 def _shortened(
@@ -117,13 +121,13 @@ def _shortened(
     scaled = [torch.where(values.isfinite(), values, 0.0).clamp(-limit, limit) for values in vectors]
     lattice = [values.trunc() for values in scaled]
     while True:
-        found = torch.zeros(len(lattice[0]), 1, dtype=torch.int64)
+        norms = torch.zeros(len(lattice[0]), 1, dtype=torch.int64)
         for values, weight in zip(lattice, weights, strict=True):
-            found += _squares(values) * weight
-        too_long = (found > bound_squared).flatten()
+            norms += _squares(values) * weight
+        too_long = (norms > bound_squared).flatten()
         if not bool(too_long.any()):
             return lattice
-        shrink = _SHRINK_FACTOR * (bound_squared / found[too_long].double()).sqrt()
+        shrink = _SHRINK_FACTOR * (bound_squared / norms[too_long].double()).sqrt()
         for values, integers in zip(scaled, lattice, strict=True):
             values[too_long] *= shrink
             integers[too_long] = values[too_long].trunc()

@@ -1,4 +1,4 @@
-"""Exact integer sums of clipped features. What is summed here is private until the door has added noise.
+"""Exact integer sums of clipped features. A sum is private until the door has added noise.
 
 Counting needs no torch, so torch is loaded where vectors are summed only: a release of counts takes less memory.
 """
@@ -19,7 +19,7 @@ _CELLS_AT_ONCE = 1 << 21  # places held in memory at once
 
 
 def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
-    """Sum the clipped, truncated features of all terms by class.
+    """Sum the clipped, truncated features of all contributions by class.
 
     Integers are exact, so the order of rows, the size of chunks and the number of workers cannot change the sum.
 
@@ -27,7 +27,7 @@ def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
         int64 array of shape (num_groups, width).
 
     Raises:
-        DataError: more than 2**32 terms, where the sum might not fit 64 bits.
+        DataError: more than 2**32 contributions, where the sum might not fit 64 bits.
     """
     if isinstance(query.feature, CellMap):
         return _cell_sum(query, query.feature, records)
@@ -39,10 +39,10 @@ def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
     if isinstance(query.feature, PairedMap) and query.feature.pairs:
         return paired_sum(query, query.feature, records)
     total = np.zeros((query.num_groups, query.width), dtype=np.int64)
-    for terms in blocks(query, records, block_rows(query)):
-        lattice = to_lattice(_evaluate(query, terms.x), query.parts, query.lattice_bits)
+    for block in blocks(query, records, block_rows(query)):
+        lattice = to_lattice(_evaluate(query, block.x), query.parts, query.lattice_bits)
         for group in range(query.num_groups):
-            total[group] += lattice[terms.labels == group].sum(axis=0)
+            total[group] += lattice[block.labels == group].sum(axis=0)
     return total
 
 
@@ -54,9 +54,9 @@ def block_rows(query: Query) -> int:
 def _cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.ndarray:
     """The sum of a map with one nonzero coordinate a part, by counting.
 
-    What a term adds to part p is one coordinate of ``isqrt(L_p)`` steps, L_p the part's bound on the lattice: the
+    A contribution adds to part p one coordinate of ``isqrt(L_p)`` steps, L_p the part's bound on the lattice: the
     largest integer whose square obeys it. The map only says where, and a place outside its part counts nothing, so the
-    fact that the sensitivity rests on holds whatever the map returns: no term exceeds L_p in any part.
+    fact that the sensitivity rests on holds whatever the map returns: no contribution exceeds L_p in any part.
     """
     parts = query.parts
     widths = np.array([part.width for part in parts], dtype=np.int64)
@@ -64,14 +64,14 @@ def _cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
     counts = np.zeros(query.num_groups * query.width, dtype=np.int64)
     # Counting costs the whole width a block, so a block has at least as many places.
-    for terms in blocks(query, records, max(1, max(_CELLS_AT_ONCE, len(counts)) // len(parts))):
-        places = np.asarray(feature.places(terms.x))
-        if places.shape != (len(terms.x), len(parts)) or places.dtype != np.int64:
-            raise ReleaseError(f"{query.name}: the feature map does not return one place a part")
+    for block in blocks(query, records, max(1, max(_CELLS_AT_ONCE, len(counts)) // len(parts))):
+        places = np.asarray(feature.places(block.x))
+        if places.shape != (len(block.x), len(parts)) or places.dtype != np.int64:
+            raise ReleaseError(f"{query.name}: the feature map must return one int64 place a part")
         inside = (places >= 0) & (places < widths)
-        inside &= ((terms.labels >= 0) & (terms.labels < query.num_groups))[:, None]
-        found = terms.labels[:, None] * query.width + starts + places
-        counts += np.bincount(found[inside], minlength=len(counts))
+        inside &= ((block.labels >= 0) & (block.labels < query.num_groups))[:, None]
+        cells = block.labels[:, None] * query.width + starts + places
+        counts += np.bincount(cells[inside], minlength=len(counts))
     return counts.reshape(query.num_groups, query.width) * np.repeat(steps, widths)
 
 
@@ -83,5 +83,5 @@ def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:
     with torch.no_grad():
         features: np.ndarray = query.feature(padded(x, rows)).numpy()
     if features.shape != (rows, query.width):
-        raise ReleaseError(f"{query.name}: the feature map does not return the width that it declares")
+        raise ReleaseError(f"{query.name}: the feature map must return the width that it declares")
     return features[: len(x)]

@@ -1,4 +1,4 @@
-"""The exact sum of a query over rows that may lie in parts. What is summed here is private until noise is added."""
+"""The exact sum of a query over rows that may lie in parts. A sum is private until noise is added."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from likeness.core.errors import DataError, ReleaseError
 from likeness.engine import LOCAL, Engine
-from likeness.release.query import MAX_TERMS, Query
+from likeness.release.query import MAX_SUMMED, Query
 from likeness.release.records import Records
 from likeness.release.sums.lattice_sum import lattice_sum
 
@@ -25,7 +25,7 @@ class InParts(Protocol):
         ...
 
     def parts(self, most: int) -> Sequence[Read]:
-        """At most so many parts, which hold every row once, in order. They name places and hold no row."""
+        """At most ``most`` parts, which together name every row once, in order, and hold none."""
         ...
 
 
@@ -34,7 +34,8 @@ class Partial:
     """The sum over a part. Private.
 
     Attributes:
-        total: int64, shape (num_groups, width). records: how many there were.
+        total: int64, shape (num_groups, width).
+        records: number of records.
     """
 
     total: np.ndarray
@@ -44,16 +45,16 @@ class Partial:
 def exact_sum(query: Query, read: Read, engine: Engine = LOCAL) -> Partial:
     """The lattice sum of all rows, and their number.
 
-    Rows are divided among the engine's workers where the terms of a table are those of its parts together
-    (``terms.splits``). Then the sum of the partial sums is the sum: integers add up to the same in every order, and a
-    row's features do not depend on the rows beside it. Where terms join records, as pairs do, all rows are read here,
-    one after the other.
+    The engine's workers share the rows where the contributions of a table are those of its parts together
+    (``contributions.splits``). Then the sum of the partial sums is the sum: integers add up to the same in every order,
+    and a row's features do not depend on the rows beside it. Where contributions join records, as pairs do, all rows
+    are read here, one after the other.
 
     Raises:
         DataError: more than 2**32 records, where the sum might not fit 64 bits.
-        ReleaseError: the rows are told to be of people with several, which nobody has counted.
+        ReleaseError: the rows carry people, whom nobody has counted.
     """
-    splits = getattr(query.terms, "splits", False)
+    splits = getattr(query.contributions, "splits", False)
     parts: Sequence[Read] = [read]
     if engine.workers > 1 and splits and isinstance(read, InParts):
         parts = read.parts(_PARTS_A_WORKER * engine.workers)
@@ -62,14 +63,14 @@ def exact_sum(query: Query, read: Read, engine: Engine = LOCAL) -> Partial:
     total, records = np.zeros((query.num_groups, query.width), dtype=np.int64), 0
     for partial in engine.stream(partial_sum, [(query, part) for part in parts]):
         records += partial.records
-        if records > MAX_TERMS:
-            raise DataError(f"{query.name}: more than {MAX_TERMS} terms do not fit a 64-bit sum; split the table")
+        if records > MAX_SUMMED:
+            raise DataError(f"{query.name}: over {MAX_SUMMED} contributions overflow a 64-bit sum. Split the table.")
         total += partial.total
     return Partial(total, records)
 
 
 def partial_sum(job: tuple[Query, Read]) -> Iterator[Partial]:
-    """The lattice sum of one part: the work of one worker, once."""
+    """The lattice sum of one part, which one worker computes once."""
     query, read = job
     count = 0
 
@@ -77,7 +78,9 @@ def partial_sum(job: tuple[Query, Read]) -> Iterator[Partial]:
         nonlocal count
         for chunk in read():
             if chunk.people is not None:  # the door takes them off where it has counted them
-                raise ReleaseError("the rows are of people who may have several, the plan is not. Run: dvc repro")
+                raise ReleaseError(
+                    "the rows belong to people with several rows, plan.json protects single rows. Run: dvc repro"
+                )
             count += len(chunk.x)
             yield chunk
 

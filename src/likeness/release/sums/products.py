@@ -1,4 +1,4 @@
-"""Exact integer sums of products: of vectors that are never made, by matrix products of their integer factors."""
+"""Exact integer sums of products of vectors, by matrix products of their integer factors."""
 
 import math
 from collections.abc import Iterable
@@ -21,29 +21,29 @@ _EXACT = 1 << 53  # float64 holds all integers up to here
 def outer_sum(query: Query, feature: OuterMap, records: Iterable[Records]) -> np.ndarray:
     """The sum of a map made of outer products, as products of integer matrices.
 
-    A term's lattice vector is made of the products ``left[i] · right[j]`` of its integer factors; nothing is rounded
-    after that. :func:`outer_lattice` sees to it that the squared norm of this vector, an integer too, obeys the part's
-    bound. The sum over terms is then a matrix product a class, and it is exact in float64 (:class:`_ExactSum`). The
-    whole vector of a term is never made.
+    A contribution's lattice vector is made of the products ``left[i] · right[j]`` of its integer factors; nothing is
+    rounded after that. :func:`outer_lattice` makes the squared norm of this vector, an integer too, obey the part's
+    bound. The sum over contributions is then a matrix product a class, and it is exact in float64 (:class:`_ExactSum`).
+    The whole vector of a contribution is never made.
     """
     sizes = feature.sizes
     if len(query.parts) != 1 or query.parts[0].nonnegative or len(sizes) > _MOST_BLOCKS:
-        raise ReleaseError(f"{query.name}: an outer map has one signed part, of {_MOST_BLOCKS} blocks at most")
+        raise ReleaseError(f"{query.name}: an outer map must have one signed part of at most {_MOST_BLOCKS} blocks")
     if sum(left * right for left, right in sizes) != query.width:
-        raise ReleaseError(f"{query.name}: the feature map does not return the width that it declares")
+        raise ReleaseError(f"{query.name}: the feature map must return the width that it declares")
     bound_squared = query.parts[0].lattice_bound_squared(query.lattice_bits)
     rows = min(BLOCK, max(1, _FACTORS_AT_ONCE // sum(left + right for left, right in sizes)))
     exact = _ExactSum((query.num_groups, query.width), bound_squared)
-    for terms in blocks(query, records, rows):
-        held = exact.room_for(len(terms.x))
-        lattice = outer_lattice(_factors(query, feature, terms.x, rows), bound_squared, query.lattice_bits)
+    for chunk in blocks(query, records, rows):
+        held = exact.room_for(len(chunk.x))
+        lattice = outer_lattice(_factors(query, feature, chunk.x, rows), bound_squared, query.lattice_bits)
         for group in range(query.num_groups):
-            own = torch.from_numpy(np.flatnonzero(terms.labels == group))
+            members = torch.from_numpy(np.flatnonzero(chunk.labels == group))
             start = 0
             for left, right in lattice:
                 stop = start + left.shape[1] * right.shape[1]
                 block = held[group, start:stop].view(left.shape[1], right.shape[1])
-                block.addmm_(left[own].T, right[own])
+                block.addmm_(left[members].T, right[members])
                 start = stop
     return exact.total()
 
@@ -51,18 +51,18 @@ def outer_sum(query: Query, feature: OuterMap, records: Iterable[Records]) -> np
 def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> np.ndarray:
     """The sum of a map whose last parts are products of two columns, by one product of an integer matrix with itself.
 
-    What comes before is clipped as any vector is. A product's lattice vector is made of products of both columns'
-    integers, and :func:`~likeness.release.sums.clipping.paired_lattice` sees to it that its squared norm obeys the
-    part's bound. The sum over terms of all products at once is then a matrix product a class, and it is exact in
-    float64 (:class:`_ExactSum`). The whole vector of a term is never made.
+    The parts before them are clipped as any vector is. A product's lattice vector is made of products of both columns'
+    integers, and :func:`~likeness.release.sums.clipping.paired_lattice` makes its squared norm obey the part's bound.
+    The sum over contributions of all products at once is then a matrix product a class, and it is exact in float64
+    (:class:`_ExactSum`). The whole vector of a contribution is never made.
     """
     pairs, sizes, bits = feature.pairs, feature.column_sizes, query.lattice_bits
     if any(not 0 <= place < len(sizes) for pair in pairs for place in pair):
-        raise ReleaseError(f"{query.name}: products are of columns that there are")
+        raise ReleaseError(f"{query.name}: a product must name two columns of the map")
     head, products = query.parts[: -len(pairs)], query.parts[-len(pairs) :]
     bounds = {part.lattice_bound_squared(bits) for part in products}
     if len(bounds) != 1 or [part.width for part in products] != [sizes[i] * sizes[j] for i, j in pairs]:
-        raise ReleaseError(f"{query.name}: products of pairs have one bound, and the widths of their columns")
+        raise ReleaseError(f"{query.name}: products of pairs must have one bound and the widths of their columns")
     (bound_squared,) = bounds
     nonnegative = {place for part, pair in zip(products, pairs, strict=True) if part.nonnegative for place in pair}
     signs = [place in nonnegative for place in range(len(sizes))]
@@ -70,26 +70,26 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     rows = min(BLOCK, max(1, _FACTORS_AT_ONCE // sum(widths)))
     plain = np.zeros((query.num_groups, widths[0]), dtype=np.int64)
     exact = _ExactSum((query.num_groups, columns, columns), bound_squared)
-    for terms in blocks(query, records, rows):
-        held = exact.room_for(len(terms.x))
-        first, *others = _paired(query, feature, terms.x, rows, widths)
+    for chunk in blocks(query, records, rows):
+        held = exact.room_for(len(chunk.x))
+        first, *others = _paired(query, feature, chunk.x, rows, widths)
         clipped, lattice = to_lattice(first.numpy(), head, bits), paired_lattice(others, signs, bound_squared)
         for group in range(query.num_groups):
-            own = terms.labels == group
-            plain[group] += clipped[own].sum(axis=0)
-            chosen = lattice[torch.from_numpy(np.flatnonzero(own))]
+            members = chunk.labels == group
+            plain[group] += clipped[members].sum(axis=0)
+            chosen = lattice[torch.from_numpy(np.flatnonzero(members))]
             held[group].addmm_(chosen.T, chosen)
     joint, ends = exact.total(), np.cumsum(sizes).tolist()
     places = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
-    found = [joint[:, places[i], places[j]].reshape(query.num_groups, -1) for i, j in pairs]
-    return np.concatenate([plain, *found], axis=1)
+    blocks_of_pairs = [joint[:, places[i], places[j]].reshape(query.num_groups, -1) for i, j in pairs]
+    return np.concatenate([plain, *blocks_of_pairs], axis=1)
 
 
 class _ExactSum:
-    """A sum of products of integers in float64 without an error: moved to int64 before it could have one.
+    """A sum of products of integers in float64 without an error: it moves to int64 before an error could occur.
 
     The integers are those of vectors whose outer products have a squared norm of at most a bound, so no product of two
-    entries is larger than its root; and no more rows are added up than keep all partial sums, in whatever order, below
+    entries is larger than its root. At most as many rows are added up as keep all partial sums, in any order, below
     2**53.
     """
 
@@ -99,14 +99,14 @@ class _ExactSum:
         self._total = np.zeros(shape, dtype=np.int64)
 
     def room_for(self, rows: int) -> torch.Tensor:
-        """Where the products of so many rows may be added."""
+        """The sum to which the products of ``rows`` more rows may be added."""
         if self._rows + rows > self._most_rows:
             self._move()
         self._rows += rows
         return self._held
 
     def total(self) -> np.ndarray:
-        """All that was added."""
+        """The sum of all rows."""
         self._move()
         return self._total
 
@@ -120,10 +120,10 @@ def _paired(query: Query, feature: PairedMap, x: np.ndarray, rows: int, widths: 
     """Plain coordinates and columns' features of one block, evaluated with rows of zeros up to ``rows``."""
     with torch.no_grad():
         first, columns = feature.paired(padded(x, rows))
-    found = [first, *columns]
-    if [tuple(own.shape) for own in found] != [(rows, width) for width in widths]:
-        raise ReleaseError(f"{query.name}: the feature map does not return the columns that it declares")
-    return [own[: len(x)] for own in found]
+    features = [first, *columns]
+    if [tuple(block.shape) for block in features] != [(rows, width) for width in widths]:
+        raise ReleaseError(f"{query.name}: the feature map must return the columns that it declares")
+    return [block[: len(x)] for block in features]
 
 
 def _factors(query: Query, feature: OuterMap, x: np.ndarray, rows: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -131,5 +131,5 @@ def _factors(query: Query, feature: OuterMap, x: np.ndarray, rows: int) -> list[
     with torch.no_grad():
         factors = feature.factors(padded(x, rows))
     if [(left.shape, right.shape) for left, right in factors] != [((rows, a), (rows, b)) for a, b in feature.sizes]:
-        raise ReleaseError(f"{query.name}: the feature map does not return the factors that it declares")
+        raise ReleaseError(f"{query.name}: the feature map must return the factors that it declares")
     return [(left[: len(x)], right[: len(x)]) for left, right in factors]

@@ -85,6 +85,6 @@ def test_change_follows_the_adjacency() -> None:
 def test_a_name_that_map_and_terms_share_is_refused() -> None:
     """Else one seed would hide the other in the key, and another question would be answered from the store."""
     map_with_a_seed = CharacteristicFunction(2, 4, 1.0, seed=3)
-    with pytest.raises(ReleaseError, match="q: the feature map and its terms both call something seed"):
-        Query("q", "auxiliary", map_with_a_seed, terms=PositionPairs(4, seed=1)).spec()
+    with pytest.raises(ReleaseError, match="q: both map and contributions use the name seed"):
+        Query("q", "auxiliary", map_with_a_seed, contributions=PositionPairs(4, seed=1)).spec()
     assert Query("q", "auxiliary", map_with_a_seed).spec()["seed"] == 3

@@ -17,14 +17,14 @@ from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare, SelectionShares, make_plan
 from likeness.release.door import Door
-from likeness.release.keys import KEY_BITS, KeyQuery, Keys, counted, kept
+from likeness.release.partition_selection import COUNT_BITS, PartitionQuery, Partitions, counted, selected
 from likeness.release.released import Released, from_bytes, to_bytes
 from likeness.release.request import Dataset
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 DATASET = Dataset("people", "digest", encoding="open")
 SECRET = "Xq7Secret"
-L = 2**KEY_BITS
+L = 2**COUNT_BITS
 
 
 def plan(
@@ -41,8 +41,8 @@ def plan(
     )  # fmt: skip
 
 
-def query(own: Plan, most: int = 100) -> KeyQuery:
-    return KeyQuery("categories_1", "job", "other", most, own.query("categories_1").delta_keys)
+def query(own: Plan, most: int = 100) -> PartitionQuery:
+    return PartitionQuery("categories_1", "job", "other", most, own.query("categories_1").delta_keys)
 
 
 def texts(**counts: int) -> list[str | None]:
@@ -56,7 +56,7 @@ def started(own: Plan, cap: float = 1.0) -> Ledger:
     return ledger
 
 
-def asked(own: Plan, rows: list[Keys], most: int = 100, ledger: Ledger | None = None) -> Released:
+def asked(own: Plan, rows: list[Partitions], most: int = 100, ledger: Ledger | None = None) -> Released:
     dataset = dataclasses.replace(DATASET, unit=own.unit)
     return from_bytes(Door(own, ledger or started(own), dataset, lambda: rows).release(query(own, most)), "keys")
 
@@ -69,14 +69,14 @@ keys_of_rows = st.lists(st.sampled_from(["a", "b", "c", "other", None]), max_siz
 def test_neighbors_differ_by_no_more_than_the_sensitivity(table: list[str | None], own: list[str | None], dice) -> None:
     """A person of up to k rows is added anywhere; or the last row is replaced."""
     asked, other = query(plan()), sorted([*table, *own], key=lambda _: dice.random())
-    without, _ = counted(asked, [Keys(table[:7]), Keys(table[7:])])
-    added, rows = counted(asked, [Keys(other)])
+    without, _ = counted(asked, [Partitions(table[:7]), Partitions(table[7:])])
+    added, rows = counted(asked, [Partitions(other)])
     assert rows == len(table) + len(own) and not {"other", None} & set(added)
     unit = PrivacyUnit("pid", len(own))
     moved = math.dist(*zip(*[(without.get(k, 0), added.get(k, 0)) for k in "abcd"], strict=True)) * L
     assert moved <= math.sqrt(asked.sensitivity_squared(ADD, unit)) == len(own) * L
     assert sum(without.get(k, 0) != added.get(k, 0) for k in "abcd") <= asked.touched(ADD, unit)
-    first, second = (counted(asked, [Keys([*table, row])])[0] for row in (own[0], own[-1]))
+    first, second = (counted(asked, [Partitions([*table, row])])[0] for row in (own[0], own[-1]))
     moved = math.dist(*zip(*[(first.get(k, 0), second.get(k, 0)) for k in "abcd"], strict=True)) * L
     assert moved <= math.sqrt(asked.sensitivity_squared(REPLACE)) == pytest.approx(math.sqrt(2) * L)
     assert sum(first.get(k, 0) != second.get(k, 0) for k in "abcd") <= asked.touched(REPLACE) == 2
@@ -84,17 +84,17 @@ def test_neighbors_differ_by_no_more_than_the_sensitivity(table: list[str | None
 
 def test_the_sensitivities_are_reached() -> None:
     one = query(plan())
-    alone, _ = counted(one, [Keys(["a"] * 3)])
+    alone, _ = counted(one, [Partitions(["a"] * 3)])
     assert alone["a"] * L == math.sqrt(one.sensitivity_squared(ADD, PrivacyUnit("pid", 3)))
-    first, second = (counted(one, [Keys([key])])[0] for key in "ab")
+    first, second = (counted(one, [Partitions([key])])[0] for key in "ab")
     assert math.dist((first.get("a", 0), first.get("b", 0)), (second.get("a", 0), second.get("b", 0))) == math.sqrt(2)
 
 
 def test_what_is_kept_depends_on_noisy_counts_and_names_alone() -> None:
     noisy = np.array([5, 9, 7, 9, 1])
-    assert kept("abcde", noisy, 5, 10) == [0, 1, 2, 3]
-    assert kept("abcde", noisy, 5, 3) == [1, 2, 3] and kept("abcde", noisy, 5, 1) == [1]
-    assert kept("abcde", noisy, 10, 3) == []
+    assert selected("abcde", noisy, 5, 10) == [0, 1, 2, 3]
+    assert selected("abcde", noisy, 5, 3) == [1, 2, 3] and selected("abcde", noisy, 5, 1) == [1]
+    assert selected("abcde", noisy, 10, 3) == []
 
 
 def test_a_rare_key_is_released_as_rarely_as_delta_says_and_a_frequent_one_always() -> None:
@@ -104,7 +104,7 @@ def test_a_rare_key_is_released_as_rarely_as_delta_says_and_a_frequent_one_alway
     """
     own = plan(epsilon=20.0, delta=0.5, share=0.1)
     rare = [f"rare{place}" for place in range(2_000)]
-    released = asked(own, [Keys([*rare, *texts(nurse=5_000, clerk=3_000)])], 999, started(own, 20.0))
+    released = asked(own, [Partitions([*rare, *texts(nurse=5_000, clerk=3_000)])], 999, started(own, 20.0))
     assert {"nurse", "clerk"} <= set(released.keys) and len(released.keys) < 999
     found = len(released.keys) - 2
     delta = own.delta_keys
@@ -119,11 +119,11 @@ def test_released_once_with_its_cost_and_nothing_of_the_rest(tmp_path) -> None:
     own = plan()
     ledger = started(own)
 
-    def rows() -> Iterator[Keys]:
-        yield Keys([*texts(nurse=5_000, other=400), SECRET, None])
-        yield Keys(texts(clerk=5_000))
+    def rows() -> Iterator[Partitions]:
+        yield Partitions([*texts(nurse=5_000, other=400), SECRET, None])
+        yield Partitions(texts(clerk=5_000))
 
-    def forbidden() -> Iterator[Keys]:
+    def forbidden() -> Iterator[Partitions]:
         raise AssertionError("private rows were opened")
 
     first = Door(own, ledger, DATASET, rows).release(query(own))
@@ -137,7 +137,7 @@ def test_released_once_with_its_cost_and_nothing_of_the_rest(tmp_path) -> None:
     assert entry["delta_keys"] == receipt.delta_keys == own.delta_keys and entry["threshold"] == receipt.threshold
     assert (receipt.dimension, receipt.format, receipt.mechanism) == (1, 2, "thresholded_discrete_gaussian")
     assert ledger.budget("people").spent_delta == own.delta_keys
-    again = dataclasses.replace(DATASET, slot="2")
+    again = dataclasses.replace(DATASET, attempt="2")
     with pytest.raises(BudgetError, match="private categories spent"):
         Door(own, ledger, again, forbidden).release(query(own))
     with pytest.raises(LedgerError, match=r"took 1e-06 of delta already.*--delta-keys 1e-06 or more"):
@@ -154,7 +154,7 @@ def test_released_once_with_its_cost_and_nothing_of_the_rest(tmp_path) -> None:
 def test_receipts_tell_who_is_protected(others: dict, dimension: int, sensitivity: float) -> None:
     own = plan(**others)
     people = np.arange(5_000) if own.unit else None
-    receipt = asked(own, [Keys(texts(nurse=5_000), people)]).receipt
+    receipt = asked(own, [Partitions(texts(nurse=5_000), people)]).receipt
     assert receipt.dimension == dimension and receipt.sensitivity == pytest.approx(sensitivity)
     assert receipt.rho == pytest.approx(own.query("categories_1").rho) and receipt.unit == own.unit
     if own.unit:
@@ -165,8 +165,8 @@ def test_what_does_not_fit_the_promise_is_refused() -> None:
     people = plan(unit=PrivacyUnit("pid", 2))
     ledger = started(people)
     for rows, error in (
-        (Keys(["a"] * 3, np.zeros(3, dtype=np.int64)), DataError),
-        (Keys(["a"] * 3), ReleaseError),
+        (Partitions(["a"] * 3, np.zeros(3, dtype=np.int64)), DataError),
+        (Partitions(["a"] * 3), ReleaseError),
     ):
         with pytest.raises(error):
             asked(people, [rows], ledger=ledger)
@@ -177,24 +177,24 @@ def test_people_cannot_pass_as_rows_and_the_public_number_must_be_right() -> Non
     own = plan(rows=5)
     ledger = started(own)
     with pytest.raises(DataError, match="num_records is 5"):
-        asked(own, [Keys(["a"] * 4)], ledger=ledger)
-    with pytest.raises(ReleaseError, match="people who may have several"):
-        asked(own, [Keys(["a"] * 5, np.arange(5))], ledger=ledger)
+        asked(own, [Partitions(["a"] * 4)], ledger=ledger)
+    with pytest.raises(ReleaseError, match="people with several rows"):
+        asked(own, [Partitions(["a"] * 5, np.arange(5))], ledger=ledger)
 
 
 def test_an_empty_column_and_one_without_noise() -> None:
-    assert asked(plan(), [Keys([None, "other"])]).keys == ()
+    assert asked(plan(), [Partitions([None, "other"])]).keys == ()
 
 
 def test_without_noise_every_key_is_shown_and_marked() -> None:
     own = plan(epsilon=math.inf)
-    released = asked(own, [Keys(texts(nurse=2, clerk=1))], ledger=started(own, math.inf))
+    released = asked(own, [Partitions(texts(nurse=2, clerk=1))], ledger=started(own, math.inf))
     assert released.keys == ("clerk", "nurse") and list(released.values[0]) == [1, 2]
     assert not released.receipt.private and released.receipt.mechanism == "none"
 
 
 def test_files_whose_keys_were_changed_are_refused() -> None:
-    released = asked(plan(), [Keys(texts(nurse=5_000, clerk=5_000))])
+    released = asked(plan(), [Partitions(texts(nurse=5_000, clerk=5_000))])
     for keys in (("nurse", "clerk"), ("clerk", "clerk"), ("clerk",)):
         with pytest.raises((ReleaseError, ArtifactError)):
             from_bytes(to_bytes(dataclasses.replace(released, keys=keys)), "keys")

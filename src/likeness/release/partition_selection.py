@@ -1,6 +1,7 @@
-"""Which keys a column holds, where its categories are not publicly known: counted here, released by the door.
+"""Partition selection: which categories a column holds, where nobody knows them publicly.
 
-See :mod:`likeness.privacy.thresholds` for what such a release costs, and why.
+The rows of each partition (key) are counted here. The door adds noise and releases what reaches a threshold.
+:mod:`likeness.privacy.thresholds` proves the cost.
 """
 
 from collections import Counter
@@ -18,46 +19,49 @@ from likeness.data.schema.schema import Schema
 from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.privacy.plan import Plan
 from likeness.privacy.thresholds import threshold_for
-from likeness.release.query import MAX_TERMS
+from likeness.release.query import MAX_SUMMED
 from likeness.release.records import EachRecord
 from likeness.release.released import Released
 
 STAGE = "categories"
-KEY_BITS = 30
+COUNT_BITS = 30
 """A row counts ``2**30`` lattice steps: 2**32 rows fit an int64, with room for the noise."""
 _MOST_NOISE = 2.0**55  # lattice steps; 64 times as much fits beside all counts
-_ONE_KEY = (Part(2, Fraction(1), nonnegative=True),)  # one-hot: one place holds a 1, and which is not known
+_ONE_HOT = (Part(2, Fraction(1), nonnegative=True),)  # one place holds a 1; nobody knows which
 
 
 @dataclass(frozen=True)
-class Keys:
-    """The key of each of consecutive private rows.
+class Partitions:
+    """The partition (key) of each of consecutive private rows.
 
     Attributes:
-        texts: None where a row has none. people: as :class:`likeness.release.records.Records` has it.
+        texts: the keys; None where a row has none.
+        people: whose row each is, as in :class:`likeness.release.records.Records`.
     """
 
     texts: Sequence[str | None]
     people: NDArray[np.int64] | None = None
 
 
-ReadKeys = Callable[[], Iterable[Keys]]
+ReadPartitions = Callable[[], Iterable[Partitions]]
 
 
 @dataclass(frozen=True)
-class KeyQuery:
+class PartitionQuery:
     """Which texts stand in a column in enough rows, and in how many. Public facts only.
 
     Attributes:
-        name: unique within a plan. column: of the schema. other: the category of all that is not released; no key.
-        most: how many keys are released at most, those with the largest noisy counts.
-        delta_keys: what the threshold may cost of δ.
+        name: unique within a plan.
+        column: of the schema.
+        other: the category of everything that is not released. It is no partition.
+        most: number of released partitions at most: those with the largest noisy counts.
+        delta_keys: the part of δ that the threshold may cost.
     """
 
     stage: ClassVar[str] = STAGE
     num_groups: ClassVar[int] = 1
-    lattice_bits: ClassVar[int] = KEY_BITS
-    terms: ClassVar[EachRecord] = EachRecord()
+    lattice_bits: ClassVar[int] = COUNT_BITS
+    contributions: ClassVar[EachRecord] = EachRecord()
 
     name: str
     column: str
@@ -71,33 +75,34 @@ class KeyQuery:
         A row is in one place of a one-hot vector: ``k²·4^bits`` for a person of k rows who is added or removed (reached
         where all have one key), ``2·4^bits`` for a row that is replaced (it leaves one key and joins another).
         """
-        change = self.terms.change(adjacency)
-        return lattice_sensitivity_squared(_ONE_KEY, KEY_BITS, change, self.num_groups, rows_per_unit(unit))
+        change = self.contributions.change(adjacency)
+        return lattice_sensitivity_squared(_ONE_HOT, COUNT_BITS, change, self.num_groups, rows_per_unit(unit))
 
     def touched(self, adjacency: Adjacency, unit: PrivacyUnit | None = None) -> int:
         """The most counts that one person changes."""
-        return 2 if self.terms.change(adjacency) is Stability.ONE_REPLACED else rows_per_unit(unit)
+        return 2 if self.contributions.change(adjacency) is Stability.ONE_REPLACED else rows_per_unit(unit)
 
     def threshold(self, scale: float, unit: PrivacyUnit | None) -> int:
         """T in lattice steps; 0 without noise.
 
         Args:
             scale: σ in lattice steps.
+            unit: the people where they may have several rows.
 
         Raises:
             PlanError: counts and noise do not fit 64 bits.
         """
         if scale > _MOST_NOISE:
             raise PlanError(
-                f"{self.name}: the noise of this plan is {scale / 2**KEY_BITS:.3g} rows wide, which does not fit 64 "
+                f"{self.name}: the noise of this plan is {scale / 2**COUNT_BITS:.3g} rows wide and does not fit 64 "
                 "bits. Raise privacy.epsilon or categories.share, or list the categories in the schema."
             )
-        return threshold_for(self.delta_keys, scale, rows_per_unit(unit), KEY_BITS) if scale else 0
+        return threshold_for(self.delta_keys, scale, rows_per_unit(unit), COUNT_BITS) if scale else 0
 
     def spec(self) -> dict[str, Any]:
         """Public specification."""
-        own = {"map": "keys", "column": self.column, "other": self.other, "most": self.most}
-        return {**own, **self.terms.spec()}
+        selection = {"map": "keys", "column": self.column, "other": self.other, "most": self.most}
+        return {**selection, **self.contributions.spec()}
 
 
 def query_name(place: int) -> str:
@@ -105,20 +110,23 @@ def query_name(place: int) -> str:
     return f"{STAGE}_{place}"
 
 
-def key_queries(schema: Schema, plan: Plan, most: int) -> list[KeyQuery]:
+def partition_queries(schema: Schema, plan: Plan, most: int) -> list[PartitionQuery]:
     """One query for every open column of a schema, in its order.
 
     Raises:
         PlanError: the plan has none of them.
     """
     named = [(query_name(place), column) for place, column in enumerate(schema.open_columns, start=1)]
-    return [KeyQuery(name, column.name, str(column.other), most, plan.query(name).delta_keys) for name, column in named]
+    return [
+        PartitionQuery(name, column.name, str(column.other), most, plan.query(name).delta_keys)
+        for name, column in named
+    ]
 
 
-def counted(query: KeyQuery, chunks: Iterable[Keys]) -> tuple[dict[str, int], int]:
-    """Exact counts of the keys that are present, sorted by key, and the number of rows. Private.
+def counted(query: PartitionQuery, chunks: Iterable[Partitions]) -> tuple[dict[str, int], int]:
+    """Exact counts of the partitions that are present, sorted by key, and the number of rows. Private.
 
-    Memory grows with the number of different keys.
+    Memory grows with the number of partitions.
 
     Raises:
         DataError: more rows than fit 64 bits.
@@ -127,18 +135,21 @@ def counted(query: KeyQuery, chunks: Iterable[Keys]) -> tuple[dict[str, int], in
     rows = 0
     for chunk in chunks:
         rows += len(chunk.texts)
-        if rows > MAX_TERMS:
-            raise DataError(f"{query.name}: more than {MAX_TERMS} rows do not fit a 64-bit sum; split the table")
+        if rows > MAX_SUMMED:
+            raise DataError(f"{query.name}: over {MAX_SUMMED} rows overflow a 64-bit sum. Split the table.")
         counts.update(text for text in chunk.texts if text is not None)
     del counts[query.other]
     return {key: counts[key] for key in sorted(counts)}, rows
 
 
-def kept(keys: Sequence[str], noisy: NDArray[np.int64], threshold: int, most: int) -> list[int]:
-    """Places of the keys that are released, by key: at or above the threshold, and among the largest.
+def selected(keys: Sequence[str], noisy: NDArray[np.int64], threshold: int, most: int) -> list[int]:
+    """Places of the keys that are released: at or above the threshold, and among the largest.
 
     Args:
-        keys: sorted, different. noisy: their noisy counts, shape (len(keys),).
+        keys: sorted and different.
+        noisy: their noisy counts, shape (len(keys),).
+        threshold: the smallest noisy count that is released.
+        most: number of released keys at most.
     """
     places = [place for place in range(len(keys)) if noisy[place] >= threshold]
     largest = sorted(places, key=lambda place: (-int(noisy[place]), keys[place]))[:most]
@@ -146,17 +157,17 @@ def kept(keys: Sequence[str], noisy: NDArray[np.int64], threshold: int, most: in
 
 
 def completed(schema: Schema, released: Sequence[Released]) -> Schema:
-    """A schema whose open columns have the categories that were released for them: post-processing.
+    """A schema whose open columns have their released categories. This is post-processing.
 
     Raises:
-        ArtifactError: they are not those of this schema.
+        ArtifactError: the categories are not those of this schema.
     """
-    found = {str(one.receipt.feature.get("column")): one for one in released}
+    by_column = {str(one.receipt.feature.get("column")): one for one in released}
     columns = {column.name: column for column in schema.open_columns}
-    same = set(found) == set(columns) and len(found) == len(released)
-    if not same or any(one.receipt.feature.get("other") != columns[name].other for name, one in found.items()):
-        raise ArtifactError("the released categories are not those that the schema asks for. Run: dvc repro categories")
+    same = set(by_column) == set(columns) and len(by_column) == len(released)
+    if not same or any(one.receipt.feature.get("other") != columns[name].other for name, one in by_column.items()):
+        raise ArtifactError("data/released/categories does not answer this schema. Run: dvc repro categories")
     try:
-        return schema.completed({name: one.keys for name, one in found.items()})
+        return schema.completed({name: one.keys for name, one in by_column.items()})
     except SchemaError as error:
-        raise ArtifactError(f"the released categories do not fit the schema: {error}") from None
+        raise ArtifactError(f"data/released/categories does not fit the schema: {error}") from None
