@@ -217,7 +217,7 @@ def peer_columns(params: Params) -> list[MixtureColumn]:
     recipe = method_from(params)
     assert isinstance(recipe, Marginals)
     plan, auxiliary = PlanSettings(Shares(0.03, 0.0, 0.97)), Auxiliary(Quantiles("none"))
-    return dataclasses.replace(recipe, plan=plan, auxiliary=auxiliary).columns(Project(Path(), params).context, {})
+    return dataclasses.replace(recipe, plan=plan, auxiliary=auxiliary).mixture_columns(Project(Path(), params).context, {})
 
 
 def as_codes(table: Table, columns: list[MixtureColumn]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
