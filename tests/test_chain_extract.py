@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from likeness.bundle.extract import chain_extract
-from likeness.ledger.records import START, Record, append, digest_of, first
+from likeness.ledger.records import START, Record, append, digest_of
 
 OURS, THEIRS = "villagers", "hush-patients"
 SECRET = "Xq7Secret"
@@ -26,7 +26,8 @@ def body(identity: str, word: str, kind: str) -> dict[str, Any]:
 
 def chain(*told: tuple[str, dict[str, Any]]) -> list[Record]:
     """A genesis and these records."""
-    records = [first({"ledger": "f00d"})]
+    records: list[Record] = []
+    append(records, "genesis", {"ledger": "f00d"})
     for kind, content in told:
         append(records, kind, content)
     return records

@@ -16,7 +16,6 @@ from likeness.core.bounds import Part, PrivacyUnit
 from likeness.core.errors import BudgetError, LedgerError, PlanError, ReleaseError
 from likeness.core.hashing import sha256_json
 from likeness.features.constant import Constant
-from likeness.ledger import database
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
@@ -236,10 +235,3 @@ def test_without_a_part_of_delta_a_threshold_is_refused_and_other_caps_count_it(
     with pytest.raises(BudgetError, match=r"month .* cap is epsilon 1"):
         ledger.reserve(asked("one", rho_for(1.0, 1e-6), 5e-7))
     ledger.reserve(asked("one", 0.99 * rho_for(1.0, 5e-7), 5e-7))
-
-
-def test_a_program_that_counts_no_delta_refuses_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    Ledger.create(locate())
-    monkeypatch.setattr(database, "MIGRATIONS", database.MIGRATIONS[:2])
-    with pytest.raises(LedgerError, match="newer Likeness"):
-        Ledger.open(locate())
