@@ -292,7 +292,7 @@ def test_no_statement_gets_around_the_triggers(ledger: Ledger) -> None:
     """INSERT OR REPLACE deletes without the trigger for deletions: the order of the records refuses it."""
     connection = sqlite3.connect(locate().database)
     edit = "INSERT OR REPLACE INTO records SELECT seq, time, kind, '{}', previous, digest FROM records WHERE seq = 2"
-    gap = f"INSERT INTO records VALUES (9, 't', 'cap', '{{}}', '{ledger.head().head}', 'd')"
+    gap = "INSERT INTO records SELECT 9, 't', 'cap', '{}', digest, 'd' FROM records WHERE seq = 2"
     fork = "INSERT INTO records VALUES (3, 't', 'cap', '{}', 'another head', 'd')"
     for statement in (edit, gap, fork, "UPDATE records SET body = '{}'", "DELETE FROM records", "DELETE FROM versions"):
         with pytest.raises(sqlite3.DatabaseError, match="append-only"):
