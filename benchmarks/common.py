@@ -143,7 +143,7 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
 def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, Released], Released]:
     """Auxiliary statistics and embedding of one noise draw, in a ledger of its own."""
     schema, own, method, plan = load_schema(params), context(params), method_from(params), plan_of(params)
-    params = dataclasses.replace(params, ledger=dataclasses.replace(params.ledger, slot=str(draw)))
+    params = dataclasses.replace(params, ledger=dataclasses.replace(params.ledger, attempt=str(draw)))
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
         ledger = Ledger.create(locate())
