@@ -93,8 +93,8 @@ def test_the_same_request_gives_the_same_bytes_and_costs_nothing(ledger: Ledger)
 )
 def test_another_request_is_another_release(ledger: Ledger, other: Dataset) -> None:
     ledger.change_cap("people", 5.0, 1e-5)
-    first = release(query(), plan(), DATASET, ledger, rows)
-    assert release(query(), plan(), other, ledger, rows) != first
+    first, second = (from_bytes(release(query(), plan(), of, ledger, rows), "r").lattice for of in (DATASET, other))
+    assert (first != second).mean() > 0.99
     assert ledger.budget("people").spent_rho == pytest.approx(2 * plan().rho)
 
 
@@ -137,13 +137,6 @@ def test_noise_has_the_stated_scale_and_five_percent_off_is_noticed(ledger: Ledg
     low, high = chi2.ppf([5e-7, 1 - 5e-7], noise.size)
     for factor, accepted in [(1.0, True), (1.05, False), (1 / 1.05, False)]:
         assert (low <= np.square(noise / (expected * factor)).sum() <= high) is np.bool_(accepted)
-
-
-def test_noise_is_drawn_again_for_another_slot(ledger: Ledger) -> None:
-    ledger.change_cap("people", 5.0, 1e-5)
-    first = from_bytes(release(query(), plan(), DATASET, ledger, rows), "r").lattice
-    second = from_bytes(release(query(), plan(), Dataset("people", "digest", "2"), ledger, rows), "r").lattice
-    assert (first != second).mean() > 0.99
 
 
 def test_no_noise_only_when_infinity_is_written_and_then_it_is_marked(ledger: Ledger) -> None:
