@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from method_examples import ONLY_IMAGES, SMALL
+from toys import schema_with
 
 from likeness.config.typed import build
 from likeness.core.errors import PlanError, ReleaseError
@@ -28,32 +29,18 @@ from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 
 ROWS = 3_000
-SCHEMA = Schema.from_dict(
+SCHEMA = schema_with(
     {
-        "name": "toy",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "columns": {
-            "a": {"kind": "numeric", "lower": 0, "upper": 1},
-            "b": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
-            "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
-            "y": {"kind": "categorical", "categories": ["no", "yes"]},
-        },
+        "a": {"kind": "numeric", "lower": 0, "upper": 1},
+        "b": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
+        "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
+        "y": {"kind": "categorical", "categories": ["no", "yes"]},
     },
-    "toy.yaml",
+    "y",
 )
 LAYOUT = Layout.from_schema(SCHEMA)
-IMAGES = Schema.from_dict(
-    {
-        "name": "toy images",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "image": {"shape": [4, 4]},
-        "columns": {"y": {"kind": "categorical", "categories": ["no", "yes"]}},
-    },
-    "toy.yaml",
+IMAGES = schema_with(
+    {"y": {"kind": "categorical", "categories": ["no", "yes"]}}, "y", name="toy images", image={"shape": [4, 4]}
 )
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from toys import schema_with
 
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError, PlanError
-from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
@@ -24,20 +24,14 @@ from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 
-SCHEMA = Schema.from_dict(
+SCHEMA = schema_with(
     {
-        "name": "toy",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "columns": {
-            "a": {"kind": "numeric", "lower": 0, "upper": 1},
-            "b": {"kind": "numeric", "lower": 0, "upper": 1},
-            "y": {"kind": "categorical", "categories": ["n", "p"]},
-            "c": {"kind": "numeric", "lower": 0, "upper": 1},
-        },
+        "a": {"kind": "numeric", "lower": 0, "upper": 1},
+        "b": {"kind": "numeric", "lower": 0, "upper": 1},
+        "y": {"kind": "categorical", "categories": ["n", "p"]},
+        "c": {"kind": "numeric", "lower": 0, "upper": 1},
     },
-    "toy.yaml",
+    "y",
 )
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 

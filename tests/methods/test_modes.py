@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toys import schema_with
 
 from likeness.config.explain import defaults
 from likeness.config.load import load_params
@@ -50,18 +51,12 @@ from likeness.verify.receipts import query_again
 ROOT = Path(__file__).parents[2]
 SHIPPED = defaults(Pearl)
 ADULT = Schema.load(ROOT / "data/schema/adult.yaml")
-SCHEMA = Schema.from_dict(
+SCHEMA = schema_with(
     {
-        "name": "toy",
-        "source": "made up",
-        "task": "none",
-        "columns": {
-            "c": {"kind": "categorical", "categories": ["u", "v"]},
-            "a": {"kind": "numeric", "lower": 0, "upper": 100},
-            "b": {"kind": "numeric", "lower": 0, "upper": 1, "nullable": True},
-        },
-    },
-    "toy.yaml",
+        "c": {"kind": "categorical", "categories": ["u", "v"]},
+        "a": {"kind": "numeric", "lower": 0, "upper": 100},
+        "b": {"kind": "numeric", "lower": 0, "upper": 1, "nullable": True},
+    }
 )
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 MODES = (

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from toys import schema_with
 
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, PlanError, ReleaseError
-from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context, Method, class_weights, number_of_records
@@ -36,16 +36,8 @@ from likeness.verify.noise import noise
 from likeness.verify.verdict import Wrong
 
 SHAPE = (6, 9)
-SCHEMA = Schema.from_dict(
-    {
-        "name": "toy images",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "image": {"shape": list(SHAPE)},
-        "columns": {"y": {"kind": "categorical", "categories": ["no", "yes"]}},
-    },
-    "toy.yaml",
+SCHEMA = schema_with(
+    {"y": {"kind": "categorical", "categories": ["no", "yes"]}}, "y", name="toy images", image={"shape": list(SHAPE)}
 )
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 METHOD = moments.Moments(auxiliary=Auxiliary(cells=32), privatize=Privatize(num_coefficients=20))
@@ -146,13 +138,7 @@ def check_again(method: Method, context: Context, found: dict[str, Released], ot
 
 
 def test_a_verifier_computes_the_scale_of_pearl_again() -> None:
-    schema = Schema.from_dict(
-        {
-            "name": "toy", "source": "made up", "task": "none",
-            "columns": {name: {"kind": "numeric", "lower": 0, "upper": 1} for name in "ab"},
-        },
-        "toy.yaml",
-    )  # fmt: skip
+    schema = schema_with({name: {"kind": "numeric", "lower": 0, "upper": 1} for name in "ab"})  # fmt: skip
     shares = {"class_counts": 0.05, "mixture": 0.0, "mean_pairwise_distance": 0.05, "embedding": 0.9}
     pearl = build(Pearl, {"plan": {"shares": shares}, "privatize": {"num_frequencies": 20}}, "pearl")
     rows = Records(np.random.default_rng(0).random((2_000, 2)), np.zeros(2_000, dtype=np.int64))

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from toys import schema_with
 
 from likeness.config.typed import build
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
@@ -20,19 +20,13 @@ from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 
-SCHEMA = Schema.from_dict(
+SCHEMA = schema_with(
     {
-        "name": "toy",
-        "source": "made up",
-        "task": "none",
-        "columns": {
-            "c": {"kind": "categorical", "categories": ["u", "v"]},
-            "wide": {"kind": "numeric", "lower": 0, "upper": 1_000_000, "spikes": [0]},
-            "gaps": {"kind": "integer", "lower": 0, "upper": 999, "nullable": True},
-            "few": {"kind": "integer", "lower": 0, "upper": 6},
-        },
-    },
-    "toy.yaml",
+        "c": {"kind": "categorical", "categories": ["u", "v"]},
+        "wide": {"kind": "numeric", "lower": 0, "upper": 1_000_000, "spikes": [0]},
+        "gaps": {"kind": "integer", "lower": 0, "upper": 999, "nullable": True},
+        "few": {"kind": "integer", "lower": 0, "upper": 6},
+    }
 )
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 BINS = 8

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from toys import schema_with
 
 from likeness.config.typed import build
-from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
@@ -23,15 +23,7 @@ from likeness.verify.noise import noise
 from likeness.verify.verdict import Untestable, Wrong
 
 COLUMNS = 12
-SCHEMA = Schema.from_dict(
-    {
-        "name": "toy",
-        "source": "made up",
-        "task": "none",
-        "columns": {f"x{place}": {"kind": "numeric", "lower": 0, "upper": 1} for place in range(COLUMNS)},
-    },
-    "toy.yaml",
-)
+SCHEMA = schema_with({f"x{place}": {"kind": "numeric", "lower": 0, "upper": 1} for place in range(COLUMNS)})
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 
 
