@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from method_examples import ONLY_IMAGES, SMALL
-from toys import schema_with
+from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.typed import build
 from likeness.core.errors import PlanError, ReleaseError
@@ -20,7 +20,6 @@ from likeness.methods.base import Context, Method, class_weights
 from likeness.methods.fit import fit
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import make_plan
 from likeness.release.door import release
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -90,17 +89,14 @@ def released(method: Method) -> Callable[[Adjacency], tuple[dict[str, Released],
     """Both stages' releases at ε = 3."""
 
     def make(adjacency: Adjacency) -> tuple[dict[str, Released], Released]:
-        plan = make_plan(
+        plan = plan_with(
+            method.shares(context(adjacency, method.name)),
+            3.0,
+            adjacency,
+            context(adjacency).num_records,
             method=method.name,
-            identity="people",
-            shares=method.shares(context(adjacency, method.name)),
-            epsilon=3.0,
-            delta=1e-5,
-            adjacency=adjacency,
-            num_records=context(adjacency).num_records,
         )
-        ledger = Ledger.create(locate())
-        ledger.declare_population("people", adjacency, 3.0, 1e-5)
+        ledger = ledger_of_people(adjacency, 3.0)
         dataset = Dataset("people", "digest")
 
         def answer(query: Query) -> Released:

@@ -5,18 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toys import schema_with
+from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError, PlanError
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
 from likeness.methods.maps import from_spec
 from likeness.methods.marginals.method import Marginals, measures_of_cells
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import make_plan
 from likeness.release.door import release
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -94,17 +91,8 @@ def test_the_sensitivity_holds_on_neighbors_and_is_reached() -> None:
 def test_noise_of_a_pair_goes_with_one_over_the_root_of_its_weight() -> None:
     """512 cells a pair: a variance is off by 40 % with a chance of 1e-8 (chi-squared)."""
     method = method_of(weights={"a": 9})
-    plan = make_plan(
-        method="marginals",
-        identity="people",
-        shares=method.shares(CONTEXT),
-        epsilon=1.0,
-        delta=1e-5,
-        adjacency=Adjacency.ADD_REMOVE_ONE,
-        num_records=None,
-    )
-    ledger = Ledger.create(locate())
-    ledger.declare_population("people", plan.adjacency, plan.epsilon, plan.delta)
+    plan = plan_with(method.shares(CONTEXT), method="marginals")
+    ledger = ledger_of_people(plan.adjacency, plan.epsilon, plan.delta)
     query = method.embedding_query(CONTEXT, {})
     nobody = [Records(np.zeros((0, 3)), np.zeros(0, dtype=np.int64))]
     found = from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: nobody), query.name)

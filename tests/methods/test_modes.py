@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import schema_with
+from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.explain import defaults
 from likeness.config.load import load_params
@@ -38,7 +38,7 @@ from likeness.methods.pearl.modes import Mixture, maximized
 from likeness.pipeline import consistency
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import Plan, make_plan
+from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import MECHANISM, Receipt
 from likeness.release.door import _ROUND_UP, release
 from likeness.release.query import Query
@@ -72,15 +72,7 @@ def pearl(share: float, **mixture: Any) -> Pearl:
 
 
 def plan_of(method: Pearl, epsilon: float, adjacency: Adjacency = Adjacency.ADD_REMOVE_ONE, n: int = 1_000) -> Plan:
-    return make_plan(
-        method="pearl",
-        identity="people",
-        shares=method.shares(CONTEXT),
-        epsilon=epsilon,
-        delta=1e-5,
-        adjacency=adjacency,
-        num_records=n if adjacency is Adjacency.REPLACE_ONE else None,
-    )
+    return plan_with(method.shares(CONTEXT), epsilon, adjacency, n, method="pearl")
 
 
 def asked(query: Query, values: np.ndarray, noise: float = 0.0, **others: Any) -> Released:
@@ -174,8 +166,7 @@ def through_the_door() -> Callable[[Pearl, Plan, np.ndarray], dict[str, Released
     """Every auxiliary answer, with real noise."""
 
     def make(method: Pearl, plan: Plan, x: np.ndarray) -> dict[str, Released]:
-        ledger = Ledger.create(locate())
-        ledger.declare_population("people", plan.adjacency, plan.epsilon, plan.delta)
+        ledger = ledger_of_people(plan.adjacency, plan.epsilon, plan.delta)
 
         def rows() -> Iterator[Records]:
             yield Records(x, np.zeros(len(x), dtype=np.int64))

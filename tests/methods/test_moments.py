@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from toys import schema_with
+from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, PlanError, ReleaseError
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context, Method, class_weights, number_of_records
 from likeness.methods.fit import fit
 from likeness.methods.moments import method as moments
@@ -25,7 +23,6 @@ from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.method import Pearl
 from likeness.pipeline.consistency import check_answer
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import make_plan
 from likeness.release.door import release
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -52,12 +49,8 @@ def gray_images() -> Records:
 def released(method: Method = METHOD, context: Context = CONTEXT, rows: Records | None = None) -> dict[str, Released]:
     """All releases of the method at ε = 2."""
     rows = rows or gray_images()
-    plan = make_plan(
-        method=method.name, identity="people", shares=method.shares(context), epsilon=2.0, delta=1e-5,
-        adjacency=Adjacency.ADD_REMOVE_ONE, num_records=None,
-    )  # fmt: skip
-    ledger = Ledger.create(locate())
-    ledger.declare_population("people", Adjacency.ADD_REMOVE_ONE, 2.0, 1e-5)
+    plan = plan_with(method.shares(context), 2.0, method=method.name)
+    ledger = ledger_of_people(Adjacency.ADD_REMOVE_ONE, 2.0)
 
     def answer(query: Query) -> Released:
         return from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: [rows]), query.name)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toys import ledger_of_people
 
 from likeness.core.errors import BudgetError, LedgerError, PlanError
 from likeness.core.hashing import sha256_json
@@ -45,9 +46,7 @@ def request(
 
 @pytest.fixture
 def ledger() -> Ledger:
-    made = Ledger.create(locate())
-    made.declare_population("people", ADD, 1.0, 1e-5)
-    return made
+    return ledger_of_people()
 
 
 def test_a_ledger_is_started_once_and_by_hand(tmp_path: Path) -> None:
