@@ -202,7 +202,7 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
 
                 def answer(query: Query, plan=plan, ledger=ledger, rows=rows, queries=queries) -> Released:
                     queries.append(query)
-                    data = door.release(query, plan, Dataset("people", "rows"), ledger, lambda: [rows])
+                    data = door.Door(plan, ledger, Dataset("people", "rows"), lambda: [rows]).release(query)
                     return from_bytes(data, query.name)
 
                 auxiliary = method.ask(context, answer)
@@ -370,7 +370,9 @@ def _through_the_door(case: Case, query: Query, records: Records, slot: str, eps
 
     with temporary_ledger(case.adjacency) as ledger, mock.patch.object(door, "_draw", spy):
         plan = plan_of(case, len(records.x), epsilon)
-        data = door.release(_pinned(query, records), plan, Dataset("people", "rows", slot), ledger, lambda: [records])
+        data = door.Door(plan, ledger, Dataset("people", "rows", slot), lambda: [records]).release(
+            _pinned(query, records)
+        )
     return _Seen(from_bytes(data, case.name), *calls[0])
 
 

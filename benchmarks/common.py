@@ -30,12 +30,11 @@ from likeness.methods import METHODS, method_from
 from likeness.methods.fit import fit
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.private_rows import split_parts
-from likeness.pipeline.project import context, plan_of
-from likeness.pipeline.released import load_schema
-from likeness.pipeline.rows_in_memory import rows_in_memory
+from likeness.pipeline.project import Project
+from likeness.pipeline.rows_in_memory import in_memory
 from likeness.pipeline.synthetic_table import draw as draw_rows
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
 
@@ -90,7 +89,7 @@ def load(name: str) -> Table:
             f"{source} is missing. Put it there: images as scripts/build_images.py writes them, a table as Parquet "
             f"with the columns of {params.ingest.schema}."
         )
-    schema = load_schema(params)
+    schema = Project(Path(), params).schema
     table, column_values = read_source(source, schema, params.ingest.split.column)
     parts = split_parts(params, schema, table, column_values)
     return Table(params, schema, table[parts == "train"], table[parts == "test"])
@@ -142,31 +141,33 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
 
 def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, Released], Released]:
     """Auxiliary statistics and embedding of one noise draw, in a ledger of its own."""
-    schema, own, method, plan = load_schema(params), context(params), method_from(params), plan_of(params)
+    project = Project(Path(), params)
+    method, plan = project.method, project.plan
     params = dataclasses.replace(params, ledger=dataclasses.replace(params.ledger, attempt=str(draw)))
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
         ledger = Ledger.create(locate())
         ledger.declare_population(plan.identity, Adjacency(plan.adjacency), plan.epsilon, plan.delta)
-        dataset, rows = rows_in_memory(params, schema, train, ledger)
+        dataset, rows = in_memory(params, project.schema, train, ledger).records(project.schema)
 
         def answer(query: Query) -> Released:
-            return from_bytes(release(query, plan, dataset, ledger, rows), query.name)
+            return from_bytes(Door(plan, ledger, dataset, rows).release(query), query.name)
 
-        auxiliary = method.ask(own, answer)
-        return dict(auxiliary), answer(method.embedding_query(own, auxiliary))
+        auxiliary = method.ask(project.context, answer)
+        return dict(auxiliary), answer(method.embedding_query(project.context, auxiliary))
 
 
 def rows_from(params: Params, auxiliary: dict[str, Released], embedding: Released) -> pd.DataFrame:
     """Synthetic rows of what was released."""
     saved = fitted(params, auxiliary, embedding)
-    return draw_rows(saved, load_schema(params), params.sample.rows, params.sample.seed, {})
+    return draw_rows(saved, Project(Path(), params).schema, params.sample.rows, params.sample.seed, {})
 
 
 def fitted(params: Params, auxiliary: dict[str, Released], embedding: Released) -> SavedGenerator:
     """A generator trained on what was released."""
     how = params.train.device, params.train.threads, params.train.precision
-    saved, _ = fit(method_from(params), context(params), auxiliary, embedding, *how)
+    project = Project(Path(), params)
+    saved, _ = fit(project.method, project.context, auxiliary, embedding, *how)
     return saved
 
 

@@ -248,11 +248,14 @@ def spend() -> None:
 
 def check() -> None:
     """What a later stage does first: refuse released files that the ledger does not know."""
-    from likeness.core.paths import AUXILIARY, EMBEDDING
+    from likeness.pipeline.project import Project
     from likeness.pipeline.run_stage import run_stage
     from likeness.release.released import check_known
 
-    run_stage("train", lambda params: check_known([*AUXILIARY.glob("*.safetensors"), EMBEDDING], params.ledger.home))
+    def main(project: Project) -> None:
+        check_known(project.paths.released_files, *project.ledger_place)
+
+    run_stage("train", main)
 
 
 def preload() -> None:

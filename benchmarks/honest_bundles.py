@@ -13,9 +13,9 @@ import pandas as pd
 import yaml
 
 from likeness.bundle.write import write_bundle
-from likeness.config.load import load_params
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[1]
 IDENTITY = "staff"
@@ -71,7 +71,7 @@ def _bundle(folder: Path, method: str) -> Path:
     target = folder / f"{method}_bundle"
     _run(folder / method, IDENTITY, method, (*_RELEASE, *_PUBLISH))
     with contextlib.chdir(folder / method):
-        write_bundle(load_params(), target, open_others=True)
+        write_bundle(Project.load(), target, open_others=True)
     return target
 
 
@@ -91,7 +91,7 @@ def _run(folder: Path, identity: str, method: str, stages: Sequence[str]) -> Non
         Path("schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
         Path("params.yaml").write_text(yaml.safe_dump(content))
         for stage in stages:
-            import_module(f"stages.{stage}").main(load_params())
+            import_module(f"stages.{stage}").main(Project.load())
 
 
 def staff(people_of: str) -> pd.DataFrame:

@@ -247,12 +247,11 @@ def swap_releases(folder: Path) -> None:
 def cheaper_plan(folder: Path) -> None:
     """Settings and plan of epsilon = 0.1, as the project makes them."""
     from likeness.core.paths import json_text
-    from likeness.pipeline.project import plan_of
     from likeness.verify.files import Bundle
 
     set_value(names.SETTINGS, "privacy.epsilon", 0.1)(folder)
     found = Bundle(folder)
-    (folder / names.PLAN_FILE).write_text(json_text(plan_of(found.params, found.written_schema).to_dict()))
+    (folder / names.PLAN_FILE).write_text(json_text(found.project.plan.to_dict()))
 
 
 def field(path: str, value: Any) -> Plant:

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.common import commit, keep
+from likeness.config.training import TrainingSettings
 from likeness.generators.images import ImageGenerator
 from likeness.generators.objective import EmbeddingObjective
-from likeness.generators.settings import TrainingSettings
 from likeness.generators.training import train
 from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.ntk.tangent_map import NetworkTangent

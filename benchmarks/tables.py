@@ -45,7 +45,7 @@ from likeness.methods import method_from
 from likeness.methods.marginals.method import Auxiliary, Marginals, PlanSettings, Shares
 from likeness.methods.marginals.mixture import MixtureColumn, rows_from_cells
 from likeness.methods.marginals.quantiles import Quantiles
-from likeness.pipeline.project import context
+from likeness.pipeline.project import Project
 
 RESULTS = Path("benchmarks/results/tables.csv")
 PAGE = Path("docs/evidence/TABLES.md")
@@ -192,7 +192,7 @@ def peer_columns(params: Params) -> list[MixtureColumn]:
     recipe = method_from(params)
     assert isinstance(recipe, Marginals)
     plan, auxiliary = PlanSettings(Shares(0.03, 0.0, 0.97)), Auxiliary(Quantiles("none"))
-    return dataclasses.replace(recipe, plan=plan, auxiliary=auxiliary).columns(context(params), {})
+    return dataclasses.replace(recipe, plan=plan, auxiliary=auxiliary).columns(Project(Path(), params).context, {})
 
 
 def as_codes(table: Table, columns: list[MixtureColumn]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
@@ -210,7 +210,9 @@ def from_codes(
     """Rows of codes, each number drawn from its cell."""
     own = codes[[f"c{place}" for place in range(len(columns))]].to_numpy(dtype=np.int64, copy=True)
     generator = torch.Generator().manual_seed(table.params.sample.seed)
-    rows = rows_from_cells(columns, context(table.params).layout.width, torch.from_numpy(own), generator)
+    rows = rows_from_cells(
+        columns, Project(Path(), table.params).context.layout.width, torch.from_numpy(own), generator
+    )
     return Encoder(table.schema).decode(rows.numpy(), classes)
 
 
@@ -222,7 +224,7 @@ def through_cells(table: Table) -> pd.DataFrame:
 
 def run_peer(python: str, method: str, params: Params, table: Table) -> tuple[pd.DataFrame, dict[str, float]]:
     """The same cells as codes, to a peer and back."""
-    columns, num_classes = peer_columns(params), context(params).layout.num_classes
+    columns, num_classes = peer_columns(params), Project(Path(), params).context.layout.num_classes
     codes, labels = as_codes(table, columns)
     sizes = {f"c{place}": column.cells.size for place, column in enumerate(columns)}
     if num_classes > 1:

@@ -20,9 +20,9 @@ from prefect.schedules import Schedule as PrefectSchedule
 from prefect.settings import PREFECT_API_URL
 
 from flows.one_at_a_time import server_limit
-from likeness.config.load import load_params
 from likeness.config.params import Schedule
 from likeness.core.errors import LikenessError, ParamsError
+from likeness.pipeline.project import Project
 
 ENTRYPOINT = "flows/synthesize.py:synthesize"
 
@@ -92,17 +92,16 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--name", default="likeness", help="name of the deployment: synthesize/NAME")
     parser.add_argument("--paused", action="store_true", help="without its schedule, until somebody resumes it")
     options = parser.parse_args(words)
-    root = Path.cwd()
     try:
-        params = load_params()
-        when = cron(params.schedule)
-        check_server(params.schedule)
+        project = Project.load(Path.cwd())
+        when = cron(project.params.schedule)
+        check_server(project.params.schedule)
     except LikenessError as error:
         print(f"deploy: {error}", file=sys.stderr)
         return 2
     ensure_pool(options.pool)
-    server_limit(root)
-    flow = Flow.from_source(source=str(root), entrypoint=ENTRYPOINT)
+    server_limit(project)
+    flow = Flow.from_source(source=str(project.root), entrypoint=ENTRYPOINT)
     assert isinstance(flow, Flow)  # outside an event loop it is no coroutine
     flow.deploy(
         name=options.name,
@@ -110,9 +109,9 @@ def main(words: list[str] | None = None) -> int:
         schedule=when,
         paused=options.paused,
         # A run that breaks a cap is refused before it reads data, and says when budget remains again.
-        parameters={"root": str(root), "check_budget": True},
+        parameters={"root": str(project.root), "check_budget": True},
         concurrency_limit=ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE),
-        tags=[params.privacy.population],
+        tags=[project.params.privacy.population],
         description="Every stage of dvc.yaml, then the privacy account. Running again spends nothing.",
         build=False,
         push=False,

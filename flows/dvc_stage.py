@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import yaml
 
+from likeness.core.paths import ProjectPaths
 from likeness.pipeline.dvc_repair import dvc_environment, set_aside
-from likeness.pipeline.run_stage import MARKERS
 
 Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
 
@@ -38,7 +38,7 @@ def reproduce(stage: str, root: Path, timeout: float) -> Outcome:
     """
     for line in set_aside(root):
         print(line, file=sys.stderr, flush=True)
-    refusal = root / MARKERS / f"{stage}.failed"
+    refusal = root / ProjectPaths.markers / f"{stage}.failed"
     refusal.unlink(missing_ok=True)
     before, alone = _traces(stage, root), f"Run it alone to see why: dvc repro -s {stage}"
     # --wait-for-lock: another dvc may be at work in this folder, on another stage.
@@ -67,7 +67,7 @@ def likeness(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 def _traces(stage: str, root: Path) -> tuple[str, Any]:
     """What a stage writes when it ends, and what DVC remembers of its outputs."""
-    marker, lock = root / MARKERS / f"{stage}.json", root / "dvc.lock"
+    marker, lock = root / ProjectPaths.markers / f"{stage}.json", root / ProjectPaths.lock
     stages = yaml.safe_load(lock.read_text())["stages"] if lock.exists() else {}
     return marker.read_text() if marker.exists() else "", stages.get(stage, {}).get("outs")
 

@@ -8,13 +8,10 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
-from likeness.config.load import load_params
-from likeness.config.params import Params
 from likeness.core.errors import LikenessError
-from likeness.ledger.chain import file_lock
-from likeness.ledger.home import locate
+from likeness.core.files import file_lock
+from likeness.pipeline.project import Project
 
 
 def limit_name(identity: str) -> str:
@@ -23,23 +20,22 @@ def limit_name(identity: str) -> str:
 
 
 @contextmanager
-def exclusive_run(root: Path, wait: float, limit: str | None) -> Iterator[None]:
+def exclusive_run(project: Project, wait: float, limit: str | None) -> Iterator[None]:
     """Wait until no other run of these people is at work, and keep others waiting for as long as the block lasts.
 
     On one machine a lock file beside the ledger does so. The operating system drops it when its holder dies. Among
     machines a concurrency limit of the Prefect server does so.
 
     Args:
-        root: the project's folder.
+        project: whose run it is.
         wait: seconds.
         limit: name of the server's limit, see :func:`server_limit`; None where runs have no server in common.
 
     Raises:
-        LikenessError: the other run took too long, or params.yaml cannot be read.
+        LikenessError: the other run took too long.
     """
-    params = load_params(root / "params.yaml")
-    locks = _lock_folder(params, root)
-    people = hashlib.sha256(params.privacy.population.encode()).hexdigest()[:16]
+    population, locks = project.params.privacy.population, project.ledger_home.locks
+    people = hashlib.sha256(population.encode()).hexdigest()[:16]
     with ExitStack() as held:
         try:
             if locks.is_dir():  # without a ledger the first stage refuses to run
@@ -52,13 +48,13 @@ def exclusive_run(root: Path, wait: float, limit: str | None) -> Iterator[None]:
                 )
         except TimeoutError:
             raise LikenessError(
-                f"another run of '{params.privacy.population}' was still at work after {wait:g} s. "
+                f"another run of '{population}' was still at work after {wait:g} s. "
                 "This one did nothing. Start it again when the other has ended."
             ) from None
         yield
 
 
-def server_limit(root: Path) -> str | None:
+def server_limit(project: Project) -> str | None:
     """Make sure that the Prefect server limits runs of these people to one; None where there is no lasting server.
 
     A server that ends with its flow could not take a slot back from a flow that was killed.
@@ -68,13 +64,7 @@ def server_limit(root: Path) -> str | None:
 
     if not PREFECT_API_URL.value():
         return None
-    name = limit_name(load_params(root / "params.yaml").privacy.population)
+    name = limit_name(project.params.privacy.population)
     with get_client(sync_client=True) as client:
         client.upsert_global_concurrency_limit_by_name(name, 1)
     return name
-
-
-def _lock_folder(params: Params, root: Path) -> Path:
-    """Beside the ledger."""
-    home = None if params.ledger.home is None else str(root / params.ledger.home)
-    return locate(home, params.ledger.url).locks

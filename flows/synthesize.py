@@ -24,8 +24,9 @@ from flows.dvc_stage import likeness, reproduce
 from flows.one_at_a_time import exclusive_run, server_limit
 from flows.stage_order import stage_order
 from likeness.core.errors import LikenessError
+from likeness.core.paths import ProjectPaths
+from likeness.pipeline.project import Project
 
-PRIVACY, STATEMENT = Path("reports/privacy.json"), Path("reports/PRIVACY_STATEMENT.md")
 _COLUMNS = ("query", "stage", "dimension", "sensitivity", "noise_multiplier", "share", "rho", "ledger_seq", "sha256")
 _DAY = 86_400.0
 _OVER = "over budget for "  # what every refusal by a cap says
@@ -64,27 +65,27 @@ def synthesize(
         check_budget: refuse at once, before data are read, what any cap has no room for. The door refuses it anyway.
         wait: seconds to wait for another run of the same people.
     """
-    folder = Path(root)
     try:
-        with exclusive_run(folder, wait, server_limit(folder)):
-            return _stages(folder, stage_timeout, check_budget)
+        project = Project.load(Path(root))
+        with exclusive_run(project, wait, server_limit(project)):
+            return _stages(project.paths, stage_timeout, check_budget)
     except LikenessError as error:
         return Failed(message=str(error))
 
 
-def _stages(root: Path, stage_timeout: float, check_budget: bool) -> State[None]:
+def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> State[None]:
     """Every stage in order, up to the first that fails."""
     if check_budget:
-        state = budget(str(root), return_state=True)
+        state = budget(str(paths.root), return_state=True)
         if not state.is_completed():
             return _failed(str(state.message))
     endings = []
-    for stage in stage_order(root / "dvc.yaml"):
-        state = dvc_stage(stage, str(root), stage_timeout, return_state=True)
+    for stage in stage_order(paths.stages):
+        state = dvc_stage(stage, str(paths.root), stage_timeout, return_state=True)
         if not state.is_completed():
             return _failed(str(state.message))
         endings.append(f"{stage} {state.name}")
-    publish(root)
+    publish(paths)
     return Completed(message=", ".join(endings))
 
 
@@ -93,19 +94,19 @@ def _failed(message: str) -> State[None]:
     return Failed(name="OverBudget" if _OVER in message else "Failed", message=message)
 
 
-def publish(root: Path) -> None:
+def publish(paths: ProjectPaths) -> None:
     """The account as Prefect artifacts: a table of the queries, the ledger's head, and the statement for a person.
 
     All of it is public. Without noise no digest leaves, as for the tracking store.
     """
-    if (root / PRIVACY).exists():
-        privacy = json.loads((root / PRIVACY).read_text())
+    if paths.privacy.exists():
+        privacy = json.loads(paths.privacy.read_text())
         create_table_artifact(key="privacy", table=privacy_table(privacy), description=_headline(privacy))
-        head = likeness(root, "ledger", "witness")
+        head = likeness(paths.root, "ledger", "witness")
         if head.returncode == 0:  # an outside witness, see PRIVACY.md
             create_markdown_artifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`")
-    if (root / STATEMENT).exists():
-        create_markdown_artifact(key="privacy-statement", markdown=(root / STATEMENT).read_text())
+    if paths.statement.exists():
+        create_markdown_artifact(key="privacy-statement", markdown=paths.statement.read_text())
 
 
 def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:

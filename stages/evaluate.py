@@ -5,32 +5,30 @@ Reads: data/private/table.parquet, data/synthetic. Writes: reports/internal. Spe
 
 import pandas as pd
 
-from likeness.config.params import Params
-from likeness.core.paths import INTERNAL, SYNTHETIC, TABLE
 from likeness.data.private_tables import sample_private
 from likeness.data.schema.private_categories import closed
 from likeness.pipeline.private_rows import BESIDE, SPLIT
-from likeness.pipeline.released import load_schema
+from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
-from likeness.pipeline.schema import open_schema
 from likeness.report.internal import evaluate
 
 
-def main(params: Params) -> None:
+def main(project: Project) -> None:
     """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
-    own, schema = params.evaluate, load_schema(params)
-    table = closed(sample_private(TABLE, own.real_rows, own.seed), open_schema(params), schema)
+    settings, schema, paths = project.params.evaluate, project.schema, project.paths
+    rows = sample_private(paths.table, settings.real_rows, settings.seed)
+    table = closed(rows, project.written_schema, schema)
     beside = [name for name in BESIDE if name in table]
     train, test = (table[table[SPLIT] == part].drop(columns=beside) for part in ("train", "test"))
     evaluate(
         train,
         test,
-        pd.read_parquet(SYNTHETIC.with_suffix(".parquet")),
+        pd.read_parquet(paths.synthetic),
         schema,
-        own,
-        INTERNAL,
-        classifiers=own.classifiers,
-        max_rows=own.max_rows,
+        settings,
+        paths.internal,
+        classifiers=settings.classifiers,
+        max_rows=settings.max_rows,
     )
 
 

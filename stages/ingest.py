@@ -6,28 +6,24 @@ Reads: the private source, data/schema. Writes: data/private/table.parquet. Spen
 from pathlib import Path
 from typing import Any
 
-from likeness.config.params import Params
-from likeness.core.paths import TABLE
 from likeness.data.private_tables import write_private_chunks
 from likeness.data.source.row_digests import SourceDigest
-from likeness.pipeline.card import card
 from likeness.pipeline.ingest import training_digest, typed_rows
-from likeness.pipeline.open_ledger import open_ledger
+from likeness.pipeline.private_rows import card
+from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
-from likeness.pipeline.schema import open_schema
-from likeness.pipeline.source import engine
 
 
-def main(params: Params) -> None:
+def main(project: Project) -> None:
     """Write the typed table with its split, and on its card keyed digests of its training rows and of the source."""
-    schema, ledger = open_schema(params), open_ledger(params)
+    ledger = project.ledger
     source = SourceDigest(SourceDigest.key_of(ledger.key))
 
     def made(written: Path) -> dict[str, Any]:
-        return card(params, ledger.id, *training_digest(written, params, schema, ledger), source.digest())
+        return card(project.params, ledger.id, *training_digest(project, written), source.digest())
 
-    with engine(params) as own:
-        write_private_chunks(typed_rows(params, schema, own, source), TABLE, made)
+    with project.engine() as engine:
+        write_private_chunks(typed_rows(project, engine, source), project.paths.table, made)
 
 
 if __name__ == "__main__":

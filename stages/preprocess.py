@@ -4,21 +4,18 @@ Reads: data/private/table.parquet, data/released/categories, data/schema. Writes
 Spends: nothing.
 """
 
-from likeness.config.params import Params
-from likeness.core.paths import ENCODED, TABLE
 from likeness.data.private_tables import read_manifest, write_private_chunks
-from likeness.pipeline.card import encoded_card
 from likeness.pipeline.ingest import encoded_rows
-from likeness.pipeline.released import load_schema
+from likeness.pipeline.private_rows import encoded_card
+from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
-from likeness.pipeline.schema import open_schema
 
 
-def main(params: Params) -> None:
+def main(project: Project) -> None:
     """Each row's codes depend on that row and on public knowledge only."""
-    written, schema, ingested = open_schema(params), load_schema(params), read_manifest(TABLE)
-    rows = encoded_rows(written, schema, ingested)
-    write_private_chunks(rows, ENCODED, lambda _: encoded_card(ingested, schema))
+    ingested = read_manifest(project.paths.table)
+    rows = encoded_rows(project, ingested)
+    write_private_chunks(rows, project.paths.encoded, lambda _: encoded_card(ingested, project.schema))
 
 
 if __name__ == "__main__":

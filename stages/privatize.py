@@ -4,28 +4,18 @@ Reads: data/plan, data/released/categories, data/released/auxiliary, data/privat
 Writes: data/released/embedding.safetensors. Spends: the plan's embedding share.
 """
 
-from likeness.config.params import Params
-from likeness.core.paths import AUXILIARY, EMBEDDING, PLAN, read_json
-from likeness.pipeline.open_ledger import open_ledger_to_spend
-from likeness.pipeline.private_rows import private_rows
-from likeness.pipeline.project import context, method
-from likeness.pipeline.provenance import provenance
-from likeness.pipeline.released import category_files
+from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
-from likeness.pipeline.source import engine
-from likeness.privacy.plan import Plan
-from likeness.release.door import release
 from likeness.release.released import check_known, load_folder
 
 
-def main(params: Params) -> None:
+def main(project: Project) -> None:
     """Ask the door for the embedding."""
-    check_known([*category_files(), *sorted(AUXILIARY.glob("*.safetensors"))], params.ledger.home, params.ledger.url)
-    query = method(params).embedding_query(context(params), load_folder(AUXILIARY))
-    plan, ledger = Plan.from_dict(read_json(PLAN)), open_ledger_to_spend(params)
-    dataset, read = private_rows(params, ledger.id)
-    with engine(params) as own:
-        EMBEDDING.write_bytes(release(query, plan, dataset, ledger, read, provenance(params), own))
+    paths = project.paths
+    check_known([*paths.category_files, *paths.auxiliary_files], *project.ledger_place)
+    query = project.method.embedding_query(project.context, load_folder(paths.auxiliary))
+    with project.engine() as engine:
+        paths.embedding.write_bytes(project.door(engine).release(query))
 
 
 if __name__ == "__main__":

@@ -4,16 +4,14 @@ Reads: reports, data/models/loss.csv. Writes: reports/index.html, reports/metric
 reports/internal/index.html (NOT private). Spends: nothing.
 """
 
-from pathlib import Path
-
-from likeness.config.params import Params
+from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 from likeness.report.pages import write_report
 
 
-def main(params: Params) -> None:
+def main(project: Project) -> None:
     """Render from files."""
-    write_report(Path())
+    write_report(project.root)
 
 
 if __name__ == "__main__":

@@ -4,19 +4,17 @@ Reads: data/models, data/released/categories, data/schema. Writes: data/syntheti
 Spends: nothing, however many rows.
 """
 
-from likeness.config.params import Params
-from likeness.core.paths import GENERATOR
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.released import load_schema
+from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 from likeness.pipeline.synthetic_table import draw, write_synthetic
 
 
-def main(params: Params) -> None:
+def main(project: Project) -> None:
     """Draw rows and decode them to the original columns."""
-    sample = params.sample
-    saved, schema = SavedGenerator.load(GENERATOR), load_schema(params)
-    write_synthetic(draw(saved, schema, sample.rows, sample.seed, sample.where), sample)
+    sample, generator = project.params.sample, SavedGenerator.load(project.paths.generator)
+    table = draw(generator, project.schema, sample.rows, sample.seed, sample.where)
+    write_synthetic(table, sample, project.paths)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,16 @@ Reads: params.yaml. Writes: data/plan/settings.yaml. Spends: nothing.
 import yaml
 
 from likeness.config.load import read_params
-from likeness.config.params import Params
-from likeness.core.paths import SETTINGS
 from likeness.methods import resolved
+from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 
 
-def main(_: Params) -> None:
+def main(project: Project) -> None:
     """Write the settings as params.yaml has them: an experiment's copy of the project has the same ones."""
-    SETTINGS.parent.mkdir(parents=True, exist_ok=True)
-    SETTINGS.write_text(yaml.safe_dump(resolved(read_params()), sort_keys=False), encoding="utf-8")
+    paths = project.paths
+    paths.settings.parent.mkdir(parents=True, exist_ok=True)
+    paths.settings.write_text(yaml.safe_dump(resolved(read_params(paths.params)), sort_keys=False), encoding="utf-8")
 
 
 if __name__ == "__main__":

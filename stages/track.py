@@ -4,17 +4,15 @@ Reads: reports, data/models/loss.csv, the ledger's head. Writes: reports/trackin
 Spends: nothing; scores on real rows are left out unless tracking.internal_metrics is true.
 """
 
-from pathlib import Path
-
-from likeness.config.params import Params
 from likeness.core.paths import write_json
+from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 from likeness.tracking.run import track
 
 
-def main(params: Params) -> None:
+def main(project: Project) -> None:
     """Log, and note where."""
-    write_json(Path("reports/tracking.json"), track(params))
+    write_json(project.paths.tracking, track(project))
 
 
 if __name__ == "__main__":

@@ -5,27 +5,25 @@ Several processes: torchrun --nproc-per-node 2 -m stages.train (docs/scale.md).
 Needs torch, numpy, safetensors and pyyaml only; where there is no ledger, set LIKENESS_LEDGER=absent.
 """
 
-from likeness.config.params import Params
-from likeness.core.paths import AUXILIARY, EMBEDDING, GENERATOR, LOSS
 from likeness.generators.parallel import is_first
 from likeness.methods.fit import fit
-from likeness.pipeline.project import context, method
-from likeness.pipeline.released import category_files, released_files
+from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 from likeness.release.released import check_known, load_folder, load_released
 
 
-def main(params: Params) -> None:
+def main(project: Project) -> None:
     """Train, save the generator and the loss curve."""
-    check_known(released_files(), params.ledger.home, params.ledger.url)
-    released = load_folder(AUXILIARY), load_released(EMBEDDING)
-    beside = [load_released(path) for path in category_files()]
-    own = params.train
-    saved, losses = fit(method(params), context(params), *released, own.device, own.threads, own.precision, beside)
+    paths, train = project.paths, project.params.train
+    check_known(paths.released_files, *project.ledger_place)
+    released = load_folder(paths.auxiliary), load_released(paths.embedding)
+    beside = [load_released(path) for path in paths.category_files]
+    how = project.method, project.context, *released, train.device, train.threads, train.precision, beside
+    saved, losses = fit(*how)
     if not is_first():
         return
-    saved.save(GENERATOR)
-    LOSS.write_text("iteration,loss\n" + "".join(f"{iteration},{loss:.9g}\n" for iteration, loss in losses))
+    saved.save(paths.generator)
+    paths.loss.write_text("iteration,loss\n" + "".join(f"{iteration},{loss:.9g}\n" for iteration, loss in losses))
 
 
 if __name__ == "__main__":

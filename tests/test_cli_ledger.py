@@ -19,7 +19,7 @@ from likeness.ledger.reservation import Reservation
 from likeness.ledger.witness import Witness
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import QueryShare, make_plan
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import from_bytes
@@ -51,7 +51,7 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     plan = make_plan(method="m", identity="people", shares=[QueryShare("q", "privatize", 1.0)], **target)
     rows = [Records(np.zeros((10, 1)), np.zeros(10, dtype=np.int64))]
     facts = {**FACTS, "likeness": "9.9", "software": {"opendp": "8.8"}}
-    data = release(Query("q", "privatize", Constant()), plan, Dataset("people", "d"), ledger, lambda: rows, facts)
+    data = Door(plan, ledger, Dataset("people", "d"), lambda: rows, facts).release(Query("q", "privatize", Constant()))
     path = tmp_path / "q.safetensors"
     path.write_bytes(data)
     return path
@@ -98,7 +98,7 @@ def test_witnesses_on_the_command_line(
 
 def test_tracking_runs_are_witnesses(released: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
     """How they are read from a real store is tested in test_tracking."""
-    monkeypatch.setattr("likeness.config.load.load_params", lambda: None)
+    monkeypatch.setattr("likeness.pipeline.project.Project.load", lambda: None)
     head = Ledger.open(locate()).head()
     for seq, code in ((head.count, 0), (1000, 2)):
         seen = [Witness("tracking run 0123", head.ledger_id, seq, head.head)]

@@ -77,7 +77,7 @@ def test_a_run_may_end_with_a_verified_bundle(
     root, done = Path(__file__).parents[1], list[str]()
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
-    monkeypatch.setattr("likeness.pipeline.open_ledger.open_ledger", lambda params: None)
+    monkeypatch.setattr("likeness.pipeline.project.Project.ledger", None)
     monkeypatch.setattr(cli_run, "_repro", lambda options: done.append("run"))
     monkeypatch.setattr("likeness.bundle.write.write_bundle", lambda params, target: done.append(target.name) or [])
     monkeypatch.setattr("likeness.cli.summary.summary_text", lambda folder: "the summary")

@@ -8,20 +8,17 @@ import numpy as np
 import pytest
 import yaml
 
-from likeness.config.load import load_params
-from likeness.config.params import Params
 from likeness.core.errors import BudgetError
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import Cost
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.open_ledger import limits
-from likeness.pipeline.project import context, method, plan_of
+from likeness.pipeline.project import Project
 from likeness.preflight.cost import afford, known_rows, with_target
 from likeness.preflight.cost import grid_costs as priced
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
@@ -30,8 +27,8 @@ ROOT = Path(__file__).parents[1]
 ONE = rho_for(1.0, 1e-5)
 
 
-def grid_costs(runs: list[Params], ledger: Ledger, dataset: Dataset | None) -> list[float]:
-    return [cost.rho for cost in priced(runs, ledger, dataset)]
+def grid_costs(runs: list[Project], dataset: Dataset | None) -> list[float]:
+    return [cost.rho for cost in priced(runs, dataset)]
 
 
 @pytest.fixture
@@ -46,41 +43,40 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def runs(*wanted: tuple[str, float]) -> list[Params]:
-    return [with_target(load_params(), name, epsilon) for name, epsilon in wanted]
+def runs(*wanted: tuple[str, float]) -> list[Project]:
+    return [with_target(Project.load(), name, epsilon) for name, epsilon in wanted]
 
 
 def test_the_grid_is_composed_and_what_runs_share_is_counted_once(project: Path) -> None:
     """PEARL and DP-MERF ask for the same class counts where their share of ρ is the same."""
-    ledger = Ledger.open(locate())
-    costs = grid_costs(runs(("merf", 1.0), ("pearl", 1.0), ("merf", 2.0)), ledger, None)
+    costs = grid_costs(runs(("merf", 1.0), ("pearl", 1.0), ("merf", 2.0)), None)
     assert costs == pytest.approx([ONE, 0.95 * ONE, rho_for(2.0, 1e-5)], rel=1e-6)
-    assert [cost.rho for cost in afford(runs(("merf", 1.0), ("merf", 2.0)), ledger)[0]] == [costs[0], costs[2]]
+    assert [cost.rho for cost in afford(runs(("merf", 1.0), ("merf", 2.0)))[0]] == [costs[0], costs[2]]
 
 
 @pytest.mark.long
 def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger.open(locate())
     ledger.declare_population("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
-    (params,) = runs(("merf", 1.0))
-    recipe, facts = method(params), context(params)
+    (run,) = runs(("merf", 1.0))
+    recipe, facts = run.method, run.context
     dataset = Dataset("uci-adult-1994", "digest", "1", encoding_digest(facts.schema))
-    assert known_rows(params, ledger) is None  # nothing was ingested here
-    assert grid_costs([params], ledger, dataset) == pytest.approx([ONE], rel=1e-6)
+    assert known_rows(run) is None  # nothing was ingested here
+    assert grid_costs([run], dataset) == pytest.approx([ONE], rel=1e-6)
 
     def rows() -> list[Records]:
         return [Records(np.zeros((3, facts.layout.width)), np.zeros(3, dtype=np.int64))]
 
     (query,) = recipe.auxiliary_queries(facts, {})
-    counts = from_bytes(release(query, plan_of(params), dataset, ledger, rows), "counts")
-    assert grid_costs([params], ledger, dataset) == pytest.approx([0.95 * ONE], rel=1e-6)
-    release(recipe.embedding_query(facts, {query.name: counts}), plan_of(params), dataset, ledger, rows)
-    assert grid_costs([params, *runs(("merf", 2.0))], ledger, dataset) == pytest.approx(
-        [0, rho_for(2.0, 1e-5)], rel=1e-6
-    )
-    monkeypatch.setattr("likeness.preflight.cost.known_rows", lambda params, ledger: dataset)
+    door = Door(run.plan, ledger, dataset, rows)
+    counts = from_bytes(door.release(query), "counts")
+    assert grid_costs([run], dataset) == pytest.approx([0.95 * ONE], rel=1e-6)
+    door.release(recipe.embedding_query(facts, {query.name: counts}))
+    two = [run, *runs(("merf", 2.0))]
+    assert grid_costs(two, dataset) == pytest.approx([0, rho_for(2.0, 1e-5)], rel=1e-6)
+    monkeypatch.setattr("likeness.preflight.cost.known_rows", lambda asked: dataset)
     ledger.change_cap("uci-adult-1994", 1.0, 1e-5)
-    assert afford([params], ledger)[0] == [Cost(0)]  # nothing is left, and nothing is asked
+    assert afford(runs(("merf", 1.0)))[0] == [Cost(0)]  # nothing is left, and nothing is asked
 
 
 def test_a_grid_on_the_command_line(project: Path, command: Callable[..., tuple[int, str, str]]) -> None:
@@ -104,6 +100,6 @@ def test_a_wished_cap_counts_before_it_is_recorded(project: Path) -> None:
     content = yaml.safe_load((project / "params.yaml").read_text())
     content["ledger"]["caps"]["user"] = {"epsilon": 1.0, "delta": 1e-5}
     (project / "params.yaml").write_text(yaml.safe_dump(content))
-    assert limits(load_params()) == {"user": (1.0, 1e-5)}
+    assert Project.load().limits == {"user": (1.0, 1e-5)}
     with pytest.raises(BudgetError, match=r"user.*Waiting brings no budget back"):
-        afford(runs(("merf", 0.9), ("merf", 0.8)), Ledger.open(locate()))
+        afford(runs(("merf", 0.9), ("merf", 0.8)))

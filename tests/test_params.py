@@ -21,7 +21,7 @@ from likeness.config.params import Evaluate, LedgerSettings, Params, Sample
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError
 from likeness.methods import METHODS, differing, method_from, resolved
-from likeness.pipeline.project import context, plan_of
+from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[1]
 
@@ -117,7 +117,7 @@ def test_a_key_alone_leaves_its_neighbours_as_they_are_by_default() -> None:
 def test_every_method_plans_without_a_section(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     params = replace(load_params(), method=name)
-    assert sum(share.share for share in method_from(params).shares(context(params))) == pytest.approx(1)
+    assert sum(share.share for share in method_from(params).shares(Project(Path(), params).context)) == pytest.approx(1)
 
 
 OLD: dict[str, Any] = {
@@ -137,7 +137,7 @@ def test_old_names_are_the_same_settings_and_the_same_plan(monkeypatch: pytest.M
     ingest = {"source": "t.csv", "schema": "data/schema/adult.yaml"}
     old, new = (params_from({**NEEDED, **words, "ingest": ingest}) for words in (OLD, NEW))
     assert resolved(old) == resolved(new) and differing(old) == {**NEEDED, **NEW, "ingest": ingest}
-    assert plan_of(old) == plan_of(new) and plan_of(old).identity == "somebody"
+    assert Project(Path(), old).plan == Project(Path(), new).plan and Project(Path(), old).plan.identity == "somebody"
     assert replace(old, sections={}) == replace(new, sections={}) and method_from(old) == method_from(new)
     train = {**OLD["marginals"]["train"], **NEW["marginals"]["train"]}
     double = {name: {**OLD[name], **NEW[name]} for name in OLD} | {"marginals": {"train": train}}
@@ -146,15 +146,15 @@ def test_old_names_are_the_same_settings_and_the_same_plan(monkeypatch: pytest.M
             method_from(params_from({**NEEDED, section: words}))
 
 
-def test_settings_of_a_bundle_keep_their_words_and_are_read_in_both(tmp_path: Path) -> None:
+def test_settings_of_a_bundle_keep_their_words_and_are_read_in_both() -> None:
     params = params_from({**NEEDED, **NEW})
-    settings = settings_of(params)
+    settings = settings_of(Project(ROOT, params))
     assert settings["privacy"]["identity"] == "somebody" and settings["slot"] == "two"
     assert settings["marginals"]["train"]["information_price"] == 0.5
     assert {"exchange_rounds", "iterations"} <= set(settings["marginals"]["train"])
     assert not {"population", "attempt", "kl_penalty", "swap_rounds"} & set(re.findall(r"\w+", json.dumps(settings)))
-    again = params_of(settings, tmp_path)
-    assert settings_of(again) == settings and method_from(again) == method_from(params)
+    again = params_of(settings)
+    assert settings_of(Project(ROOT, again)) == settings and method_from(again) == method_from(params)
     assert (again.privacy, again.ledger.attempt) == (params.privacy, "two")
 
 
@@ -169,7 +169,7 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
     more = yaml.safe_load((folder / "methods.yaml").read_text())
     assert params.method not in more
     for name in [params.method, *more]:
-        plan = plan_of(replace(params_from({**content, **more}), method=name))
+        plan = Project(Path(), replace(params_from({**content, **more}), method=name)).plan
         assert plan.private and plan.epsilon == 1.0
 
 

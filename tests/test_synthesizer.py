@@ -111,7 +111,7 @@ def test_a_refit_is_the_stored_release_and_another_question_costs(ledger: Ledger
     other = small(settings={**FAST, "train": {"iterations": 5, "num_components": 3}}, seed=3)
     other.fit(rows().drop(columns="extra").reset_index(drop=True))
     assert count() == spent and other.releases_["embedding"].receipt == first.releases_["embedding"].receipt
-    small(slot="2").fit(rows())
+    small(attempt="2").fit(rows())
     assert count() == spent + 6  # three reserved, three committed
     shuffled = rows().sample(frac=1, random_state=1)
     assert small().fit(shuffled).releases_["embedding"].receipt == first.releases_["embedding"].receipt
@@ -140,7 +140,7 @@ def test_what_an_older_version_released_stays_the_answer(ledger: Ledger, monkeyp
     """It knew the rows in their order only, and did not record those of the source."""
     with monkeypatch.context() as older:
         older.setattr(
-            "likeness.pipeline.private_rows.digest_of_release", lambda params, ledger, ordered, unordered: ordered()
+            "likeness.pipeline.private_rows.digest_of_release", lambda adjacency, ledger, ordered, unordered: ordered()
         )
         older.setattr("likeness.data.source.row_digests.SourceDigest.digest", lambda source: "")
         first = small().fit(rows())
@@ -163,9 +163,9 @@ def test_the_cap_is_kept_and_the_one_on_record_rules(ledger: Ledger) -> None:
     small(cap=(1.2, 1e-5)).fit(rows())
     spent = count()
     with pytest.raises(BudgetError, match="over budget for 'toy people'"):
-        small(slot="2").fit(rows())  # no cap asked for: the one on record
+        small(attempt="2").fit(rows())  # no cap asked for: the one on record
     with pytest.raises(BudgetError, match="the ledger counts"):
-        small(cap=(9.0, 1e-5), slot="2").fit(rows())
+        small(cap=(9.0, 1e-5), attempt="2").fit(rows())
     with pytest.raises(BudgetError, match="accounted under population 'toy people'"):
         small(population="a new name").fit(rows())
     assert Ledger.open(locate()).budget("toy people").spent_epsilon == pytest.approx(1, abs=1e-6)  # type: ignore[union-attr]

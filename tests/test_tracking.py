@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from likeness.config.load import load_params
 from likeness.core.errors import ArtifactError, LikenessError, ParamsError
+from likeness.core.paths import ProjectPaths
 from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.witness import Witness
+from likeness.pipeline.project import Project
 from likeness.tracking.run import run_witnesses, stage_endings, track, tracking_store
 
 ROOT = Path(__file__).parents[1]
@@ -78,7 +79,7 @@ def everything_stored(folder: Path) -> bytes:
 
 
 def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Path) -> None:
-    run = fetch(track(load_params()))
+    run = fetch(track(Project.load()))
     assert run.info.status == "FINISHED"
     assert run.data.metrics["epsilon"] == 1.0 and run.data.metrics["loss"] == 0.25
     assert run.data.params["method"] == "marginals" and run.data.params["marginals.privatize.bins"] == "16"
@@ -86,7 +87,7 @@ def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Pa
     head = Ledger.open(locate()).head()
     assert run.data.tags["ledger.head"] == head.head
     witness = Witness(f"tracking run {run.info.run_id}", head.ledger_id, head.count, head.head)
-    assert run_witnesses(load_params()) == [witness]
+    assert run_witnesses(Project.load()) == [witness]
     stored = everything_stored(tmp_path / "store")
     assert b"# statement" in stored and b"<html>" in stored  # the search looks into artifacts too
     assert b"0.12345678" not in stored
@@ -101,7 +102,7 @@ def test_the_generator_is_a_model_that_draws_typed_rows_and_holds_no_pickle(
     import pandas as pd
 
     monkeypatch.setenv("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "false")
-    logged = track(load_params())
+    logged = track(Project.load())
     monkeypatch.chdir(tmp_path)
     for folder in ("data", "reports"):
         (project / folder).rename(tmp_path / f"moved-{folder}")
@@ -146,7 +147,7 @@ def test_scores_on_real_rows_only_when_asked(project: Path) -> None:
     content = yaml.safe_load((project / "params.yaml").read_text())
     content["tracking"]["internal_metrics"] = True
     (project / "params.yaml").write_text(yaml.safe_dump(content))
-    run = fetch(track(load_params()))
+    run = fetch(track(Project.load()))
     assert run.data.metrics["internal.scores.synthetic.accuracy"] == MARKER
     assert run.data.metrics["internal.distances.real.fid"] == MARKER
     assert run.data.tags["not_private"] == "true"
@@ -165,12 +166,12 @@ def test_endings(project: Path) -> None:
     lock(ingest="1", train="1", sample="1")
     for name in ("ingest", "train", "sample"):
         marker(name, 10.0)
-    assert set(stage_endings().values()) == {"ran"}
-    track(load_params())
-    assert set(stage_endings().values()) == {"up to date"}
+    assert set(stage_endings(ProjectPaths()).values()) == {"ran"}
+    track(Project.load())
+    assert set(stage_endings(ProjectPaths()).values()) == {"up to date"}
     marker("ingest", 20.0)
     lock(ingest="2", train="2", sample="1")
-    assert stage_endings() == {"ingest": "ran", "train": "restored", "sample": "up to date"}
+    assert stage_endings(ProjectPaths()) == {"ingest": "ran", "train": "restored", "sample": "up to date"}
 
 
 def test_seconds_of_private_stages_are_left_out(project: Path) -> None:
@@ -185,7 +186,7 @@ def test_seconds_of_private_stages_are_left_out(project: Path) -> None:
     (project / "dvc.lock").write_text(yaml.safe_dump({"stages": stages}))
     for name in set(stages) - {"sample"}:
         (project / f".likeness/stages/{name}.json").write_text(json.dumps({"ended": 1.0, "seconds": 2.5}))
-    run = fetch(track(load_params()))
+    run = fetch(track(Project.load()))
     assert {name for name in run.data.metrics if name.startswith("seconds")} == {"seconds.train"}
     assert run.data.tags["stage.ingest"] == "ran" and run.data.tags["stage.sample"] == "restored"
 
@@ -194,7 +195,7 @@ def test_a_run_and_its_metrics_and_files_tell_days(project: Path, tmp_path: Path
     """The schedule tells when a run began: with its end to the second, private stages have seconds again."""
     from mlflow.tracking import MlflowClient
 
-    logged = track(load_params())
+    logged = track(Project.load())
     run = fetch(logged)
     client = MlflowClient(tracking_uri=logged["uri"])
     times = [run.info.start_time, run.info.end_time]
@@ -211,7 +212,7 @@ def test_without_noise_only_settings_and_the_statement_leave(project: Path, tmp_
     total = {"rho": "inf", "epsilon": "inf", "epsilon_rdp": "inf", "epsilon_gaussian": "inf", "delta": 1e-5}
     privacy = PRIVACY | {"private": False, "total": total, "ledger": {"lifetime": {"spent_epsilon": "inf"}}}
     (project / "reports/privacy.json").write_text(json.dumps(privacy))
-    run = fetch(track(load_params()))
+    run = fetch(track(Project.load()))
     assert run.data.tags["not_private"] == "true" and run.data.tags["private"] == "false"
     assert "loss" not in run.data.metrics
     stored = everything_stored(tmp_path / "store")
@@ -225,8 +226,8 @@ def test_a_run_that_cannot_be_logged_is_marked_failed(project: Path) -> None:
 
     (project / "data/models/loss.csv").unlink()
     with pytest.raises(ArtifactError):
-        track(load_params())
-    client = MlflowClient(tracking_uri=tracking_store(load_params())[0])
+        track(Project.load())
+    client = MlflowClient(tracking_uri=tracking_store(Project.load())[0])
     experiment = client.get_experiment_by_name("likeness")
     assert [run.info.status for run in client.search_runs([experiment.experiment_id])] == ["FAILED"]
     assert not (project / ".likeness/tracked.json").exists()
@@ -238,12 +239,12 @@ def test_a_relative_database_stays_put_and_a_deleted_experiment_comes_back(
     from mlflow.tracking import MlflowClient
 
     monkeypatch.setenv("LIKENESS_MLFLOW_URI", "sqlite:///store/mlflow.db")
-    logged = track(load_params())
+    logged = track(Project.load())
     assert logged["uri"] == f"sqlite:///{project}/store/mlflow.db"
     run = fetch(logged)
     assert run.info.artifact_uri.startswith((project / "store/artifacts/likeness").as_uri())
     MlflowClient(tracking_uri=logged["uri"]).delete_experiment(run.info.experiment_id)
-    assert fetch(track(load_params())).info.experiment_id == run.info.experiment_id
+    assert fetch(track(Project.load())).info.experiment_id == run.info.experiment_id
 
 
 @pytest.mark.parametrize("uri", ["http://me:hush@127.0.0.1:9", "file:///nowhere"])
@@ -253,14 +254,16 @@ def test_a_store_that_cannot_be_used_is_named_without_its_password(
     monkeypatch.setenv("LIKENESS_MLFLOW_URI", uri)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     with pytest.raises(LikenessError, match=r"tracking\.uri in params\.yaml") as caught:
-        track(load_params())
+        track(Project.load())
     assert uri.rpartition("@")[2] in str(caught.value) and "hush" not in str(caught.value)
 
 
 @pytest.mark.slow
 def test_processes_that_start_a_database_together_all_log(project: Path) -> None:
     """Without a lock all but one fail in the database's migrations."""
-    code = "from likeness.config.load import load_params; from likeness.tracking.run import track; track(load_params())"
+    code = (
+        "from likeness.pipeline.project import Project; from likeness.tracking.run import track; track(Project.load())"
+    )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     processes = [
         subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True)

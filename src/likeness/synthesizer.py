@@ -30,11 +30,9 @@ from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.schema.schema import Schema, schema_text
-from likeness.methods import DEFAULT, METHODS, method_from
+from likeness.methods import DEFAULT, METHODS
 from likeness.pipeline.account import Standing, composed, privacy_json
-from likeness.pipeline.open_ledger import open_ledger, open_ledger_to_spend
-from likeness.pipeline.project import context, plan_of
-from likeness.pipeline.provenance import provenance
+from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
 from likeness.pipeline.synthetic_table import draw
 from likeness.release.keys import STAGE as KEY_STAGE
@@ -163,41 +161,40 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         from likeness.data.source.row_digests import SourceDigest
         from likeness.generators.training import choose_device
         from likeness.methods.fit import fit
-        from likeness.release.door import release, release_keys
+        from likeness.release.door import Door
 
         if y is not None:
             raise ParamsError("y must be None: the label is a column of the table that the schema names")
-        params, written = self._params(), _schema(self.schema)
-        recipe, plan = method_from(params), plan_of(params, written)
-        choose_device(params.train.device)
-        reader, people = open_ledger(params), None
-        source = SourceDigest(SourceDigest.key_of(reader.key))
+        project = Project(Path(), self._params(), _schema(self.schema))
+        written, recipe, plan = project.written_schema, project.method, project.plan
+        choose_device(project.params.train.device)
+        project, people = self._with_cap(project), None
+        params, ledger = project.params, project.ledger
+        source = SourceDigest(SourceDigest.key_of(ledger.key))
         if params.ingest.unit is None:
             table = read_frame(X, written, source=source)
         else:
             table, people = read_frame_people(X, written, params.ingest.unit.column, source=source)
-        params = self._with_cap(params)
-        rows = in_memory(params, written, table, reader, people, source.digest())
-        ledger = open_ledger_to_spend(params, written)
+        rows = in_memory(params, written, table, ledger, people, source.digest())
         keys: dict[str, Released] = {}
-        for asked in key_queries(written, plan, params.categories.most):
-            data = release_keys(asked, plan, rows.dataset, ledger, rows.keys(asked.column), provenance(params))
-            keys[asked.name] = from_bytes(data, asked.name)
-        schema = completed(written, list(keys.values()))
-        facts = context(params, schema)
-        dataset, read = rows.records(schema)
+        for query in key_queries(written, plan, params.categories.most):
+            read = rows.keys(query.column)
+            door = Door(plan, project.ledger_to_spend, rows.dataset, read, project.provenance)
+            keys[query.name] = from_bytes(door.release(query), query.name)
+        facts = project.context_of(completed(written, list(keys.values())))
+        door = Door(plan, project.ledger_to_spend, *rows.records(facts.schema), project.provenance)
 
         def answer(query: Query) -> Released:
-            return from_bytes(release(query, plan, dataset, ledger, read, provenance(params)), query.name)
+            return from_bytes(door.release(query), query.name)
 
         auxiliary = recipe.ask(facts, answer)
         embedding = answer(recipe.embedding_query(facts, auxiliary))
         released = {**keys, **auxiliary, embedding.receipt.query: embedding}
         receipts = [one.receipt for one in released.values()]
         total, notes = composed(params, receipts), recipe.notes(facts, auxiliary)
-        found = {name: len(one.keys) for name, one in released.items()}
+        counts = {name: len(one.keys) for name, one in released.items()}
         standing = Standing.of(ledger, params.privacy.population)
-        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, found)
+        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, counts)
         own = params.train
         with _torch_as_it_was():
             how = own.device, own.threads, own.precision
@@ -328,13 +325,14 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             categories=build(Categories, _plain(self.categories or {}), "categories"),
         )
 
-    def _with_cap(self, params: Params) -> Params:
+    def _with_cap(self, project: Project) -> Project:
         """Where no cap is asked for, the one on record."""
-        budget = open_ledger(params).budget(params.privacy.population) if self.cap is None else None
+        params = project.params
+        budget = project.ledger.budget(params.privacy.population) if self.cap is None else None
         if budget is None:
-            return params
+            return project
         cap = replace(params.ledger.cap, epsilon=budget.cap_epsilon, delta=budget.cap_delta)
-        return replace(params, ledger=replace(params.ledger, cap=cap))
+        return replace(project, params=replace(params, ledger=replace(params.ledger, cap=cap)))
 
     def _keep(self, written: Schema, released: Mapping[str, Released], privacy: dict[str, Any]) -> None:
         import numpy as np

@@ -1,6 +1,9 @@
 """What a stage may reach in our sources: modules it imports, also inside functions, and names that it uses.
 
-A function's imports count if some function that the stage reaches uses it. A class counts with all its methods.
+A function's imports count if some function that the stage reaches uses it. A class counts with all its methods, but for
+:data:`BY_MEMBER`: a project counts with what the stage asks of it, and so do its paths. For that, whatever is annotated
+``Project`` is one, and every ``paths`` is a ``ProjectPaths``. What a method gives to training counts only for stages
+that train or sample (:data:`TRAINS`).
 """
 
 import ast
@@ -13,6 +16,14 @@ Name = tuple[str, str]
 """A module, and a name at its top level."""
 # It refuses files that the ledger does not have. It writes nothing, so no output hangs on how it asks.
 ONLY_REFUSES = ("likeness.release.released", "check_known")
+
+# What a method gives to training and sampling alone; stages that do neither never call it.
+TRAINS = {"build_generator", "build_objective", "generators", "start", "trained"}
+TRAINERS = {"likeness.methods.fit", "likeness.methods.saved_generator"}
+"""The only modules that call these, so whoever does not reach one of them does not train."""
+
+BY_MEMBER = {"Project": "likeness.pipeline.project", "ProjectPaths": "likeness.core.paths"}
+"""Classes that count member by member, and where they are defined."""
 
 
 def file_of(module: str) -> Path | None:
@@ -32,21 +43,26 @@ class Source:
         self.imports: dict[str, tuple[str, str | None]] = {}
         self.nodes: dict[str, ast.stmt] = {}
         for statement in ast.parse(path.read_text()).body:
-            if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            if isinstance(statement, ast.ClassDef) and BY_MEMBER.get(statement.name) == module:
+                self.nodes.update(members(statement))
+            elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
                 self.nodes[statement.name] = statement
             elif not (isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING"):
                 self.imports.update(imported(statement))
                 parts = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
                 self.nodes.update((part.id, statement) for part in parts if isinstance(part.ctx, ast.Store))
 
-    def used(self, name: str) -> "Iterator[tuple[str, str | None]]":
+    def used(self, name: str, trains: bool) -> "Iterator[tuple[str, str | None]]":
         """Modules, and names in them, that the definition of a name uses; a module itself has None."""
-        node = self.nodes[name]
+        node = self.nodes[name] if trains else without_training(self.nodes[name])
         inside = imported(node)
         known = {**self.imports, **inside}
         yield from inside.values()
+        instances = instances_in(node, name)
         for part in ast.walk(node):
-            if isinstance(part, ast.Name) and part.id in known:
+            if isinstance(part, ast.Attribute) and (owner := class_of(part.value, instances)):
+                yield BY_MEMBER[owner], f"{owner}.{part.attr}"
+            elif isinstance(part, ast.Name) and part.id in known:
                 yield known[part.id]
             elif isinstance(part, ast.Name) and part.id in self.nodes:
                 yield self.module, part.id
@@ -54,6 +70,54 @@ class Source:
                 module, attribute = known.get(part.value.id, ("", ""))
                 if attribute is None:
                     yield module, part.attr
+
+
+def without_training(node: ast.stmt) -> ast.stmt:
+    """A class without what it gives to training, and without methods that only these call; anything else as it is."""
+    if not isinstance(node, ast.ClassDef) or not any(getattr(item, "name", "") in TRAINS for item in node.body):
+        return node
+    methods = {item.name: item for item in node.body if isinstance(item, ast.FunctionDef)}
+    calls = {
+        name: {part.attr for part in ast.walk(item) if isinstance(part, ast.Attribute)}
+        for name, item in methods.items()
+    }
+    dropped = TRAINS & methods.keys()
+    while more := {
+        name
+        for name in methods.keys() - dropped
+        if any(name in calls[by] for by in dropped) and not any(name in calls[by] for by in methods.keys() - dropped)
+    }:
+        dropped = dropped | more
+    body = [item for item in node.body if getattr(item, "name", "") not in dropped]
+    return ast.ClassDef(node.name, node.bases, node.keywords, body, node.decorator_list, type_params=[])
+
+
+def members(definition: ast.ClassDef) -> dict[str, ast.stmt]:
+    """The members of a class as definitions of their own, and the rest of it under its name."""
+    parts: dict[str, ast.stmt] = {}
+    for item in definition.body:
+        if isinstance(item, ast.FunctionDef):
+            parts[f"{definition.name}.{item.name}"] = item
+        elif isinstance(item, ast.Assign):
+            parts.update({f"{definition.name}.{ast.unparse(target)}": item for target in item.targets})
+    return {**parts, definition.name: ast.Expr(ast.Constant(definition.name))}
+
+
+def instances_in(node: ast.AST, name: str) -> dict[str, str]:
+    """Names in a definition that stand for such classes or for objects of them."""
+    instances = {**{owner: owner for owner in BY_MEMBER}, "paths": "ProjectPaths", "self": name.partition(".")[0]}
+    for part in ast.walk(node):
+        if isinstance(part, ast.arg) and part.annotation is not None:
+            instances[part.arg] = ast.unparse(part.annotation).strip("'\"")
+    return instances
+
+
+def class_of(value: ast.expr, instances: dict[str, str]) -> str | None:
+    """Which of the classes an expression is, or is an object of."""
+    if isinstance(value, ast.Attribute):
+        return "ProjectPaths" if value.attr == "paths" else None
+    owner = instances.get(value.id) if isinstance(value, ast.Name) else None
+    return owner if owner in BY_MEMBER else None
 
 
 def imported(node: ast.AST) -> dict[str, tuple[str, str | None]]:
@@ -76,6 +140,11 @@ source = cache(Source)
 
 def reached(stage: str) -> tuple[set[str], set[Name]]:
     """Modules that a stage may load, and names that it may use."""
+    without = _reached(stage, trains=False)
+    return _reached(stage, trains=True) if without[0] & TRAINERS else without
+
+
+def _reached(stage: str, trains: bool) -> tuple[set[str], set[Name]]:
     modules: set[str] = set()
     names: set[Name] = set()
     waiting: list[tuple[str, str | None]] = [(f"stages.{stage}", "main")]
@@ -93,5 +162,5 @@ def reached(stage: str) -> tuple[set[str], set[Name]]:
         if name in source(module).imports:
             waiting.append(source(module).imports[name])
         elif name in source(module).nodes:
-            waiting += source(module).used(name)
+            waiting += source(module).used(name, trains)
     return modules, names

@@ -11,7 +11,9 @@ import pytest
 import yaml
 from reachability import ROOT, file_of, reached
 
-from likeness.core import paths
+from likeness.core.paths import Place, ProjectPaths
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 
 STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 HEAVY = ("torch", "mlflow", "prefect", "sklearn", "xgboost", "matplotlib", "autodp", "opendp", "pandas", "sqlalchemy")
@@ -32,20 +34,20 @@ MAY_LOAD = {
     "report": {"matplotlib", "pandas", "sklearn"},
     "track": set(),
 }
-# Constants of likeness.core.paths that a stage reaches, although DVC need not know the path.
+# Places that a stage reaches, although DVC need not know them.
 NO_DEPENDENCY = {
-    "ingest": {"WORKERS"},  # scratch space of the engine
-    "auxiliary": {"WORKERS"},
-    "privatize": {"WORKERS"},
-    "plan": {"CATEGORIES"},  # it gives the schema itself: that of before the release
-    "account": {"REPORT"},  # deleted where there is nothing to state
+    "ingest": {"workers"},  # scratch space of the engine
+    "auxiliary": {"workers"},
+    "privatize": {"workers"},
+    "account": {"report"},  # deleted where there is nothing to state
+    "track": {"lock", "markers", "tracked", "private"},  # how each stage ended, and which ones saw rows
 }
 
 
 @cache
-def loaded_modules(stage: str) -> set[str]:
-    """Modules in memory after importing a stage, in a fresh interpreter."""
-    code = f"import sys, stages.{stage}; print('\\n'.join(sys.modules))"
+def loaded_modules(stage: str, work: str = "") -> set[str]:
+    """Modules in memory after importing a stage, and after some work, in a fresh interpreter."""
+    code = f"import sys, stages.{stage}; {work}\nprint('\\n'.join(sys.modules))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
@@ -97,21 +99,45 @@ def test_imports_inside_functions_are_seen() -> None:
     assert {name for name in STAGES if "likeness.preflight.later_stages" in reached(name)[0]} == {"plan"}
 
 
+@pytest.mark.process
+@pytest.mark.long
+def test_a_stage_at_work_loads_nothing_that_it_may_not_reach(tmp_path: Path) -> None:
+    """What it asks of a project is seen: the stages ahead of the method, each in an interpreter of its own."""
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["ingest"] = {"source": "rows.csv", "schema": "schema.yaml"}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(content))
+    (tmp_path / "rows.csv").write_text("x,job\n" + "0.5,clerk\n0.25,nurse\n" * 500)
+    job = {"kind": "categorical", "categories": "private", "other": "rest"}
+    columns = {"x": {"kind": "numeric", "lower": 0, "upper": 1}, "job": job}
+    schema = {"name": "staff", "source": "made up", "task": "none", "columns": columns}
+    (tmp_path / "schema.yaml").write_text(yaml.safe_dump(schema, sort_keys=False))
+    Ledger.create(locate())
+    for name in ("fingerprint", "ingest", "plan", "categories", "preprocess"):
+        work = f"stages.{name}.main(Project.load(Path({str(tmp_path)!r})))"
+        code = f"from pathlib import Path; from likeness.pipeline.project import Project; {work}"
+        loaded = {module for module in loaded_modules(name, code) if module.startswith("likeness")}
+        assert not loaded - reached(name)[0], f"{name} loads what nobody sees"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", STAGES)
 def test_deps_and_outs_name_every_file_that_a_stage_touches(name: str) -> None:
-    """Every path of :mod:`likeness.core.paths` that its code reaches; and the schema where one is opened."""
+    """Every place of the project's paths that its code reaches; and the schema where one is opened."""
     listed = declared(name, "deps", "outs", "metrics", "plots")
-    names = {constant for module, constant in reached(name)[1] if module == "likeness.core.paths"}
-    touched = {constant for constant in names if isinstance(getattr(paths, constant, None), Path)}
-    assert touched or name == "report", "no path is seen at all"
-    for constant in sorted(touched - NO_DEPENDENCY.get(name, set())):
-        wanted = str(getattr(paths, constant))
+    names = {place.partition(".")[2] for module, place in reached(name)[1] if module == "likeness.core.paths"}
+    touched = {place for place in names if isinstance(vars(ProjectPaths).get(place), Place)}
+    assert touched, "no path is seen at all"
+    for place in sorted(touched - NO_DEPENDENCY.get(name, set())):
+        wanted = str(getattr(ProjectPaths, place))
         missing = f"{name} uses {wanted}, which dvc.yaml does not name"
         assert any(path.startswith(wanted) or wanted.startswith(f"{path}/") for path in listed), missing
-    assert (("likeness.pipeline.schema", "open_schema") in reached(name)[1]) == (
+    assert (("likeness.pipeline.project", "Project.written_schema") in reached(name)[1]) == (
         "${ingest.schema}" in declared(name, "deps")
     )
+
+
+def test_the_hash_of_a_file_needs_few_modules() -> None:
+    assert sum(module.startswith("likeness") for module in reached("fingerprint")[0]) <= 50
 
 
 def test_the_page_with_real_rows_depends_on_all_that_evaluate_writes() -> None:
@@ -123,12 +149,12 @@ def test_what_dvc_may_not_know_is_looked_at_every_time() -> None:
     """The source and the ledger are no files of DVC; what follows the source waits for its keyed hash."""
     always = {name for name, stage in STAGES.items() if stage.get("always_changed")}
     assert always == {"fingerprint", "account"}
-    assert str(paths.SOURCE) in declared("ingest", "deps")
+    assert str(ProjectPaths.source) in declared("ingest", "deps")
 
 
 def watched(stage: dict[str, Any]) -> list[str]:
     """Keys of the settings that a stage depends on."""
-    return [key for item in stage.get("params", []) for key in item[str(paths.SETTINGS)]]
+    return [key for item in stage.get("params", []) for key in item[str(ProjectPaths.settings)]]
 
 
 @pytest.mark.parametrize("name", ["auxiliary", "privatize", "train"])

@@ -1,21 +1,23 @@
-"""No file format that runs code when it is read, and private folders that only their owner may enter."""
+"""No file format that runs code, no path written twice, and private folders that only their owner may enter."""
 
 import ast
 import os
+import re
 from pathlib import Path
 
 import pytest
 
-from likeness.config.params import Params
 from likeness.core.files import make_private_folder
 from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline import run_stage as stage
+from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("src", "stages", "flows", "benchmarks", "scripts")
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "shelve", "marshal", "jsonpickle"}
+DAG = ("stages", "flows")
 ATTRIBUTES = {"read_pickle", "to_pickle", "pickle"}
 TORCH = {"load", "save"}  # torch's own format is pickle
 
@@ -41,6 +43,28 @@ def offenses(source: str) -> list[str]:
             found.append(f"line {node.lineno}: __import__")
         found += [f"line {node.lineno}: {name}" for name in names if name in MODULES]
     return found
+
+
+PLACE = re.compile(r"(data|reports|sweeps|\.likeness|\.dvc)(/\S*)?|params\.yaml|dvc\.(yaml|lock)")
+
+
+def places(source: str) -> list[str]:
+    """Where a source writes a path of a project by itself. A message may name one between other words."""
+    texts = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
+    texts = [node for node in texts if isinstance(node.value, str) and PLACE.fullmatch(node.value.strip("/"))]
+    return [f"line {node.lineno}: {node.value}" for node in texts if "/" in node.value or "." in node.value]
+
+
+@pytest.mark.parametrize("source", ["'params.yaml'", "f'{root}/data/plan/plan.json'", "Path('reports/x.html')"])
+def test_a_path_is_seen(source: str) -> None:
+    assert places(source) and not places("f'{x} is missing in data/plan. Run: dvc repro'; x['data']")
+
+
+def test_every_path_of_a_project_is_written_once() -> None:
+    """In ``core/paths.py``: every file lies below the root of its project, whatever the current directory is."""
+    files = [path for path in FILES if path.is_relative_to(ROOT / "src/likeness") or path.parent.name in DAG]
+    sources = {str(path.relative_to(ROOT)): places(path.read_text()) for path in files}
+    assert {name: places for name, places in sources.items() if places}.keys() == {"src/likeness/core/paths.py"}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +111,7 @@ def test_private_folders_are_for_their_owner_only(tmp_path: Path, monkeypatch: p
         monkeypatch.chdir(tmp_path)
         (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
 
-        def broken(params: Params) -> None:
+        def broken(project: Project) -> None:
             raise RuntimeError("Xq7Secret")
 
         with pytest.raises(SystemExit):
@@ -122,7 +146,7 @@ def test_a_full_disk_is_told_in_plain_words_and_nothing_else_is(
     ]
     for error, code, told in cases:
 
-        def fail(params: Params, error: Exception = error) -> None:
+        def fail(project: Project, error: Exception = error) -> None:
             raise error
 
         with pytest.raises(SystemExit) as ended:

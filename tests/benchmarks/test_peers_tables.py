@@ -8,7 +8,7 @@ from benchmarks.common import load
 from benchmarks.tables import peer_columns, through_cells, with_bins
 from likeness.config.load import load_params
 from likeness.methods import method_from
-from likeness.pipeline.project import context
+from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +17,7 @@ def test_peers_get_the_cells_of_the_pairs_and_nothing_within_them(monkeypatch: p
     monkeypatch.chdir(ROOT)
     params = load_params()
     columns = peer_columns(params)
-    asked = method_from(params).foreseen_queries(context(params))[-1].feature
+    asked = method_from(params).foreseen_queries(Project(Path(), params).context)[-1].feature
     assert [column.cells for column in columns] == list(asked.columns)  # type: ignore[attr-defined]
     assert not any(column.firsts or column.shares for column in columns)
 

@@ -7,11 +7,10 @@ import pytest
 from toys import schema_with
 
 from likeness.config.load import load_params
-from likeness.methods import METHODS, method_from
+from likeness.methods import METHODS
 from likeness.methods.marginals.method import Auxiliary, PlanSettings, Shares
 from likeness.methods.marginals.quantiles import Quantiles
-from likeness.pipeline.project import context, plan_of
-from likeness.pipeline.schema import foreseen
+from likeness.pipeline.project import Project
 from likeness.privacy.calibration import epsilon_of_rho
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +29,8 @@ SCHEMA = schema_with(
 @pytest.mark.parametrize("name", TABLES)
 def test_every_method_leaves_a_share_for_categories(name: str) -> None:
     params = replace(load_params(ROOT / "params.yaml"), method=name)
-    plan, listed = plan_of(params, SCHEMA), plan_of(params, foreseen(params, SCHEMA))
+    project = Project(ROOT, params, SCHEMA)
+    plan, listed = project.plan, replace(project, given_schema=project.foreseen_schema).plan
     assert [query.query for query in plan.queries[:2]] == ["categories_1", "categories_2"]
     assert [query.query for query in plan.queries[2:]] == [query.query for query in listed.queries]
     for own, other in zip(plan.queries[2:], listed.queries, strict=True):
@@ -43,9 +43,11 @@ def test_every_method_leaves_a_share_for_categories(name: str) -> None:
 @pytest.mark.parametrize("name", TABLES)
 def test_every_method_asks_and_draws_whatever_was_released(name: str, released: list[str]) -> None:
     params = replace(load_params(ROOT / "params.yaml"), method=name)
-    facts, recipe = context(params, SCHEMA.completed({"b": released, "c": released})), method_from(params)
+    project = Project(ROOT, params, SCHEMA)
+    facts, recipe = project.context_of(SCHEMA.completed({"b": released, "c": released})), project.method
     assert facts.layout.width == 1 + (len(released) + 2) + (len(released) + 1)
-    most = {query.name: query.width for query in recipe.foreseen_queries(context(params, foreseen(params, SCHEMA)))}
+    foreseen = recipe.foreseen_queries(project.context_of(project.foreseen_schema))
+    most = {query.name: query.width for query in foreseen}
     for query in recipe.foreseen_queries(facts):
         assert 0 < query.width <= most[query.name]  # what was planned for is enough
     if name == "marginals":  # whose generator holds a released histogram of numbers, if there is one

@@ -20,7 +20,7 @@ from likeness.methods.base import Context, Method, class_weights
 from likeness.methods.fit import fit
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
@@ -101,7 +101,7 @@ def released(method: Method) -> Callable[[Adjacency], tuple[dict[str, Released],
 
         def answer(query: Query) -> Released:
             own = images if method.name in ONLY_IMAGES else rows
-            return from_bytes(release(query, plan, dataset, ledger, own), query.name)
+            return from_bytes(Door(plan, ledger, dataset, own).release(query), query.name)
 
         auxiliary = method.ask(context(adjacency, method.name), answer)
         return auxiliary, answer(method.embedding_query(context(adjacency, method.name), auxiliary))

@@ -16,14 +16,15 @@ from toys import schema_with
 from typer.testing import CliRunner
 
 from likeness.cli.app import app
-from likeness.config.load import load_params
-from likeness.config.params import Ingest, Params
+from likeness.config.params import Ingest
 from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_people
 from likeness.data.source.row_digests import SourceDigest, typed_digest
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.pipeline.private_rows import source_rows
-from likeness.pipeline.source import source_digest
+from likeness.pipeline.project import Project
 from likeness.preflight.faults import examine
 
 ROOT = Path(__file__).parents[2]
@@ -166,7 +167,7 @@ def test_settings_hold_no_password_and_ask_one_question(source: str, query: str 
     assert PASSWORD not in str(caught.value)
 
 
-def project(database: Database, folder: Path, **privacy: Any) -> Params:
+def project(database: Database, folder: Path, **privacy: Any) -> Project:
     """A folder of its own whose params.yaml asks the database."""
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
     content["privacy"] |= {"population": "visitors", **privacy}
@@ -174,17 +175,17 @@ def project(database: Database, folder: Path, **privacy: Any) -> Params:
     content["ingest"]["split"] = {"column": "part"}
     (folder / "params.yaml").write_text(yaml.safe_dump(content))
     (folder / "schema.yaml").write_text(yaml.safe_dump(SCHEMA.to_dict(), sort_keys=False))
-    return load_params(folder / "params.yaml")
+    return Project.load(folder)
 
 
 def test_stages_read_it_and_places_that_do_not_exist_are_refused(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    params = project(database, tmp_path)
-    table, split, people = source_rows(params, SCHEMA)
+    asked, ledger = project(database, tmp_path), Ledger.create(locate())
+    table, split, people = source_rows(asked)
     assert len(table) == 300 and set(split) == {"train", "test"} and people is None
-    assert source_digest(params, KEY) == database.fingerprint(KEY)
+    assert asked.source_digest() == database.fingerprint(ledger.key)
     assert examine().faults == ()
     (tmp_path / "schema.yaml").write_text((tmp_path / "schema.yaml").read_text().replace("name: seen", "name: saw"))
     assert [fault.file for fault in examine().faults] == ["people.db"]

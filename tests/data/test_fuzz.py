@@ -35,7 +35,7 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
 from likeness.data.source.split import split_by_column
 from likeness.methods import METHODS
-from likeness.pipeline.project import plan_of
+from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = 60 * int(os.environ.get("LIKENESS_FUZZ", "1"))
@@ -174,7 +174,7 @@ def test_bad_settings_are_named_or_give_a_plan(
     path.write_text(yaml.safe_dump({**content, "method": content.get("method") and method}, sort_keys=False))
     try:
         params = load_params(path)
-        plan = plan_of(params)
+        plan = Project(Path(), params).plan
         assert not plan.private or 0 < plan.rho < float("inf")
         assert all(0 < query.noise_multiplier < float("inf") for query in plan.queries) is plan.private
     except LikenessError as error:
@@ -199,7 +199,7 @@ def test_no_number_is_too_large_for_a_plain_answer(
     settings_file = tmp_path / "params.yaml"
     settings_file.write_text(yaml.safe_dump({**content, "method": method}, sort_keys=False))
     with suppress(LikenessError):
-        plan_of(load_params(settings_file))
+        assert Project(Path(), load_params(settings_file)).plan
 
 
 @pytest.mark.parametrize(("load", "error"), [(Schema.load, SchemaError), (load_params, ParamsError)])

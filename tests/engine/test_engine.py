@@ -36,6 +36,7 @@ from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.pipeline.ingest import typed_rows
 from likeness.pipeline.private_rows import SPLIT, EncodedRows
+from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import public_settings
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, EachRecord, PositionPairs, Records
@@ -202,8 +203,8 @@ def test_ingest_in_workers_gives_the_same_rows(
     for adjacency in ("add_remove_one", "replace_one"):
         params = settings_of(path, adjacency)
         for schema in (SCHEMA, OPEN):
-            found = joined(typed_rows(params, schema, cluster))
-            pd.testing.assert_frame_equal(found, joined(typed_rows(params, schema, LOCAL)))
+            found = joined(typed_rows(Project(tmp_path, params, schema), cluster))
+            pd.testing.assert_frame_equal(found, joined(typed_rows(Project(tmp_path, params, schema))))
     assert set(found["city"].dropna()) == {"Rome", "Oslo"}  # as they stand there, to be released or not
 
 

@@ -15,7 +15,8 @@ from likeness.config.load import load_params
 from likeness.config.params import Ingest, Params, Split
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import DataError
-from likeness.core.paths import TABLE
+from likeness.core.hashing import keyed_digest
+from likeness.core.paths import ProjectPaths
 from likeness.data import private_tables as tables
 from likeness.data.private_tables import iter_private, read_manifest, read_private, sample_private, write_private_chunks
 from likeness.data.schema.schema import Schema, schema_text
@@ -28,10 +29,9 @@ from likeness.data.source.split import split_by_content, split_by_position
 from likeness.engine import LOCAL, Engine
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.card import card
 from likeness.pipeline.ingest import training_digest, typed_rows
-from likeness.pipeline.private_rows import SPLIT, private_rows
-from likeness.pipeline.source import fingerprint
+from likeness.pipeline.private_rows import SPLIT, card
+from likeness.pipeline.project import Project
 from stages import ingest, preprocess
 
 ROOT = Path(__file__).parents[2]
@@ -187,13 +187,14 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
     written = tmp_path / "private/table.parquet"
     found: list[Any] = []
 
-    params, ledger = settings_of(path, adjacency, split), Ledger.create(locate())
+    ledger = Ledger.create(locate())
+    project = Project(tmp_path, settings_of(path, adjacency, split), SCHEMA)
 
     def card(file: Path) -> dict[str, Any]:
-        found.append(training_digest(file, params, SCHEMA, ledger))
+        found.append(training_digest(project, file))
         return {"digest": found[0][0]}
 
-    write_private_chunks(typed_rows(params, SCHEMA), written, card)
+    write_private_chunks(typed_rows(project), written, card)
     table = read_private(written)
     pd.testing.assert_frame_equal(table.drop(columns=SPLIT), whole)
     assert table[SPLIT].tolist() == expected.tolist() and set(expected) == {"train", "test"}
@@ -208,7 +209,7 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
 def digest_of(params: Params, schema: Schema = SCHEMA, engine: Engine = LOCAL, key: bytes = KEY) -> str:
     """Of the source, as ``ingest`` takes it up."""
     own = SourceDigest(SourceDigest.key_of(key))
-    assert sum(len(chunk) for chunk in typed_rows(params, schema, engine, own)) == 60
+    assert sum(len(chunk) for chunk in typed_rows(Project(Path(), params, schema), engine, own)) == 60
     return own.digest()
 
 
@@ -261,8 +262,10 @@ def test_a_csv_and_its_frame_have_the_digest_of_their_rows_too(tmp_path: Path) -
     table[table.columns[::-1]].sample(frac=1, random_state=1).to_csv(path, index=False)
     assert digest_of(settings_of(path)) == expected
     own = settings_of(path)
-    people = replace(own.ingest, unit=PrivacyUnit("age", 60))
-    assert digest_of(replace(own, ingest=people, privacy=replace(own.privacy, unit="one person"))) == expected
+    unit = PrivacyUnit("age", 60)
+    people = replace(own, ingest=replace(own.ingest, unit=unit), privacy=replace(own.privacy, unit="person"))
+    without = replace(SCHEMA, columns=tuple(column for column in SCHEMA.columns if column.name != "age"))
+    assert digest_of(people, without) == expected
     texts = pd.read_csv(path, dtype="str", na_filter=False)
     found = SourceDigest(SourceDigest.key_of(KEY))
     read_frame(texts, SCHEMA, source=found)
@@ -275,24 +278,24 @@ def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kinds.yaml").write_text(schema_text(SCHEMA))
-    params, ledger = settings_of(source(tmp_path)), Ledger.create(locate())
-    ingest.main(params)
-    preprocess.main(params)
+    project, ledger = Project(tmp_path, settings_of(source(tmp_path))), Ledger.create(locate())
+    ingest.main(project)
+    preprocess.main(project)
     expected = SourceDigest(SourceDigest.key_of(ledger.key))
-    list(typed_rows(params, SCHEMA, LOCAL, expected))
-    assert private_rows(params, ledger.id)[0].rows_digest == expected.digest() != ""
-    TABLE.unlink()
+    list(typed_rows(project, LOCAL, expected))
+    assert project.rows()[0].rows_digest == expected.digest() != ""
+    ProjectPaths.table.unlink()
     for name in "ab":
         pq.write_table(raw(0), tmp_path / f"source/{name}.parquet")
     with pytest.raises(DataError, match="the training table has no rows, and nothing was spent"):
-        ingest.main(params)
-    assert not TABLE.exists() and Ledger.open(locate()).head() == ledger.head()
+        ingest.main(project)
+    assert not ProjectPaths.table.exists() and Ledger.open(locate()).head() == ledger.head()
 
 
 def test_a_csv_without_split_column_is_split_by_position_too(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     raw(60).to_pandas().to_csv(path, index=False)
-    rows = joined(typed_rows(settings_of(path, "replace_one"), SCHEMA))
+    rows = joined(typed_rows(Project(tmp_path, settings_of(path, "replace_one"), SCHEMA)))
     assert rows[SPLIT].tolist() == split_by_position(60, 0.3, 1).tolist()
 
 
@@ -348,23 +351,25 @@ def test_a_folder_has_the_header_of_its_files(tmp_path: Path) -> None:
 
 def test_a_changed_folder_is_noticed(tmp_path: Path) -> None:
     path = source(tmp_path)
-    seen = {fingerprint(path, KEY), fingerprint(path, b"q" * 32)}
+    seen = {keyed_digest(path, KEY), keyed_digest(path, b"q" * 32)}
     (path / "b.parquet").rename(path / "0.parquet")  # another order of rows
-    seen.add(fingerprint(path, KEY))
+    seen.add(keyed_digest(path, KEY))
     with (path / "a.parquet").open("r+b") as file:
         file.write(b"X")
-    seen.add(fingerprint(path, KEY))
+    seen.add(keyed_digest(path, KEY))
     assert len(seen) == 4
 
 
 def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp_path: Path) -> None:
-    written, ledger = tmp_path / "private/table.parquet", Ledger.create(locate())
+    written = tmp_path / "private/table.parquet"
+    Ledger.create(locate())
     usual = settings_of(source(tmp_path), "replace_one")
 
     def write(number: int) -> None:
-        own = replace(usual, privacy=replace(usual.privacy, num_records=number))
-        rows = typed_rows(own, SCHEMA)
-        write_private_chunks(rows, written, lambda file: card(own, "id", *training_digest(file, own, SCHEMA, ledger)))
+        params = replace(usual, privacy=replace(usual.privacy, num_records=number))
+        own = Project(tmp_path, params, SCHEMA)
+        rows = typed_rows(own)
+        write_private_chunks(rows, written, lambda file: card(params, "id", *training_digest(own, file)))
 
     write(42)
     assert read_manifest(written)["num_records"] == 42

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from likeness.config.load import load_params
-from likeness.core.paths import INTERNAL, SYNTHETIC, TABLE
+from likeness.core.paths import ProjectPaths
 from likeness.data.private_tables import write_private
 from likeness.data.schema.schema import Schema, schema_text
+from likeness.pipeline.project import Project
 from stages import evaluate
 
 ROOT = Path(__file__).parents[2]
@@ -28,14 +28,14 @@ def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_colu
     Path("schema.yaml").write_text(schema_text(schema))
     rows, synthetic = table_of(40, 1), table_of(30, 2)
     parts = np.where(np.arange(40) % 4 == 0, "test", "train")
-    TABLE.parent.mkdir(parents=True)
-    SYNTHETIC.parent.mkdir(parents=True)
-    write_private(rows.assign(__split__=parts, __person__=np.arange(40)), TABLE, {})
-    synthetic.to_parquet(SYNTHETIC.with_suffix(".parquet"))
+    ProjectPaths.table.parent.mkdir(parents=True)
+    ProjectPaths.synthetic.parent.mkdir(parents=True)
+    write_private(rows.assign(__split__=parts, __person__=np.arange(40)), ProjectPaths.table, {})
+    synthetic.to_parquet(ProjectPaths.synthetic)
     given: list[Any] = []
     monkeypatch.setattr(evaluate, "evaluate", lambda *tables, **_: given.extend(tables))
-    evaluate.main(load_params())
+    evaluate.main(Project.load())
     train, test, drawn, _, _, folder = given
     for found, expected in ((train, rows[parts == "train"]), (test, rows[parts == "test"]), (drawn, synthetic)):
         pd.testing.assert_frame_equal(found.reset_index(drop=True), expected.reset_index(drop=True))
-    assert folder == INTERNAL
+    assert folder == ProjectPaths.internal

@@ -12,13 +12,15 @@ from flows.one_at_a_time import exclusive_run, limit_name, server_limit
 from likeness.core.errors import LikenessError
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys, time
 from pathlib import Path
 from flows.one_at_a_time import exclusive_run
-with exclusive_run(Path(), 5, None):
+from likeness.pipeline.project import Project
+with exclusive_run(Project.load(), 5, None):
     print("in", flush=True)
     time.sleep(60)
 """
@@ -31,30 +33,33 @@ def test_another_process_waits_until_the_first_is_gone_however_it_went(toy: Path
     try:
         assert holder.stdout is not None and holder.stdout.readline() == "in\n"
         busy = r"another run of 'uci-adult-1994' was still at work after 0\.6 s"
-        with pytest.raises(LikenessError, match=busy), exclusive_run(toy, 0.6, None):
+        with pytest.raises(LikenessError, match=busy), exclusive_run(Project.load(toy), 0.6, None):
             raise AssertionError("two at work")
         settings = (toy / "params.yaml").read_text()
-        (toy / "params.yaml").write_text(settings.replace("identity: uci-adult-1994", "identity: others"))
-        with exclusive_run(toy, 0, None):  # other people's runs do not wait
+        (toy / "params.yaml").write_text(settings.replace("population: uci-adult-1994", "population: others"))
+        with exclusive_run(Project.load(toy), 0, None):  # other people's runs do not wait
             pass
         (toy / "params.yaml").write_text(settings)
     finally:
         holder.kill()
         holder.wait()
-    with exclusive_run(toy, 5, None):
+    with exclusive_run(Project.load(toy), 5, None):
         pass
 
 
 def test_runs_on_two_machines_wait_for_each_other_by_the_servers_limit(toy: Path, prefect_server: None) -> None:
     """No ledger, so no lock file: only the server knows."""
-    limit = server_limit(toy)
+    limit = server_limit(Project.load(toy))
     assert limit == limit_name("uci-adult-1994") == "likeness-uci-adult-1994"
-    with exclusive_run(toy, 5, limit):
+    with exclusive_run(Project.load(toy), 5, limit):
         started = time.monotonic()
-        with pytest.raises(LikenessError, match="was still at work after 1 s"), exclusive_run(toy, 1, limit):
+        with (
+            pytest.raises(LikenessError, match="was still at work after 1 s"),
+            exclusive_run(Project.load(toy), 1, limit),
+        ):
             raise AssertionError("two at work")
         assert time.monotonic() - started < 30
-    with exclusive_run(toy, 5, limit):
+    with exclusive_run(Project.load(toy), 5, limit):
         pass
 
 

@@ -159,20 +159,18 @@ RELEASING = """
 import sys
 from pathlib import Path
 import numpy as np
-from likeness.pipeline.project import context, method, plan_of
-from likeness.pipeline.open_ledger import open_ledger_to_spend
+from likeness.pipeline.project import Project
 from likeness.data.encoding.layout import encoding_digest
-from likeness.config.load import load_params
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.request import Dataset
 from likeness.release.records import Records
 
-params = load_params()
-facts, ledger = context(params), open_ledger_to_spend(params)
-query, *_ = method(params).auxiliary_queries(facts, {})
-rows = Dataset(params.privacy.population, "digest", "1", encoding_digest(facts.schema))
+project = Project.load()
+facts, ledger = project.context, project.ledger_to_spend
+query, *_ = project.method.auxiliary_queries(facts, {})
+rows = Dataset(project.params.privacy.population, "digest", "1", encoding_digest(facts.schema))
 read = lambda: [Records(np.zeros((3, facts.layout.width)), np.zeros(3, dtype=np.int64))]
-data = release(query, plan_of(params), rows, ledger, read)
+data = Door(project.plan, ledger, rows, read).release(query)
 if not Path("first.broke").exists():
     Path("first.broke").touch()
     sys.exit("killed between release and output")

@@ -9,13 +9,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likeness.config.training import TrainingSettings
 from likeness.core.errors import ParamsError
 from likeness.data.encoding.layout import Block, Layout
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.generators.sampling import systematic
-from likeness.generators.settings import TrainingSettings
 from likeness.generators.tabular import TabularGenerator
 from likeness.generators.training import train
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture, rows_from_cells

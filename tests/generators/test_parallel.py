@@ -23,7 +23,7 @@ from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.critic import FrequencyCritic
 from likeness.generators.objective import EmbeddingObjective, LatentBatches
 from likeness.generators.parallel import average_gradients, is_first, join, share_of_rows, size, together
-from likeness.generators.settings import TrainingSettings
+from likeness.config.training import TrainingSettings
 from likeness.generators.tabular import TabularGenerator
 from likeness.generators.training import train
 

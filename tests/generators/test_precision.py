@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from likeness.config.training import TrainingSettings
 from likeness.generators.images import ImageGenerator
 from likeness.generators.latent import LatentGenerator
-from likeness.generators.settings import TrainingSettings
 from likeness.generators.training import train
 
 CPU = torch.device("cpu")

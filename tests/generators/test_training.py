@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from likeness.generators.settings import TrainingSettings
+from likeness.config.training import TrainingSettings
 from likeness.generators.training import train
 
 

@@ -14,7 +14,7 @@ from likeness.methods.maps import from_spec
 from likeness.methods.marginals.method import Marginals, measures_of_cells
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import from_bytes
@@ -95,7 +95,7 @@ def test_noise_of_a_pair_goes_with_one_over_the_root_of_its_weight() -> None:
     ledger = ledger_of_people(plan.adjacency, plan.epsilon, plan.delta)
     query = method.embedding_query(CONTEXT, {})
     nobody = [Records(np.zeros((0, 3)), np.zeros(0, dtype=np.int64))]
-    found = from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: nobody), query.name)
+    found = from_bytes(Door(plan, ledger, Dataset("people", "digest"), lambda: nobody).release(query), query.name)
     expected = math.sqrt(9 + 9 + 1) * plan.query("embedding").noise_multiplier
     assert isinstance(query.feature, PairMarginals)
     for (_, _, counts), weight in zip(query.feature.blocks(found.values), (9, 9, 1), strict=True):

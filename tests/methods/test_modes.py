@@ -20,7 +20,7 @@ from likeness.config.params import Params
 from likeness.config.typed import build
 from likeness.core.errors import PlanError, ReleaseError
 from likeness.core.hashing import sha256_json
-from likeness.core.paths import EMBEDDING as EMBEDDING_FILE
+from likeness.core.paths import ProjectPaths
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Layout, encoding_digest
 from likeness.data.schema.schema import Schema
@@ -36,11 +36,12 @@ from likeness.methods.pearl.mode import Modes
 from likeness.methods.pearl.mode_statistics_map import ModeStatistics
 from likeness.methods.pearl.modes import Mixture, maximized
 from likeness.pipeline import consistency
+from likeness.pipeline.project import Project
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import MECHANISM, Receipt
-from likeness.release.door import _ROUND_UP, release
+from likeness.release.door import _ROUND_UP, Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
@@ -172,7 +173,7 @@ def through_the_door() -> Callable[[Pearl, Plan, np.ndarray], dict[str, Released
             yield Records(x, np.zeros(len(x), dtype=np.int64))
 
         def answer(query: Query) -> Released:
-            return from_bytes(release(query, plan, Dataset("people", "digest"), ledger, rows), query.name)
+            return from_bytes(Door(plan, ledger, Dataset("people", "digest"), rows).release(query), query.name)
 
         return method.ask(CONTEXT, answer)
 
@@ -315,7 +316,8 @@ def test_the_account_refuses_releases_of_another_mixture(monkeypatch: pytest.Mon
 
     own = {"components": 3, "iterations": 2, "columns": ["age", "hours-per-week"]}
     params = settings_with(**own)
-    plan, method, context = consistency.plan_of(params), consistency.method(params), consistency.context(params)
+    project = Project(ROOT, params)
+    plan, method, context = project.plan, project.method, project.context
     ledger = Ledger.create(locate())
     ledger.declare_population(plan.identity, plan.adjacency, 1.0, 1e-5)
     dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
@@ -323,15 +325,15 @@ def test_the_account_refuses_releases_of_another_mixture(monkeypatch: pytest.Mon
 
     def answer(query: Query) -> Released:
         records = [Records(x, np.zeros(len(x), dtype=np.int64))]
-        return from_bytes(release(query, plan, dataset, ledger, lambda: records), query.name)
+        return from_bytes(Door(plan, ledger, dataset, lambda: records).release(query), query.name)
 
     auxiliary = method.ask(context, answer)
     released = {Path(f"{name}.safetensors"): one for name, one in auxiliary.items()}
-    released[EMBEDDING_FILE] = answer(method.embedding_query(context, auxiliary))
-    consistency.check_run(params, plan, released)
+    released[ProjectPaths.embedding] = answer(method.embedding_query(context, auxiliary))
+    consistency.check_run(project, plan, released)
     for change, message in CHANGED:
         with pytest.raises(ReleaseError, match=message):
-            consistency.check_run(settings_with(**{**own, **change}), plan, released)
+            consistency.check_run(Project(ROOT, settings_with(**{**own, **change})), plan, released)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.method import Pearl
 from likeness.pipeline.consistency import check_answer
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes, to_bytes
@@ -53,7 +53,7 @@ def released(method: Method = METHOD, context: Context = CONTEXT, rows: Records 
     ledger = ledger_of_people(Adjacency.ADD_REMOVE_ONE, 2.0)
 
     def answer(query: Query) -> Released:
-        return from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: [rows]), query.name)
+        return from_bytes(Door(plan, ledger, Dataset("people", "digest"), lambda: [rows]).release(query), query.name)
 
     auxiliary = method.ask(context, answer)
     return {**auxiliary, "embedding": answer(method.embedding_query(context, auxiliary))}

@@ -16,7 +16,7 @@ from likeness.config.params import Params
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, PlanError, ReleaseError
 from likeness.core.hashing import sha256_json
-from likeness.core.paths import EMBEDDING as EMBEDDING_FILE
+from likeness.core.paths import ProjectPaths
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
@@ -28,10 +28,11 @@ from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.quantiles import QUANTILES, shares_within
 from likeness.pipeline import consistency
+from likeness.pipeline.project import Project
 from likeness.preflight.cost import new_releases
 from likeness.preflight.forecast import MOST_NOISE, forecast
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.door import _ROUND_UP, release
+from likeness.release.door import _ROUND_UP, Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
@@ -132,7 +133,7 @@ def test_bins_follow_the_rows_and_cost_what_the_plan_gives_them() -> None:
     assert wide.size == BINS + 1  # that of the spike beside
     values = np.array(gaps.edges) * 999
     assert sum(99 < edge < 900 for edge in values) <= 1  # the gap is not cut, but for an edge that moved a cell
-    few = method.columns(CONTEXT, released)[3]
+    few = method.mixture_columns(CONTEXT, released)[3]
     assert len(few.edges) == 8 and few.firsts == ()  # as ever
     feature = method.embedding_query(CONTEXT, released).feature
     assert isinstance(feature, PairMarginals) and feature.columns[1].edges == wide.edges[1:-1]
@@ -147,7 +148,7 @@ def test_bins_of_equal_width_ask_the_pairs_as_without_quantiles_and_say_how_valu
     assert method.notes(CONTEXT, released) == [
         "Values of `wide`, `gaps` lie within their bins as the noisy histogram `quantiles` says."
     ]
-    _, wide, gaps, few = method.columns(CONTEXT, released)
+    _, wide, gaps, few = method.mixture_columns(CONTEXT, released)
     assert len(wide.firsts) == wide.cells.size == BINS + 1 and few.firsts == ()
     shares, firsts = np.array(wide.shares), [*wide.firsts, len(wide.shares)]
     np.testing.assert_allclose([shares[a:b].sum() for a, b in itertools.pairwise(firsts)], 1)
@@ -167,7 +168,7 @@ def test_cells_that_bins_of_equal_width_would_cut_are_rounded_up(cells: int, mad
     assert sizes(method) == (made + 1, made + 1)  # a spike; a cell for missing
     assert sizes(marginals(columns="all", cells=cells)) == (cells + 1, cells + 1)
     released = through_the_door(method, plan_of(method, 5.0), 1_000)
-    assert [bool(column.firsts) for column in method.columns(CONTEXT, released)] == [False, True, True, False]
+    assert [bool(column.firsts) for column in method.mixture_columns(CONTEXT, released)] == [False, True, True, False]
 
 
 def sizes(method: Marginals) -> tuple[int, ...]:
@@ -191,7 +192,7 @@ def test_auto_asks_of_numbers_where_there_are_some_and_else_leaves_their_share_t
     assert [query.spec() for query in auto.foreseen_queries(small)] == [
         query.spec() for query in without.foreseen_queries(small)
     ]
-    assert auto.notes(small, {}) == [] and auto.columns(small, {}) == without.columns(small, {})
+    assert auto.notes(small, {}) == [] and auto.mixture_columns(small, {}) == without.mixture_columns(small, {})
 
 
 def test_noise_alone_makes_no_pattern_within_a_bin_and_what_is_there_stays() -> None:
@@ -233,7 +234,8 @@ def test_account_and_forecast_of_cost_follow_the_released_quantiles(monkeypatch:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(consistency, "_check_generator", lambda *_: None)
     params = adult(columns=["age", "fnlwgt"], cells=64)
-    plan, method, context = consistency.plan_of(params), consistency.method(params), consistency.context(params)
+    project = Project(ROOT, params)
+    plan, method, context = project.plan, project.method, project.context
     ledger = Ledger.create(locate())
     ledger.declare_population(plan.identity, plan.adjacency, 3.0, 1e-5)
     dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
@@ -241,10 +243,10 @@ def test_account_and_forecast_of_cost_follow_the_released_quantiles(monkeypatch:
 
     def answer(query: Query) -> Released:
         records = [Records(x, np.zeros(len(x), dtype=np.int64))]
-        return from_bytes(release(query, plan, dataset, ledger, lambda: records), query.name)
+        return from_bytes(Door(plan, ledger, dataset, lambda: records).release(query), query.name)
 
     def to_come(settings: Params) -> float:
-        return sum(cost.rho for cost in new_releases(settings, ledger, dataset).values())
+        return sum(cost.rho for cost in new_releases(Project(Path(), settings), dataset).values())
 
     assert to_come(params) == pytest.approx(plan.rho)
     auxiliary = method.ask(context, answer)
@@ -252,23 +254,23 @@ def test_account_and_forecast_of_cost_follow_the_released_quantiles(monkeypatch:
     # Another grid is another question, and so are the bins that its answer may give: nothing of it is free.
     assert to_come(adult(columns=["age", "fnlwgt"], cells=65)) == pytest.approx(0.97 * plan.rho)
     released = {Path(f"{name}.safetensors"): one for name, one in auxiliary.items()}
-    released[EMBEDDING_FILE] = answer(method.embedding_query(context, auxiliary))
+    released[ProjectPaths.embedding] = answer(method.embedding_query(context, auxiliary))
     assert to_come(params) == 0
-    consistency.check_run(params, plan, released)
+    consistency.check_run(project, plan, released)
     for change, message in CHANGED:
         changed = {"columns": ["age", "fnlwgt"], "cells": 64, **change}
         share = 0.0 if changed["columns"] == "none" else 0.1
         with pytest.raises(ReleaseError, match=message):
-            consistency.check_run(adult(share, **changed), plan, released)
+            consistency.check_run(Project(ROOT, adult(share, **changed)), plan, released)
     # Edges that are not those of the released histogram, in a release that is otherwise in order.
     unlearned = method.foreseen_queries(context)[-1]
     with pytest.raises(ReleaseError, match=r"embedding\.safetensors: answers another question"):
-        consistency.check_run(params, plan, {**released, EMBEDDING_FILE: answer(unlearned)})
+        consistency.check_run(project, plan, {**released, ProjectPaths.embedding: answer(unlearned)})
 
 
 def test_the_forecast_asks_for_enough_records_to_see_quantiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    (_, query, _) = forecast(adult(columns=["age", "hours-per-week"])).queries
+    (_, query, _) = forecast(Project(Path(), adult(columns=["age", "hours-per-week"]))).queries
     (measure,) = query.measures
     cells = 99  # whole hours of a week; ages are fewer
     assert query.sensitivity == pytest.approx(math.sqrt(2))
@@ -285,9 +287,8 @@ def test_with_bins_of_equal_width_another_histogram_asks_no_pairs_again_and_dema
     def settings(cells: int) -> Params:
         return adult(columns=["age", "fnlwgt"], cells=cells, edges="equal_width")
 
-    plan, method, context = (
-        own(settings(64)) for own in (consistency.plan_of, consistency.method, consistency.context)
-    )
+    project = Project(ROOT, settings(64))
+    plan, method, context = project.plan, project.method, project.context
     ledger = Ledger.create(locate())
     ledger.declare_population(plan.identity, plan.adjacency, 3.0, 1e-5)
     dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
@@ -295,13 +296,13 @@ def test_with_bins_of_equal_width_another_histogram_asks_no_pairs_again_and_dema
 
     def answer(query: Query) -> Released:
         records = [Records(x, np.zeros(len(x), dtype=np.int64))]
-        return from_bytes(release(query, plan, dataset, ledger, lambda: records), query.name)
+        return from_bytes(Door(plan, ledger, dataset, lambda: records).release(query), query.name)
 
     answer(method.embedding_query(context, method.ask(context, answer)))
-    assert new_releases(settings(64), ledger, dataset) == {}
-    (cost,) = new_releases(settings(128), ledger, dataset).values()
+    assert new_releases(Project(Path(), settings(64)), dataset) == {}
+    (cost,) = new_releases(Project(Path(), settings(128)), dataset).values()
     assert cost.rho == pytest.approx(0.1 * plan.rho)
-    (_, query, _) = forecast(settings(64)).queries
+    (_, query, _) = forecast(Project(Path(), settings(64))).queries
     assert [measure.records for measure in query.measures] == [None]
 
 

@@ -15,7 +15,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.methods.base import EMBEDDING
 from likeness.methods.marginals.quantiles import QUANTILES
 from likeness.pipeline.consistency import auxiliary_of, check_answer, queries_of
-from likeness.pipeline.project import plan_of
+from likeness.pipeline.project import Project
 from likeness.report.statement import statement
 
 
@@ -45,9 +45,9 @@ def test_the_synthesizer_draws_from_learned_bins_and_says_so(fitted: tuple[Synth
 def test_bins_from_elsewhere_are_another_query(fitted: tuple[Synthesizer, Path]) -> None:
     """Edges that follow the rows would be learned for free. The query, made again, has those of the histogram."""
     synthesizer, _ = fitted
-    released, params = synthesizer.releases_, synthesizer._params()
-    plan, auxiliary = plan_of(params, SCHEMA), auxiliary_of(released.values())
-    queries = queries_of(params, plan, SCHEMA, CONTEXT, auxiliary)
+    released, project = synthesizer.releases_, Project(Path(), synthesizer._params(), SCHEMA)
+    plan, auxiliary = project.plan, auxiliary_of(released.values())
+    queries = queries_of(project, plan, CONTEXT, auxiliary)
     embedding, histogram = released[EMBEDDING], released[QUANTILES]
     check_answer(*queries[EMBEDDING], embedding, "embedding")
     check_answer(*queries[QUANTILES], histogram, "quantiles")
@@ -59,6 +59,6 @@ def test_bins_from_elsewhere_are_another_query(fitted: tuple[Synthesizer, Path])
         with pytest.raises(ReleaseError, match="answers another question"):
             check_answer(*queries[one.receipt.query], moved, one.receipt.query)
     hidden = dataclasses.replace(histogram, lattice=histogram.lattice // 1_000)  # nothing but noise
-    others = queries_of(params, plan, SCHEMA, CONTEXT, {**auxiliary, QUANTILES: hidden})
+    others = queries_of(project, plan, CONTEXT, {**auxiliary, QUANTILES: hidden})
     with pytest.raises(ReleaseError, match="answers another question"):
         check_answer(*others[EMBEDDING], embedding, "embedding")

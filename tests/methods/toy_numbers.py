@@ -12,7 +12,7 @@ from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
@@ -74,7 +74,7 @@ def through_the_door(method: Marginals, plan: Plan, rows: int) -> dict[str, Rele
 
     def answer(query: Query) -> Released:
         records = [Records(x, np.zeros(len(x), dtype=np.int64))]
-        return from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: records), query.name)
+        return from_bytes(Door(plan, ledger, Dataset("people", "digest"), lambda: records).release(query), query.name)
 
     released = method.ask(CONTEXT, answer)
     return {**released, "embedding": answer(method.embedding_query(CONTEXT, released))}

@@ -14,10 +14,11 @@ from likeness.cli.app import app
 from likeness.config.load import load_params
 from likeness.config.params import Params
 from likeness.core.errors import ParamsError
+from likeness.core.paths import ProjectPaths
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
-from likeness.pipeline.project import context, method, plan_of
+from likeness.pipeline.project import Project
 from likeness.preflight.faults import examine, schema_faults
 from likeness.preflight.forecast import MOST_NOISE, RULE, forecast
 from likeness.privacy.adjacency import Adjacency
@@ -173,22 +174,20 @@ def test_what_is_asked_of_a_column_with_private_categories_is_left_to_the_stage(
     assert run()[0] == 0
 
 
-def test_the_plan_stage_refuses_it_too(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_stage_refuses_it_too(clone: Path) -> None:
     from stages import plan
 
-    (clone / "plan").mkdir()
-    monkeypatch.setattr(plan, "PLAN", clone / "plan/plan.json")
     for changes, words in (
         ({"sample__where": {"age": 3}}, "sample.where.age"),
         ({"evaluate__classifiers": ["oracle"]}, "evaluate.classifiers: 'oracle'"),
     ):
         write(clone, GOOD, **changes)
         with pytest.raises(ParamsError, match=words):
-            plan.main(load_params())
-    assert not list((clone / "plan").iterdir())
+            plan.main(Project.load())
+    assert not ProjectPaths(clone).plan.exists()
     write(clone, GOOD)
-    plan.main(load_params())
-    assert (clone / "plan/plan.json").exists()
+    plan.main(Project.load())
+    assert ProjectPaths(clone).plan.exists()
 
 
 def test_a_ledger_that_was_never_started_is_told_before_the_run(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,10 +317,10 @@ def test_every_method_is_foreseen_with_the_noise_of_its_plan(clone: Path, name: 
     number = 5_000 if adjacency is Adjacency.REPLACE_ONE else None
     write(clone, GOOD, method=name, privacy__adjacency=str(adjacency), privacy__num_records=number)
     params = load_params()
-    found = forecast(params, 5_000)
-    plan, facts = plan_of(params), context(params)
+    found = forecast(Project(Path(), params), 5_000)
+    plan, facts = Project(Path(), params).plan, Project(Path(), params).context
     assert [query.query for query in found.queries] == [query.query for query in plan.queries]
-    for query, asked in zip(found.queries, method(params).foreseen_queries(facts), strict=True):
+    for query, asked in zip(found.queries, Project(Path(), params).method.foreseen_queries(facts), strict=True):
         scale = math.sqrt(asked.sensitivity_squared(adjacency)) * plan.query(query.query).noise_multiplier
         assert query.sigma == pytest.approx(scale / 2**asked.lattice_bits, rel=1e-12)
         assert query.coordinates == asked.dimension
@@ -330,10 +329,10 @@ def test_every_method_is_foreseen_with_the_noise_of_its_plan(clone: Path, name: 
 
 def test_several_rows_a_person_are_asked_about_and_their_cost_is_told(clone: Path) -> None:
     write(clone, GOOD)
-    one = forecast(load_params(), 5_000)
+    one = forecast(Project.load(), 5_000)
     people = {"ingest__unit": {"column": "id", "max_rows": 4}, "privacy__unit": "one patient"}
     write(clone, GOOD, **people)
-    four = forecast(load_params(), 5_000)
+    four = forecast(Project.load(), 5_000)
     assert [query.sigma for query in four.queries] == pytest.approx([4 * query.sigma for query in one.queries])
     assert four.records == pytest.approx(4 * one.records, abs=4) and four.rho == one.rho
     assert "up to 4 rows of a person: noise is 4 times as wide" in run()[1]
@@ -355,9 +354,9 @@ def test_a_constant_column_is_allowed_and_its_cost_is_told(clone: Path) -> None:
         code == 0
         and "note: one category only, which costs noise and tells nothing; kind drop is cheaper: town" in output
     )
-    with_it = forecast(load_params()).queries[-1].sigma
+    with_it = forecast(Project.load()).queries[-1].sigma
     write(clone, {**GOOD, "columns": {**GOOD["columns"], "town": {"kind": "drop", "reason": "one value"}}})
-    assert forecast(load_params()).queries[-1].sigma < with_it
+    assert forecast(Project.load()).queries[-1].sigma < with_it
 
 
 def marginals(clone: Path, **changes: Any) -> Params:
@@ -366,7 +365,7 @@ def marginals(clone: Path, **changes: Any) -> Params:
 
 
 def test_errors_of_shares_are_those_of_the_mean_of_all_pairs(clone: Path) -> None:
-    found = forecast(marginals(clone), 10_000)
+    found = forecast(Project(Path(), marginals(clone)), 10_000)
     counts, _, embedding = found.queries
     assert counts.measures[0].error == pytest.approx(counts.sigma / 10_000)
     pair, town = embedding.measures
@@ -379,15 +378,15 @@ def test_errors_of_shares_are_those_of_the_mean_of_all_pairs(clone: Path) -> Non
     assert found.records == town.records
     # The same wherever the column stands in the table.
     write(clone, {**GOOD, "columns": dict(reversed(GOOD["columns"].items()))})
-    assert forecast(load_params()).queries[-1].measures[1].noise == pytest.approx(noise)
+    assert forecast(Project.load()).queries[-1].measures[1].noise == pytest.approx(noise)
 
 
 def test_a_named_table_is_foreseen_by_itself_and_leaves_the_pairs_their_rest(clone: Path) -> None:
-    alone = forecast(marginals(clone), 10_000).queries[-1]
+    alone = forecast(Project(Path(), marginals(clone)), 10_000).queries[-1]
     params = marginals(clone)
     sections = json.loads(json.dumps(params.sections))
     sections["marginals"]["privatize"] |= {"tables": [["town", "age", "born"]], "tables_share": 0.2}
-    embedding = forecast(dataclasses.replace(params, sections=sections), 10_000).queries[-1]
+    embedding = forecast(Project(Path(), dataclasses.replace(params, sections=sections)), 10_000).queries[-1]
     pair, table, town = embedding.measures
     # Three pairs have four fifths of all squares, the table one: its weight is 3/4 of a pair's.
     assert pair.noise == pytest.approx(alone.measures[0].noise / 0.8**0.5)
@@ -397,11 +396,11 @@ def test_a_named_table_is_foreseen_by_itself_and_leaves_the_pairs_their_rest(clo
 
 
 def test_more_epsilon_and_fewer_categories_need_fewer_records(clone: Path) -> None:
-    first = forecast(marginals(clone)).records
-    assert forecast(marginals(clone, privacy__epsilon=4.0)).records < first / 2
+    first = forecast(Project(Path(), marginals(clone))).records
+    assert forecast(Project(Path(), marginals(clone, privacy__epsilon=4.0))).records < first / 2
     write(clone, {**GOOD, "columns": {**GOOD["columns"], "town": {"kind": "boolean"}}})
-    assert forecast(load_params()).records < first / 2
-    assert forecast(marginals(clone, privacy__epsilon=float("inf"))).records == 1
+    assert forecast(Project.load()).records < first / 2
+    assert forecast(Project(Path(), marginals(clone, privacy__epsilon=float("inf")))).records == 1
 
 
 def test_the_shipped_project_passes_for_adult(monkeypatch: pytest.MonkeyPatch) -> None:

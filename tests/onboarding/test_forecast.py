@@ -10,6 +10,7 @@ import pytest
 from benchmarks.common import settings
 from likeness.config.params import Params
 from likeness.methods import METHODS
+from likeness.pipeline.project import Project
 from likeness.preflight.forecast import forecast
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +42,7 @@ def settings_of(data: str, method: str) -> Params:
 @pytest.mark.parametrize(("data", "method"), sorted(measured()))
 def test_time_and_memory_are_foreseen_within_a_factor_of_three(data: str, method: str) -> None:
     seconds, megabytes = measured()[data, method]
-    found = forecast(settings_of(data, method), ROWS[data])
+    found = forecast(Project(Path(), settings_of(data, method)), ROWS[data])
     assert found.training_seconds is not None
     assert (seconds - LONGEST) / 3 <= found.training_seconds < seconds * 3
     assert megabytes / 3 < found.memory_bytes / 1e6 < megabytes * 3
@@ -49,17 +50,17 @@ def test_time_and_memory_are_foreseen_within_a_factor_of_three(data: str, method
 
 def test_the_network_beside_moments_is_foreseen() -> None:
     params = settings_of("mnist", "moments")
-    assert forecast(params, 60_000).training_seconds == 0
+    assert forecast(Project(Path(), params), 60_000).training_seconds == 0
     sections = {name: dict(section) for name, section in params.sections.items()}
     moments = sections["moments"]
     moments["plan"] = {"shares": {**moments["plan"]["shares"], "levels": 0.2, "fourier": 0.1, "embedding": 0.63}}
     fourier = {key: sections["merf"]["privatize"][key] for key in moments["auxiliary"]["fourier"]}
     moments["auxiliary"] = {**moments["auxiliary"], "fourier": fourier}
     moments["train"] = {**moments["train"], "network": sections["merf"]["train"]}
-    beside = forecast(dataclasses.replace(params, sections=sections), 60_000).training_seconds
-    assert beside == pytest.approx(forecast(settings_of("mnist", "merf"), 60_000).training_seconds)
+    beside = forecast(Project(Path(), dataclasses.replace(params, sections=sections)), 60_000).training_seconds
+    assert beside == pytest.approx(forecast(Project(Path(), settings_of("mnist", "merf")), 60_000).training_seconds)
 
 
 def test_class_counts_are_told_as_shares_of_a_class() -> None:
-    counts, *_ = forecast(settings_of("adult", "marginals"), 32_561).queries
+    counts, *_ = forecast(Project(Path(), settings_of("adult", "marginals")), 32_561).queries
     assert counts.query == "class_counts" and [measure.of for measure in counts.measures] == ["share of a class"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small_project import Project, copy_project
+from small_project import Clone, copy_project
 
 
 @pytest.fixture(scope="session")
@@ -33,11 +33,11 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], di
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory, environment: Callable[[Path], dict[str, str]]) -> Project:
+def finished(tmp_path_factory: pytest.TempPathFactory, environment: Callable[[Path], dict[str, str]]) -> Clone:
     """A project after one whole run, of which DVC knows. That DVC's runs give the same bytes, test_whole_run shows."""
     root = tmp_path_factory.mktemp("project")
     copy_project(root)
-    project = Project(root, environment(root))
+    project = Clone(root, environment(root))
     project.run("likeness", "ledger", "init")
     project.stages("track")
     project.start("dvc", "commit", "--force")
@@ -45,9 +45,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory, environment: Callable[[Pa
 
 
 @pytest.fixture
-def another(tmp_path: Path, finished: Project, environment: Callable[[Path], dict[str, str]]) -> Project:
+def another(tmp_path: Path, finished: Clone, environment: Callable[[Path], dict[str, str]]) -> Clone:
     """A second clone of the same project, nothing run yet, sharing the ledger."""
     root = tmp_path / "clone"
     root.mkdir()
     copy_project(root)
-    return Project(root, environment(root))
+    return Clone(root, environment(root))

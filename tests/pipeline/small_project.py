@@ -18,7 +18,7 @@ import yaml
 from dvc.repo import Repo
 
 from likeness.cli import app as cli
-from likeness.config.load import load_params
+from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +49,7 @@ SMALL = {
 
 
 @dataclass
-class Project:
+class Clone:
     """A project folder with its own environment."""
 
     root: Path
@@ -174,4 +174,4 @@ def write_settings(content: dict[str, Any], changed: dict[str, Any]) -> None:
 
 def stage(name: str) -> None:
     """One stage, in this process."""
-    import_module(f"stages.{name}").main(load_params())
+    import_module(f"stages.{name}").main(Project.load())

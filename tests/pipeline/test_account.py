@@ -9,26 +9,24 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from small_project import Project
+from small_project import Clone
 
-from likeness.config.load import load_params
 from likeness.core.errors import ArtifactError, DataError, ReleaseError
-from likeness.core.paths import EMBEDDING, ENCODED, PLAN, TABLE, read_json, write_json
+from likeness.core.paths import ProjectPaths, read_json, write_json
 from likeness.data.encoding import layout
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.private_tables import iter_private, read_manifest, read_private, write_private
 from likeness.data.schema.schema import Schema
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline import account as statement
 from likeness.pipeline.account import account
-from likeness.pipeline.card import card, encoded_card
 from likeness.pipeline.consistency import check_run
-from likeness.pipeline.open_ledger import open_ledger
-from likeness.pipeline.private_rows import private_rows
-from likeness.pipeline.released import load_schema
+from likeness.pipeline.private_rows import card, encoded_card
+from likeness.pipeline.project import Project
 from likeness.privacy.accountant import compose
-from likeness.privacy.plan import Plan
 from likeness.release.released import load_released
 from stages import preprocess
 
@@ -38,14 +36,14 @@ COUNTS = Path("data/released/auxiliary/class_counts.safetensors")
 @pytest.fixture
 def copy(
     tmp_path: Path,
-    finished: Project,
+    finished: Clone,
     environment: Callable[[Path], dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
-) -> Project:
+) -> Clone:
     """A finished run to spoil, as the working folder of this process."""
     root = tmp_path / "copy"
     shutil.copytree(finished.root, root, ignore=shutil.ignore_patterns(".dvc", ".git", "private"))
-    project = Project(root, environment(root))
+    project = Clone(root, environment(root))
     monkeypatch.chdir(root)
     for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
         monkeypatch.setenv(name, project.environment[name])
@@ -53,11 +51,10 @@ def copy(
 
 
 def stated() -> dict[str, Any]:
-    params = load_params()
-    return account(params, Plan.from_dict(read_json(PLAN)), open_ledger(params))
+    return account(Project.load())
 
 
-def test_a_whole_run_is_stated_with_the_digests_of_its_files(copy: Project) -> None:
+def test_a_whole_run_is_stated_with_the_digests_of_its_files(copy: Clone) -> None:
     outputs = stated()["outputs"]
     assert sorted(Path(name).name for name in outputs) == [
         "spec.json",
@@ -68,7 +65,7 @@ def test_a_whole_run_is_stated_with_the_digests_of_its_files(copy: Project) -> N
     assert outputs["data/synthetic/synthetic.csv"] in copy.bytes("reports/PRIVACY_STATEMENT.md").decode()
 
 
-def plan_by_hand(copy: Project) -> None:
+def plan_by_hand(copy: Clone) -> None:
     copy.run("stages.plan")
 
 
@@ -96,7 +93,7 @@ CASES: dict[str, tuple[dict[str, Any], bool, str]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_changed_settings_are_not_stated_over_old_files(copy: Project, name: str) -> None:
+def test_changed_settings_are_not_stated_over_old_files(copy: Clone, name: str) -> None:
     values, planned, message = CASES[name]
     copy.set(**values)
     if planned:
@@ -105,7 +102,7 @@ def test_changed_settings_are_not_stated_over_old_files(copy: Project, name: str
         stated()
 
 
-def test_another_order_of_categories_is_another_schema(copy: Project) -> None:
+def test_another_order_of_categories_is_another_schema(copy: Clone) -> None:
     path = copy.root / "data/schema/adult.yaml"
     path.write_text(path.read_text().replace("[Female, Male]", "[Male, Female]"))
     with pytest.raises(ReleaseError, match="another schema"):
@@ -113,7 +110,7 @@ def test_another_order_of_categories_is_another_schema(copy: Project) -> None:
 
 
 def lose_the_embedding() -> None:
-    EMBEDDING.unlink()
+    ProjectPaths.embedding.unlink()
 
 
 def lose_a_statistic() -> None:
@@ -185,22 +182,23 @@ def replace_the_table() -> None:
         (replace_the_table, "was not drawn as sample in params.yaml asks"),
     ],
 )
-def test_lost_and_replaced_files_are_not_stated(copy: Project, spoil: Callable[[], None], message: str) -> None:
+def test_lost_and_replaced_files_are_not_stated(copy: Clone, spoil: Callable[[], None], message: str) -> None:
     spoil()
     with pytest.raises((ReleaseError, ArtifactError), match=message):
         stated()
 
 
-def test_releases_of_different_rows_are_not_stated_together(copy: Project) -> None:
-    params, plan = load_params(), Plan.from_dict(read_json(PLAN))
-    released = {path: load_released(path) for path in [*sorted(COUNTS.parent.iterdir()), EMBEDDING]}
-    check_run(params, plan, released)
+def test_releases_of_different_rows_are_not_stated_together(copy: Clone) -> None:
+    project = Project.load()
+    plan = project.written_plan
+    released = {path: load_released(path) for path in [*sorted(COUNTS.parent.iterdir()), ProjectPaths.embedding]}
+    check_run(project, plan, released)
     receipt = dataclasses.replace(released[COUNTS].receipt, digest="other rows")
     with pytest.raises(ReleaseError, match="different versions of the rows"):
-        check_run(params, plan, {**released, COUNTS: dataclasses.replace(released[COUNTS], receipt=receipt)})
+        check_run(project, plan, {**released, COUNTS: dataclasses.replace(released[COUNTS], receipt=receipt)})
 
 
-def test_more_than_the_target_is_not_stated(copy: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_the_target_is_not_stated(copy: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     def more(receipts: Any, delta: float) -> Any:
         total = compose(receipts, delta)
         return dataclasses.replace(total, epsilon=total.epsilon * 1.01)
@@ -210,7 +208,7 @@ def test_more_than_the_target_is_not_stated(copy: Project, monkeypatch: pytest.M
         stated()
 
 
-def test_a_refusal_leaves_no_statement_of_an_earlier_run(copy: Project) -> None:
+def test_a_refusal_leaves_no_statement_of_an_earlier_run(copy: Clone) -> None:
     copy.set(privacy__epsilon=0.5)
     assert "is not the plan of params.yaml" in copy.run("stages.account", ok=False)
     assert not (copy.root / "reports/privacy.json").exists()
@@ -218,7 +216,7 @@ def test_a_refusal_leaves_no_statement_of_an_earlier_run(copy: Project) -> None:
     assert not (copy.root / "reports/PRIVACY_STATEMENT.md").exists()
 
 
-def test_rows_of_other_people_never_go_through_the_door_under_this_name(another: Project) -> None:
+def test_rows_of_other_people_never_go_through_the_door_under_this_name(another: Clone) -> None:
     """Encoded rows made under one name, settings changed to another, no stage in between."""
     another.own_ledger()  # it will hold a cap of other people
     another.stages("preprocess")
@@ -231,35 +229,39 @@ def test_rows_of_other_people_never_go_through_the_door_under_this_name(another:
     assert "written under another adjacency" in output or "is accounted under" in output
 
 
-def test_rows_and_card_come_from_one_file(another: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_and_card_come_from_one_file(another: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other people's rows ingested while these are encoded: the encoded file must not carry their card."""
     another.stages("ingest")
     monkeypatch.chdir(another.root)
-    ours, theirs = read_manifest(TABLE), {**read_manifest(TABLE), "identity": "others"}
+    ours, theirs = read_manifest(ProjectPaths.table), {**read_manifest(ProjectPaths.table), "identity": "others"}
     encode = Encoder.encode
 
     def slow(self: Encoder, table: Any) -> Any:
         codes = encode(self, table)
-        write_private(read_private(TABLE).head(10), TABLE, theirs)
+        write_private(read_private(ProjectPaths.table).head(10), ProjectPaths.table, theirs)
         return codes
 
     monkeypatch.setattr(Encoder, "encode", slow)
-    preprocess.main(load_params())
-    assert {key: read_manifest(ENCODED)[key] for key in ours} == ours
+    preprocess.main(Project.load())
+    assert {key: read_manifest(ProjectPaths.encoded)[key] for key in ours} == ours
     with pytest.raises(ArtifactError, match="was replaced while it was in use"):
-        list(iter_private(ENCODED, None, 100, manifest={**read_manifest(ENCODED), "identity": "others"}))
+        list(
+            iter_private(
+                ProjectPaths.encoded, None, 100, manifest={**read_manifest(ProjectPaths.encoded), "identity": "others"}
+            )
+        )
 
 
-def test_the_digest_is_of_the_training_rows_only(another: Project) -> None:
+def test_the_digest_is_of_the_training_rows_only(another: Clone) -> None:
     another.run("stages.ingest")
-    path, before = another.root / "table.csv", read_manifest(another.root / TABLE)
+    path, before = another.root / "table.csv", read_manifest(another.root / ProjectPaths.table)
     lines = path.read_text().splitlines()
     for kind, same in (("test", True), ("train", False)):
         place = max(place for place, line in enumerate(lines) if line.endswith(kind))
         del lines[place]
         path.write_text("\n".join(lines) + "\n")
         another.run("stages.ingest")
-        assert (read_manifest(another.root / TABLE)["digest"] == before["digest"]) is same
+        assert (read_manifest(another.root / ProjectPaths.table)["digest"] == before["digest"]) is same
 
 
 @pytest.mark.parametrize(
@@ -273,24 +275,23 @@ def test_the_digest_is_of_the_training_rows_only(another: Project) -> None:
     ],
 )
 def test_a_card_that_does_not_fit_is_refused(
-    another: Project, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], message: str
+    another: Clone, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], message: str
 ) -> None:
     monkeypatch.chdir(another.root)
-    params = load_params()
-    schema = load_schema(params)
-    right = encoded_card(card(params, "ledger", "digest", 5), schema)
+    project, ledger = Project.load(), Ledger.create(locate())
+    right = encoded_card(card(project.params, ledger.id, "digest", 5), project.schema)
     assert right["num_records"] is None  # private under add_remove_one
-    (another.root / ENCODED).parent.mkdir(parents=True)
-    write_private(pd.DataFrame({"x": [1]}), ENCODED, right)
-    _, read = private_rows(params, "ledger")
-    write_private(pd.DataFrame({"x": [1]}), ENCODED, {**right, **change})
+    (another.root / ProjectPaths.encoded).parent.mkdir(parents=True)
+    write_private(pd.DataFrame({"x": [1]}), ProjectPaths.encoded, right)
+    _, read = project.rows()
+    write_private(pd.DataFrame({"x": [1]}), ProjectPaths.encoded, {**right, **change})
     with pytest.raises(ArtifactError, match="was replaced while it was in use"):
         next(read())
     with pytest.raises((ArtifactError, DataError), match=message):
-        private_rows(params, "ledger")
+        project.rows()
 
 
-def test_the_encoding_names_everything_that_shapes_a_row(finished: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_encoding_names_everything_that_shapes_a_row(finished: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = Schema.load(finished.root / "data/schema/adult.yaml")
     columns = schema.columns
     changed = [

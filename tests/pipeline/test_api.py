@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from small_project import Project
+from small_project import Clone
 
 from likeness import Synthesizer
 from likeness.ledger.home import locate
@@ -14,7 +14,7 @@ from likeness.ledger.ledger import Ledger
 
 @pytest.mark.long
 def test_what_the_stages_released_costs_the_api_nothing_and_gives_the_same_rows(
-    finished: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
         monkeypatch.setenv(name, finished.environment[name])

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from small_project import Project
+from small_project import Clone
 
 MARKER = "Xq7Secret"
 
@@ -18,7 +18,7 @@ MARKER = "Xq7Secret"
         ("split", MARKER, "split"),
     ],
 )
-def test_a_bad_cell_is_named_by_column_and_rule(another: Project, column: str, value: str, message: str) -> None:
+def test_a_bad_cell_is_named_by_column_and_rule(another: Clone, column: str, value: str, message: str) -> None:
     path = another.root / "table.csv"
     header, first, *rest = path.read_text().splitlines()
     cells = first.split(",")
@@ -30,14 +30,14 @@ def test_a_bad_cell_is_named_by_column_and_rule(another: Project, column: str, v
     assert not (another.root / "data/private/table.parquet").exists()
 
 
-def test_files_that_are_no_tables(another: Project) -> None:
+def test_files_that_are_no_tables(another: Clone) -> None:
     for content in (b"", b"\xff\xfe\x00garbage", b"a,b\n1,2\n"):
         (another.root / "table.csv").write_bytes(content)
         output = another.run("stages.ingest", ok=False)
         assert "table.csv" in output and "Traceback" not in output
 
 
-def test_a_missing_source_and_a_missing_ledger_say_what_to_do(another: Project, tmp_path: Path) -> None:
+def test_a_missing_source_and_a_missing_ledger_say_what_to_do(another: Clone, tmp_path: Path) -> None:
     another.set(ingest__source="nowhere.csv")
     assert "ingest.source nowhere.csv does not exist" in another.run("stages.ingest", ok=False)
     another.set(ingest__source="table.csv")

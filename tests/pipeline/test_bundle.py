@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from small_project import Project
+from small_project import Clone
 from typer.testing import CliRunner
 
 from likeness.bundle import contents as bundle
@@ -17,7 +17,7 @@ from likeness.verify import CHECKS, verify
 
 
 @pytest.fixture(scope="module")
-def whole(finished: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle of the finished run."""
     target = tmp_path_factory.mktemp("bundles") / "bundle"
     assert "Verify it anywhere" in finished.run("likeness", "bundle", "--open-others", str(target))
@@ -29,7 +29,7 @@ def verdicts(path: Path, retrain: bool = False) -> dict[str, bool | None]:
 
 
 @pytest.mark.long
-def test_a_bundle_is_right_and_holds_nothing_private(finished: Project, whole: Path) -> None:
+def test_a_bundle_is_right_and_holds_nothing_private(finished: Clone, whole: Path) -> None:
     verdict = verdicts(whole, retrain=True)
     assert set(verdict.values()) == {True}, [check for check in verify(whole, True) if not check.passed]
     assert {name for name, passed in verdicts(whole).items() if passed is None} == {"training"}
@@ -48,7 +48,7 @@ def test_a_bundle_is_right_and_holds_nothing_private(finished: Project, whole: P
 
 
 @pytest.mark.long
-def test_verify_and_sample_from_the_command_line(finished: Project, whole: Path, tmp_path: Path) -> None:
+def test_verify_and_sample_from_the_command_line(finished: Clone, whole: Path, tmp_path: Path) -> None:
     output = finished.run("likeness", "verify", "--retrain", str(whole))
     assert "verdict: everything was recomputed and is right" in output
     believed = CliRunner().invoke(app, ["verify", "--json", str(whole)])
@@ -66,7 +66,7 @@ def test_verify_and_sample_from_the_command_line(finished: Project, whole: Path,
         assert message in finished.run(*words, ok=False)
 
 
-def test_the_same_run_gives_the_same_zip_file(finished: Project, tmp_path: Path) -> None:
+def test_the_same_run_gives_the_same_zip_file(finished: Clone, tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("a.zip", "b.zip")]
     for path in paths:
         finished.run("likeness", "bundle", "--open-others", str(path))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_project import Project
+from small_project import Clone
 
 from likeness.pipeline.dvc_repair import set_aside
 
@@ -55,7 +55,7 @@ def test_a_file_that_is_being_written_is_waited_for(tmp_path: Path, monkeypatch:
     assert set_aside(root) == []
 
 
-def test_a_run_goes_on_where_dvc_alone_would_not(another: Project) -> None:
+def test_a_run_goes_on_where_dvc_alone_would_not(another: Clone) -> None:
     (another.root / ".dvc/tmp/rwlock").write_text("")
     (another.root / "dvc.lock").write_text("")
     told = another.repro("fingerprint", ok=False)  # if this goes well one day, DVC mends its files itself

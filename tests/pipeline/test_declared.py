@@ -16,11 +16,12 @@ from small_project import ROOT, write_settings
 
 from likeness.config import params
 from likeness.config.load import load_params
-from likeness.core.paths import PRIVACY, SETTINGS, read_json
+from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.method import Marginals
 from likeness.pipeline import provenance
+from likeness.pipeline.project import Project
 
 STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 SCHEMA: dict[str, Any] = {
@@ -147,9 +148,9 @@ def test_a_stage_needs_reads_and_writes_what_dvc_yaml_says(
         with contextlib.chdir(folder):
             settings = load_params()
             seen.clear()
-            import_module(f"stages.{name}").main(settings)
+            import_module(f"stages.{name}").main(Project(Path(), settings))
             read = seen - sections - HARMLESS.get(name, set()) - {"ingest.schema"}  # a path among the deps
-        declared = [key for item in stage.get("params", []) for key in item[str(SETTINGS)]]
+        declared = [key for item in stage.get("params", []) for key in item[str(ProjectPaths.settings)]]
         whole_file = "params.yaml" in paths(stage, "deps")
         undeclared = [key for key in sorted(read) if not (whole_file or covered(key, declared))]
         assert not undeclared, f"{name} reads settings that dvc.yaml does not name"
@@ -158,4 +159,4 @@ def test_a_stage_needs_reads_and_writes_what_dvc_yaml_says(
         for path in outputs:
             assert (folder / path).exists(), f"{name} does not write {path}"
             copy(folder / path, whole / path)
-    assert math.isfinite(read_json(PRIVACY)["total"]["epsilon"])
+    assert math.isfinite(read_json(ProjectPaths.privacy)["total"]["epsilon"])

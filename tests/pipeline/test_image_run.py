@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from small_project import ROOT, Project
+from small_project import ROOT, Clone
 
 from likeness.bundle import contents as bundle
 from likeness.core.hashing import sha256_bytes
@@ -36,7 +36,7 @@ def public_encoder(folder: Path, seed: int) -> tuple[Path, str]:
 
 
 @pytest.mark.slow
-def test_the_bundled_digits_become_synthetic_digits(another: Project) -> None:
+def test_the_bundled_digits_become_synthetic_digits(another: Clone) -> None:
     another.own_ledger()
     (another.root / "data/raw").mkdir(exist_ok=True)
     shutil.copy(ROOT / "data/raw/digits.npz", another.root / "data/raw")

@@ -16,8 +16,8 @@ from benchmarks.lies import LIES, OPENED, Lie, judged
 from likeness import verify as verifier
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
-from likeness.config.load import load_params
 from likeness.core.errors import ArtifactError, ReleaseError
+from likeness.pipeline.project import Project
 from likeness.verify import CHECKS, verify
 from likeness.verify.files import Bundle, opened
 from likeness.verify.verdict import Check, Wrong
@@ -118,7 +118,7 @@ def test_a_run_without_privacy_is_not_bundled(
     monkeypatch.chdir(place / "marginals")
     monkeypatch.setattr("likeness.bundle.write.account", lambda *_: {"private": False})
     with pytest.raises(ReleaseError, match="NOT PRIVATE"):
-        write_bundle(load_params(), tmp_path / "bundle")
+        write_bundle(Project.load(), tmp_path / "bundle")
     assert not (tmp_path / "bundle").exists()
 
 

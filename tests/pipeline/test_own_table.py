@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from small_project import Project
+from small_project import Clone
 
 SCHEMA = {
     "name": "own",
@@ -28,7 +28,7 @@ SCHEMA = {
 SOURCE_ID = "Xq7Secret"
 
 
-def write_source(project: Project) -> None:
+def write_source(project: Clone) -> None:
     """600 people; smokers are born before 1970, and some values are missing."""
     generator = np.random.default_rng(0)
     x = generator.uniform(-1, 1, 600)
@@ -48,7 +48,7 @@ def write_source(project: Project) -> None:
 
 
 @pytest.mark.long
-def test_own_table_from_parquet_without_a_split_column(another: Project) -> None:
+def test_own_table_from_parquet_without_a_split_column(another: Clone) -> None:
     another.own_ledger()
     write_source(another)
     (another.root / "data/schema/own.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))

@@ -13,14 +13,13 @@ from small_project import ROOT, stage, write_settings
 
 from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
-from likeness.config.load import load_params
 from likeness.core.errors import ArtifactError, BudgetError, DataError, LikenessError, ReleaseError, SchemaError
-from likeness.core.paths import ENCODED, PRIVACY, STATEMENT, TABLE, read_json
+from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.private_tables import read_manifest, read_private, write_private
 from likeness.data.source.split import split_by_person
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.private_rows import private_rows
+from likeness.pipeline.project import Project
 from likeness.verify import verify
 
 STAGES = ("ingest", "plan", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
@@ -71,16 +70,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_run_of_people_with_several_rows(project: Path) -> None:
     for name in STAGES:
         stage(name)
-    table = read_private(TABLE)
+    table = read_private(ProjectPaths.table)
     assert len(table) < 66 and table["__person__"].value_counts().max() == 3
     assert table.groupby("__person__")["__split__"].nunique().eq(1).all()
-    privacy, text = read_json(PRIVACY), STATEMENT.read_text()
+    privacy, text = read_json(ProjectPaths.privacy), ProjectPaths.statement.read_text()
     assert privacy["rows_of_a_person"] == {"column": "pid", "max_rows": 3}
     assert privacy["unit"] == "one visitor with all rows of one value of 'pid', of which at most 3 rows are used"
     assert privacy["unit"] in text and "one person added or removed with all rows" in text
     assert privacy["queries"][0]["sensitivity"] == 3 and privacy["total"]["epsilon"] <= 1
 
-    write_bundle(load_params(), Path("bundle"))
+    write_bundle(Project.load(), Path("bundle"))
     assert privacy["unit"] in Path("bundle/README.md").read_text()
     verdict = {check.name: check.passed for check in verify(Path("bundle"))}
     assert False not in verdict.values()
@@ -113,10 +112,10 @@ def test_a_run_without_noise_is_not_bundled(project: Path) -> None:
     settings(privacy__epsilon=float("inf"), ledger__cap={"epsilon": float("inf"), "delta": 1e-5})
     for name in STAGES:
         stage(name)
-    assert not read_json(PRIVACY)["private"]
+    assert not read_json(ProjectPaths.privacy)["private"]
     for target in ("bundle", "bundle.zip"):
         with pytest.raises(ReleaseError, match="NOT PRIVATE, there is nothing that may be published"):
-            write_bundle(load_params(), Path(target))
+            write_bundle(Project.load(), Path(target))
     assert not [path for path in project.rglob("*") if "bundle" in path.name]
 
 
@@ -126,17 +125,17 @@ def test_a_table_that_was_made_for_others_is_refused(project: Path) -> None:
     for changed in ({"ingest__unit__max_rows": 2}, {"ingest__unit": None, "privacy__unit": "one row is one visit"}):
         settings(**changed)
         with pytest.raises(ArtifactError, match=r"was written under another unit than params\.yaml says"):
-            private_rows(load_params(), Ledger.open(locate()).id)
+            Project.load().rows()
     settings()
-    codes, card = read_private(ENCODED), read_manifest(ENCODED)
-    write_private(codes.assign(__person__=0), ENCODED, card)  # a table that breaks what its card says
+    codes, card = read_private(ProjectPaths.encoded), read_manifest(ProjectPaths.encoded)
+    write_private(codes.assign(__person__=0), ProjectPaths.encoded, card)  # a table that breaks what its card says
     with pytest.raises(DataError, match="Nothing was released"):
         stage("auxiliary")
-    write_private(codes.drop(columns="__person__"), ENCODED, card)
+    write_private(codes.drop(columns="__person__"), ProjectPaths.encoded, card)
     with pytest.raises(ReleaseError, match="do not tell whose they are"):
         stage("auxiliary")
     assert not Ledger.open(locate()).commits()
-    write_private(codes, ENCODED, card)
+    write_private(codes, ProjectPaths.encoded, card)
     stage("auxiliary")
     settings(ingest__unit__column="household")
     with pytest.raises(BudgetError, match="all rows of one value of 'pid'"):

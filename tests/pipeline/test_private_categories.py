@@ -18,16 +18,13 @@ from typer.testing import CliRunner
 from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
-from likeness.config.load import load_params
 from likeness.core.errors import ArtifactError, BudgetError, LikenessError, ReleaseError
-from likeness.core.paths import CATEGORIES, PRIVACY, STATEMENT, read_json
+from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.source.split import split_by_person
 from likeness.ledger.budget import Cost
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.open_ledger import open_ledger
-from likeness.pipeline.private_rows import private_rows
-from likeness.pipeline.released import load_schema
+from likeness.pipeline.project import Project
 from likeness.preflight.cost import afford, new_releases
 from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
@@ -92,13 +89,13 @@ def refused(*names: str) -> bool:
 
 
 def test_a_run_with_private_categories(project: Path) -> None:
-    (cost,), _ = afford([load_params()], open_ledger(load_params()))
+    (cost,), _ = afford([Project.load()])
     assert cost.delta == pytest.approx(1e-6)
     for name in STAGES:
         stage(name)
-    job = load_schema(load_params()).column("job")
+    job = Project.load().schema.column("job")
     assert job.categories == ("clerk", "nurse", "rest")
-    privacy, text = read_json(PRIVACY), STATEMENT.read_text()
+    privacy, text = read_json(ProjectPaths.privacy), ProjectPaths.statement.read_text()
     assert privacy["total"]["delta_keys"] == pytest.approx(1e-6) and 0.99 < privacy["total"]["epsilon"] <= 1
     assert privacy["queries"][0]["keys"] == 2 and privacy["queries"][0]["sensitivity"] == 2
     assert "Categories of `job`:** not taken as public" in text and "categories but those of `job`" in text
@@ -109,7 +106,7 @@ def test_a_run_with_private_categories(project: Path) -> None:
     public = [p for p in project.rglob("*") if p.is_file() and not str(p.relative_to(project)).startswith(own)]
     assert len(public) > 10 and not [path for path in public if SECRET.encode() in path.read_bytes()]
 
-    write_bundle(load_params(), Path("bundle"))
+    write_bundle(Project.load(), Path("bundle"))
     verdict = {check.name: check.passed for check in verify(Path("bundle"))}
     assert False not in verdict.values()
     assert all(verdict[name] for name in ("sensitivity", "epsilon", "account", "statement", "ledger entries", "table"))
@@ -131,7 +128,7 @@ def test_a_run_with_private_categories(project: Path) -> None:
     forged = dataclasses.replace(released, keys=("clerk", "doctor"))
     keys.write_bytes(to_bytes(forged))
     assert refused("checksums", "ledger entries", "account")
-    shutil.copy(CATEGORIES / "categories_1.safetensors", keys)
+    shutil.copy(ProjectPaths.categories / "categories_1.safetensors", keys)
     for check, place, wrong in (
         ("epsilon", ("total",), "delta_keys"),
         ("account", ("queries", 0), "delta_keys"),
@@ -147,24 +144,24 @@ def test_a_run_with_private_categories(project: Path) -> None:
     assert CHECKS["epsilon"](Bundle(Path("bundle"))) and CHECKS["account"](Bundle(Path("bundle")))
 
     # In memory, the same people and rows are the same releases; all of it is on record, and foreseen to be.
-    spent, rows = open_ledger(load_params()).budget("staff"), staff()
-    dataset, _ = private_rows(load_params(), open_ledger(load_params()).id)
-    assert new_releases(load_params(), open_ledger(load_params()), dataset) == {}
+    spent, rows = Project.load().ledger.budget("staff"), staff()
+    dataset, _ = Project.load().rows()
+    assert new_releases(Project.load(), dataset) == {}
     synthesizer = Synthesizer(
         schema=SCHEMA, population="staff", unit="one employee", unit_column="pid", max_rows=2,
         settings={"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}},
     )  # fmt: skip
     synthesizer.fit(rows[split_by_person(rows["pid"], 0.2, 0) == "train"])
-    assert open_ledger(load_params()).budget("staff") == spent and spent.spent_delta == pytest.approx(1e-6)
+    assert Project.load().ledger.budget("staff") == spent and spent.spent_delta == pytest.approx(1e-6)
     synthesizer.save("saved")
     loaded = Synthesizer.load("saved")
-    assert loaded.schema_ == synthesizer.schema_ == load_schema(load_params()) and loaded.schema.open_columns
+    assert loaded.schema_ == synthesizer.schema_ == Project.load().schema and loaded.schema.open_columns
     assert loaded.sample(5).equals(synthesizer.sample(5)) and draw(Path("saved"), 5, 0, {}).equals(loaded.sample(5))
     shown = CliRunner().invoke(app, ["ledger", "budget"])
     assert "thresholds of private categories: delta 1e-06 spent of the 5e-06" in shown.output
 
     # Categories of another origin, or of another schema, go no further.
-    path = CATEGORIES / "categories_1.safetensors"
+    path = ProjectPaths.categories / "categories_1.safetensors"
     bytes_ = path.read_bytes()
     path.write_bytes(to_bytes(forged))
     with pytest.raises(ReleaseError, match="not the bytes that the ledger committed"):
@@ -177,7 +174,7 @@ def test_a_run_with_private_categories(project: Path) -> None:
 
 
 def test_people_on_record_without_a_part_of_delta_are_asked_about(project: Path) -> None:
-    ledger = open_ledger(load_params())
+    ledger = Project.load().ledger
     from likeness.privacy.adjacency import Adjacency
 
     ledger.declare_population("staff", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5, "pid")
@@ -190,34 +187,34 @@ def test_people_on_record_without_a_part_of_delta_are_asked_about(project: Path)
     )
     assert changed.exit_code == 0 and "2e-06 of it for thresholds" in changed.output
     stage("categories")
-    first = (CATEGORIES / "categories_1.safetensors").read_bytes()
+    first = (ProjectPaths.categories / "categories_1.safetensors").read_bytes()
     stage("categories")
-    assert (CATEGORIES / "categories_1.safetensors").read_bytes() == first
-    assert open_ledger(load_params()).budget("staff").spent_delta == pytest.approx(1e-6)
+    assert (ProjectPaths.categories / "categories_1.safetensors").read_bytes() == first
+    assert Project.load().ledger.budget("staff").spent_delta == pytest.approx(1e-6)
 
 
 def test_a_cap_for_one_run_has_room_for_it(project: Path) -> None:
     settings(ledger__cap={"epsilon": 1.0, "delta": 1e-5})
     for name in ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize"):
         stage(name)
-    budget = open_ledger(load_params()).budget("staff")
+    budget = Project.load().ledger.budget("staff")
     assert budget.selection_delta == budget.spent_delta == pytest.approx(1e-6)
     assert 0.9999 < budget.spent_epsilon <= 1 and budget.remaining_rho == pytest.approx(0, abs=1e-8)
 
 
 def test_the_forecast_says_how_many_hold_what_is_kept(project: Path) -> None:
-    made = forecast(load_params(), 1_000)
+    made = forecast(Project.load(), 1_000)
     (own,) = made.categories
     assert own.column == "job" and own.most == 100 and own.delta == pytest.approx(1e-6)
     assert 100 < own.threshold < own.nearly_always < 200
-    assert made.width == 1 + int(1_000 / own.threshold) + 1 + 1 < forecast(load_params()).width == 1 + 100 + 1 + 1
+    assert made.width == 1 + int(1_000 / own.threshold) + 1 + 1 < forecast(Project.load()).width == 1 + 100 + 1 + 1
     text = Report((), (), made).text()
     assert f"a value is kept from about {np.ceil(own.threshold):.0f} records on" in text
 
 
 def measured(name: str) -> bool:
     """Whether the forecast holds a column to the rule."""
-    queries = forecast(load_params(), 1_000).queries
+    queries = forecast(Project.load(), 1_000).queries
     return any(f"'{name}', the hardest column" in own.of and own.records for query in queries for own in query.measures)
 
 
@@ -226,11 +223,11 @@ def test_the_rule_is_about_what_is_listed_and_two_categories(project: Path) -> N
     second = {**SCHEMA["columns"]["job"], "other": "none"}
     columns = {"job": SCHEMA["columns"]["job"], "place": second}
     Path("schema.yaml").write_text(yaml.safe_dump({**SCHEMA, "columns": columns}, sort_keys=False))
-    made = forecast(load_params(), 1_000)
+    made = forecast(Project.load(), 1_000)
     assert not measured("job") and not measured("place")
     assert made.records == 2 * made.categories[0].nearly_always
     for rows, enough in ((made.records, True), (made.records - 1, False)):
-        assert ("NOT ENOUGH" not in Report((), (), forecast(load_params(), rows)).text()) is enough
+        assert ("NOT ENOUGH" not in Report((), (), forecast(Project.load(), rows)).text()) is enough
 
 
 def test_without_such_columns_the_stage_spends_nothing(project: Path) -> None:
@@ -239,7 +236,9 @@ def test_without_such_columns_the_stage_spends_nothing(project: Path) -> None:
     Path("schema.yaml").write_text(yaml.safe_dump({**SCHEMA, "columns": columns}, sort_keys=False))
     for name in ("ingest", "plan", "categories"):
         stage(name)
-    assert read_json(CATEGORIES / "columns.json") == {} and len(list(CATEGORIES.iterdir())) == 1
-    ledger = open_ledger(load_params())
+    assert (
+        read_json(ProjectPaths.categories / "columns.json") == {} and len(list(ProjectPaths.categories.iterdir())) == 1
+    )
+    ledger = Project.load().ledger
     assert len(ledger.records()) == 1
-    assert afford([load_params()], ledger)[0][0].delta == Cost(0).delta == 0
+    assert afford([Project.load()])[0][0].delta == Cost(0).delta == 0

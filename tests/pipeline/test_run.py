@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_project import Project
+from small_project import Clone
 
 from likeness.cli import app as cli
 from likeness.cli.compare import read_run
@@ -15,7 +15,7 @@ from likeness.core.errors import LikenessError
 
 
 def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(
-    finished: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    finished: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def told(*words: str) -> Any:
         """What a command prints on standard output, as JSON; in this process, which has loaded everything already."""
@@ -52,7 +52,7 @@ def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(
     assert drawn["rows"] == 5 and drawn["where"] == {"income": ">50K"} and "age" in drawn["columns"]
 
 
-def test_a_stage_that_fails_is_heard_and_ends_with_code_two(another: Project) -> None:
+def test_a_stage_that_fails_is_heard_and_ends_with_code_two(another: Clone) -> None:
     another.set(ingest__source="nowhere.csv")
     command = [sys.executable, "-m", "likeness", "run"]
     done = subprocess.run(command, cwd=another.root, env=another.environment, capture_output=True, text=True)

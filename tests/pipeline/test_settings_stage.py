@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from likeness.core.paths import SETTINGS
+from likeness.core.paths import ProjectPaths
 
 ROOT = Path(__file__).parents[2]
 STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
@@ -63,7 +63,7 @@ def test_missing_keys_have_their_defaults_and_another_method_needs_no_section(fo
     assert rerun(folder, shipped) == set(STAGES)
     few = {key: shipped[key] for key in ("method", "privacy", "ingest")}
     assert rerun(folder, few) == {"settings"}
-    assert yaml.safe_load((folder / SETTINGS).read_text())["sample"] == shipped["sample"]
+    assert yaml.safe_load((folder / ProjectPaths.settings).read_text())["sample"] == shipped["sample"]
     question = {"plan", "categories", "auxiliary", "privatize", "train", "account"}
     assert rerun(folder, {**few, "method": "hp"}) == {"settings", *question}
     few |= {"method": "hp", "hp": {"train": {"latent_dim": 5}}}

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from small_project import ROOT, Project
+from small_project import ROOT, Clone
 
 PRIVATE = ("data/private", "reports/internal", "table.csv")
 
@@ -35,8 +35,8 @@ def digests(paths: list[Path], kind: str) -> set[str]:
 
 
 @pytest.mark.slow
-def test_released_files_are_pushed_private_ones_are_not_and_a_clone_can_draw(finished: Project, tmp_path: Path) -> None:
-    origin = Project(tmp_path / "origin", finished.environment)
+def test_released_files_are_pushed_private_ones_are_not_and_a_clone_can_draw(finished: Clone, tmp_path: Path) -> None:
+    origin = Clone(tmp_path / "origin", finished.environment)
     shutil.copytree(finished.root, origin.root, symlinks=True)
     origin.repro()  # another test of this session may have taken a file away
     commit_all(origin.root)
@@ -61,7 +61,7 @@ def test_released_files_are_pushed_private_ones_are_not_and_a_clone_can_draw(fin
     git(tmp_path, "clone", "--quiet", str(origin.root), "clone")
     absent = {"LIKENESS_HOME": str(tmp_path / "nowhere"), "LIKENESS_ANCHOR": str(tmp_path / "no-anchor")}
     source = os.pathsep.join([str(tmp_path / "clone/src"), str(tmp_path / "clone")])
-    clone = Project(tmp_path / "clone", finished.environment | absent | {"PYTHONPATH": source})
+    clone = Clone(tmp_path / "clone", finished.environment | absent | {"PYTHONPATH": source})
     clone.run("dvc", "pull")
     assert not [name for name in PRIVATE if (clone.root / name).exists()]
     page = clone.bytes("reports/index.html")
@@ -74,12 +74,12 @@ def test_released_files_are_pushed_private_ones_are_not_and_a_clone_can_draw(fin
 
 @pytest.mark.slow
 def test_an_experiment_in_a_copy_finds_source_and_ledger_and_leaves_no_row_behind(
-    another: Project, tmp_path: Path
+    another: Clone, tmp_path: Path
 ) -> None:
     """`dvc exp run --temp` and the queue run in a copy that holds what git holds: not the source, not the ledger."""
     another.set(ledger__home="own-ledger", tracking__uri="sqlite:///runs.db")
     own = {name: value for name, value in another.environment.items() if name != "LIKENESS_HOME"}
-    project = Project(another.root, own | {"LIKENESS_ANCHOR": str(tmp_path / "own-anchor")})
+    project = Clone(another.root, own | {"LIKENESS_ANCHOR": str(tmp_path / "own-anchor")})
     project.environment.pop("PYTHONPATH")  # the copy's own code
     project.environment["PYTHONPATH"] = str(project.root / "src")
     project.run("likeness", "ledger", "init")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from small_project import Project
+from small_project import Clone
 
 from likeness.data.private_tables import read_manifest, read_private, write_private
 from likeness.verify import verify
@@ -15,12 +15,12 @@ from likeness.verify import verify
 RELEASED = ["data/released/auxiliary/class_counts.safetensors", "data/released/embedding.safetensors"]
 
 
-def ledger_rows(project: Project) -> list[tuple[str, ...]]:
+def ledger_rows(project: Clone) -> list[tuple[str, ...]]:
     connection = sqlite3.connect(Path(project.environment["LIKENESS_HOME"]) / "ledger.sqlite")
     return connection.execute("SELECT kind, body, digest FROM records ORDER BY seq").fetchall()
 
 
-def test_everything_is_there_and_the_account_is_right(finished: Project) -> None:
+def test_everything_is_there_and_the_account_is_right(finished: Clone) -> None:
     privacy = json.loads(finished.bytes("reports/privacy.json"))
     assert privacy["private"] and privacy["adjacency"] == "add_remove_one"
     assert 0.999 < privacy["total"]["epsilon"] <= 1.0
@@ -33,7 +33,7 @@ def test_everything_is_there_and_the_account_is_right(finished: Project) -> None
     assert "uci-adult-1994" in statement and "one row is one person" in statement and "embedding" in statement
 
 
-def test_the_synthetic_table_has_the_original_columns_kinds_and_bounds(finished: Project) -> None:
+def test_the_synthetic_table_has_the_original_columns_kinds_and_bounds(finished: Clone) -> None:
     table = pd.read_parquet(finished.root / "data/synthetic/synthetic.parquet")
     original = pd.read_csv(finished.root / "table.csv")
     assert list(table.columns) == [name for name in original.columns if name != "split"]
@@ -43,7 +43,7 @@ def test_the_synthetic_table_has_the_original_columns_kinds_and_bounds(finished:
     assert table["education"].dtype.ordered
 
 
-def test_a_second_run_does_nothing(finished: Project) -> None:
+def test_a_second_run_does_nothing(finished: Clone) -> None:
     before = ledger_rows(finished)
     output = finished.repro()
     ran = [line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")]
@@ -51,7 +51,7 @@ def test_a_second_run_does_nothing(finished: Project) -> None:
     assert ledger_rows(finished) == before
 
 
-def test_force_gives_the_same_release_and_an_unchanged_ledger(finished: Project) -> None:
+def test_force_gives_the_same_release_and_an_unchanged_ledger(finished: Clone) -> None:
     before = {path: finished.bytes(path) for path in RELEASED}
     synthetic, rows = finished.bytes("data/synthetic/synthetic.csv"), ledger_rows(finished)
     finished.repro("--force")
@@ -61,7 +61,7 @@ def test_force_gives_the_same_release_and_an_unchanged_ledger(finished: Project)
 
 
 @pytest.mark.slow
-def test_lost_outputs_cache_and_lock_come_back_from_the_store(finished: Project) -> None:
+def test_lost_outputs_cache_and_lock_come_back_from_the_store(finished: Clone) -> None:
     before, rows = {path: finished.bytes(path) for path in RELEASED}, ledger_rows(finished)
     shutil.rmtree(finished.root / "data/released")
     shutil.rmtree(finished.root / ".dvc/cache")
@@ -72,14 +72,14 @@ def test_lost_outputs_cache_and_lock_come_back_from_the_store(finished: Project)
     finished.repro()
 
 
-def test_another_clone_gets_the_same_bytes_and_spends_nothing(finished: Project, another: Project) -> None:
+def test_another_clone_gets_the_same_bytes_and_spends_nothing(finished: Clone, another: Clone) -> None:
     rows = ledger_rows(finished)
     another.stages("privatize")
     assert [another.bytes(path) for path in RELEASED] == [finished.bytes(path) for path in RELEASED]
     assert ledger_rows(another) == rows
 
 
-def test_over_the_cap_is_refused_before_a_row_is_read(finished: Project, another: Project) -> None:
+def test_over_the_cap_is_refused_before_a_row_is_read(finished: Clone, another: Clone) -> None:
     another.set(privacy__epsilon=9.9)
     another.stages("preprocess")
     # No row can be read, there is none under the card: the refusal is about the budget all the same.
@@ -88,13 +88,13 @@ def test_over_the_cap_is_refused_before_a_row_is_read(finished: Project, another
     another.run("stages.plan")
     rows = ledger_rows(finished)
     output = another.run("stages.auxiliary", ok=False)
-    assert "over budget for 'uci-adult-1994': spent epsilon" in output and "cap epsilon 10" in output
+    assert "over budget for 'uci-adult-1994': spent epsilon" in output and "cap is epsilon 10" in output
     assert "Traceback" not in output
     assert ledger_rows(finished) == rows
 
 
 @pytest.mark.parametrize("private", ["data/private", "table.csv"])
-def test_training_needs_nothing_private(finished: Project, tmp_path: Path, private: str) -> None:
+def test_training_needs_nothing_private(finished: Clone, tmp_path: Path, private: str) -> None:
     hidden, weights = tmp_path / "hidden", finished.bytes("data/models/generator/weights.safetensors")
     (finished.root / private).rename(hidden)
     try:
@@ -122,7 +122,7 @@ run_stage("train", main)
 """
 
 
-def test_training_needs_only_torch_numpy_safetensors_and_yaml(finished: Project) -> None:
+def test_training_needs_only_torch_numpy_safetensors_and_yaml(finished: Clone) -> None:
     (finished.root / "train_alone.py").write_text(BLOCK)
     finished.environment["LIKENESS_LEDGER"] = "absent"
     try:
@@ -131,7 +131,7 @@ def test_training_needs_only_torch_numpy_safetensors_and_yaml(finished: Project)
         del finished.environment["LIKENESS_LEDGER"]
 
 
-def test_an_edited_release_is_refused_downstream(finished: Project) -> None:
+def test_an_edited_release_is_refused_downstream(finished: Clone) -> None:
     path = finished.root / "data/released/embedding.safetensors"
     data = path.read_bytes()
     path.unlink()  # a link into the cache, perhaps
@@ -144,7 +144,7 @@ def test_an_edited_release_is_refused_downstream(finished: Project) -> None:
         finished.run("stages.account")  # a refusal deletes the statement
 
 
-def test_the_same_rows_under_another_name_are_refused(another: Project) -> None:
+def test_the_same_rows_under_another_name_are_refused(another: Clone) -> None:
     another.own_ledger()
     another.stages("auxiliary")
     another.set(privacy__population="somebody else")
@@ -152,7 +152,7 @@ def test_the_same_rows_under_another_name_are_refused(another: Project) -> None:
     assert "accounted under population 'uci-adult-1994'" in another.run("stages.auxiliary", ok=False)
 
 
-def test_no_privacy_is_stamped_everywhere(another: Project) -> None:
+def test_no_privacy_is_stamped_everywhere(another: Clone) -> None:
     another.own_ledger()
     another.set(
         privacy__epsilon=float("inf"),
@@ -166,7 +166,7 @@ def test_no_privacy_is_stamped_everywhere(another: Project) -> None:
     assert "NOT PRIVATE" in another.run("likeness", "summary")
 
 
-def test_replace_one_and_merf(another: Project) -> None:
+def test_replace_one_and_merf(another: Clone) -> None:
     another.own_ledger()
     another.set(
         method="merf", privacy__adjacency="replace_one", privacy__population="others", privacy__num_records=1000
@@ -179,7 +179,7 @@ def test_replace_one_and_merf(another: Project) -> None:
     assert "num_records is 999" in another.run("stages.ingest", ok=False)
 
 
-def test_marginals(another: Project, tmp_path: Path) -> None:
+def test_marginals(another: Clone, tmp_path: Path) -> None:
     named = {"marginals__privatize__tables": [["age", "education", "sex"]], "marginals__privatize__tables_share": 0.2}
     another.set(method="marginals", privacy__epsilon=5.0, **named)  # a thousand rows are few
     another.stages("account", without=["evaluate"])
@@ -195,7 +195,7 @@ def test_marginals(another: Project, tmp_path: Path) -> None:
     assert (table["capital-gain"] == 0).mean() > 0.8  # the spike at zero has a cell of its own
 
 
-def test_the_summary_names_results_and_scores(finished: Project) -> None:
+def test_the_summary_names_results_and_scores(finished: Clone) -> None:
     output = finished.run("likeness", "summary")
     for text in ("data/synthetic/synthetic", "PRIVACY_STATEMENT", "reports/index.html", "epsilon", "roc auc hard"):
         assert text in output

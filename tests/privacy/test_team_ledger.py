@@ -20,6 +20,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
+from likeness.release.door import Door
 
 CAP = rho_for(1.0, 1e-5)
 ADD = Adjacency.ADD_REMOVE_ONE
@@ -174,12 +175,10 @@ def test_an_identical_request_on_another_machine_gets_the_same_bytes(
     sys.path.insert(0, str(Path(__file__).parents[1] / "release"))
     from test_door import DATASET, forbidden, plan, query, rows
 
-    from likeness.release.door import release
-
-    first = release(query(), plan(), DATASET, ledger, rows)
+    first = Door(plan(), ledger, DATASET, rows).release(query())
     second = machine("second")
     Ledger.reanchor(second, ledger.head().head)
-    assert release(query(), plan(), DATASET, Ledger.open(second), forbidden) == first
+    assert Door(plan(), Ledger.open(second), DATASET, forbidden).release(query()) == first
     assert list(second.releases.iterdir()) == list(locate().releases.iterdir()) == []
     assert list(second.staging.iterdir()) == list(locate().staging.iterdir()) == []
     assert ledger.budget("people").spent_rho == pytest.approx(plan().rho)

@@ -12,6 +12,7 @@ from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
 from likeness.ledger.witness import Witness, check_witnesses, git_witnesses, read_trailers, trailer, write_trailer
+from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 
 ADD = Adjacency.ADD_REMOVE_ONE
@@ -106,17 +107,16 @@ def test_a_stage_that_would_spend_asks_git_first(
 ) -> None:
     from likeness.config.load import load_params
     from likeness.data.schema.schema import Schema
-    from likeness.pipeline.open_ledger import open_ledger_to_spend
 
     root = Path(__file__).parents[2]
     params = load_params(root / "params.yaml")
     schema = Schema.load(root / params.ingest.schema)
     monkeypatch.chdir(repository)
     commit(repository, ledger)
-    open_ledger_to_spend(params, schema)
+    assert Project(Path(), params, schema).ledger_to_spend.id == ledger.id
     git(repository, "commit", "-q", "--allow-empty", "-m", f"x\n\nLikeness-Ledger: {ledger.id} 9 {'0' * 64}")
     git(repository, "commit", "-q", "--allow-empty", "-m", f"x\n\nLikeness-Ledger: {'0' * 16} 9 {'0' * 64}")
     before = Ledger.open(locate()).records()
     with pytest.raises(LedgerError, match="names record 9"):
-        open_ledger_to_spend(params, schema)
+        assert Project(Path(), params, schema).ledger_to_spend
     assert Ledger.open(locate()).records() == before

@@ -176,7 +176,7 @@ import numpy as np
 from likeness.features.constant import Constant
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.features.cells import Cells
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.records import Records

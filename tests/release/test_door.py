@@ -28,7 +28,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.privacy.plan import Plan, QueryShare
 from likeness.release import door
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import check_known, from_bytes, to_bytes
@@ -63,9 +63,9 @@ def ledger() -> Ledger:
 
 
 def test_the_same_request_gives_the_same_bytes_and_costs_nothing(ledger: Ledger) -> None:
-    first = release(query(), plan(), DATASET, ledger, rows)
+    first = Door(plan(), ledger, DATASET, rows).release(query())
     records = ledger.records()
-    assert release(query(), plan(), DATASET, ledger, forbidden) == first
+    assert Door(plan(), ledger, DATASET, forbidden).release(query()) == first
     assert ledger.records() == records
     receipt = from_bytes(first, "first").receipt
     assert (receipt.ledger_seq, receipt.adjacency, receipt.private) == (3, "add_remove_one", True)
@@ -84,7 +84,9 @@ def test_the_same_request_gives_the_same_bytes_and_costs_nothing(ledger: Ledger)
 )
 def test_another_request_is_another_release(ledger: Ledger, other: Dataset) -> None:
     ledger.change_cap("people", 5.0, 1e-5)
-    first, second = (from_bytes(release(query(), plan(), of, ledger, rows), "r").lattice for of in (DATASET, other))
+    first, second = (
+        from_bytes(Door(plan(), ledger, of, rows).release(query()), "r").lattice for of in (DATASET, other)
+    )
     assert (first != second).mean() > 0.99
     assert ledger.budget("people").spent_rho == pytest.approx(2 * plan().rho)
 
@@ -114,15 +116,15 @@ def test_the_key_holds_everything_that_shapes_a_release() -> None:
 
 
 def test_over_budget_nothing_is_read(ledger: Ledger) -> None:
-    release(query(), plan(), DATASET, ledger, rows)
+    Door(plan(), ledger, DATASET, rows).release(query())
     with pytest.raises(BudgetError, match=r"spent epsilon 1 .* No private row was read"):
-        release(query(51), plan(), DATASET, ledger, forbidden)
+        Door(plan(), ledger, DATASET, forbidden).release(query(51))
 
 
 def test_noise_has_the_stated_scale_and_five_percent_off_is_noticed(ledger: Ledger) -> None:
     """Chi-square on 20,000 coordinates, two-sided false alarm 1e-6; misses 5 % with probability below 1e-6."""
     asked = query(5_000)
-    released = from_bytes(release(asked, plan(), DATASET, ledger, rows), "r")
+    released = from_bytes(Door(plan(), ledger, DATASET, rows).release(asked), "r")
     noise = (released.lattice - lattice_sum(asked, rows())).astype(float)
     expected = np.sqrt(asked.sensitivity_squared(ADD)) / np.sqrt(2 * plan().rho)
     low, high = chi2.ppf([5e-7, 1 - 5e-7], noise.size)
@@ -132,9 +134,9 @@ def test_noise_has_the_stated_scale_and_five_percent_off_is_noticed(ledger: Ledg
 
 def test_no_noise_only_when_infinity_is_written_and_then_it_is_marked(ledger: Ledger) -> None:
     with pytest.raises(BudgetError):
-        release(query(), plan(float("inf")), DATASET, ledger, forbidden)
+        Door(plan(float("inf")), ledger, DATASET, forbidden).release(query())
     ledger.change_cap("people", float("inf"), 1e-5)
-    released = from_bytes(release(query(), plan(float("inf")), DATASET, ledger, rows), "r")
+    released = from_bytes(Door(plan(float("inf")), ledger, DATASET, rows).release(query()), "r")
     assert not released.receipt.private and released.receipt.mechanism == "none"
     assert np.array_equal(released.lattice, lattice_sum(query(), rows()))
     assert ledger.budget("people").spent_epsilon == float("inf")
@@ -144,7 +146,7 @@ def test_noise_too_coarse_for_its_lattice_is_refused_before_anything_is_spent(le
     ledger.change_cap("people", float("inf"), 1e-5)
     before = ledger.records()
     with pytest.raises(PlanError, match=r"lattice steps wide .* privacy\.epsilon"):
-        release(query(), plan(1e11), DATASET, ledger, forbidden)
+        Door(plan(1e11), ledger, DATASET, forbidden).release(query())
     assert ledger.records() == before
 
 
@@ -152,9 +154,9 @@ def test_public_number_of_records_must_be_right() -> None:
     ledger = ledger_of_people(Adjacency.REPLACE_ONE)
     asked = Query("q", "privatize", Constant())
     with pytest.raises(DataError, match="num_records is 99"):
-        release(asked, plan(adjacency=Adjacency.REPLACE_ONE, num_records=99), DATASET, ledger, rows)
+        Door(plan(adjacency=Adjacency.REPLACE_ONE, num_records=99), ledger, DATASET, rows).release(asked)
     right = plan(adjacency=Adjacency.REPLACE_ONE, num_records=100)
-    release(asked, right, DATASET, ledger, rows)  # the same noise: the reservation is resumed
+    Door(right, ledger, DATASET, rows).release(asked)  # the same noise: the reservation is resumed
     assert ledger.budget("people").spent_rho == pytest.approx(right.rho)
 
 
@@ -168,13 +170,13 @@ def contradicting(epsilon: float, noise_multiplier: float) -> Plan:
 def test_a_plan_whose_noise_contradicts_its_target_is_refused(ledger: Ledger, wrong: Plan) -> None:
     before = ledger.records()
     with pytest.raises(PlanError, match="contradicts itself"):
-        release(query(), wrong, DATASET, ledger, forbidden)
+        Door(wrong, ledger, DATASET, forbidden).release(query())
     assert ledger.records() == before
 
 
 def test_a_plan_for_other_people_is_refused(ledger: Ledger) -> None:
     with pytest.raises(PlanError, match="the plan is for 'people', the rows belong to 'others'"):
-        release(query(), plan(), Dataset("others", "digest"), ledger, forbidden)
+        Door(plan(), ledger, Dataset("others", "digest"), forbidden).release(query())
 
 
 class Killed(BaseException):
@@ -221,9 +223,9 @@ def test_a_draw_that_dies_at_any_step_is_drawn_once(
 
     with monkeypatch.context() as trap, pytest.raises(Killed):
         trap.setattr(Ledger, "reserve", reserve_and_set_the_trap)
-        release(query(), plan(), DATASET, ledger, rows)
+        Door(plan(), ledger, DATASET, rows).release(query())
     left = [path.read_bytes() for path in (*ledger.home.staging.iterdir(), *ledger.home.releases.iterdir())]
-    data = release(query(), plan(), DATASET, Ledger.open(locate()), forbidden if left else rows)
+    data = Door(plan(), Ledger.open(locate()), DATASET, forbidden if left else rows).release(query())
     assert left in ([], [data]) and len(draws) == most_draws
     assert list(ledger.home.staging.iterdir()) == []
     assert ledger.budget("people").spent_rho == pytest.approx(plan().rho) and len(ledger.commits()) == 1
@@ -235,7 +237,7 @@ def test_what_is_not_the_whole_draw_of_a_reservation_is_never_committed(
 ) -> None:
     with monkeypatch.context() as trap, pytest.raises(Killed):
         trap.setattr(Ledger, "commit", lambda *arguments: (_ for _ in ()).throw(Killed()))
-        release(query(), plan(), DATASET, ledger, rows)
+        Door(plan(), ledger, DATASET, rows).release(query())
     (staged,) = ledger.home.staging.iterdir()
     data = staged.read_bytes()
     if wrong == "cut":
@@ -248,7 +250,7 @@ def test_what_is_not_the_whole_draw_of_a_reservation_is_never_committed(
         other_receipt = dataclasses.replace(drawn.receipt, **other)
         staged.write_bytes(to_bytes(dataclasses.replace(drawn, receipt=other_receipt)))
     (planted,) = (path.read_bytes() for path in ledger.home.staging.iterdir())
-    assert release(query(), plan(), DATASET, ledger, rows) not in (data, planted)
+    assert Door(plan(), ledger, DATASET, rows).release(query()) not in (data, planted)
     assert list(ledger.home.staging.iterdir()) == []
 
 
@@ -267,7 +269,7 @@ def test_other_bytes_in_staging_after_the_commit_are_never_handed_out(
     monkeypatch.setattr(Ledger, "commit", commit_and_replace)
     for read in (rows, forbidden):
         with pytest.raises(LedgerError, match="lost or altered"):
-            release(query(), plan(), DATASET, ledger, read)
+            Door(plan(), ledger, DATASET, read).release(query())
     assert list(ledger.home.releases.iterdir()) == []
 
 
@@ -299,7 +301,7 @@ def test_bytes_are_on_the_disk_before_their_names_and_names_before_the_next_step
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "replace", moved)
     monkeypatch.setattr(Ledger, "commit", committed)
-    data = release(query(), plan(), DATASET, ledger, rows)
+    data = Door(plan(), ledger, DATASET, rows).release(query())
     key = from_bytes(data, "r").receipt.key
     named = [re.sub(r"\.[^.]*\.tmp", ".tmp", step) for step in steps if key in step or step in turns]
     assert named == [
@@ -329,22 +331,22 @@ def test_two_writers_of_one_name_have_temporary_files_of_their_own(
 
 
 def test_lost_and_altered_bytes_are_refused_not_redrawn(ledger: Ledger) -> None:
-    release(query(), plan(), DATASET, ledger, rows)
+    Door(plan(), ledger, DATASET, rows).release(query())
     (stored,) = locate().releases.iterdir()
     stored.chmod(0o600)
     stored.write_bytes(b"x" + stored.read_bytes()[1:])
     with pytest.raises(LedgerError, match="lost or altered"):
-        release(query(), plan(), DATASET, ledger, forbidden)
+        Door(plan(), ledger, DATASET, forbidden).release(query())
     stored.unlink()
     with pytest.raises(LedgerError, match="lost or altered"):
-        release(query(), plan(), DATASET, ledger, forbidden)
+        Door(plan(), ledger, DATASET, forbidden).release(query())
 
 
 def test_later_stages_refuse_what_the_ledger_does_not_know(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "released.safetensors"
-    path.write_bytes(release(query(), plan(), DATASET, ledger, rows))
+    path.write_bytes(Door(plan(), ledger, DATASET, rows).release(query()))
     check_known([path], None)
     data = path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
@@ -382,7 +384,7 @@ where = sys.argv[1]
 if where == "after reserve": door.exact_sum = die
 if where == "after staging": Ledger.commit = die
 if where == "after commit": store._publish = die
-data = door.release(query(), plan(), DATASET, Ledger.open(locate()), rows)
+data = door.Door(plan(), Ledger.open(locate()), DATASET, rows).release(query())
 sys.stdout.buffer.write(data)
 """
 
@@ -406,10 +408,10 @@ def test_kill_at_every_step_charges_once_and_publishes_once(
     assert reopened.budget("people").spent_rho == pytest.approx(plan().rho)  # spent from the reservation on
     assert list(locate().releases.iterdir()) == []
     staged = {path.name: path.read_bytes() for path in locate().staging.iterdir()}
-    data = release(query(), plan(), DATASET, reopened, rows)
+    data = Door(plan(), reopened, DATASET, rows).release(query())
     if where != "after reserve":
         assert data in staged.values()  # the first draw, not a new one
-    assert release(query(), plan(), DATASET, reopened, forbidden) == data
+    assert Door(plan(), reopened, DATASET, forbidden).release(query()) == data
     assert reopened.budget("people").spent_rho == pytest.approx(plan().rho)
     assert len(reopened.commits()) == 1
 
@@ -433,23 +435,23 @@ def lose(ledger: Ledger, key: str) -> bytes:
 
 def test_a_lost_release_is_spent_again_at_the_full_cost_under_a_slot_of_its_own(ledger: Ledger) -> None:
     ledger.change_cap("people", 1.6, 1e-5)  # room for two of epsilon 1, not for three
-    first = from_bytes(release(query(), plan(), DATASET, ledger, rows), "first")
+    first = from_bytes(Door(plan(), ledger, DATASET, rows).release(query()), "first")
     lose(ledger, first.receipt.key)
     given_up = ledger.redraw(first.receipt.key, {"asked_by": "somebody"})
     assert given_up.kind == "lost" and given_up.body["asked_by"] == "somebody"
     assert ledger.budget("people").spent_rho == pytest.approx(plan().rho)  # giving up costs nothing by itself
-    data = release(query(), plan(), DATASET, ledger, rows)
+    data = Door(plan(), ledger, DATASET, rows).release(query())
     second = from_bytes(data, "second")
     assert (second.receipt.slot, first.receipt.slot) == ("1~2", "1")
     assert (second.lattice != first.lattice).mean() > 0.9
     assert ledger.budget("people").spent_rho == pytest.approx(2 * plan().rho)
-    assert release(query(), plan(), DATASET, ledger, forbidden) == data  # once, and then as ever
+    assert Door(plan(), ledger, DATASET, forbidden).release(query()) == data  # once, and then as ever
     with pytest.raises(LedgerError, match="declared lost in entry 6 already"):
         ledger.redraw(first.receipt.key, {})
     lose(ledger, second.receipt.key)
     ledger.redraw(second.receipt.key, {})
     with pytest.raises(BudgetError, match="over budget"):
-        release(query(), plan(), DATASET, ledger, forbidden)
+        Door(plan(), ledger, DATASET, forbidden).release(query())
     assert [r.kind for r in Ledger.open(locate()).records()] == [
         *("genesis", "cap", "cap", "reserve", "commit", "lost", "reserve", "commit", "lost")
     ]
@@ -461,12 +463,12 @@ def test_what_was_never_committed_is_not_lost(ledger: Ledger) -> None:
 
 
 def test_lost_bytes_come_back_from_a_released_file_for_nothing(ledger: Ledger) -> None:
-    receipt = from_bytes(release(query(), plan(), DATASET, ledger, rows), "first").receipt
+    receipt = from_bytes(Door(plan(), ledger, DATASET, rows).release(query()), "first").receipt
     data = lose(ledger, receipt.key)
     with pytest.raises(LedgerError, match=r"likeness ledger redraw " + receipt.key[:12]):
-        release(query(), plan(), DATASET, ledger, forbidden)
+        Door(plan(), ledger, DATASET, forbidden).release(query())
     records = ledger.records()
     with pytest.raises(LedgerError, match="not a file that this ledger committed"):
         restore(ledger, data[:-1], "x")
     assert restore(ledger, data, "x") == receipt.key
-    assert release(query(), plan(), DATASET, ledger, forbidden) == data and ledger.records() == records
+    assert Door(plan(), ledger, DATASET, forbidden).release(query()) == data and ledger.records() == records

@@ -16,7 +16,7 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare, SelectionShares, make_plan
-from likeness.release.door import release_keys
+from likeness.release.door import Door
 from likeness.release.keys import KEY_BITS, KeyQuery, Keys, counted, kept
 from likeness.release.released import Released, from_bytes, to_bytes
 from likeness.release.request import Dataset
@@ -58,7 +58,7 @@ def started(own: Plan, cap: float = 1.0) -> Ledger:
 
 def asked(own: Plan, rows: list[Keys], most: int = 100, ledger: Ledger | None = None) -> Released:
     dataset = dataclasses.replace(DATASET, unit=own.unit)
-    return from_bytes(release_keys(query(own, most), own, dataset, ledger or started(own), lambda: rows), "keys")
+    return from_bytes(Door(own, ledger or started(own), dataset, lambda: rows).release(query(own, most)), "keys")
 
 
 keys_of_rows = st.lists(st.sampled_from(["a", "b", "c", "other", None]), max_size=30)
@@ -126,9 +126,9 @@ def test_released_once_with_its_cost_and_nothing_of_the_rest(tmp_path) -> None:
     def forbidden() -> Iterator[Keys]:
         raise AssertionError("private rows were opened")
 
-    first = release_keys(query(own), own, DATASET, ledger, rows)
+    first = Door(own, ledger, DATASET, rows).release(query(own))
     records = ledger.records()
-    assert release_keys(query(own), own, DATASET, ledger, forbidden) == first and ledger.records() == records
+    assert Door(own, ledger, DATASET, forbidden).release(query(own)) == first and ledger.records() == records
     released = from_bytes(first, "keys")
     assert released.keys == ("clerk", "nurse") and to_bytes(released) == first
     assert SECRET.encode() not in first and b"other" in first  # the name of the rest is public, and no key
@@ -139,11 +139,11 @@ def test_released_once_with_its_cost_and_nothing_of_the_rest(tmp_path) -> None:
     assert ledger.budget("people").spent_delta == own.delta_keys
     again = dataclasses.replace(DATASET, slot="2")
     with pytest.raises(BudgetError, match="private categories spent"):
-        release_keys(query(own), own, again, ledger, forbidden)
+        Door(own, ledger, again, forbidden).release(query(own))
     with pytest.raises(LedgerError, match=r"took 1e-06 of delta already.*--delta-keys 1e-06 or more"):
         ledger.change_cap("people", 10.0, 1e-5, own.delta_keys / 2)
     with pytest.raises(PlanError, match="another delta for its threshold"):
-        release_keys(dataclasses.replace(query(own), delta_keys=1e-3), own, DATASET, ledger, forbidden)
+        Door(own, ledger, DATASET, forbidden).release(dataclasses.replace(query(own), delta_keys=1e-3))
 
 
 @pytest.mark.parametrize(

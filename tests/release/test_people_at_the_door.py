@@ -15,7 +15,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 from likeness.privacy.receipt import Receipt
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
@@ -52,7 +52,7 @@ def ledger() -> Ledger:
 
 
 def asked(ledger: Ledger, *chunks: list[int] | None, unit: PrivacyUnit = UNIT) -> Released:
-    data = release(QUERY, plan(unit), replace(ROWS, unit=unit), ledger, lambda: rows(*chunks))
+    data = Door(plan(unit), ledger, replace(ROWS, unit=unit), lambda: rows(*chunks)).release(QUERY)
     return from_bytes(data, "r")
 
 
@@ -97,12 +97,12 @@ def test_rows_and_plan_must_agree_on_who_is_protected(ledger: Ledger) -> None:
     ]:
         before = ledger.records()
         with pytest.raises(PlanError, match=r"the plan protects .*, the rows were prepared for"):
-            release(QUERY, own, dataset, ledger, forbidden)
+            Door(own, ledger, dataset, forbidden).release(QUERY)
         assert ledger.records() == before
     other = Ledger.create(replace(locate(), path=locate().path / "o", anchor=locate().anchor / "o"))
     other.declare_population("people", ADD, 1.0, 1e-5)
     with pytest.raises(ReleaseError, match="the plan is not"):
-        release(QUERY, plan(None), Dataset("people", "d"), other, lambda: rows([0, 1]))
+        Door(plan(None), other, Dataset("people", "d"), lambda: rows([0, 1])).release(QUERY)
 
 
 def test_the_key_changes_with_column_and_rows_and_is_as_it_was_without(ledger: Ledger) -> None:
@@ -122,7 +122,7 @@ def test_an_identity_keeps_its_unit_of_privacy(ledger: Ledger) -> None:
         with pytest.raises(BudgetError, match="with all rows of one value of 'pid' as the unit of privacy"):
             ledger.declare_population("people", ADD, 5.0, 1e-5, person)
     with pytest.raises(BudgetError, match="cannot be composed with the earlier ones"):
-        release(QUERY, plan(None), Dataset("people", "digest"), ledger, forbidden)
+        Door(plan(None), ledger, Dataset("people", "digest"), forbidden).release(QUERY)
     ledger.change_cap("people", 6.0, 1e-5)
     ledger.declare_population("people", ADD, 6.0, 1e-5, "pid")  # a new cap forgets nothing
     ledger.declare_population("rows", ADD, 1.0, 1e-5)
@@ -139,9 +139,9 @@ def test_what_another_bound_has_paid_for_is_not_paid_for_this_one(ledger: Ledger
     other = replace(QUERY, name="other", stage="auxiliary")
     ledger.change_cap("people", 1.3, 1e-5)  # room for three quarters of a plan more
     for query in (other, QUERY):
-        release(query, plans[0], ROWS, ledger, lambda: rows([0]))
+        Door(plans[0], ledger, ROWS, lambda: rows([0])).release(query)
     with pytest.raises(BudgetError, match="over budget"):
-        release(QUERY, plans[1], replace(ROWS, unit=plans[1].unit), ledger, forbidden)
+        Door(plans[1], ledger, replace(ROWS, unit=plans[1].unit), forbidden).release(QUERY)
 
 
 def _two(shares: list[QueryShare]) -> Plan:

@@ -12,7 +12,7 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.plan import QueryShare, SelectionShares
-from likeness.release.door import release_keys
+from likeness.release.door import Door
 from likeness.release.keys import KeyQuery, Keys
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
@@ -34,7 +34,7 @@ def honest() -> Released:
     query = KeyQuery("categories_1", "job", "other", 2, plan.query("categories_1").delta_keys)
     rows = Keys(["clerk"] * 500 + ["nurse"] * 500 + ["rare"], np.arange(1_001))
     dataset = Dataset("people", "digest", encoding="open", unit=unit)
-    return from_bytes(release_keys(query, plan, dataset, ledger, lambda: [rows]), "categories_1")
+    return from_bytes(Door(plan, ledger, dataset, lambda: [rows]).release(query), "categories_1")
 
 
 def test_an_honest_release_passes(honest: Released) -> None:

@@ -11,7 +11,7 @@ from toys import ledger_of_people, plan_with, schema_with
 from likeness.config.typed import build
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
-from likeness.release.door import release
+from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
@@ -31,7 +31,7 @@ def embedding() -> Released:
     ledger = ledger_of_people(plan.adjacency, plan.epsilon, plan.delta)
     query = method.embedding_query(CONTEXT, {})
     rows = Records(np.random.default_rng(0).random((500, COLUMNS)), np.zeros(500, dtype=np.int64))
-    return from_bytes(release(query, plan, Dataset("people", "digest"), ledger, lambda: [rows]), "embedding")
+    return from_bytes(Door(plan, ledger, Dataset("people", "digest"), lambda: [rows]).release(query), "embedding")
 
 
 def checked(*released: Released) -> str:

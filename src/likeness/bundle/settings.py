@@ -4,10 +4,9 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from likeness.bundle.contents import PUBLIC_FILES, SCHEMA
+from likeness.bundle.contents import SCHEMA
 from likeness.config.params import (
     Cap,
     Categories,
@@ -21,16 +20,16 @@ from likeness.config.params import (
 from likeness.config.typed import build, with_old_names
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.hashing import canonical_json
-from likeness.pipeline.project import method
+from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import sample_request
 
 
-def settings_of(params: Params) -> dict[str, Any]:
+def settings_of(project: Project) -> dict[str, Any]:
     """The settings that the run follows from, as JSON. No place of a machine is in them.
 
     A public file beside the settings has its name in the bundle.
     """
-    recipe = method(params)
+    params, recipe = project.params, project.method
     names = {str(file.path): name for name, file in recipe.public_files().items()}
     unit = params.ingest.unit
     value = {
@@ -48,23 +47,22 @@ def settings_of(params: Params) -> dict[str, Any]:
     return plain
 
 
-def params_of(settings: Mapping[str, Any], folder: Path) -> Params:
-    """Inverse of :func:`settings_of`: the settings of a bundle in a folder.
+def params_of(settings: Mapping[str, Any]) -> Params:
+    """Inverse of :func:`settings_of`: the settings of a bundle, places relative to its folder.
 
     Raises:
         ParamsError: a setting is unknown, missing or out of range.
         KeyError: a section is missing.
     """
     name, unit = settings["method"], settings["unit"]
-    section = renamed(settings[name], {file: str(folder / file) for file in PUBLIC_FILES})
     return Params(
         method=name,
         privacy=build(Privacy, settings["privacy"], "privacy"),
         ledger=LedgerSettings(cap=Cap(math.inf, 0.5), attempt=str(settings["slot"])),
-        ingest=Ingest("", str(folder / SCHEMA), unit=None if unit is None else build(PrivacyUnit, unit, "unit")),
+        ingest=Ingest("", SCHEMA, unit=None if unit is None else build(PrivacyUnit, unit, "unit")),
         train=build(Train, settings["train"], "train"),
         sample=build(Sample, settings["sample"], "sample"),
-        sections={name: section},
+        sections={name: settings[name]},
         categories=build(Categories, settings["categories"], "categories"),
     )
 

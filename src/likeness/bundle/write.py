@@ -26,27 +26,23 @@ from likeness.bundle.contents import (
 from likeness.bundle.data_card import data_card
 from likeness.bundle.extract import chain_extract, chain_text
 from likeness.bundle.settings import settings_of
-from likeness.config.params import Params
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import GENERATOR, PLAN, SYNTHETIC, read_json, write_json
-from likeness.data.schema.schema import Schema, schema_text
+from likeness.core.paths import read_json, write_json
+from likeness.data.schema.schema import schema_text
 from likeness.pipeline.account import account
-from likeness.pipeline.open_ledger import open_ledger
-from likeness.pipeline.project import method
-from likeness.pipeline.released import released_files
-from likeness.privacy.plan import Plan
+from likeness.pipeline.project import Project
 from likeness.report.statement import statement
 
 
-def write_bundle(params: Params, target: Path, open_others: bool = False) -> list[str]:
-    """Write the bundle of the run in the working folder; a target that ends in .zip becomes a zip file.
+def write_bundle(project: Project, target: Path, open_others: bool = False) -> list[str]:
+    """Write the bundle of a project's last run; a target that ends in .zip becomes a zip file.
 
     The account is made anew, so that nothing is bundled that does not belong together or that the ledger does not know.
     The ledger records the SHA-256 of what is published, once for the same files.
 
     Args:
-        params: settings of the run.
+        project: the project.
         target: a new folder or a new .zip file.
         open_others: tell the names of other populations in the ledger, see :func:`chain_extract`.
 
@@ -59,25 +55,24 @@ def write_bundle(params: Params, target: Path, open_others: bool = False) -> lis
     """
     if target.exists():
         raise ArtifactError(f"{target} exists. Delete it, or give another name.")
-    ledger = open_ledger(params)
-    plan = Plan.from_dict(read_json(PLAN))
-    privacy = account(params, plan, ledger)
+    privacy = account(project)
     if not privacy["private"]:
         raise ReleaseError("epsilon is inf: the run is NOT PRIVATE, there is nothing that may be published.")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bundle") as temporary:
         folder = Path(temporary) / "bundle"
-        _copy(params, folder)
-        schema = Schema.load(params.ingest.schema)
+        _copy(project, folder)
+        ledger, schema, population = project.ledger, project.written_schema, project.params.privacy.population
+        plan = project.written_plan.to_dict()
+        for name, value in {SETTINGS: settings_of(project), PLAN_FILE: plan, PRIVACY: privacy}.items():
+            write_json(folder / name, value)
+        releases = read_json(project.paths.generator_spec)["provenance"]["releases"]
         (folder / SCHEMA).write_text(schema_text(schema))  # without comments: they are nobody's to check
-        write_json(folder / SETTINGS, settings_of(params))
-        write_json(folder / PLAN_FILE, plan.to_dict())
-        write_json(folder / PRIVACY, privacy)
         (folder / STATEMENT).write_text(statement(privacy))
         (folder / CARD).write_text(data_card(privacy, schema))
         files = {name: sha256_bytes((folder / name).read_bytes()) for name in PUBLISHED}
-        ledger.publish(params.privacy.population, files, read_json(GENERATOR / "spec.json")["provenance"]["releases"])
-        extract = chain_extract(ledger.records(), params.privacy.population, open_others)
+        ledger.publish(population, files, releases)
+        extract = chain_extract(ledger.records(), population, open_others)
         (folder / LEDGER).write_text(chain_text(extract))
         names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
         stray = [name for name in names if not allowed_name(name)]
@@ -95,20 +90,20 @@ def write_bundle(params: Params, target: Path, open_others: bool = False) -> lis
     return names
 
 
-def _copy(params: Params, folder: Path) -> None:
+def _copy(project: Project, folder: Path) -> None:
     """Copy the artifacts that may be published.
 
     Raises:
         ReleaseError: a public file is another one than the settings declare.
     """
-    public = method(params).public_files()
+    paths, public = project.paths, project.method.public_files()
     sources = {
-        TABLE: SYNTHETIC.with_suffix(".parquet"),
-        TABLE_CSV: SYNTHETIC.with_suffix(".csv"),
-        SPEC: GENERATOR / "spec.json",
-        WEIGHTS: GENERATOR / "weights.safetensors",
+        TABLE: paths.synthetic,
+        TABLE_CSV: paths.synthetic_csv,
+        SPEC: paths.generator_spec,
+        WEIGHTS: paths.generator_weights,
         **{name: file.path for name, file in public.items()},
-        **{f"{RELEASED}/{path.name}": path for path in released_files()},
+        **{f"{RELEASED}/{path.name}": path for path in paths.released_files},
     }
     for name, source in sources.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from likeness.cli.params import params
 from likeness.cli.run import JSON
 from likeness.core.errors import LikenessError
 from likeness.core.messages import show_messages
+from likeness.core.paths import ProjectPaths
 from likeness.pipeline.run_stage import place_refusal, storage_refusal
 
 # A traceback with local variables could show a key or a row.
@@ -35,7 +36,7 @@ def summary(as_json: JSON = False) -> None:
     """Say where the results of the last run are, what was spent, and how good they are."""
     from likeness.cli.summary import summary_json, summary_text
 
-    say_json(summary_json(Path())) if as_json else say(summary_text(Path()))
+    say_json(summary_json(ProjectPaths())) if as_json else say(summary_text(ProjectPaths()))
 
 
 @app.command("bundle")
@@ -52,9 +53,9 @@ def bundle_(
     A verifier then believes the lifetime only with --open-others, or where the ledger holds no other population.
     """
     from likeness.bundle.write import write_bundle
-    from likeness.config.load import load_params
+    from likeness.pipeline.project import Project
 
-    names = write_bundle(load_params(), target, open_others)
+    names = write_bundle(Project.load(), target, open_others)
     if as_json:
         say_json({"bundle": str(target), "files": names})
     else:

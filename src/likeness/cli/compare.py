@@ -8,7 +8,7 @@ from typing import Any
 
 from likeness.cli.console import table
 from likeness.core.errors import ArtifactError
-from likeness.core.paths import INTERNAL, PRIVACY, read_json
+from likeness.core.paths import ProjectPaths, read_json
 from likeness.verify.files import opened
 
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -37,9 +37,10 @@ def read_run(path: Path) -> Run:
     if _RUN_ID.fullmatch(str(path)) and not path.exists():
         return _tracked(str(path))
     with opened(path) as folder:
-        if (folder / PRIVACY).exists():
-            metrics = folder / INTERNAL / "metrics.json"
-            return Run(read_json(folder / PRIVACY), _flat(read_json(metrics)) if metrics.exists() else {})
+        paths = ProjectPaths(folder)
+        if paths.privacy.exists():
+            metrics = paths.internal_metrics
+            return Run(read_json(paths.privacy), _flat(read_json(metrics)) if metrics.exists() else {})
         if (folder / "privacy.json").exists():
             return Run(read_json(folder / "privacy.json"), {})
     raise ArtifactError(
@@ -66,10 +67,10 @@ def comparison_text(comparison: Mapping[str, Mapping[str, list[Any]]], names: tu
 
 
 def _tracked(run: str) -> Run:
-    from likeness.config.load import load_params
+    from likeness.pipeline.project import Project
     from likeness.tracking.run import tracked_run
 
-    privacy, metrics = tracked_run(load_params(), run)
+    privacy, metrics = tracked_run(Project.load(), run)
     names = {name: name.split(".", 3) for name in metrics if name.startswith("internal.")}  # internal.KIND.TABLE.NAME
     scores = {(kind, score): metrics[name] for name, (_, kind, table, score) in names.items() if table == "synthetic"}
     return Run(privacy, {f"{kind} {score}".replace("_", " "): value for (kind, score), value in scores.items()})

@@ -13,12 +13,13 @@ import typer
 from likeness.cli.console import say, say_json
 from likeness.config.params import Ingest
 from likeness.core.errors import LikenessError, SchemaError
+from likeness.core.paths import ProjectPaths
 
 if TYPE_CHECKING:
     from likeness.onboarding.interview import Completed, Interview
     from likeness.preflight.report import Report
 
-_PARAMS = Path("params.yaml")
+_PARAMS = ProjectPaths.params
 _ENDINGS = (".csv.gz", ".csv", ".parquet")
 
 
@@ -80,7 +81,7 @@ def init(
     if ask and not _terminal():
         raise LikenessError("--ask needs a terminal, in which a person answers. Leave it out: a draft is written.")
     source, name, kinds = _opened(source, query, name)
-    target = Path("data/schema") / f"{name}.yaml"
+    target = ProjectPaths.schemas / f"{name}.yaml"
     if target.exists():
         raise LikenessError(f"{target} exists and is not overwritten. Give --name, or delete it.")
     earlier = None
@@ -175,14 +176,13 @@ def _offer_run(bundle: Path) -> None:
     """Ask whether to spend now; print the commands that do so later if not."""
     from likeness.cli.ledger import ledger_init
     from likeness.cli.run import run
-    from likeness.config.load import load_params
-    from likeness.ledger.home import locate
+    from likeness.pipeline.project import Project
 
-    params = load_params()
-    home = locate(params.ledger.home, params.ledger.url)
+    project = Project.load()
+    home = project.ledger_home
     # A team's database is not asked for its ledger here: whoever has one has started it.
     first = home.url is None and not home.database.exists()
-    steps = [f"spend epsilon {params.privacy.epsilon:g}", f"bundle to {bundle}"]
+    steps = [f"spend epsilon {project.params.privacy.epsilon:g}", f"bundle to {bundle}"]
     if first:
         steps.insert(1, "make this machine's ledger")
     if typer.confirm(f"Run now: {', '.join(steps)}?", default=False):
@@ -232,15 +232,15 @@ def _report(rows: int | None) -> "Report":
     from likeness.preflight.later_stages import refusals
     from likeness.preflight.report import Report
 
-    project = examine()
-    faults, foreseen, refusal = project.faults, None, ""
-    if project.params is not None:
+    examined = examine()
+    project, faults, foreseen, refusal = examined.project, examined.faults, None, ""
+    if project is not None:
         with contextlib.suppress(SchemaError):  # which is among the faults
-            faults = (*faults, *map(of_params, refusals(project.params)))
-    if project.params is not None and not faults:
+            faults = (*faults, *map(of_params, refusals(project)))
+    if project is not None and not faults:
         try:
-            foreseen = forecast(project.params, rows)
-            refusal = refusal_ahead(project.params)
+            foreseen = forecast(project, rows)
+            refusal = refusal_ahead(project)
         except LikenessError as error:
             faults, foreseen = (of_params(error),), None
-    return Report(faults, project.notes, foreseen, refusal)
+    return Report(faults, examined.notes, foreseen, refusal)

@@ -9,13 +9,14 @@ import typer
 
 from likeness.cli.console import say, say_json, table
 from likeness.core.errors import LedgerError, LikenessError
+from likeness.core.paths import ProjectPaths
 
 if TYPE_CHECKING:
-    from likeness.config.params import Params
     from likeness.ledger.budget import Cost, Headroom
     from likeness.ledger.home import Home
     from likeness.ledger.ledger import Ledger
     from likeness.ledger.records import Record
+    from likeness.pipeline.project import Project
 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
@@ -126,10 +127,10 @@ def ledger_verify(
     receipts = {path: load_released(path).receipt for path in files or []}
     witnesses += [receipt_witness(receipt, str(path)) for path, receipt in receipts.items()]
     if mlflow:
-        from likeness.config.load import load_params
+        from likeness.pipeline.project import Project
         from likeness.tracking.run import run_witnesses
 
-        witnesses += run_witnesses(load_params())
+        witnesses += run_witnesses(Project.load())
     right = check_witnesses(ledger.records(), witnesses, other or [])
     for path, receipt in receipts.items():
         if receipt.ledger_id == ledger.id:
@@ -212,14 +213,15 @@ def ledger_afford(
 
     Without options it is one run with params.yaml. With them it is each method with each epsilon.
     """
-    from likeness.config.load import load_params
     from likeness.ledger.budget import Cost
-    from likeness.pipeline.open_ledger import open_ledger
+    from likeness.pipeline.project import Project
     from likeness.preflight.cost import afford, room_lines
 
-    params = load_params()
-    runs = _grid(params, method or [params.method], epsilon or [params.privacy.epsilon])
-    costs, rooms = afford(runs, open_ledger(params))
+    project = Project.load()
+    params = project.params
+    projects = _grid(project, method or [params.method], epsilon or [params.privacy.epsilon])
+    runs = [run.params for run in projects]
+    costs, rooms = afford(projects)
     total = Cost.total(costs)
     grid = [
         {"method": run.method, "epsilon": _finite(run.privacy.epsilon), "rho": _finite(cost.rho)}
@@ -241,8 +243,8 @@ def ledger_afford(
         say(line)
 
 
-def _grid(params: "Params", methods: list[str], epsilons: list[float]) -> "list[Params]":
-    """Settings of each method with each epsilon."""
+def _grid(project: "Project", methods: list[str], epsilons: list[float]) -> "list[Project]":
+    """The project with each method and each epsilon."""
     from likeness.config.typed import allowed, require
     from likeness.methods import METHODS
     from likeness.preflight.cost import with_target
@@ -251,7 +253,7 @@ def _grid(params: "Params", methods: list[str], epsilons: list[float]) -> "list[
         allowed("--method", name, sorted(METHODS))
     for epsilon in epsilons:
         require(epsilon > 0, "--epsilon", epsilon, "a number greater than 0")
-    return [with_target(params, name, target) for name in dict.fromkeys(methods) for target in dict.fromkeys(epsilons)]
+    return [with_target(project, name, target) for name in dict.fromkeys(methods) for target in dict.fromkeys(epsilons)]
 
 
 def _cap_after(room: "Headroom", cost: "Cost") -> dict[str, Any]:
@@ -347,7 +349,6 @@ def ledger_redraw(
     """Give up lost bytes: the next run draws the release anew, at the full cost. Stays on record for ever."""
     from likeness.core.hashing import sha256_bytes
     from likeness.pipeline.provenance import provenance
-    from likeness.pipeline.released import released_files
     from likeness.release.store import stored_bytes
 
     ledger = _open()
@@ -358,7 +359,7 @@ def ledger_redraw(
     data = stored_bytes(ledger, matches[0])
     if data is not None and sha256_bytes(data) == digest:
         raise LedgerError(f"release {key} is in the store, whole: nothing to give up")
-    for path in released_files():
+    for path in ProjectPaths().released_files:
         if path.exists() and sha256_bytes(path.read_bytes()) == digest:
             raise LedgerError(f"{path} is that release: it costs nothing to run: likeness ledger restore {path}")
     ledger.redraw(matches[0], {"asked_by": provenance()["asked_by"]})
@@ -368,13 +369,10 @@ def ledger_redraw(
 
 
 def _home() -> "Home":
-    from likeness.config.load import load_params
     from likeness.ledger.home import locate
+    from likeness.pipeline.project import Project
 
-    if not Path("params.yaml").exists():
-        return locate()
-    settings = load_params().ledger
-    return locate(settings.home, settings.url)
+    return Project.load().ledger_home if ProjectPaths.params.exists() else locate()
 
 
 def _open() -> "Ledger":

@@ -2,13 +2,13 @@
 
 import typing
 from dataclasses import is_dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from likeness.config.params import Params
 from likeness.core.errors import ParamsError
+from likeness.core.paths import ProjectPaths
 
 
 def params(
@@ -23,7 +23,7 @@ def params(
     from likeness.methods import METHODS, resolved
 
     if section is None:
-        here = Path("params.yaml")
+        here = ProjectPaths.params
         method = "marginals"
         values = {**defaults(Params), "method": method, method: defaults(METHODS[method])}
         if here.exists():

@@ -10,6 +10,7 @@ import typer
 
 from likeness.cli.console import say, say_json, table
 from likeness.core.errors import ArtifactError, LikenessError
+from likeness.core.paths import ProjectPaths
 from likeness.pipeline.dvc_repair import dvc_environment, set_aside
 
 if TYPE_CHECKING:
@@ -36,30 +37,30 @@ def run(
     bundle is wrong.
     """
     from likeness.cli.summary import summary_json, summary_text
-    from likeness.config.load import load_params
-    from likeness.pipeline.open_ledger import open_ledger
+    from likeness.pipeline.project import Project
 
     if bundle is not None and bundle.exists():  # said now, not after the run
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
-    if not Path("dvc.yaml").exists():
-        raise ArtifactError("dvc.yaml is missing. Run from the project's folder.")
-    open_ledger(load_params())  # a missing ledger is said now, not by the first stage
-    for line in set_aside(Path()):
+    paths = ProjectPaths()
+    if not paths.stages.exists():
+        raise ArtifactError(f"{paths.stages} is missing. Run from the project's folder.")
+    Project.load().ledger  # noqa: B018 (a missing ledger is said now, not by the first stage)
+    for line in set_aside(paths.root):
         say(line, err=True)
     _repro(["--force"] if force else [])
     if bundle is None:
-        say_json(summary_json(Path())) if as_json else say(summary_text(Path()))
+        say_json(summary_json(paths)) if as_json else say(summary_text(paths))
         return
     from likeness.bundle.write import write_bundle
     from likeness.verify import verify
 
-    write_bundle(load_params(), bundle)
+    write_bundle(Project.load(), bundle)
     checks = verify(bundle)
     if as_json:
-        summary = {**summary_json(Path()), "bundle": str(bundle), "checks": [vars(check) for check in checks]}
+        summary = {**summary_json(paths), "bundle": str(bundle), "checks": [vars(check) for check in checks]}
         say_json(summary)
     else:
-        say(f"{summary_text(Path())}\n\n{bundle}: all that may be published, verified:\n{checks_text(checks)}")
+        say(f"{summary_text(paths)}\n\n{bundle}: all that may be published, verified:\n{checks_text(checks)}")
     if give_verdict(checks, as_json) == 1:
         raise typer.Exit(1)
 

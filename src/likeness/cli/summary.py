@@ -1,21 +1,21 @@
 """What ``make demo`` prints at its end."""
 
-from pathlib import Path
 from typing import Any
 
 from likeness.cli.console import table
-from likeness.core.paths import INTERNAL, PRIVACY, REPORT, STATEMENT, SYNTHETIC, read_json
+from likeness.core.paths import ProjectPaths, read_json
 
 
-def summary_text(root: Path) -> str:
+def summary_text(paths: ProjectPaths) -> str:
     """Places of the results, ε spent and headline scores, from the run's own files."""
-    privacy, metrics = read_json(root / PRIVACY), read_json(root / INTERNAL / "metrics.json")
+    privacy, metrics = read_json(paths.privacy), read_json(paths.internal_metrics)
     total, target = privacy["total"], privacy["target"]
     lines = [
         "",
-        f"synthetic table    {SYNTHETIC}.parquet and .csv",
-        f"privacy statement  {STATEMENT}",
-        f"report             {REPORT} (public), {INTERNAL}/index.html (with real rows: NOT private)",
+        f"synthetic table    {ProjectPaths.synthetic} and .csv",
+        f"privacy statement  {ProjectPaths.statement}",
+        f"report             {ProjectPaths.report} (public), {ProjectPaths.internal_report} (with real rows: "
+        "NOT private)",
         "",
         f"method {privacy['method']}, {privacy['adjacency']}: epsilon {_number(total['epsilon'])} spent at delta "
         f"{total['delta']:g} (target {_number(target['epsilon'])})",
@@ -34,10 +34,15 @@ def summary_text(root: Path) -> str:
     return "\n".join(lines)
 
 
-def summary_json(root: Path) -> dict[str, Any]:
+def summary_json(paths: ProjectPaths) -> dict[str, Any]:
     """The summary for scripts; ``internal`` was computed on real rows and is NOT private."""
-    privacy, metrics = read_json(root / PRIVACY), read_json(root / INTERNAL / "metrics.json")
-    files = {"table": f"{SYNTHETIC}.parquet", "table_csv": f"{SYNTHETIC}.csv", "statement": STATEMENT, "report": REPORT}
+    privacy, metrics = read_json(paths.privacy), read_json(paths.internal_metrics)
+    files = {
+        "table": ProjectPaths.synthetic,
+        "table_csv": ProjectPaths.synthetic_csv,
+        "statement": ProjectPaths.statement,
+        "report": ProjectPaths.report,
+    }
     return {
         "files": {name: str(path) for name, path in files.items()},
         **{name: privacy[name] for name in ("private", "method", "identity", "adjacency", "target")},

@@ -11,20 +11,21 @@ import yaml
 from likeness.config.params import _SQLITE, Params
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError
+from likeness.core.paths import ProjectPaths
 
 
-def load_params(path: Path | str = "params.yaml") -> Params:
+def load_params(path: Path | str = ProjectPaths.params) -> Params:
     """Read and check params.yaml; in a copy of the project that DVC made for an experiment, with :func:`at_home`.
 
     Raises:
         ParamsError: names the file, the key, the rule and what is allowed.
     """
-    params = read_params(path)
-    home = Path(os.environ.get("DVC_ROOT", "."))
-    return params if home.resolve() == Path.cwd() else at_home(params, home)
+    params, root = read_params(path), Path(path).parent
+    home = Path(os.environ.get("DVC_ROOT", root))
+    return params if home.resolve() == root.resolve() else at_home(params, root, home)
 
 
-def read_params(path: Path | str = "params.yaml") -> Params:
+def read_params(path: Path | str = ProjectPaths.params) -> Params:
     """Read and check params.yaml as it is written.
 
     Raises:
@@ -66,15 +67,15 @@ def params_from(content: Mapping[str, Any]) -> Params:
     return build(Params, {**{key: content[key] for key in content if key in shared}, "sections": sections}, "")
 
 
-def at_home(params: Params, home: Path) -> Params:
-    """The same settings where the working folder is a copy of the project in ``home``.
+def at_home(params: Params, root: Path, home: Path) -> Params:
+    """The settings of the project in ``root``, which is a copy of that in ``home``.
 
     ``dvc exp run --temp`` and its queue run stages in a copy that holds what git holds, so neither the private source
     nor a ledger in the project's folder, and name the project in ``DVC_ROOT``. A source that the copy has is its own.
     """
     ingest, ledger, tracking = params.ingest, params.ledger, params.tracking
     place = Path(ingest.source.removeprefix(_SQLITE))
-    if not place.exists() and (home / place).exists():
+    if not (root / place).exists() and (home / place).exists():
         ingest = replace(ingest, source=source_at(ingest.source, home))
     if ledger.home is not None and not ledger.home.startswith("~"):
         ledger = replace(ledger, home=str(home / ledger.home))

@@ -1,8 +1,10 @@
-"""Files that only their owner reads, and files that survive a crash."""
+"""Files that only their owner reads, files that survive a crash, and locks."""
 
 import os
 import tempfile
 from pathlib import Path
+
+from filelock import BaseFileLock, FileLock
 
 
 def make_private_folder(path: Path) -> None:
@@ -38,3 +40,14 @@ def sync_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def file_lock(path: Path, seconds: float = -1) -> BaseFileLock:
+    """An exclusive lock on a file. The operating system drops it when its holder dies.
+
+    Args:
+        path: the lock file. Only its owner may read it.
+        seconds: how long to wait before ``filelock.Timeout`` is raised; -1 waits for ever.
+    """
+    # Where a disk has no such locks, a file that stands for one would outlive a killed process: that is refused.
+    return FileLock(path, timeout=seconds, mode=0o600, fallback_to_soft=False)

@@ -1,32 +1,86 @@
-"""Where every file of a run lies: written once."""
+"""Where every file of a project lies, written once; and JSON files."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from likeness.core.errors import ArtifactError
 
-if TYPE_CHECKING:
-    pass
+
+class Place:
+    """A file or folder of a project: below the root of an object, relative to any root on the class."""
+
+    def __init__(self, name: str) -> None:
+        """Keep the name, relative to the root."""
+        self._path = Path(name)
+
+    def __get__(self, paths: "ProjectPaths | None", owner: type["ProjectPaths"]) -> Path:
+        """The place in a project, or its name."""
+        return self._path if paths is None else paths.root / self._path
 
 
-SOURCE = Path("data/private/source.json")
-TABLE = Path("data/private/table.parquet")
-SETTINGS = Path("data/plan/settings.yaml")
-PLAN = Path("data/plan/plan.json")
-ENCODED = Path("data/private/encoded.parquet")
-WORKERS = Path("data/private/workers")
-CATEGORIES = Path("data/released/categories")
-AUXILIARY = Path("data/released/auxiliary")
-EMBEDDING = Path("data/released/embedding.safetensors")
-GENERATOR = Path("data/models/generator")
-LOSS = Path("data/models/loss.csv")
-SYNTHETIC = Path("data/synthetic/synthetic")
-INTERNAL = Path("reports/internal")
-PRIVACY = Path("reports/privacy.json")
-STATEMENT = Path("reports/PRIVACY_STATEMENT.md")
-REPORT = Path("reports/index.html")
-FIGURES = Path("reports/figures")
+@dataclass(frozen=True)
+class ProjectPaths:
+    """Every place of a project. ``ProjectPaths(root).plan`` is a file, ``ProjectPaths.plan`` its name.
+
+    Attributes:
+        root: the project's folder.
+    """
+
+    root: Path = Path()
+
+    params = Place("params.yaml")
+    stages = Place("dvc.yaml")
+    lock = Place("dvc.lock")
+    lock_of_dvc = Place(".dvc/tmp/rwlock")
+    markers = Place(".likeness/stages")
+    tracked = Place(".likeness/tracked.json")
+
+    schemas = Place("data/schema")
+    settings = Place("data/plan/settings.yaml")
+    plan = Place("data/plan/plan.json")
+    private = Place("data/private")
+    source = Place("data/private/source.json")
+    table = Place("data/private/table.parquet")
+    encoded = Place("data/private/encoded.parquet")
+    workers = Place("data/private/workers")
+    failures = Place("data/private/errors")
+    released = Place("data/released")
+    categories = Place("data/released/categories")
+    auxiliary = Place("data/released/auxiliary")
+    embedding = Place("data/released/embedding.safetensors")
+    generator = Place("data/models/generator")
+    generator_spec = Place("data/models/generator/spec.json")
+    generator_weights = Place("data/models/generator/weights.safetensors")
+    loss = Place("data/models/loss.csv")
+    synthetic = Place("data/synthetic/synthetic.parquet")
+    synthetic_csv = Place("data/synthetic/synthetic.csv")
+
+    privacy = Place("reports/privacy.json")
+    statement = Place("reports/PRIVACY_STATEMENT.md")
+    report = Place("reports/index.html")
+    headline = Place("reports/metrics.json")
+    figures = Place("reports/figures")
+    tracking = Place("reports/tracking.json")
+    internal = Place("reports/internal")
+    internal_metrics = Place("reports/internal/metrics.json")
+    internal_report = Place("reports/internal/index.html")
+
+    @property
+    def category_files(self) -> list[Path]:
+        """Released files of open columns."""
+        return sorted(self.categories.glob("*.safetensors"))
+
+    @property
+    def auxiliary_files(self) -> list[Path]:
+        """Released answers of the auxiliary stage."""
+        return sorted(self.auxiliary.glob("*.safetensors"))
+
+    @property
+    def released_files(self) -> list[Path]:
+        """Every released file of a run, in the order of its stages."""
+        return [*self.category_files, *self.auxiliary_files, self.embedding]
 
 
 def read_json(path: Path) -> dict[str, Any]:

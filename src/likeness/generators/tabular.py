@@ -7,9 +7,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from likeness.config.training import SAMPLING
 from likeness.data.encoding.layout import Layout
 from likeness.generators.latent import LatentGenerator
-from likeness.generators.settings import SAMPLING
 
 
 class TabularGenerator(LatentGenerator):

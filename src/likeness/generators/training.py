@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from likeness.config.training import TrainingSettings
 from likeness.core.errors import ParamsError
 from likeness.generators import parallel
-from likeness.generators.settings import TrainingSettings
 
 
 class Objective(Protocol):

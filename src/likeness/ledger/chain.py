@@ -17,11 +17,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from filelock import BaseFileLock, FileLock
+from filelock import BaseFileLock
 from sqlalchemy import Connection, Engine, insert, select
 
 from likeness.core.errors import LedgerError
-from likeness.core.files import make_private_folder, write_durably
+from likeness.core.files import file_lock, make_private_folder, write_durably
 from likeness.core.hashing import sha256_bytes
 from likeness.core.rng import secret_bytes
 from likeness.ledger.database import (
@@ -329,14 +329,3 @@ def _make_folders(home: Home) -> None:
 def _locked(home: Home) -> BaseFileLock:
     """Let one process at a time touch the chain and its anchor."""
     return file_lock(home.locks / "ledger.lock")
-
-
-def file_lock(path: Path, seconds: float = -1) -> BaseFileLock:
-    """An exclusive lock on a file. The operating system drops it when its holder dies.
-
-    Args:
-        path: the lock file. Only its owner may read it.
-        seconds: how long to wait before ``filelock.Timeout`` is raised; -1 waits for ever.
-    """
-    # Where a disk has no such locks, a file that stands for one would outlive a killed process: that is refused.
-    return FileLock(path, timeout=seconds, mode=0o600, fallback_to_soft=False)

@@ -9,11 +9,14 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from likeness.core.errors import LedgerError
-from likeness.ledger.chain import Anchor
 from likeness.ledger.records import Record
 from likeness.privacy.receipt import Receipt
+
+if TYPE_CHECKING:
+    from likeness.ledger.chain import Anchor
 
 TRAILER = "Likeness-Ledger"
 _LINE = re.compile(rf"^{TRAILER}: ([0-9a-f]{{16}}) ([0-9]{{1,9}}) ([0-9a-f]{{64}})$", re.MULTILINE)
@@ -38,7 +41,7 @@ class Witness:
     key: str | None = None
 
 
-def trailer(head: Anchor) -> str:
+def trailer(head: "Anchor") -> str:
     """The line for a commit message."""
     return f"{TRAILER}: {head.ledger_id} {head.count} {head.head}"
 

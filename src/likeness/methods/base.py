@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
+from likeness.config.training import TrainingSettings
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, Map
 from likeness.features.constant import Constant
-from likeness.generators.settings import TrainingSettings
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, EachRecord
@@ -136,6 +136,10 @@ class Method(ABC):
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """What the statement shall say about what was read off released values, in sentences. Nothing by default."""
         return []
+
+    def at(self, root: Path) -> Self:
+        """The recipe with public files that it names below a project's folder. By default it names none."""
+        return self
 
     def public_files(self) -> dict[str, PublicFile]:
         """Public files, by their name in a bundle. None by default."""

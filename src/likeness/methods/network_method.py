@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
+from likeness.config.training import TrainingSettings
 from likeness.config.typed import setting
 from likeness.core.errors import PlanError
 from likeness.features.base import FeatureMap
-from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import (
     CLASS_COUNTS,
     EMBEDDING,

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from likeness.config.training import SAMPLING, TrainingSettings
 from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
-from likeness.generators.settings import SAMPLING, TrainingSettings
 
 MOST_FEATURES = 10_000_000
 """Of one map that draws a frequency or a weight for each of them."""

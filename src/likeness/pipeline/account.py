@@ -13,8 +13,7 @@ from likeness.core.errors import ReleaseError
 from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.consistency import auxiliary_of, check_run
-from likeness.pipeline.project import context, method
-from likeness.pipeline.released import released_files
+from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import check_synthetic, sample_request
 from likeness.privacy.accountant import Account, compose
 from likeness.privacy.plan import Plan
@@ -28,7 +27,7 @@ SOFTWARE = ("autodp", "opendp", "numpy", "torch")
 """Libraries whose versions the account names."""
 
 
-def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
+def account(project: Project) -> dict[str, Any]:
     """Compose every receipt of the run; the content of ``reports/privacy.json``.
 
     Raises:
@@ -36,22 +35,22 @@ def account(params: Params, plan: Plan, ledger: Ledger) -> dict[str, Any]:
             trained on others, or the total exceeds the target.
         ArtifactError: the synthetic table is missing or not of this generator.
     """
-    released = {path: load_released(path) for path in released_files()}
-    receipts = {path: one.receipt for path, one in released.items()}
+    params, plan, ledger = project.params, project.written_plan, project.ledger
+    released = {path: load_released(path) for path in project.paths.released_files}
+    receipts = [one.receipt for one in released.values()]
     commits, ledger_id = ledger.commits(), ledger.id
-    for path, receipt in receipts.items():
-        check_against(commits, path, receipt, ledger_id)
-    check_run(params, plan, released)
-    total = composed(params, list(receipts.values()))
+    for path, one in released.items():
+        check_against(commits, path, one.receipt, ledger_id)
+    check_run(project, plan, released)
     return privacy_json(
         params,
         plan,
-        list(receipts.values()),
-        total,
+        receipts,
+        composed(params, receipts),
         Standing.of(ledger, params.privacy.population),
         sample_request(params.sample),
-        check_synthetic(params.sample),
-        method(params).notes(context(params), auxiliary_of(released.values())),
+        check_synthetic(params.sample, project.paths),
+        project.method.notes(project.context, auxiliary_of(released.values())),
         {one.receipt.query: len(one.keys) for one in released.values()},
     )
 

@@ -9,17 +9,14 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from likeness.config.params import Params
 from likeness.core.errors import ReleaseError
 from likeness.core.hashing import sha256_json
-from likeness.core.paths import GENERATOR, PLAN, read_json
+from likeness.core.paths import read_json
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.schema.schema import Schema
 from likeness.generators.weights import check_weights
 from likeness.ledger.reservation import base_attempt
 from likeness.methods.base import Context
-from likeness.pipeline.project import context, method, plan_of
-from likeness.pipeline.schema import open_schema
+from likeness.pipeline.project import Project
 from likeness.privacy.plan import Plan
 from likeness.release.keys import KeyQuery, key_queries
 from likeness.release.query import Query
@@ -30,33 +27,36 @@ from likeness.release.request import Dataset, request_of
 _TOLERANCE = 1e-9
 
 
-def check_run(params: Params, plan: Plan, released: Mapping[Path, Released]) -> None:
+def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -> None:
     """Refuse plan, releases or generator that are not of these settings.
 
     Args:
+        project: the project of the run.
+        plan: as it was written.
         released: every released file of the run.
 
     Raises:
         ReleaseError: saying which file contradicts which setting.
     """
-    check_plan(params, plan, open_schema(params))
-    _check_receipts(params, plan, released)
-    _check_queries(params, plan, released)
-    _check_generator(params, released)
+    check_plan(project, plan)
+    _check_receipts(project.params.ledger.attempt, plan, released)
+    queries = queries_of(project, plan, project.context, auxiliary_of(released.values()))
+    for path, one in released.items():
+        check_answer(*queries[one.receipt.query], one, str(path))
+    _check_generator(project, released)
 
 
-def check_plan(params: Params, plan: Plan, schema: Schema) -> None:
+def check_plan(project: Project, plan: Plan) -> None:
     """Refuse a plan that is not that of the settings.
 
     Args:
-        params: the settings.
+        project: with the settings.
         plan: as it was written.
-        schema: as it is written: columns may be open.
 
     Raises:
         ReleaseError: they do not agree.
     """
-    expected = plan_of(params, schema)
+    expected = project.plan
     same = [
         (own.query, own.stage, own.share) == (other.query, other.stage, other.share)
         and _close(own.noise_multiplier, other.noise_multiplier)
@@ -70,10 +70,12 @@ def check_plan(params: Params, plan: Plan, schema: Schema) -> None:
         or not all(same)
         or any(getattr(plan, name) != getattr(expected, name) for name in public)
     ):
-        raise ReleaseError(f"{PLAN} is not the plan of params.yaml: settings were changed since. Run: dvc repro")
+        raise ReleaseError(
+            f"{project.paths.plan} is not the plan of params.yaml: settings were changed since. Run: dvc repro"
+        )
 
 
-def _check_receipts(params: Params, plan: Plan, released: Mapping[Path, Released]) -> None:
+def _check_receipts(slot: str, plan: Plan, released: Mapping[Path, Released]) -> None:
     """Every planned query was answered once, at the planned noise, for the planned people, from the same rows."""
     answered = sorted(one.receipt.query for one in released.values())
     planned = sorted(query.query for query in plan.queries)
@@ -85,7 +87,7 @@ def _check_receipts(params: Params, plan: Plan, released: Mapping[Path, Released
             raise ReleaseError(f"{path}: released under another adjacency or identity. Run: dvc repro")
         if receipt.unit != plan.unit:
             raise ReleaseError(f"{path}: released under another ingest.unit. Run: dvc repro")
-        if base_attempt(receipt.slot) != params.ledger.attempt:
+        if base_attempt(receipt.slot) != slot:
             raise ReleaseError(f"{path}: released in another slot than ledger.attempt. Run: dvc repro")
         own = plan.query(receipt.query)
         same = _close(receipt.noise_multiplier, own.noise_multiplier) and receipt.delta_keys == own.delta_keys
@@ -100,29 +102,22 @@ def auxiliary_of(released: Iterable[Released]) -> dict[str, Released]:
     return {one.receipt.query: one for one in released if one.receipt.stage == "auxiliary"}
 
 
-def _check_queries(params: Params, plan: Plan, released: Mapping[Path, Released]) -> None:
-    """Each file answers the question that the method asks with these settings: map, classes, schema."""
-    queries = queries_of(params, plan, open_schema(params), context(params), auxiliary_of(released.values()))
-    for path, one in released.items():
-        check_answer(*queries[one.receipt.query], one, str(path))
-
-
 def queries_of(
-    params: Params, plan: Plan, written: Schema, facts: Context, auxiliary: Mapping[str, Released]
+    project: Project, plan: Plan, facts: Context, auxiliary: Mapping[str, Released]
 ) -> dict[str, tuple[Query | KeyQuery, str]]:
     """Every query that the settings ask, with the digest of the encoding of its rows, by name.
 
     Args:
-        params: the settings.
+        project: with the settings.
         plan: of these settings.
-        written: the schema as it is written: columns may be open.
         facts: public facts, with the schema completed by the released categories.
         auxiliary: answers of the auxiliary stage, by the name of their query.
     """
-    recipe, open_encoding, encoding = method(params), encoding_digest(written), encoding_digest(facts.schema)
+    written, recipe = project.written_schema, project.method
+    open_encoding, encoding = map(encoding_digest, (written, facts.schema))
     queries = [*recipe.auxiliary_queries(facts, auxiliary), recipe.embedding_query(facts, auxiliary)]
     return {
-        **{query.name: (query, open_encoding) for query in key_queries(written, plan, params.categories.most)},
+        **{query.name: (query, open_encoding) for query in key_queries(written, plan, project.params.categories.most)},
         **{query.name: (query, encoding) for query in queries},
     }
 
@@ -148,15 +143,15 @@ def check_answer(query: Query | KeyQuery, encoding: str, released: Released, whe
         raise ReleaseError(f"{where}: released for another schema, or by another version. Run: dvc repro")
 
 
-def _check_generator(params: Params, released: Mapping[Path, Released]) -> None:
-    provenance = read_json(GENERATOR / "spec.json").get("provenance", {})
+def _check_generator(project: Project, released: Mapping[Path, Released]) -> None:
+    provenance = read_json(project.paths.generator_spec).get("provenance", {})
     keys = sorted(one.receipt.key for one in released.values())
-    if (provenance.get("method"), provenance.get("releases")) != (params.method, keys):
+    if (provenance.get("method"), provenance.get("releases")) != (project.params.method, keys):
         raise ReleaseError(
-            f"{GENERATOR} was trained on other releases than those in data/released: the statement would not be about "
-            "it. Run: dvc repro"
+            f"{project.paths.generator} was trained on other releases than those in data/released: the statement "
+            "would not be about it. Run: dvc repro"
         )
-    check_weights(GENERATOR)
+    check_weights(project.paths.generator)
 
 
 def _close(a: float, b: float) -> bool:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import yaml
 
+from likeness.core.paths import ProjectPaths
+
 _PATIENCE = 1.0  # seconds; a DVC at work in the same folder has written its file by then
 
 
@@ -63,7 +65,7 @@ def _whole_lock(text: str) -> bool:
     return isinstance(stages, Mapping) and all(isinstance(one, Mapping) and "cmd" in one for one in stages.values())
 
 
-_WHOLE: dict[str, Callable[[str], bool]] = {
-    "dvc.lock": _whole_lock,
-    ".dvc/tmp/rwlock": lambda text: isinstance(json.loads(text), Mapping),
+_WHOLE: dict[Path, Callable[[str], bool]] = {
+    ProjectPaths.lock: _whole_lock,
+    ProjectPaths.lock_of_dvc: lambda text: isinstance(json.loads(text), Mapping),
 }

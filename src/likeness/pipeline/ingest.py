@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.params import Params
-from likeness.core.paths import TABLE
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private
 from likeness.data.schema.private_categories import closed
 from likeness.data.schema.schema import Schema
 from likeness.engine import LOCAL, Engine
 from likeness.pipeline.private_rows import BESIDE, SPLIT, digest_of_release, source_rows, split_parts, used_rows
-from likeness.pipeline.source import source_path
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
     from likeness.data.source.files import SourcePart
     from likeness.data.source.row_digests import SourceDigest
-    from likeness.ledger.ledger import Ledger
+    from likeness.pipeline.project import Project
 
 _PART_ROWS = 1 << 18  # typed by one worker at once; a larger row group of the source is one part
 _COLUMN_ROWS = 1 << 18  # of a column, read at once for the digest
@@ -29,7 +27,7 @@ _ENCODED_CELLS = 1 << 22  # encoded, or hashed, at once
 
 
 def typed_rows(
-    params: Params, schema: Schema, engine: Engine = LOCAL, source: "SourceDigest | None" = None
+    project: "Project", engine: Engine = LOCAL, source: "SourceDigest | None" = None
 ) -> "Iterator[DataFrame]":
     """The rows of the source that are used, typed, with what stands beside them: at least one chunk, in order.
 
@@ -45,11 +43,12 @@ def typed_rows(
     from likeness.data.source.files import parquet_rows, source_parts
     from likeness.data.source.split import position_mask, split_names
 
+    params, schema = project.params, project.written_schema
     if params.ingest.unit is not None or params.ingest.from_database:
         # All at once: a person's rows may lie anywhere, and a database gives them in no order.
-        yield used_rows(params, schema, *source_rows(params, schema, source))
+        yield used_rows(params, schema, *source_rows(project, source))
         return
-    path, split = source_path(params), params.ingest.split
+    path, split = project.source, params.ingest.split
     count = parquet_rows(path)
     # Only Parquet can be opened in its middle.
     engine = LOCAL if count is None else engine
@@ -97,12 +96,14 @@ def _taken_up(pieces: "Iterable[tuple[DataFrame, int]]", source: "SourceDigest |
         yield table
 
 
-def training_digest(written: Path, params: Params, schema: Schema, ledger: "Ledger") -> tuple[str, int]:
+def training_digest(project: "Project", written: Path) -> tuple[str, int]:
     """Digest (:func:`~likeness.pipeline.private_rows.digest_of_release`) and number of a table's training rows.
 
     The digest of rows in order is defined column by column, so the table is read again, a column at a time.
     """
     from likeness.data.source.row_digests import columns_digest, unordered_digest
+
+    schema, ledger = project.written_schema, project.ledger
 
     def read(name: str) -> "Iterator[Series[Any]]":
         for chunk in iter_private(written, [name, SPLIT], _COLUMN_ROWS):
@@ -117,21 +118,22 @@ def training_digest(written: Path, params: Params, schema: Schema, ledger: "Ledg
         chunks = iter_private(written, [*schema.names, SPLIT], _chunk_rows(schema))
         return unordered_digest((chunk[chunk[SPLIT] == "train"] for chunk in chunks), schema, ledger.key)
 
-    return digest_of_release(params, ledger, ordered, unordered), count
+    return digest_of_release(project.params.privacy.adjacency, ledger, ordered, unordered), count
 
 
-def encoded_rows(written: Schema, schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":
+def encoded_rows(project: "Project", ingested: dict[str, Any]) -> "Iterator[DataFrame]":
     """The codes of the ingested rows, with what stands beside them.
 
     Args:
-        written: the schema that the rows were typed with. schema: the same with its columns completed.
+        project: whose table is encoded.
         ingested: the card of the table that is meant.
 
     Raises:
         ArtifactError: another table has taken its place.
     """
+    written, schema = project.written_schema, project.schema
     encoder = Encoder(schema)
-    for chunk in iter_private(TABLE, None, _chunk_rows(schema), manifest=ingested):
+    for chunk in iter_private(project.paths.table, None, _chunk_rows(schema), manifest=ingested):
         beside = {name: chunk[name].to_numpy() for name in BESIDE if name in chunk}
         yield encoder.encode(closed(chunk, written, schema)).assign(**beside)
 

@@ -16,16 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.params import Params
-from likeness.core.errors import ArtifactError
-from likeness.core.paths import ENCODED, TABLE
+from likeness.core.bounds import PrivacyUnit
+from likeness.core.errors import ArtifactError, DataError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.private_tables import iter_private, num_groups, text_columns
+from likeness.data.private_tables import iter_private, num_groups, read_manifest
 from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.schema import Schema
-from likeness.pipeline.released import load_schema
-from likeness.pipeline.schema import open_schema
-from likeness.pipeline.source import database, source_path
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
@@ -35,18 +32,95 @@ if TYPE_CHECKING:
 
     from likeness.data.source.row_digests import SourceDigest
     from likeness.ledger.ledger import Ledger
+    from likeness.pipeline.project import Project
     from likeness.release.keys import Keys
     from likeness.release.records import Records
     from likeness.release.request import Dataset
-from likeness.pipeline.card import _dataset
 
 SPLIT, PERSON = SPLIT_COLUMN, PERSON_COLUMN
 BESIDE = [SPLIT, PERSON]  # what private tables have beside the schema's columns; the second not always
 _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 24  # of a chunk
 
 
+def card(params: Params, ledger_id: str, digest: str, num_records: int, rows_digest: str = "") -> dict[str, Any]:
+    """What later stages may know of the training rows without opening them; their number only where it is public.
+
+    Args:
+        digest: of the training rows.
+        rows_digest: of the rows of the source.
+
+    Raises:
+        DataError: that public number is another than the settings say. (The door insists on it by itself.) Or there is
+            no training row: noise on nothing would cost as much as noise on rows.
+    """
+    if not num_records:
+        raise DataError("the training table has no rows, and nothing was spent. Give a source with training rows.")
+    public = params.privacy.adjacency == Adjacency.REPLACE_ONE
+    _check_number(params, num_records if public else None)
+    return {
+        "identity": params.privacy.population,
+        "adjacency": params.privacy.adjacency,
+        "ledger": ledger_id,
+        "digest": digest,
+        "rows_digest": rows_digest,
+        "num_records": num_records if public else None,
+        "unit": _unit(params),
+    }
+
+
+def encoded_card(ingested: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """The card of the ingested table, with the encoding of this schema."""
+    return {**ingested, "encoding": encoding_digest(schema)}
+
+
+def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, Any]) -> "tuple[Dataset, dict[str, Any]]":
+    """Whose rows a private table holds, and its card.
+
+    Args:
+        params: the settings.
+        path: of the table.
+        ledger_id: of the ledger that is open.
+        more: what the card must say beside what the settings say.
+
+    Raises:
+        ArtifactError: the card says otherwise.
+        DataError: ``privacy.num_records`` is not the number of training rows.
+    """
+    from likeness.release.request import Dataset
+
+    card = read_manifest(path)
+    expected = {
+        "identity": params.privacy.population,
+        "adjacency": params.privacy.adjacency,
+        **more,
+        "unit": _unit(params),
+    }
+    for name, value in expected.items():
+        if card.get(name) != value:
+            raise ArtifactError(f"{path} was written under another {name} than params.yaml says. Run: dvc repro")
+    if card["ledger"] != ledger_id:
+        raise ArtifactError(f"{path} was written with the key of another ledger. Run: dvc repro --force ingest")
+    _check_number(params, card["num_records"])
+    unit = None if card.get("unit") is None else PrivacyUnit.from_dict(card["unit"])
+    rows = card["identity"], card["digest"], params.ledger.attempt, card.get("encoding", ""), unit
+    return Dataset(*rows, card.get("rows_digest", "")), card
+
+
+def _check_number(params: Params, count: int | None) -> None:
+    """The number of training rows, where it is public, is what the settings say."""
+    if count != params.privacy.num_records:
+        raise DataError(
+            f"privacy.num_records is {params.privacy.num_records}, the training table has {count} rows. Under "
+            "replace_one the number of records is public and must be right; correct params.yaml."
+        )
+
+
+def _unit(params: Params) -> dict[str, Any] | None:
+    return None if params.ingest.unit is None else params.ingest.unit.to_dict()
+
+
 def source_rows(
-    params: Params, schema: Schema, source: "SourceDigest | None" = None
+    project: "Project", source: "SourceDigest | None" = None
 ) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
     """The typed rows of the source, its split column and whose row each is, where params.yaml names such columns.
 
@@ -58,11 +132,11 @@ def source_rows(
     """
     from likeness.data.source.files import read_people
 
-    ingest, found = params.ingest, database(params)
+    ingest, schema, database = project.params.ingest, project.written_schema, project.database
     columns = ingest.split.column, None if ingest.unit is None else ingest.unit.column
-    if found is not None:
-        return found.read(schema, *columns, source)
-    return read_people(source_path(params), schema, *columns, source)
+    if database is not None:
+        return database.read(schema, *columns, source)
+    return read_people(project.source, schema, *columns, source)
 
 
 def used_rows(
@@ -108,7 +182,7 @@ def split_parts(
 
 
 def digest_of_release(
-    params: Params, ledger: "Ledger", ordered: Callable[[], str], unordered: Callable[[], str]
+    adjacency: str, ledger: "Ledger", ordered: Callable[[], str], unordered: Callable[[], str]
 ) -> str:
     """The digest under which the training rows are asked about.
 
@@ -116,7 +190,7 @@ def digest_of_release(
     sum depends on it, and the same rows are the same question in any order. Versions that did not record the rows of
     the source knew the digest in order only: what they released stays the answer.
     """
-    if params.privacy.adjacency == Adjacency.REPLACE_ONE:
+    if adjacency == Adjacency.REPLACE_ONE:
         return ordered()
     reserved = (record.body for record in ledger.records() if record.kind == "reserve")
     older = {str(body["digest"]) for body in reserved if "rows_digest" not in body}
@@ -155,20 +229,6 @@ class EncodedRows:
         return [replace(self, groups=tuple(range(start, stop))) for start, stop in pairwise(cuts)] or [self]
 
 
-def private_rows(params: Params, ledger_id: str) -> "tuple[Dataset, EncodedRows]":
-    """Whose rows, without opening them; and a function that opens them, called once the cost is on record.
-
-    Raises:
-        ArtifactError: the encoded table was made under another identity, adjacency, unit of privacy or encoding than
-            params.yaml says, or with the key of another ledger.
-        DataError: ``privacy.num_records`` is not the number of training rows.
-    """
-
-    schema = load_schema(params)
-    dataset, found = _dataset(params, ENCODED, ledger_id, {"encoding": encoding_digest(schema)})
-    return dataset, EncodedRows(ENCODED.absolute(), found, schema)
-
-
 @dataclass(frozen=True)
 class ColumnKeys:
     """The texts of a column in the training rows of an ingested table: opened when called; holds no row.
@@ -190,20 +250,6 @@ class ColumnKeys:
         people = [] if self.card.get("unit") is None else [PERSON]
         for chunk in iter_private(self.path, [self.column, SPLIT, *people], _MOST_ROWS, self.card):
             yield _keys(chunk[(chunk[SPLIT] == "train").to_numpy()], self.column)
-
-
-def private_keys(params: Params, ledger_id: str) -> "tuple[Dataset, Callable[[str], ColumnKeys]]":
-    """The same for the ingested table, whose open columns hold texts: whose rows, and what opens a column.
-
-    Raises:
-        ArtifactError: as :func:`private_rows`; or the table was typed by another schema.
-        DataError: ``privacy.num_records`` is not the number of training rows.
-    """
-    schema = open_schema(params)
-    dataset, found = _dataset(params, TABLE, ledger_id, {})
-    if not {column.name for column in schema.open_columns} <= set(text_columns(TABLE)):
-        raise ArtifactError(f"{TABLE} was written under another schema than params.yaml says. Run: dvc repro")
-    return replace(dataset, encoding=encoding_digest(schema)), lambda name: ColumnKeys(TABLE.absolute(), found, name)
 
 
 def _chunk_rows(encoder: Encoder) -> int:

@@ -2,18 +2,15 @@
 
 import os
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from likeness import __version__
 from likeness.config.params import Params
-from likeness.core.hashing import sha256_json
-
-if TYPE_CHECKING:
-    pass
 
 
-def provenance(params: Params | None = None) -> dict[str, Any]:
-    """Who asks, for which project, from which commit, with which settings and software: public facts for the ledger."""
+def provenance(root: Path = Path()) -> dict[str, Any]:
+    """Who asks, from which commit of the repository in a folder, with which software: public facts for the ledger."""
     import getpass
     import platform
     from importlib.metadata import version
@@ -23,16 +20,13 @@ def provenance(params: Params | None = None) -> dict[str, Any]:
     except (KeyError, OSError):  # a container without a passwd entry
         user = f"uid {os.getuid()}"
     software = {name: version(name) for name in ("numpy", "opendp", "pandas", "sqlalchemy")}
-    facts = {
+    return {
         "asked_by": user,
-        "git_commit": _git("rev-parse", "--verify", "--quiet", "HEAD") or "none",
-        "git_changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "git_commit": _git(root, "rev-parse", "--verify", "--quiet", "HEAD") or "none",
+        "git_changed": bool(_git(root, "status", "--porcelain", "--untracked-files=no")),
         "likeness": __version__,
         "software": {"python": platform.python_version(), **software},
     }
-    if params is not None:
-        facts |= {"project": params.ledger.project or "", "params_sha256": sha256_json(public_settings(params))}
-    return facts
 
 
 def public_settings(params: Params) -> dict[str, Any]:
@@ -46,9 +40,10 @@ def public_settings(params: Params) -> dict[str, Any]:
     return value
 
 
-def _git(*words: str) -> str:
+def _git(folder: Path, *words: str) -> str:
     """What git says; nothing where there is no git, or no repository."""
     try:
-        return subprocess.run(["git", *words], capture_output=True, text=True, check=False).stdout.strip()
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return ""
+    return done.stdout.strip()

@@ -10,6 +10,7 @@ from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.schema import Schema
+from likeness.pipeline.private_rows import PERSON, _chunk_rows, _keys, _records, card, digest_of_release, encoded_card
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from likeness.release.keys import Keys
     from likeness.release.records import Records
     from likeness.release.request import Dataset
-from likeness.pipeline.card import card, encoded_card
-from likeness.pipeline.private_rows import PERSON, _chunk_rows, _keys, _records, digest_of_release
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def in_memory(
         keep = bound_contributions(train, schema, people, np.full(len(train), "train"), params.ingest.unit.max_rows)
         train, numbers = train[keep], numbered(people[keep])
     digest = digest_of_release(
-        params,
+        params.privacy.adjacency,
         ledger,
         lambda: typed_digest(train, schema, ledger.key),
         lambda: unordered_digest([train], schema, ledger.key),
@@ -106,10 +105,3 @@ def in_memory(
     rows = own["identity"], digest, params.ledger.attempt, own["encoding"], params.ingest.unit
     dataset = Dataset(*rows, rows_digest)
     return RowsInMemory(train, schema, numbers, dataset)
-
-
-def rows_in_memory(
-    params: Params, schema: Schema, train: "DataFrame", ledger: "Ledger", people: "Series[str] | None" = None
-) -> "tuple[Dataset, Callable[[], Iterator[Records]]]":
-    """Whose rows, and what opens them, by a schema without open columns; see :func:`in_memory`."""
-    return in_memory(params, schema, train, ledger, people).records(schema)

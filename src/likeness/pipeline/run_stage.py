@@ -13,13 +13,11 @@ from typing import NoReturn
 
 import yaml
 
-from likeness.config.load import load_params
-from likeness.config.params import Params
 from likeness.core.errors import LikenessError
 from likeness.core.messages import LOG, show_messages
+from likeness.core.paths import ProjectPaths
+from likeness.pipeline.project import Project
 
-MARKERS = Path(".likeness/stages")
-_ERRORS = Path("data/private/errors")
 # What a disk or a folder refuses. The texts of these errors are the system's own, and hold no value.
 _STORAGE = {
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS
@@ -28,47 +26,47 @@ _STORAGE = {
 _PLACE = {errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR}
 
 
-def run_stage(name: str, main: Callable[[Params], None]) -> None:
-    """Run a stage as a script.
+def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -> None:
+    """Run a stage of the project in a folder, as a script does.
 
     An error raised on purpose is shown as its message, exit code 2, and so is a disk that is full or may not be
     written. Any other error might quote a private value, so only its type and place are shown, exit code 3; the
     traceback goes to ``data/private/errors``.
     """
     first = os.environ.get("RANK", "0") == "0"  # of several that torchrun started, one speaks and writes
+    paths = ProjectPaths(root)
     show_messages()
     if first:
-        _announce(name)
+        _announce(name, paths)
     started = time.time()
     try:
-        main(load_params())
+        main(Project.load(root))
     except LikenessError as error:
-        _fail(name, f"{name}: {error}", 2)
+        _fail(name, f"{name}: {error}", 2, paths)
     except Exception as error:
         refusal = storage_refusal(error)
         if refusal is not None:
-            _fail(name, f"{name}: {refusal}", 2)
-        _fail(name, _keep_private(name, error), 3)
+            _fail(name, f"{name}: {refusal}", 2, paths)
+        _fail(name, _keep_private(name, error, paths.failures), 3, paths)
     if first:
         marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
-        (MARKERS / f"{name}.json").write_text(json.dumps(marker))
+        (paths.markers / f"{name}.json").write_text(json.dumps(marker))
 
 
-def _announce(name: str) -> None:
+def _announce(name: str, paths: ProjectPaths) -> None:
     """Say which stage of how many begins, and forget how it failed the last time."""
-    MARKERS.mkdir(parents=True, exist_ok=True)
-    (MARKERS / f"{name}.failed").unlink(missing_ok=True)
-    graph = Path("dvc.yaml")
-    stages = yaml.safe_load(graph.read_text())["stages"] if graph.exists() else {}
+    paths.markers.mkdir(parents=True, exist_ok=True)
+    (paths.markers / f"{name}.failed").unlink(missing_ok=True)
+    stages = yaml.safe_load(paths.stages.read_text())["stages"] if paths.stages.exists() else {}
     if name in stages:
         LOG.info("[%2d/%d] %s: %s", [*stages].index(name) + 1, len(stages), name, stages[name].get("desc", ""))
 
 
-def _fail(name: str, message: str, code: int) -> NoReturn:
+def _fail(name: str, message: str, code: int, paths: ProjectPaths) -> NoReturn:
     """End the stage; its message, which is safe to show, is also left for whoever started it."""
     LOG.error(message)
     with contextlib.suppress(OSError):
-        (MARKERS / f"{name}.failed").write_text(message)
+        (paths.markers / f"{name}.failed").write_text(message)
     sys.exit(code)
 
 
@@ -93,12 +91,12 @@ def storage_refusal(error: Exception) -> str | None:
     return f"{what}. Make room, or make the folder writable, and run again: what was spent is on record and not lost."
 
 
-def _keep_private(name: str, error: Exception) -> str:
+def _keep_private(name: str, error: Exception, target: Path) -> str:
     """What went wrong, without a quote of it."""
-    for folder in (_ERRORS.parent, _ERRORS):
+    for folder in (target.parent, target):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
-    path = _ERRORS / f"{name}.txt"
+    path = target / f"{name}.txt"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write("".join(traceback.format_exception(error)))

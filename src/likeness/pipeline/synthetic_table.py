@@ -9,7 +9,7 @@ from likeness.config.params import Sample
 from likeness.config.typed import allowed
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import GENERATOR, SYNTHETIC
+from likeness.core.paths import ProjectPaths
 from likeness.data.booleans import spelled
 from likeness.data.schema.schema import Schema
 
@@ -75,18 +75,17 @@ def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: M
     return Encoder(schema).decode(x, labels)
 
 
-def write_synthetic(table: "DataFrame", sample: Sample) -> None:
+def write_synthetic(table: "DataFrame", sample: Sample, paths: ProjectPaths) -> None:
     """Write both forms.
 
     Args:
         table: typed.
         sample: how the table was asked for.
+        paths: of the project.
     """
-    SYNTHETIC.parent.mkdir(parents=True, exist_ok=True)
-    csv = SYNTHETIC.with_suffix(".csv")
-    csv.write_bytes(csv_bytes(table))
-    files = {**generator_digests(), str(csv): _digest(csv)}
-    SYNTHETIC.with_suffix(".parquet").write_bytes(parquet_bytes(table, files, sample_request(sample)))
+    paths.synthetic.parent.mkdir(parents=True, exist_ok=True)
+    paths.synthetic_csv.write_bytes(csv_bytes(table))
+    paths.synthetic.write_bytes(parquet_bytes(table, _origin(paths), sample_request(sample)))
 
 
 def csv_bytes(table: "DataFrame") -> bytes:
@@ -120,8 +119,8 @@ def sample_request(sample: Sample) -> dict[str, Any]:
     return {"rows": sample.rows, "seed": sample.seed, "where": given}
 
 
-def check_synthetic(sample: Sample) -> dict[str, str]:
-    """SHA-256 of the generator's files and of the table in both forms, by path.
+def check_synthetic(sample: Sample, paths: ProjectPaths) -> dict[str, str]:
+    """SHA-256 of the generator's files and of the table in both forms, by their names in the project.
 
     Raises:
         ArtifactError: the table is missing, was not drawn from the generator beside it or as ``sample`` asks, or its
@@ -131,7 +130,7 @@ def check_synthetic(sample: Sample) -> dict[str, str]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path = SYNTHETIC.with_suffix(".parquet")
+    path, csv = paths.synthetic, paths.synthetic_csv
     try:
         metadata: dict[bytes, bytes] = pq.read_schema(path).metadata or {}
     except FileNotFoundError:
@@ -141,19 +140,19 @@ def check_synthetic(sample: Sample) -> dict[str, str]:
     lineage: dict[str, Any] = json.loads(metadata.get(_LINEAGE, b"{}"))
     if lineage.get("sample") != sample_request(sample):
         raise ArtifactError(f"{path} was not drawn as sample in params.yaml asks. Run: dvc repro sample")
-    csv = SYNTHETIC.with_suffix(".csv")
-    digests = {**generator_digests(), str(csv): _digest(csv)}
+    digests = _origin(paths)
     for name, digest in digests.items():
         if lineage["files"].get(name) != digest:
             raise ArtifactError(f"{path} does not belong to {name}: one of them was replaced. Run: dvc repro sample")
-    if sha256_bytes(csv_bytes(pd.read_parquet(path))) != digests[str(csv)]:
+    if sha256_bytes(csv_bytes(pd.read_parquet(path))) != digests[str(ProjectPaths.synthetic_csv)]:
         raise ArtifactError(f"{path} and {csv} do not hold the same rows. Run: dvc repro sample")
-    return {**digests, str(path): _digest(path)}
+    return {**digests, str(ProjectPaths.synthetic): _digest(path)}
 
 
-def generator_digests() -> dict[str, str]:
-    """SHA-256 of the generator's files, by path."""
-    return {str(path): _digest(path) for path in (GENERATOR / "spec.json", GENERATOR / "weights.safetensors")}
+def _origin(paths: ProjectPaths) -> dict[str, str]:
+    """SHA-256 of the files that a Parquet file names: of the generator, and of the table as CSV."""
+    names = (ProjectPaths.generator_spec, ProjectPaths.generator_weights, ProjectPaths.synthetic_csv)
+    return {str(name): _digest(paths.root / name) for name in names}
 
 
 def _digest(path: Path) -> str:

@@ -13,48 +13,41 @@ import yaml
 
 from likeness.config.explain import plain
 from likeness.config.load import read_params
-from likeness.config.params import Params
 from likeness.core.errors import BudgetError, LikenessError
 from likeness.core.hashing import sha256_json
-from likeness.core.paths import SETTINGS, SOURCE, read_json
+from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.budget import Asker, Budget, Cost, Headroom, check_headrooms, headrooms
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import moment
-from likeness.pipeline.open_ledger import delta_for_keys, limits
-from likeness.pipeline.private_rows import private_rows
-from likeness.pipeline.project import context, method, plan_of
-from likeness.pipeline.provenance import provenance
-from likeness.pipeline.schema import open_schema
-from likeness.pipeline.source import source_digest
+from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
     from likeness.release.request import Dataset
 
 
-def with_target(params: Params, name: str, epsilon: float) -> Params:
-    """The same settings with another method and ε."""
-    return replace(params, method=name, privacy=replace(params.privacy, epsilon=epsilon))
+def with_target(project: Project, name: str, epsilon: float) -> Project:
+    """A project with another method and ε."""
+    params = project.params
+    return replace(project, params=replace(params, method=name, privacy=replace(params.privacy, epsilon=epsilon)))
 
 
-def known_rows(params: Params, ledger: Ledger) -> "Dataset | None":
+def known_rows(project: Project) -> "Dataset | None":
     """The rows of the last run, if source and rules of ingestion are still the same; None if that is not sure."""
     try:
-        dataset, _ = private_rows(params, ledger.id)
-        if read_json(SOURCE).get("hmac") != source_digest(params, ledger.key):
+        dataset, _ = project.rows()
+        if read_json(project.paths.source).get("hmac") != project.source_digest():
             return None
     except LikenessError:
         return None
-    lock, now = _yaml("dvc.lock"), plain(read_params().ingest)
+    lock, now = _yaml(project.paths.lock), plain(read_params(project.paths.params).ingest)
     try:
-        then = lock["stages"]["ingest"]["params"][str(SETTINGS)]["ingest"]
+        then = lock["stages"]["ingest"]["params"][str(ProjectPaths.settings)]["ingest"]
     except (KeyError, TypeError):
         return None
     return dataset if then == now else None
 
 
-def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> dict[str, Cost]:
+def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]:
     """Cost of every release of a run that is not on record, by its key.
 
     Args:
@@ -71,7 +64,8 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
     from likeness.release.request import Dataset, request_of
     from likeness.release.store import stored_bytes
 
-    plan, recipe, schema = plan_of(params), method(params), open_schema(params)
+    params, ledger = project.params, project.ledger
+    plan, recipe, schema = project.plan, project.method, project.written_schema
     rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
     lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
 
@@ -92,7 +86,7 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
         if len(categories) < len(schema.open_columns):
             raise KeyError
         schema = completed(schema, categories)  # from here on rows are encoded with it
-        facts = context(params, schema)
+        facts = project.context_of(schema)
         for query in recipe.auxiliary_queries(facts, auxiliary):
             key = key_of(query)
             found[key] = costs.pop(query.name)
@@ -107,12 +101,12 @@ def new_releases(params: Params, ledger: Ledger, dataset: "Dataset | None") -> d
     return {key: cost for key, cost in found.items() if key not in reserved}
 
 
-def rooms_for(params: Params, ledger: Ledger) -> list[Headroom]:
+def rooms_for(project: Project) -> list[Headroom]:
     """What every cap leaves for a run with these settings, started by this user."""
-    return ledger.headrooms(_declared(params), Asker.of(provenance(params)), limits(params))
+    return project.ledger.headrooms(_declared(project), Asker.of(project.provenance), project.limits)
 
 
-def refusal_ahead(params: Params) -> str:
+def refusal_ahead(project: Project) -> str:
     """Why a run on rows that were never released would be over budget; empty if every cap has room for it.
 
     Where there is no ledger yet, the caps are those of params.yaml. No row, no source and no team's database is looked
@@ -121,56 +115,56 @@ def refusal_ahead(params: Params) -> str:
     Raises:
         LikenessError: the settings cannot be planned, or the ledger cannot be read.
     """
-    home = locate(params.ledger.home, params.ledger.url)
+    home = project.ledger_home
     if home.url is not None:
         return ""
     if not home.database.exists():
-        found = headrooms([], _declared(params), Asker.of(provenance(params)), moment([]), limits(params))
+        found = headrooms([], _declared(project), Asker.of(project.provenance), moment([]), project.limits)
     else:
-        found = rooms_for(params, Ledger.open(home))
+        found = rooms_for(project)
     try:
-        check_headrooms(found, Cost.total(Cost(query.rho, query.delta_keys) for query in plan_of(params).queries))
+        check_headrooms(found, Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries))
     except BudgetError as error:
         return str(error)
     return ""
 
 
-def _declared(params: Params) -> Budget:
+def _declared(project: Project) -> Budget:
     """What params.yaml says of an identity that the ledger has never heard of."""
-    cap, privacy = params.ledger.cap, params.privacy
-    keys = delta_for_keys(params, open_schema(params))
+    cap, privacy = project.params.ledger.cap, project.params.privacy
+    keys = project.delta_for_keys
     return Budget(
         privacy.population, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, 0.0, 0, selection_delta=keys
     )
 
 
-def afford(runs: Sequence[Params], ledger: Ledger) -> tuple[list[Cost], list[Headroom]]:
-    """What runs with these settings would be charged, and the caps with room for all of them.
+def afford(runs: Sequence[Project]) -> tuple[list[Cost], list[Headroom]]:
+    """What runs of these projects would be charged, and the caps with room for all of them.
 
     Rows that the ledger may not know are taken as new. Only where that would not fit is the source looked at.
 
     Raises:
         BudgetError: a cap has no room; nothing was read.
     """
-    rooms = rooms_for(runs[0], ledger)
-    costs = grid_costs(runs, ledger, None)
+    rooms = rooms_for(runs[0])
+    costs = grid_costs(runs, None)
     try:
         check_headrooms(rooms, Cost.total(costs))
     except BudgetError:
-        dataset = known_rows(runs[0], ledger)
+        dataset = known_rows(runs[0])
         if dataset is None:
             raise
-        costs = grid_costs(runs, ledger, dataset)
+        costs = grid_costs(runs, dataset)
         check_headrooms(rooms, Cost.total(costs))
     return costs, rooms
 
 
-def grid_costs(runs: Sequence[Params], ledger: Ledger, dataset: "Dataset | None") -> list[Cost]:
+def grid_costs(runs: Sequence[Project], dataset: "Dataset | None") -> list[Cost]:
     """What each run adds to those before it: what is on record, or shared with them, is not paid again."""
     seen: dict[str, Cost] = {}
     costs = []
-    for params in runs:
-        new = {key: cost for key, cost in new_releases(params, ledger, dataset).items() if key not in seen}
+    for run in runs:
+        new = {key: cost for key, cost in new_releases(run, dataset).items() if key not in seen}
         seen |= new
         costs.append(Cost.total(new.values()))
     return costs
@@ -193,7 +187,6 @@ def _room_line(room: Headroom, after: Headroom) -> str:
     return f"{line}; thresholds would have taken {after.spent_delta:.4g} of their delta {most:.4g}"
 
 
-def _yaml(path: str) -> dict[str, Any]:
-    file = Path(path)
+def _yaml(file: Path) -> dict[str, Any]:
     content: dict[str, Any] = (yaml.safe_load(file.read_text()) if file.exists() else None) or {}
     return content

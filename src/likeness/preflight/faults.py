@@ -14,14 +14,13 @@ from likeness.config.load import load_params, params_from
 from likeness.config.params import Params
 from likeness.config.typed import build, renamed
 from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaError
+from likeness.core.paths import ProjectPaths
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
 from likeness.data.schema.schema import KEYS, Schema, entries, read_mapping
 from likeness.data.source.header import header_of
-from likeness.ledger.home import locate
 from likeness.methods import method_from
-from likeness.pipeline.open_ledger import open_ledger
-from likeness.pipeline.source import database
+from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 
 
@@ -38,44 +37,49 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Project:
+class Examined:
     """What could be read of a project.
 
     Attributes:
-        params: None where params.yaml is too wrong to be read.
+        project: None where params.yaml is too wrong to be read.
         faults: all that were found. notes: what is not wrong, but should be known.
     """
 
-    params: Params | None
+    project: Project | None
     faults: tuple[Fault, ...]
     notes: tuple[str, ...]
 
 
-def examine(path: Path = Path("params.yaml")) -> Project:
+def examine(root: Path = Path()) -> Examined:
     """Read params.yaml, the schema that it names and the header of the source; no row is opened."""
-    params, faults = _params(path)
+    params, faults = _params(ProjectPaths(root))
     if params is None:
-        return Project(None, tuple(faults), ())
+        return Examined(None, tuple(faults), ())
+    project = Project(root, params)
     faults += [of_params(error) for error in _refused(partial(method_from, params))]
-    where = Path(params.ingest.schema)
+    where = project.schema_file
     notes: list[str] = []
     try:
         mapping = read_mapping(where)
     except SchemaError as error:
-        return Project(params, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
+        return Examined(project, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
     faults += [Fault(where.name, text) for text in schema_faults(mapping)]
     constant = [name for name, spec in _columns(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
     if constant:
         words = "one category only, which costs noise and tells nothing; kind drop is cheaper"
         notes.append(f"{words}: {', '.join(constant)}")
-    faults += _source_faults(params, mapping, notes)
-    faults += _ledger_faults(params, notes)
-    return Project(params, tuple(faults), tuple(notes))
+    faults += _source_faults(project, mapping, notes)
+    faults += _ledger_faults(project, notes)
+    return Examined(project, tuple(faults), tuple(notes))
 
 
 def of_params(error: LikenessError) -> Fault:
     """A fault of params.yaml; an error of a stage may name the file itself."""
-    return Fault("params.yaml", str(error).removeprefix("params.yaml: "))
+    return _fault(str(error).removeprefix(f"{ProjectPaths.params}: "))
+
+
+def _fault(text: str) -> Fault:
+    return Fault(str(ProjectPaths.params), text)
 
 
 def schema_faults(mapping: Any) -> list[str]:
@@ -139,61 +143,62 @@ def _told(name: str, spec: Any, error: SchemaError) -> list[str]:
 _ASKED = ("kind", "lower", "upper", "categories", "nullable", "reason")
 
 
-def _params(path: Path) -> tuple[Params | None, list[Fault]]:
+def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
     """Settings, section by section: an open identity, or one wrong section, hides no other fault."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.safe_load(paths.params.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         content = None
     if not isinstance(content, dict):
-        return None, [Fault(path.name, str(error)) for error in _refused(lambda: load_params(path))]
+        return None, [_fault(str(error)) for error in _refused(lambda: load_params(paths.params))]
     faults = []
     privacy = content.get("privacy")
     privacy = renamed(privacy, "privacy") if isinstance(privacy, dict) and "population" not in privacy else privacy
     if isinstance(privacy, dict) and privacy.get("population") is None:
         words = "a name for the PEOPLE in the data, which new versions of the data keep"
-        faults.append(Fault(path.name, f"privacy.population is an open question: {words}."))
+        faults.append(_fault(f"privacy.population is an open question: {words}."))
         content = {**content, "privacy": {**privacy, "population": "?"}}
     ingest = content.get("ingest")
     unit = ingest.get("unit") if isinstance(ingest, dict) else None
     if isinstance(ingest, dict) and isinstance(unit, dict) and unit.get("max_rows") is None:
         words = "the most rows of one person that are used, public; noise is as many times wider"
-        faults.append(Fault(path.name, f"ingest.unit.max_rows is an open question: {words}."))
+        faults.append(_fault(f"ingest.unit.max_rows is an open question: {words}."))
         content = {**content, "ingest": {**ingest, "unit": {**unit, "max_rows": 1}}}
     kinds = typing.get_type_hints(Params)
     for name, kind in kinds.items():
         if name in content and dataclasses.is_dataclass(kind):
             tried = _refused(partial(build, kind, content[name], name))  # type: ignore[arg-type]
-            faults += [Fault(path.name, str(error)) for error in tried]
+            faults += [_fault(str(error)) for error in tried]
     made: list[Params] = []
     last = _refused(lambda: made.append(params_from(content)))
     if last and str(last[0]) not in [fault.text for fault in faults]:
-        faults.append(Fault(path.name, str(last[0])))
+        faults.append(_fault(str(last[0])))
     return (made[0] if made else None), faults
 
 
-def _source_faults(params: Params, mapping: Any, notes: list[str]) -> list[Fault]:
+def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fault]:
     """The header of the source against the schema; what is in one of them only."""
-    source = Path(params.ingest.source)
+    params = project.params
+    source = project.root / params.ingest.source
     if source.suffix == ".npz":
         return []
-    found = database(params)
+    found = project.database
     where = source.name if found is None else found.name
     try:
         header = header_of(source) if found is None else found.columns()
     except DataError as error:
-        return [Fault("params.yaml", f"ingest.source: {error}")]
+        return [_fault(f"ingest.source: {error}")]
     columns = dict(_columns(mapping))
     needed = [name for name, spec in columns.items() if not (isinstance(spec, Mapping) and spec.get("kind") == DROP)]
     split = params.ingest.split.column
     faults = [Fault(where, f"column '{name}' of the schema is not in the header.") for name in needed]
     faults = [fault for fault, name in zip(faults, needed, strict=True) if name not in header]
     if split is not None and split not in header:
-        faults.append(Fault("params.yaml", f"ingest.split.column '{split}' is not in the header of {where}."))
+        faults.append(_fault(f"ingest.split.column '{split}' is not in the header of {where}."))
     unit = params.ingest.unit
     person = None if unit is None else unit.column
     if person is not None and person not in header:
-        faults.append(Fault("params.yaml", f"ingest.unit.column '{person}' is not in the header of {where}."))
+        faults.append(_fault(f"ingest.unit.column '{person}' is not in the header of {where}."))
     if person in needed:
         words = "says who somebody is (ingest.unit) and is never released: give it kind drop, or leave it out"
         faults.append(Fault(Path(params.ingest.schema).name, f"column '{person}' {words}."))
@@ -206,28 +211,29 @@ def _source_faults(params: Params, mapping: Any, notes: list[str]) -> list[Fault
     return faults
 
 
-def _ledger_faults(params: Params, notes: list[str]) -> list[Fault]:
+def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
     """Whether the ledger can be used, and would take a release on these terms; nothing is put on record.
 
     One that was never started is noted; a team's database is not asked.
     """
     try:
-        home = locate(params.ledger.home, params.ledger.url)
+        home = project.ledger_home
     except LedgerError as error:
-        return [Fault("params.yaml", f"ledger: {error}")]
+        return [_fault(f"ledger: {error}")]
     if home.url is not None:
         return []
     if not home.database.exists():
         notes.append(f"there is no ledger at {home.place} yet. Before the run, once a machine: likeness ledger init")
         return []
+    params = project.params
     own, cap, unit = params.privacy, params.ledger.cap, params.ingest.unit
     person = None if unit is None else unit.column
 
     def ask() -> None:
         terms = own.population, Adjacency(own.adjacency), cap.epsilon, cap.delta, person
-        open_ledger(params).check_population(*terms)
+        project.ledger.check_population(*terms)
 
-    return [Fault("params.yaml", str(error)) for error in _refused(ask)]
+    return [_fault(str(error)) for error in _refused(ask)]
 
 
 def _refused(action: Callable[[], Any]) -> list[LikenessError]:

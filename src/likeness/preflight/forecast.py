@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from likeness.config.params import Params
 from likeness.core.bounds import rows_per_unit
 from likeness.methods.base import BYTES_A_COORDINATE, Context, Method
-from likeness.pipeline.project import context, method, plan_of
-from likeness.pipeline.schema import open_schema
+from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan
 from likeness.release.door import noise_scale
@@ -106,7 +105,7 @@ class Forecast:
     categories: tuple[CategoriesForecast, ...] = ()
 
 
-def forecast(params: Params, rows: int | None = None) -> Forecast:
+def forecast(project: Project, rows: int | None = None) -> Forecast:
     """Forecast the run that params.yaml asks for.
 
     Args:
@@ -115,10 +114,10 @@ def forecast(params: Params, rows: int | None = None) -> Forecast:
     Raises:
         LikenessError: the settings do not go together.
     """
-    plan, recipe = plan_of(params), method(params)
+    params, plan, recipe = project.params, project.plan, project.method
     rows = rows if rows is not None else params.privacy.num_records
-    categories, schema = tuple(_categories(params, plan)), open_schema(params)
-    facts = context(params, schema.foreseen(_most_kept(params, categories, rows)))
+    categories, schema = tuple(_categories(project, plan)), project.written_schema
+    facts = project.context_of(schema.foreseen(_most_kept(params, categories, rows)))
     private = frozenset(column.name for column in schema.open_columns)
     adjacency = Adjacency(params.privacy.adjacency)
     queries = []
@@ -163,8 +162,8 @@ def _most_kept(params: Params, categories: Sequence[CategoriesForecast], rows: i
     return max(1, min([params.categories.most, *room]))
 
 
-def _categories(params: Params, plan: Plan) -> Iterator[CategoriesForecast]:
-    for query in key_queries(open_schema(params), plan, params.categories.most):
+def _categories(project: Project, plan: Plan) -> Iterator[CategoriesForecast]:
+    for query in key_queries(project.written_schema, plan, project.params.categories.most):
         scale, step = noise_scale(query, plan), 2.0**query.lattice_bits
         threshold, sigma = query.threshold(scale, plan.unit) / step, scale / step
         often = math.ceil(threshold + 2 * sigma)

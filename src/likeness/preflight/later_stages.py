@@ -1,13 +1,12 @@
 """What later stages would refuse of their settings, told from public settings alone and before anything is spent."""
 
-from likeness.config.params import Params
 from likeness.core.errors import ParamsError
 from likeness.methods import METHODS
-from likeness.pipeline.schema import open_schema
+from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import conditions
 
 
-def refusals(params: Params) -> list[ParamsError]:
+def refusals(project: Project) -> list[ParamsError]:
     """What ``sample`` and ``evaluate`` would say, in their words.
 
     Private categories are not known yet: what is asked of such a column is left to ``sample``.
@@ -15,7 +14,8 @@ def refusals(params: Params) -> list[ParamsError]:
     Raises:
         SchemaError: the schema cannot be read.
     """
-    schema, found = open_schema(params), []
+    params, schema = project.params, project.written_schema
+    found = []
     private = {column.name for column in schema.open_columns}
     method = METHODS.get(params.method)  # that it is none is told by whoever builds it
     for name, value in params.sample.where.items():
@@ -40,7 +40,7 @@ def refusals(params: Params) -> list[ParamsError]:
     return found
 
 
-def check_ahead(params: Params) -> None:
+def check_ahead(project: Project) -> None:
     """Refuse with the first of :func:`refusals`, before the door is asked for anything."""
-    for error in refusals(params):
+    for error in refusals(project):
         raise error

@@ -8,16 +8,17 @@ satisfies :math:`\rho = \Delta^2 / (2 \sigma^2)` zero-concentrated differential 
 2020, Theorem 14), and it is a Gaussian mechanism up to what :mod:`likeness.privacy.lattice_error` proves of its
 lattice. Its cost is in the ledger before a row is read.
 
-Keys that are not publicly known (:func:`release_keys`) are counted, made noisy in the same way and released above a
-threshold, at a cost of δ as well; see :mod:`likeness.privacy.thresholds`.
+Keys that are not publicly known (:class:`~likeness.release.keys.KeyQuery`) are counted, made noisy in the same way and
+released above a threshold, at a cost of δ as well; see :mod:`likeness.privacy.thresholds`.
 
 A request that was answered before is answered with the same bytes and costs nothing: no re-run is a second release.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -43,72 +44,69 @@ from likeness.release.sums.over_parts import Read, exact_sum
 _ROUND_UP = 1 + 2.0**-48  # the scale is never rounded below what the plan asks
 
 
-def release(
-    query: Query,
-    plan: Plan,
-    dataset: Dataset,
-    ledger: Ledger,
-    read: Read,
-    provenance: dict[str, Any] | None = None,
-    engine: Engine = LOCAL,
-) -> bytes:
-    """Answer a query, once and for all.
+@dataclass(frozen=True)
+class Door:
+    """The door to one data set, with all that does not change from query to query.
 
-    Args:
-        query: what is asked. plan: its noise. dataset: whose rows.
+    Attributes:
+        plan: noise of every query.
         ledger: an open ledger in which the identity has a cap.
-        read: opens the private rows; called only after the cost is on record.
-        provenance: public facts for the ledger: who asked, from which commit.
+        dataset: whose rows.
+        read: opens the private rows, or the keys of a column; called only after the cost is on record.
+        provenance: public facts for the ledger: who asks, from which commit.
         engine: where parts of the rows are summed, if ``read`` has parts; they are added up here. It changes no bit.
-
-    Returns:
-        the bytes of the released file, receipt inside; see :func:`likeness.release.released.from_bytes`.
-
-    Raises:
-        PlanError: the plan belongs to other people, or to people with another number of rows; or its noise is too
-            coarse on the lattice.
-        DataError: a person has more rows than the sensitivity counts, or the public number of records is wrong.
-        BudgetError: over the lifetime cap; nothing was read.
-        LedgerError: the ledger is damaged, or released bytes were lost.
     """
 
-    def draw(receipt: Receipt) -> Released:
-        return _draw(query, plan, receipt.noise_scale, read, receipt, engine)
+    plan: Plan
+    ledger: Ledger
+    dataset: Dataset
+    read: Read | ReadKeys
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    engine: Engine = LOCAL
 
-    return _answered(query, plan, dataset, ledger, draw, provenance)
+    def release(self, query: Query | KeyQuery) -> bytes:
+        """Answer a query, once and for all: fetch the answer, or reserve its cost, draw it once, and keep it.
+
+        Returns:
+            the bytes of the released file, receipt inside; see :func:`likeness.release.released.from_bytes`.
+
+        Raises:
+            PlanError: the plan belongs to other people, or to people with another number of rows; or its noise is too
+                coarse on the lattice; or it has another δ for a threshold.
+            DataError: a person has more rows than the sensitivity counts, or the public number of records is wrong.
+            BudgetError: over the lifetime cap; nothing was read.
+            LedgerError: the ledger is damaged, or released bytes were lost.
+        """
+        plan, ledger = self.plan, self.ledger
+        _check_plan(plan, query, self.dataset)
+        scale = noise_scale(query, plan)
+        dataset = current_draw(query, plan, self.dataset, ledger.lost())
+        if plan.private:
+            check_discretization(query.name, _coordinates(query, plan), scale)
+        request = request_of(query, str(plan.adjacency), scale, dataset)
+        key = sha256_json(request)
+        with ledger.drawing(key):
+            _, commit = ledger.find(key)
+            if commit is not None:
+                return _stored(ledger, key, str(commit.body["sha256"]))
+            details = {**request, **self.provenance, "stage": query.stage, "method": plan.method}
+            reserved = ledger.reserve(_reservation(query, plan, dataset, request, details))
+            receipt = _receipt(query, plan, dataset, request, ledger.id, reserved.seq)
+            data = _drawn_once(ledger, receipt, partial(self._drawn, query))
+            digest = sha256_bytes(data)
+            ledger.commit(key, digest, data if ledger.keeps_bytes else None)
+            return _stored(ledger, key, digest)
+
+    def _drawn(self, query: Query | KeyQuery, receipt: Receipt) -> Released:
+        """The one draw, at the noise of its receipt."""
+        plan, scale = self.plan, receipt.noise_scale
+        if isinstance(query, KeyQuery):
+            return _draw_keys(query, plan, scale, cast(ReadKeys, self.read), receipt)
+        return _draw(query, plan, scale, cast(Read, self.read), receipt, self.engine)
 
 
-def release_keys(
-    query: KeyQuery,
-    plan: Plan,
-    dataset: Dataset,
-    ledger: Ledger,
-    read: ReadKeys,
-    provenance: dict[str, Any] | None = None,
-) -> bytes:
-    """The same for a query about keys, which are counted in this process.
-
-    Raises:
-        PlanError: also where the plan has another δ for the threshold.
-    """
-    if plan.query(query.name).delta_keys != query.delta_keys:
-        raise PlanError(f"{query.name}: the plan has another delta for its threshold. Run: dvc repro plan")
-
-    def draw(receipt: Receipt) -> Released:
-        return _draw_keys(query, plan, receipt.noise_scale, read, receipt)
-
-    return _answered(query, plan, dataset, ledger, draw, provenance)
-
-
-def _answered(
-    query: Query | KeyQuery,
-    plan: Plan,
-    dataset: Dataset,
-    ledger: Ledger,
-    draw: Callable[[Receipt], Released],
-    provenance: dict[str, Any] | None,
-) -> bytes:
-    """Fetch the answer, or reserve its cost, draw it once, and keep it."""
+def _check_plan(plan: Plan, query: Query | KeyQuery, dataset: Dataset) -> None:
+    """Refuse a plan that is for other people or for another threshold."""
     if plan.identity != dataset.identity:
         raise PlanError(
             f"the plan is for '{plan.identity}', the rows belong to '{dataset.identity}'. Run: dvc repro plan"
@@ -117,70 +115,76 @@ def _answered(
         raise PlanError(
             f"the plan protects {_who(plan.unit)}, the rows were prepared for {_who(dataset.unit)}. Run: dvc repro"
         )
-    sensitivity_squared, scale = query.sensitivity_squared(plan.adjacency, plan.unit), noise_scale(query, plan)
-    dataset = current_draw(query, plan, dataset, ledger.lost())
-    # Of a release with a threshold, η is about the coordinates that one person changes, whatever their number.
-    dimension = query.dimension if isinstance(query, Query) else query.touched(plan.adjacency, plan.unit)
-    if plan.private:
-        check_discretization(query.name, dimension, scale)
-    request = request_of(query, str(plan.adjacency), scale, dataset)
-    key = sha256_json(request)
-    with ledger.drawing(key):
-        _, commit = ledger.find(key)
-        if commit is not None:
-            return _stored(ledger, key, str(commit.body["sha256"]))
-        rho = sensitivity_squared / (2 * scale**2) if scale else math.inf
-        details = {**request, **(provenance or {}), "stage": query.stage, "method": plan.method}
-        details.update({"dimension": dimension, "noise_multiplier": plan.query(query.name).noise_multiplier})
-        reserved = ledger.reserve(
-            Reservation(
-                key=key,
-                population=dataset.identity,
-                adjacency=plan.adjacency,
-                rho=rho,
-                plan=plan.digest,
-                others={own.query: own.rho for own in plan.queries if own.query != query.name},
-                others_delta={own.query: own.delta_keys for own in plan.queries if own.delta_keys},
-                delta=request.get("delta_keys", 0.0),
-                digest=dataset.digest,
-                rows_digest=dataset.rows_digest,
-                attempt=dataset.slot,
-                encoding=dataset.encoding,
-                details=details,
-                unit=plan.unit,
-            )
-        )
-        receipt = Receipt(
-            query=query.name,
-            stage=query.stage,
-            method=plan.method,
-            feature=query.spec(),
-            mechanism=str(request["mechanism"]),
-            sampler=sampler_name() if plan.private else "none",
-            adjacency=str(plan.adjacency),
-            change=str(query.terms.change(plan.adjacency)),
-            num_groups=query.num_groups,
-            dimension=dimension,
-            lattice_bits=query.lattice_bits,
-            sensitivity=math.sqrt(sensitivity_squared) * 2.0**-query.lattice_bits,
-            noise_multiplier=scale / math.sqrt(sensitivity_squared),
-            noise_scale=scale,
-            rho=rho,
-            identity=dataset.identity,
-            digest=dataset.digest,
-            slot=dataset.slot,
-            plan=plan.digest,
-            key=key,
-            ledger_id=ledger.id,
-            ledger_seq=reserved.seq,
-            unit=plan.unit,
-        )
-        if isinstance(query, KeyQuery):
-            receipt = replace(receipt, format=2, threshold=request["threshold"], delta_keys=request["delta_keys"])
-        data = _drawn_once(ledger, receipt, draw)
-        digest = sha256_bytes(data)
-        ledger.commit(key, digest, data if ledger.keeps_bytes else None)
-        return _stored(ledger, key, digest)
+    if isinstance(query, KeyQuery) and plan.query(query.name).delta_keys != query.delta_keys:
+        raise PlanError(f"{query.name}: the plan has another delta for its threshold. Run: dvc repro plan")
+
+
+def _coordinates(query: Query | KeyQuery, plan: Plan) -> int:
+    """Coordinates that η is about: with a threshold those that one person changes, whatever their number."""
+    return query.touched(plan.adjacency, plan.unit) if isinstance(query, KeyQuery) else query.dimension
+
+
+def _rho(query: Query | KeyQuery, plan: Plan, scale: float) -> float:
+    """ρ = Δ² / (2 σ²); infinite without noise."""
+    return query.sensitivity_squared(plan.adjacency, plan.unit) / (2 * scale**2) if scale else math.inf
+
+
+def _reservation(
+    query: Query | KeyQuery, plan: Plan, dataset: Dataset, request: Mapping[str, Any], details: dict[str, Any]
+) -> Reservation:
+    """What the ledger is asked to charge, with the rest of the plan, so that a plan is begun only if all of it fits."""
+    dimension, multiplier = _coordinates(query, plan), plan.query(query.name).noise_multiplier
+    return Reservation(
+        key=sha256_json(request),
+        population=dataset.identity,
+        adjacency=plan.adjacency,
+        rho=_rho(query, plan, request["noise_scale"]),
+        plan=plan.digest,
+        others={other.query: other.rho for other in plan.queries if other.query != query.name},
+        others_delta={other.query: other.delta_keys for other in plan.queries if other.delta_keys},
+        delta=request.get("delta_keys", 0.0),
+        digest=dataset.digest,
+        rows_digest=dataset.rows_digest,
+        attempt=dataset.slot,
+        encoding=dataset.encoding,
+        details={**details, "dimension": dimension, "noise_multiplier": multiplier},
+        unit=plan.unit,
+    )
+
+
+def _receipt(
+    query: Query | KeyQuery, plan: Plan, dataset: Dataset, request: Mapping[str, Any], ledger_id: str, seq: int
+) -> Receipt:
+    """What the released file says of itself."""
+    scale, sensitivity = request["noise_scale"], math.sqrt(query.sensitivity_squared(plan.adjacency, plan.unit))
+    receipt = Receipt(
+        query=query.name,
+        stage=query.stage,
+        method=plan.method,
+        feature=query.spec(),
+        mechanism=str(request["mechanism"]),
+        sampler=sampler_name() if plan.private else "none",
+        adjacency=str(plan.adjacency),
+        change=str(query.terms.change(plan.adjacency)),
+        num_groups=query.num_groups,
+        dimension=_coordinates(query, plan),
+        lattice_bits=query.lattice_bits,
+        sensitivity=sensitivity * 2.0**-query.lattice_bits,
+        noise_multiplier=scale / sensitivity,
+        noise_scale=scale,
+        rho=_rho(query, plan, scale),
+        identity=dataset.identity,
+        digest=dataset.digest,
+        slot=dataset.slot,
+        plan=plan.digest,
+        key=sha256_json(request),
+        ledger_id=ledger_id,
+        ledger_seq=seq,
+        unit=plan.unit,
+    )
+    if isinstance(query, KeyQuery):
+        return replace(receipt, format=2, threshold=request["threshold"], delta_keys=request["delta_keys"])
+    return receipt
 
 
 def noise_scale(query: Query | KeyQuery, plan: Plan) -> float:

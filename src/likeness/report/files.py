@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from likeness.core.errors import ArtifactError
+from likeness.core.paths import ProjectPaths
 
-PRIVACY, STATEMENT, LOSS = "reports/privacy.json", "reports/PRIVACY_STATEMENT.md", "data/models/loss.csv"
-INTERNAL_FOLDER = "reports/internal"
+PRIVACY, STATEMENT, LOSS = str(ProjectPaths.privacy), str(ProjectPaths.statement), str(ProjectPaths.loss)
+INTERNAL_FOLDER = str(ProjectPaths.internal)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from likeness.core.paths import ProjectPaths
 from likeness.report import curves
-
-HEADLINE, FIGURES = "reports/metrics.json", "reports/figures"
 
 
 def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> dict[str, Any]:
@@ -36,8 +35,8 @@ def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) 
 
 def write_public(root: Path, privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> None:
     """Write ``reports/metrics.json``, and ``loss.png`` and ``rdp.png`` into ``reports/figures``."""
-    (root / HEADLINE).write_text(json.dumps(headline(privacy, losses), indent=1) + "\n")
-    folder = root / FIGURES
+    (root / ProjectPaths.headline).write_text(json.dumps(headline(privacy, losses), indent=1) + "\n")
+    folder = root / ProjectPaths.figures
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {"loss": curves.loss_curve(losses) if losses.get("iteration") else None}
     drawn["rdp"] = curves.rdp_curve(privacy["rdp_curve"]) if privacy["private"] else None

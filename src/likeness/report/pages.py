@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedErro
 from markupsafe import Markup
 
 from likeness.core.errors import ArtifactError
+from likeness.core.paths import ProjectPaths
 from likeness.report import curves
 from likeness.report.files import (
     INTERNAL_FOLDER,
@@ -30,8 +31,6 @@ from likeness.report.headline import write_public
 from likeness.report.markup import to_html
 from likeness.report.padding import padded_html
 from likeness.report.rows import internal_rows
-
-PUBLIC_PAGE = "reports/index.html"
 
 
 def render(
@@ -92,7 +91,7 @@ def write_report(root: Path | str) -> None:
     privacy = read_json(root / PRIVACY, PRIVACY, "account")
     statement = read_text(root / STATEMENT, STATEMENT, "account")
     losses = read_losses(root / LOSS)
-    public = root / PUBLIC_PAGE
+    public = root / ProjectPaths.report
     public.parent.mkdir(parents=True, exist_ok=True)
     public.write_text(render(privacy, statement, losses, None), encoding="utf-8")
     write_public(root, privacy, losses)

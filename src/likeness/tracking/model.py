@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
-from likeness.config.params import Params
-from likeness.core.paths import GENERATOR, PRIVACY, STATEMENT
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.ledger.records import moment
-from likeness.pipeline.released import load_schema
-from likeness.pipeline.schema import open_schema
+from likeness.pipeline.project import Project
 
 if TYPE_CHECKING:
     from mlflow.models import ModelSignature
@@ -23,7 +20,7 @@ _SCRIPT = Path(__file__).with_name("serving.py")
 _NEEDS = ("numpy", "pandas", "pyyaml", "safetensors", "torch")
 
 
-def log_generator(client: "MlflowClient", run: str, params: Params, settings: dict[str, Any]) -> str:
+def log_generator(client: "MlflowClient", run: str, project: Project, settings: dict[str, Any]) -> str:
     """Log the generator's files, the schema and the privacy statement as a model, made by the run.
 
     By the client alone, without MLflow's global state: the stage may run inside somebody's process. No pickle: the
@@ -32,6 +29,7 @@ def log_generator(client: "MlflowClient", run: str, params: Params, settings: di
     Args:
         client: of the tracking store.
         run: its id.
+        project: whose generator it is.
         settings: shown beside the model.
 
     Returns:
@@ -53,12 +51,12 @@ def log_generator(client: "MlflowClient", run: str, params: Params, settings: di
             ),
             python_model=str(_SCRIPT),
             artifacts={
-                "generator": str(GENERATOR),
-                "schema": str(_schema_file(params, Path(folder))),
-                "privacy": str(PRIVACY),
-                "statement": str(STATEMENT),
+                "generator": str(project.paths.generator),
+                "schema": str(_schema_file(project, Path(folder))),
+                "privacy": str(project.paths.privacy),
+                "statement": str(project.paths.statement),
             },
-            signature=signature(load_schema(params)),
+            signature=signature(project.schema),
             pip_requirements=[f"likeness=={__version__}", *(f"{name}=={_public(name)}" for name in _NEEDS)],
         )
         client.log_model_artifacts(model.model_id, f"{folder}/model")
@@ -80,12 +78,12 @@ def signature(schema: Schema) -> "ModelSignature":
     )
 
 
-def _schema_file(params: Params, folder: Path) -> Path:
+def _schema_file(project: Project, folder: Path) -> Path:
     """The schema as a file of its own: as it is written, or with its open columns completed, as the generator draws."""
-    if not open_schema(params).open_columns:
-        return Path(params.ingest.schema)
+    if not project.written_schema.open_columns:
+        return project.schema_file
     path = folder / "schema.yaml"
-    path.write_text(schema_text(load_schema(params)), encoding="utf-8")
+    path.write_text(schema_text(project.schema), encoding="utf-8")
     return path
 
 

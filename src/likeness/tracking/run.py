@@ -21,23 +21,21 @@ import yaml
 
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
-from likeness.core.paths import FIGURES, INTERNAL, LOSS, PRIVACY, REPORT, STATEMENT, read_json
+from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.witness import Witness
-from likeness.pipeline.open_ledger import open_ledger
-from likeness.pipeline.provenance import provenance, public_settings
+from likeness.pipeline.project import Project
+from likeness.pipeline.provenance import public_settings
 from likeness.tracking.model import log_generator
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
-MARKERS = Path(".likeness/stages")
-TRACKED = Path(".likeness/tracked.json")
 # Outputs and dependencies that make a stage's duration a fact about private rows.
-_PRIVATE = ("data/private", "reports/internal")
+_PRIVATE = (ProjectPaths.private, ProjectPaths.internal)
 _BATCH = 500  # metrics in one call; MLflow takes at most 1000 of everything together
 
 
-def track(params: Params) -> dict[str, Any]:
+def track(project: Project) -> dict[str, Any]:
     """Log one MLflow run from the run's files.
 
     Returns:
@@ -47,17 +45,18 @@ def track(params: Params) -> dict[str, Any]:
     Raises:
         LikenessError: the tracking store cannot be used.
     """
-    privacy, endings = read_json(PRIVACY), stage_endings()
-    uri, folder = tracking_store(params)
+    params, paths = project.params, project.paths
+    privacy, endings = read_json(paths.privacy), stage_endings(paths)
+    uri, folder = tracking_store(project)
     with _run(params, uri, folder) as (client, run):
-        model = _log(client, run, params, privacy, endings)
-    TRACKED.parent.mkdir(parents=True, exist_ok=True)
-    TRACKED.write_text(json.dumps({"ended": _ended(), "outs": _outputs()}))
+        model = _log(client, run, project, privacy, endings)
+    paths.tracked.parent.mkdir(parents=True, exist_ok=True)
+    paths.tracked.write_text(json.dumps({"ended": _ended(paths), "outs": _outputs(paths)}))
     tracked = {"run_id": run, "model": model, "experiment": params.tracking.experiment, "uri": _shown(uri)}
     return {**tracked, "stages": endings}
 
 
-def tracking_store(params: Params) -> tuple[str, Path]:
+def tracking_store(project: Project) -> tuple[str, Path]:
     """Tracking URI, absolute, and the folder of its lock; for SQLite also of its artifacts.
 
     ``LIKENESS_MLFLOW_URI`` wins over ``tracking.uri``, which wins over the user's data folder.
@@ -65,25 +64,25 @@ def tracking_store(params: Params) -> tuple[str, Path]:
     import platformdirs
 
     default = Path(platformdirs.user_data_dir("likeness")) / "mlflow" / "mlflow.db"
-    uri = os.environ.get("LIKENESS_MLFLOW_URI") or params.tracking.uri or f"sqlite:///{default}"
+    uri = os.environ.get("LIKENESS_MLFLOW_URI") or project.params.tracking.uri or f"sqlite:///{default}"
     database = default
     if uri.startswith("sqlite:///"):
-        database = Path(uri.removeprefix("sqlite:///")).expanduser().resolve()
+        database = (project.root / Path(uri.removeprefix("sqlite:///")).expanduser()).resolve()
         uri = f"sqlite:///{database}"
     database.parent.mkdir(parents=True, exist_ok=True)
     return uri, database.parent
 
 
-def stage_endings() -> dict[str, str]:
+def stage_endings(paths: ProjectPaths) -> dict[str, str]:
     """How each stage ended since the last tracked run: ``ran``, ``restored`` or ``up to date``.
 
     A stage ran if its marker is another one than at that time; it was restored from DVC's cache if its outputs are
     others without its having run. Stages before ``track`` are in ``dvc.lock`` by the time that this is called.
     """
-    last: dict[str, Any] = read_json(TRACKED) if TRACKED.exists() else {}
-    ended, before = _ended(), last.get("ended", {})
+    last: dict[str, Any] = read_json(paths.tracked) if paths.tracked.exists() else {}
+    ended, before = _ended(paths), last.get("ended", {})
     endings = {}
-    for stage, digests in _outputs().items():
+    for stage, digests in _outputs(paths).items():
         ran = stage in ended and ended[stage] != before.get(stage)
         changed = digests != last.get("outs", {}).get(stage)
         endings[stage] = "ran" if ran else "restored" if changed else "up to date"
@@ -91,10 +90,10 @@ def stage_endings() -> dict[str, str]:
     return endings
 
 
-def public_metrics(privacy: dict[str, Any], endings: Mapping[str, str]) -> dict[str, float]:
+def public_metrics(privacy: dict[str, Any], endings: Mapping[str, str], paths: ProjectPaths) -> dict[str, float]:
     """The account in numbers, and the seconds of the stages that ran and saw nothing private."""
     total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
-    stages = _stages()
+    stages = _stages(paths)
     public = [stage for stage, how in endings.items() if how == "ran" and not _saw_private(stages[stage])]
     return {
         "epsilon": float(total["epsilon"]),
@@ -102,7 +101,7 @@ def public_metrics(privacy: dict[str, Any], endings: Mapping[str, str]) -> dict[
         "delta": float(total["delta"]),
         "rho": float(total["rho"]),
         "lifetime_epsilon": float(lifetime["spent_epsilon"]),
-        **{f"seconds.{stage}": float(read_json(MARKERS / f"{stage}.json")["seconds"]) for stage in public},
+        **{f"seconds.{stage}": float(read_json(paths.markers / f"{stage}.json")["seconds"]) for stage in public},
     }
 
 
@@ -123,7 +122,7 @@ def settings(params: Params) -> dict[str, Any]:
     return dict(_flatten(value, ""))
 
 
-def tracked_run(params: Params, run: str) -> tuple[dict[str, Any], dict[str, float]]:
+def tracked_run(project: Project, run: str) -> tuple[dict[str, Any], dict[str, float]]:
     """What the tracking store holds of a run.
 
     Args:
@@ -140,19 +139,19 @@ def tracked_run(params: Params, run: str) -> tuple[dict[str, Any], dict[str, flo
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
 
-    uri, _ = tracking_store(params)
+    uri, _ = tracking_store(project)
     if uri.startswith("sqlite:///") and not Path(uri.removeprefix("sqlite:///")).exists():
         raise LikenessError(f"{uri} does not exist: no run '{run}' was tracked there. Look at tracking.uri.")
     try:
         client = MlflowClient(tracking_uri=uri)
         metrics: dict[str, float] = dict(client.get_run(run).data.metrics)
         with tempfile.TemporaryDirectory() as folder:
-            return read_json(Path(client.download_artifacts(run, PRIVACY.name, folder))), metrics
+            return read_json(Path(client.download_artifacts(run, ProjectPaths.privacy.name, folder))), metrics
     except (MlflowException, OSError):
         raise LikenessError(f"{_shown(uri)} holds no privacy account of a run '{run}'. Give another run.") from None
 
 
-def run_witnesses(params: Params) -> list[Witness]:
+def run_witnesses(project: Project) -> list[Witness]:
     """What the tracked runs saw of the ledger's head.
 
     Raises:
@@ -161,11 +160,11 @@ def run_witnesses(params: Params) -> list[Witness]:
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
 
-    uri, _ = tracking_store(params)
+    uri, _ = tracking_store(project)
     witnesses: list[Witness] = []
     try:
         client = MlflowClient(tracking_uri=uri)
-        experiment = client.get_experiment_by_name(params.tracking.experiment)
+        experiment = client.get_experiment_by_name(project.params.tracking.experiment)
         token: str | None = None
         while experiment is not None:
             page = client.search_runs([experiment.experiment_id], max_results=_BATCH, page_token=token)
@@ -191,7 +190,7 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
 
-    from likeness.ledger.chain import file_lock
+    from likeness.core.files import file_lock
 
     name = params.tracking.experiment
     # A server keeps artifacts where it wants; beside a database they need a place, or they land in the working folder.
@@ -219,14 +218,14 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
 
 
 def _log(
-    client: "MlflowClient", run: str, params: Params, privacy: dict[str, Any], endings: dict[str, str]
+    client: "MlflowClient", run: str, project: Project, privacy: dict[str, Any], endings: dict[str, str]
 ) -> str | None:
     """Everything of a run; the URI of its model, if it may leave."""
     from mlflow.entities import Metric, Param, RunTag
 
-    head, now = open_ledger(params).head(), _today()
+    params, paths, head, now = project.params, project.paths, project.ledger.head(), _today()
     tags = {
-        "git_commit": provenance()["git_commit"],
+        "git_commit": project.provenance["git_commit"],
         "ledger.id": head.ledger_id,
         "ledger.count": str(head.count),
         "ledger.head": head.head,
@@ -234,17 +233,17 @@ def _log(
         **{f"stage.{name}": how for name, how in endings.items()},
     }
     model, flat = None, settings(params)
-    metrics = [Metric(name, value, now, 0) for name, value in public_metrics(privacy, endings).items()]
+    metrics = [Metric(name, value, now, 0) for name, value in public_metrics(privacy, endings, paths).items()]
     internal = params.tracking.internal_metrics
     if internal:
-        measured = internal_metrics(read_json(INTERNAL / "metrics.json"))
+        measured = internal_metrics(read_json(paths.internal_metrics))
         metrics += [Metric(name, value, now, 0) for name, value in measured.items()]
     if internal or not privacy["private"]:
         tags["not_private"] = "true"
     if internal or privacy["private"]:  # without noise, whatever follows the door is as private as the rows
         tags |= {f"released.{query['query']}.sha256": query["sha256"] for query in privacy["queries"]}
-        metrics += _log_results(client, run, now)
-        model = log_generator(client, run, params, flat)
+        metrics += _log_results(client, run, now, paths)
+        model = log_generator(client, run, project, flat)
     client.log_batch(
         run,
         params=[Param(name, str(value)[:500]) for name, value in flat.items()],
@@ -252,20 +251,20 @@ def _log(
     )
     for start in range(0, len(metrics), _BATCH):
         client.log_batch(run, metrics=metrics[start : start + _BATCH])
-    client.log_artifact(run, str(STATEMENT))
+    client.log_artifact(run, str(paths.statement))
     return model
 
 
-def _log_results(client: "MlflowClient", run: str, now: int) -> list[Any]:
+def _log_results(client: "MlflowClient", run: str, now: int, paths: ProjectPaths) -> list[Any]:
     """Documents and figures of the run; the loss curve as metrics."""
     from mlflow.entities import Metric
 
     from likeness.report.files import read_losses
 
-    for path in (PRIVACY, REPORT):
+    for path in (paths.privacy, paths.report):
         client.log_artifact(run, str(path))
-    losses = read_losses(LOSS)
-    client.log_artifacts(run, str(FIGURES), "figures")
+    losses = read_losses(paths.loss)
+    client.log_artifacts(run, str(paths.figures), "figures")
     steps = losses.pop("iteration")
     return [
         Metric(name, value, now, int(step))
@@ -274,24 +273,24 @@ def _log_results(client: "MlflowClient", run: str, now: int) -> list[Any]:
     ]
 
 
-def _stages() -> dict[str, dict[str, Any]]:
+def _stages(paths: ProjectPaths) -> dict[str, dict[str, Any]]:
     """Stages of dvc.lock."""
-    lock = Path("dvc.lock")
-    content = yaml.safe_load(lock.read_text()) if lock.exists() else None
+    content = yaml.safe_load(paths.lock.read_text()) if paths.lock.exists() else None
     stages: dict[str, dict[str, Any]] = (content or {}).get("stages") or {}
     return stages
 
 
-def _outputs() -> dict[str, dict[str, str]]:
+def _outputs(paths: ProjectPaths) -> dict[str, dict[str, str]]:
     """Digest of every output by stage; for comparison only, never logged."""
     return {
-        name: {out["path"]: str(out.get("md5")) for out in stage.get("outs", [])} for name, stage in _stages().items()
+        name: {out["path"]: str(out.get("md5")) for out in stage.get("outs", [])}
+        for name, stage in _stages(paths).items()
     }
 
 
-def _ended() -> dict[str, float]:
+def _ended(paths: ProjectPaths) -> dict[str, float]:
     """When each stage last ended, by its own marker."""
-    return {path.stem: float(read_json(path)["ended"]) for path in sorted(MARKERS.glob("*.json"))}
+    return {path.stem: float(read_json(path)["ended"]) for path in sorted(paths.markers.glob("*.json"))}
 
 
 def _saw_private(stage: Mapping[str, Any]) -> bool:

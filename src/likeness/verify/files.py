@@ -26,10 +26,9 @@ from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import json_text
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.ledger.records import Record
-from likeness.methods import method_from
 from likeness.methods.base import Context
 from likeness.pipeline.consistency import auxiliary_of
-from likeness.pipeline.project import context
+from likeness.pipeline.project import Project
 from likeness.privacy.plan import Plan
 from likeness.release.keys import STAGE as KEY_STAGE
 from likeness.release.keys import completed
@@ -71,7 +70,12 @@ class Bundle:
     @cached_property
     def params(self) -> Params:
         """The settings of the run."""
-        return params_of(self.json(names.SETTINGS), self.folder)
+        return params_of(self.json(names.SETTINGS))
+
+    @cached_property
+    def project(self) -> Project:
+        """What follows from settings and schema."""
+        return Project(self.folder, self.params, self.written_schema)
 
     @cached_property
     def plan(self) -> Plan:
@@ -91,7 +95,7 @@ class Bundle:
     @cached_property
     def facts(self) -> Context:
         """Public facts for the method's recipe."""
-        return context(self.params, self.schema)
+        return self.project.context_of(self.schema)
 
     @cached_property
     def released(self) -> dict[str, Released]:
@@ -233,7 +237,7 @@ def files(bundle: Bundle) -> str:
     lost = sorted(set(names.ALWAYS) - present)
     require(not lost, f"{lost[0] if lost else ''} is missing")
     public = {name: bundle.folder / name for name in names.PUBLIC_FILES if name in present}
-    named = {name: file.path for name, file in method_from(bundle.params).public_files().items()}
+    named = {name: file.path for name, file in bundle.project.method.public_files().items()}
     odd = min({**public, **named}, default="")
     require(named == public, f"{odd} is missing, or the settings name another file")
     return f"{len(present)} files, all of them part of a bundle"
@@ -258,7 +262,7 @@ def form(bundle: Bundle) -> str:
     So no file has a key, comment or padding that other checks miss. The check of the table does this for the table.
     """
     texts = {
-        names.SETTINGS: json_text(settings_of(bundle.params)),
+        names.SETTINGS: json_text(settings_of(bundle.project)),
         names.PLAN_FILE: json_text(bundle.plan.to_dict()),
         names.SCHEMA: schema_text(bundle.written_schema),
         names.PRIVACY: json_text(bundle.json(names.PRIVACY)),

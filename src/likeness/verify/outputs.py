@@ -80,12 +80,11 @@ def _untrained(bundle: Bundle, saved: "SavedGenerator") -> "SavedGenerator":
     """The generator that the settings give, without memory for its weights."""
     import torch
 
-    from likeness.methods import method_from
     from likeness.methods.fit import untrained
 
     receipts, where = [one.receipt for one in bundle.answers], saved.provenance["environment"]
     with torch.device("meta"):
-        return untrained(method_from(bundle.params), bundle.facts, bundle.auxiliary, receipts, where)
+        return untrained(bundle.project.method, bundle.facts, bundle.auxiliary, receipts, where)
 
 
 def training(bundle: Bundle) -> str:
@@ -97,7 +96,6 @@ def training(bundle: Bundle) -> str:
     """
     if not bundle.retrain:
         raise Untestable("not done: the weights of the generator are believed. Run: likeness verify --retrain")
-    from likeness.methods import method_from
     from likeness.methods.base import EMBEDDING
     from likeness.methods.fit import fit
     from likeness.methods.saved_generator import SavedGenerator
@@ -108,7 +106,7 @@ def training(bundle: Bundle) -> str:
     embedding = next(one for one in bundle.answers if one.receipt.query == EMBEDDING)
     beside = [one for one in bundle.answers if one.receipt.stage == KEY_STAGE]
     how = "cpu", train.threads, train.precision, beside
-    again, _ = fit(method_from(bundle.params), bundle.facts, bundle.auxiliary, embedding, *how)
+    again, _ = fit(bundle.project.method, bundle.facts, bundle.auxiliary, embedding, *how)
     there, here = saved.network.state_dict(), again.network.state_dict()
     if all(_bits(there[name]) == _bits(value) for name, value in here.items()):
         return f"trained again: {sum(value.numel() for value in here.values()):,} weights, equal to the bit"
@@ -221,17 +219,19 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") 
 
 def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
     """Draw rows from the generator of a bundle, or of a project's folder, as a typed pandas DataFrame."""
-    from likeness.config.load import load_params
-    from likeness.core.paths import CATEGORIES, GENERATOR
+    from likeness.core.paths import ProjectPaths
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline import synthetic_table as synthetic
-    from likeness.pipeline.released import completed_by
-    from likeness.release.keys import STAGE
+    from likeness.pipeline.project import Project
+    from likeness.release.keys import STAGE, completed
+    from likeness.release.released import load_released
 
-    generator, schema, released = folder / "generator", folder / names.SCHEMA, folder / names.RELEASED
-    project = not generator.exists() and (folder / "params.yaml").exists()
-    if project:
-        generator, schema = folder / GENERATOR, folder / load_params(folder / "params.yaml").ingest.schema
-        released = folder / CATEGORIES
-    completed = completed_by(Schema.load(schema, aliases=project), sorted(released.glob(f"{STAGE}_*.safetensors")))
-    return synthetic.draw(SavedGenerator.load(generator), completed, rows, seed, where)
+    generator, paths = folder / "generator", ProjectPaths(folder)
+    if not generator.exists() and paths.params.exists():
+        generator, schema = paths.generator, Project.load(folder).schema
+    else:
+        schema = Schema.load(folder / names.SCHEMA, aliases=False)
+        if schema.open_columns:
+            files = sorted((folder / names.RELEASED).glob(f"{STAGE}_*.safetensors"))
+            schema = completed(schema, [load_released(path) for path in files])
+    return synthetic.draw(SavedGenerator.load(generator), schema, rows, seed, where)

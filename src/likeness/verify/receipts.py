@@ -11,11 +11,10 @@ from likeness.config.params import MOST_ROWS
 from likeness.core.bounds import rows_per_unit
 from likeness.core.errors import ReleaseError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import GENERATOR, SYNTHETIC, json_text
+from likeness.core.paths import ProjectPaths, json_text
 from likeness.features.base import Map
 from likeness.ledger.budget import budget_of
 from likeness.ledger.reservation import REDRAW
-from likeness.methods import method_from
 from likeness.methods.maps import from_spec
 from likeness.pipeline.account import Standing, privacy_json
 from likeness.pipeline.consistency import check_answer, check_plan, queries_of
@@ -222,8 +221,8 @@ def account(bundle: Bundle) -> str:
     require(budget is not None, "the ledger has no cap of this population")
     assert budget is not None
     digests = {one.receipt.key: _digest(bundle, name) for name, one in bundle.released.items()}
-    files = {GENERATOR / "spec.json": names.SPEC, GENERATOR / "weights.safetensors": names.WEIGHTS}
-    files |= {SYNTHETIC.with_suffix(".csv"): names.TABLE_CSV, SYNTHETIC.with_suffix(".parquet"): names.TABLE}
+    files = {ProjectPaths.generator_spec: names.SPEC, ProjectPaths.generator_weights: names.WEIGHTS}
+    files |= {ProjectPaths.synthetic_csv: names.TABLE_CSV, ProjectPaths.synthetic: names.TABLE}
     again = privacy_json(
         params,
         bundle.plan,
@@ -232,7 +231,7 @@ def account(bundle: Bundle) -> str:
         Standing(str(bundle.records[0].body["ledger_id"]), budget, digests),
         sample_request(params.sample),
         {str(path): _digest(bundle, name) for path, name in files.items()},
-        method_from(params).notes(bundle.facts, bundle.auxiliary),
+        bundle.project.method.notes(bundle.facts, bundle.auxiliary),
         {one.receipt.query: len(one.keys) for one in answers},
     )
     software = privacy["software"]
@@ -291,7 +290,7 @@ def plan(bundle: Bundle) -> str:
     """
     params, plan, released = bundle.params, bundle.plan, bundle.released
     try:
-        check_plan(params, plan, bundle.written_schema)
+        check_plan(bundle.project, plan)
     except ReleaseError:
         raise Wrong(f"{names.PLAN_FILE} is not the plan of {names.SETTINGS}") from None
     answered = sorted(one.receipt.query for one in released.values())
@@ -300,7 +299,7 @@ def plan(bundle: Bundle) -> str:
         f"{names.PLAN_FILE} has other queries than the releases",
     )
     require(len({one.receipt.digest for one in released.values()}) == 1, "the releases are of different rows")
-    queries = queries_of(params, plan, bundle.written_schema, bundle.facts, bundle.auxiliary)
+    queries = queries_of(bundle.project, plan, bundle.facts, bundle.auxiliary)
     earlier = sum(one.receipt.plan != plan.digest for one in released.values())
     for name, one in released.items():
         receipt, planned = one.receipt, plan.query(one.receipt.query)

@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from likeness.config.training import TrainingSettings
 from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
 from likeness.data.encoding.bins import Grid, grid_of
 from likeness.features.cells import Cells
-from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import (
     BYTES_A_COORDINATE,
     CLASS_COUNTS,
@@ -174,11 +174,11 @@ class Marginals(Method):
         """A mixture of products over the same cells."""
         from likeness.methods.marginals.mixture import ProductMixture
 
-        layout, columns = context.layout, self.columns(context, auxiliary)
+        layout, columns = context.layout, self.mixture_columns(context, auxiliary)
         sizes = layout.num_classes, self.train.num_components, layout.width
         return ProductMixture(columns, *sizes, self.train.swap_rounds)
 
-    def columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
+    def mixture_columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
         """Cells of each feature column, and how a number is drawn from its bin."""
         from likeness.methods.marginals.mixture import MixtureColumn
 

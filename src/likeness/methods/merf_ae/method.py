@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from likeness.config.typed import Section, require, setting
 from likeness.core.errors import ParamsError, PlanError
@@ -138,6 +138,12 @@ class MerfAe(TwoQueryMethod):
                 f"{path} is for images of {shape[0]} x {shape[1]} pixels, the schema says "
                 f"{context.schema.image}. Make one with: python scripts/train_encoder.py --shape"
             )
+
+    def at(self, root: Path) -> Self:
+        """The encoder's file below a project's folder."""
+        encoder = self.privatize.encoder
+        place = RANDOM if encoder == RANDOM else str(root / encoder)
+        return replace(self, privatize=replace(self.privatize, encoder=place))
 
     def public_files(self) -> dict[str, PublicFile]:
         """The encoder, where it is a file: it belongs to the bundle."""

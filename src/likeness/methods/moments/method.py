@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from likeness.config.training import TrainingSettings
 from likeness.config.typed import require, setting
 from likeness.core.errors import PlanError
-from likeness.generators.settings import TrainingSettings
 from likeness.methods.base import (
     CLASS_COUNTS,
     EMBEDDING,

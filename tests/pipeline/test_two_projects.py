@@ -1,0 +1,129 @@
+"""Two projects work in turn in one process, while the current directory is a third folder."""
+
+import dataclasses
+import sqlite3
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from small_project import ROOT, assign
+
+from likeness.bundle.write import write_bundle
+from likeness.config.load import load_params
+from likeness.core.paths import ProjectPaths, read_json
+from likeness.ledger.ledger import Ledger
+from likeness.methods.merf_ae.encoded_map import ENCODER
+from likeness.pipeline.project import Project
+from likeness.pipeline.run_stage import run_stage
+from likeness.tracking.run import tracking_store
+from likeness.verify import verify
+
+STAGES = list(yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"])
+RELATIVE = {
+    ("ingest", "schema"): "schema.yaml",
+    ("ingest", "split"): {"test_fraction": 0.3},
+    ("ledger", "home"): "ledger",
+    ("tracking", "uri"): "sqlite:///runs.db",
+    ("marginals", "privatize", "bins"): 4,
+    ("marginals", "train", "iterations"): 5,
+    ("marginals", "train", "num_components"): 5,
+    ("sample", "rows"): 100,
+    ("evaluate", "classifiers"): ["decision_tree"],
+    ("evaluate", "range_queries"): 5,
+    ("evaluate", "mmd_rows"): 50,
+}
+
+
+def write(root: Path, jobs: Any, **ingest: str) -> pd.DataFrame:
+    """Settings, schema and rows of a project whose places are all relative to its folder."""
+    root.mkdir()
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    changes = {
+        **RELATIVE,
+        ("privacy", "population"): root.name,
+        **{("ingest", key): own for key, own in ingest.items()},
+    }
+    for keys, value in changes.items():
+        assign(content, keys, value)
+    (root / "params.yaml").write_text(yaml.safe_dump(content))
+    columns = {"x": {"kind": "numeric", "lower": 0, "upper": 1}, "job": {"kind": "categorical", **jobs}}
+    schema = {"name": root.name, "source": "made up", "task": "classification", "label": "sick"}
+    columns["sick"] = {"kind": "categorical", "categories": ["no", "yes"]}
+    (root / "schema.yaml").write_text(yaml.safe_dump({**schema, "columns": columns}, sort_keys=False))
+    draw, rows = np.random.default_rng(len(root.name)), 1_000
+    table = {"x": draw.random(rows), "job": draw.choice(["clerk", "nurse"], rows)}
+    return pd.DataFrame({**table, "sick": draw.choice(["no", "yes"], rows)})
+
+
+@pytest.fixture
+def roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """One project with a file as its source, one with a database and private categories; and we are elsewhere."""
+    for name in ("LIKENESS_HOME", "LIKENESS_MLFLOW_URI"):
+        monkeypatch.delenv(name)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    file, database = tmp_path / "file", tmp_path / "database"
+    write(file, {"categories": ["clerk", "nurse"]}, source="rows.csv").to_csv(file / "rows.csv", index=False)
+    private = {"categories": "private", "other": "rest"}
+    table = write(database, private, source="sqlite:///rows.db", query="SELECT * FROM staff")
+    with closing(sqlite3.connect(database / "rows.db")) as connection:
+        table.to_sql("staff", connection, index=False)
+    return file, database
+
+
+def names_in(root: Path) -> set[str]:
+    """Files of a project below data and reports."""
+    return {str(path.relative_to(root)) for folder in ("data", "reports") for path in (root / folder).rglob("*.*")}
+
+
+@pytest.mark.long
+def test_two_projects_take_turns_and_the_current_directory_stays_empty(roots: tuple[Path, Path]) -> None:
+    ids = [Ledger.create(Project.load(root).ledger_home).id for root in roots]
+    for name in STAGES:
+        for root in roots:
+            run_stage(name, import_module(f"stages.{name}").main, root)
+    assert not list(Path.cwd().iterdir())
+    first, second = map(names_in, roots)
+    assert second - first == {"data/released/categories/categories_1.safetensors"} and not first - second
+    for root, ledger_id in zip(roots, ids, strict=True):
+        paths = ProjectPaths(root)
+        privacy = read_json(paths.privacy)
+        assert (privacy["identity"], privacy["ledger"]["id"]) == (root.name, ledger_id)
+        assert {*map(Path, privacy["outputs"])} == {
+            ProjectPaths.generator_spec,
+            ProjectPaths.generator_weights,
+            ProjectPaths.synthetic,
+            ProjectPaths.synthetic_csv,
+        }
+        assert {path.stem for path in paths.markers.iterdir()} == set(STAGES)
+        assert read_json(paths.tracking)["uri"] == f"sqlite:///{root}/runs.db" and (root / "runs.db").exists()
+        write_bundle(Project.load(root), root / "bundle.zip")
+        assert not [check for check in verify(root / "bundle.zip") if check.passed is False]
+
+
+def test_whatever_is_relative_in_the_settings_is_below_the_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LIKENESS_HOME", "LIKENESS_MLFLOW_URI"):
+        monkeypatch.delenv(name)
+    params = load_params(ROOT / "params.yaml")
+    encoder = {"privatize": {"encoder": "public.safetensors", "encoder_sha256": "0" * 64}}
+    params = dataclasses.replace(
+        params,
+        method="merf_ae",
+        sections={"merf_ae": encoder},
+        ingest=dataclasses.replace(params.ingest, schema="s.yaml", source="sqlite:///a.db", query="visits"),
+        ledger=dataclasses.replace(params.ledger, home="ledger"),
+        tracking=dataclasses.replace(params.tracking, uri="sqlite:///runs.db"),
+    )
+    project = Project(tmp_path, params)
+    assert project.schema_file == tmp_path / "s.yaml" and project.ledger_home.path == tmp_path / "ledger"
+    assert project.database is not None and project.database.url == f"sqlite:///{tmp_path}/a.db"
+    assert project.method.public_files()[ENCODER].path == tmp_path / "public.safetensors"
+    assert tracking_store(project) == (f"sqlite:///{tmp_path}/runs.db", tmp_path)
+    assert project.params is params  # as they are written: what the ledger notes of them names no folder
