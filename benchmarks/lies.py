@@ -364,6 +364,8 @@ LIES: tuple[Lie, ...] = (
     Lie("the body of a release has an unknown key", "ledger chain", "unknown keys", edit_body("reserve", note=NOTE)),
     Lie("the body of a commit lacks a key", "ledger chain", "lacks some",
         records(lambda records: [r for r in records if r.get("kind") == "commit"][-1]["body"].pop("reserve_seq"))),
+    Lie("the body of a cap lacks a salt", "ledger chain", "lacks some",
+        records(lambda records: next(r for r in records if r.get("kind") == "cap")["body"].pop("content_salt"))),
     Lie("a record is of an unknown kind", "ledger chain", "unknown kind", last("cap", kind="note")),
     Lie("a record has no time", "ledger chain", "has no time", last("published", time=NOTE)),
     Lie("a record is earlier than the one before", "ledger chain", "has no time", last("commit", time="2001-01-01")),
