@@ -1,9 +1,12 @@
 """What the benchmarks share: public tables, one run of a method in memory, scores, results in a CSV file."""
 
 import dataclasses
+import json
 import os
 import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,7 @@ import pandas as pd
 import yaml
 
 from benchmarks import mixture
+from benchmarks.memory import peak_mb
 from likeness.config.explain import plain
 from likeness.config.load import params_from
 from likeness.config.params import Params
@@ -212,6 +216,29 @@ def read_results(path: Path, keys: list[str]) -> pd.DataFrame:
     return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=keys)
 
 
+def done(path: Path, row: dict[str, object]) -> bool:
+    """Whether the CSV file has a row with these values."""
+    rows = read_results(path, list(row))
+    return bool((rows[list(row)] == list(row.values())).all(axis=1).any())
+
+
+def in_a_process(module: str, *options: object) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Rows and costs of ``python -m MODULE OPTIONS FOLDER``, which calls :func:`measured` with that folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", module, *map(str, options), folder], check=True)
+        cost: dict[str, float] = json.loads((Path(folder) / "cost.json").read_text())
+        return pd.read_parquet(Path(folder) / "synthetic.parquet"), cost
+
+
+def measured(params: Params, train: pd.DataFrame, draw: int, folder: Path) -> None:
+    """Synthesize once, and note seconds and peak memory."""
+    started = time.monotonic()
+    synthetic = synthesize(params, train, draw)
+    cost = {"seconds": time.monotonic() - started}
+    synthetic.to_parquet(folder / "synthetic.parquet")
+    (folder / "cost.json").write_text(json.dumps({**cost, "peak_mb": peak_mb()}))
+
+
 def keep(path: Path, row: dict[str, object], keys: list[str]) -> None:
     """Add a row to the CSV file."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -246,17 +273,3 @@ def cell(values: pd.Series, digits: int) -> str:
         return ""
     spread = f" ± {values.std():.{digits}f}" if values.count() > 1 else ""
     return f"{values.mean():.{digits}f}{spread}"
-
-
-def markdown(results: pd.DataFrame, keys: list[str], columns: list[str], digits: int = 3) -> str:
-    """Mean ± standard deviation over draws, one line for each combination of keys; seconds with one digit."""
-    header = [*keys, "draws", *columns]
-    lines = [
-        "| " + " | ".join(header) + " |",
-        "| " + " | ".join(["---"] * len(keys) + ["---:"] * (1 + len(columns))) + " |",
-    ]
-    for names, rows in results.groupby(keys, sort=False, dropna=False):
-        cells = [cell(rows[column], 1 if column == "seconds" else digits) for column in columns]
-        draws = str(len(rows)) if rows["draw"].max() > 0 else "-"
-        lines.append("| " + " | ".join([*(str(name) for name in names), draws, *cells]) + " |")
-    return "\n".join(lines)

@@ -26,8 +26,8 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks import lies
-from benchmarks.common import keep, read_results
-from benchmarks.fault_field import CAP_RHO, EPSILON, ROOT, Ended, Grounds, check, preload, saved, spend
+from benchmarks.common import commit, keep, read_results
+from benchmarks.fault_field import CAP_RHO, EPSILON, Ended, Grounds, check, preload, saved, spend
 from benchmarks.fault_runs import KilledRuns, terminate_flow
 from likeness.privacy.calibration import rho_for
 
@@ -334,12 +334,6 @@ def _mounted(folder: Path, source: list[str], remount: str | None = None) -> Ite
         yield
     finally:
         subprocess.run(["umount", str(folder)], check=True)
-
-
-def commit() -> str:
-    """The commit at work, marked where files differ from it."""
-    words = ["git", "describe", "--always", "--dirty", "--abbrev=7", "--exclude", "*"]
-    return subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
 
 
 def campaign(results: Path, most: dict[str, int]) -> pd.DataFrame:

@@ -79,18 +79,6 @@ def other_content(lines: list[str]) -> list[str]:
     return [re.sub('"content": "[0-9a-f]*"', f'"content": "{SHA}"', line) for line in lines]
 
 
-def old_link(**changes: Any) -> Plant:
-    """A link of an earlier version, which has a digest only."""
-
-    def change(records: list[dict[str, Any]]) -> None:
-        link = next(record for record in records if "content" in record)
-        for key in set(link) - {"seq", "previous", "digest"}:
-            del link[key]
-        link.update(changes)
-
-    return records(change)
-
-
 def metadata(name: str) -> Plant:
     """A note in the header of a safetensors file."""
 

@@ -13,12 +13,7 @@ the first draw at ε = 1 under add/remove, whatever they look like.
 import argparse
 import copy
 import dataclasses
-import json
 import math
-import subprocess
-import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +28,15 @@ from benchmarks.common import (
     adjacent,
     cell,
     commit,
+    done,
+    in_a_process,
     keep,
     load,
+    measured,
     on_page,
     read_results,
     score,
-    synthesize,
 )
-from benchmarks.memory import peak_mb
 from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder
 from likeness.evaluation.utility import shuffle_columns
@@ -139,24 +135,21 @@ def run(name: str, arguments: argparse.Namespace) -> None:
     controls = {"real": table.train, "shuffled": shuffle_columns(table.train, table.params.evaluate.seed)}
     picture(name, "real", table.test, table)
     for control, other in controls.items():
-        if not known([name, control, 0.0, "-", 0]):
-            add([name, control, 0.0, "-", 0], {"seconds": 0.0, "peak_mb": 0.0, **score(other, table)}, arguments.mlflow)
+        keys = [name, control, 0.0, "-", 0]
+        if not done(RESULTS, dict(zip(KEYS, keys, strict=True))):
+            add(keys, {"seconds": 0.0, "peak_mb": 0.0, **score(other, table)}, arguments.mlflow)
     for method in [arguments.method] if arguments.method else RUN:
         own = VARIANTS.get(method, Variant(method))
         if own.method not in table.params.sections or (table.schema.image is None and own.only_images):
             continue  # none, too
         for draw in range(1, arguments.draws + 1):
             keys = [name, method, arguments.epsilon, arguments.adjacency, draw]
-            if known(keys):
+            if done(RESULTS, dict(zip(KEYS, keys, strict=True))):
                 continue
-            with tempfile.TemporaryDirectory() as folder:
-                options = ["--data", name, "--method", method, "--epsilon", str(arguments.epsilon)]
-                options += ["--adjacency", arguments.adjacency, "--one", str(draw), folder]
-                options += ["--precision", arguments.precision]
-                options += [] if arguments.threads is None else ["--threads", str(arguments.threads)]
-                subprocess.run([sys.executable, "-m", "benchmarks.papers", *options], check=True)
-                cost = json.loads((Path(folder) / "cost.json").read_text())
-                synthetic = pd.read_parquet(Path(folder) / "synthetic.parquet")
+            options = ["--data", name, "--method", method, "--epsilon", arguments.epsilon]
+            options += ["--adjacency", arguments.adjacency, "--precision", arguments.precision]
+            options += [] if arguments.threads is None else ["--threads", arguments.threads]
+            synthetic, cost = in_a_process("benchmarks.papers", *options, "--one", draw)
             more = method in VARIANTS and VARIANTS[method].rows is not None  # of the same look
             if arguments.epsilon == 1 and arguments.adjacency == ADJACENCIES[0] and not more:
                 picture(name, method, synthetic, table)
@@ -171,12 +164,7 @@ def make(arguments: argparse.Namespace, draw: int, folder: Path) -> None:
     threads = arguments.threads or params.train.threads
     train = dataclasses.replace(params.train, threads=threads, precision=arguments.precision)
     params = dataclasses.replace(params, train=train)
-    started = time.monotonic()
-    synthetic = synthesize(params, table.train, draw)
-    seconds = time.monotonic() - started
-    synthetic.to_parquet(folder / "synthetic.parquet")
-    peak = peak_mb()
-    (folder / "cost.json").write_text(json.dumps({"seconds": seconds, "peak_mb": peak}))
+    measured(params, table.train, draw, folder)
 
 
 def picture(name: str, method: str, images: pd.DataFrame, table: Table) -> None:
@@ -209,12 +197,6 @@ def with_fourier(params: Params) -> dict[str, Any]:
     section["auxiliary"]["fourier"] = {key: merf["privatize"][key] for key in section["auxiliary"]["fourier"]}
     section["train"]["network"] = merf["train"]
     return section
-
-
-def known(keys: list[object]) -> bool:
-    """Whether the CSV file has this row."""
-    rows = read_results(RESULTS, KEYS)
-    return bool((rows[KEYS] == keys).all(axis=1).any())
 
 
 def add(keys: list[object], values: dict[str, float], uri: str | None, precision: str = PRECISIONS[0]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from toys import ledger_of_people
 
 from likeness.cli import app as cli
 from likeness.features.constant import Constant
@@ -45,8 +46,7 @@ def command(command: Callable[..., tuple[int, str, str]]) -> Command:
 def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One release in a ledger, as a file of the working folder."""
     monkeypatch.chdir(tmp_path)
-    ledger = Ledger.create(locate())
-    ledger.declare_population("people", ADD, 2.0, 1e-5)
+    ledger = ledger_of_people(ADD, 2.0)
     target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": ADD, "num_records": None}
     plan = make_plan(method="m", identity="people", shares=[QueryShare("q", "privatize", 1.0)], **target)
     rows = [Records(np.zeros((10, 1)), np.zeros(10, dtype=np.int64))]
@@ -184,8 +184,7 @@ def test_what_scripts_read_is_what_people_read(released: Path, command: Command)
 def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     """Two releases, of which one was never committed."""
     monkeypatch.chdir(tmp_path)
-    made = Ledger.create(locate())
-    made.declare_population("people", Adjacency.ADD_REMOVE_ONE, 1.0, 1e-5)
+    made = ledger_of_people()
     for key in ("a" * 64, "b" * 64):
         details = {"query": "embedding", "asked_by": "somebody"}
         made.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, 0.01, key, {}, "digest", "1", "e", details))

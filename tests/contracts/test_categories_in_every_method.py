@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from toys import schema_with
 
 from likeness.config.load import load_params
-from likeness.data.schema.schema import Schema
 from likeness.methods import METHODS
 from likeness.methods.marginals.method import Auxiliary, PlanSettings, Shares
 from likeness.methods.marginals.quantiles import Quantiles
@@ -15,20 +15,14 @@ from likeness.privacy.calibration import epsilon_of_rho
 
 ROOT = Path(__file__).parents[2]
 TABLES = sorted(set(METHODS) - {"merf_ae", "moments"})  # which are for images alone
-SCHEMA = Schema.from_dict(
+SCHEMA = schema_with(
     {
-        "name": "toy",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "columns": {
-            "a": {"kind": "numeric", "lower": 0, "upper": 1},
-            "b": {"kind": "categorical", "categories": "private", "nullable": True},
-            "c": {"kind": "categorical", "categories": "private", "other": "rest"},
-            "y": {"kind": "categorical", "categories": ["no", "yes"]},
-        },
+        "a": {"kind": "numeric", "lower": 0, "upper": 1},
+        "b": {"kind": "categorical", "categories": "private", "nullable": True},
+        "c": {"kind": "categorical", "categories": "private", "other": "rest"},
+        "y": {"kind": "categorical", "categories": ["no", "yes"]},
     },
-    "toy.yaml",
+    "y",
 )
 
 

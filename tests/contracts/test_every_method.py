@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from method_examples import ONLY_IMAGES, SMALL
+from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.typed import build
 from likeness.core.errors import PlanError, ReleaseError
@@ -19,7 +20,6 @@ from likeness.methods.base import Context, Method, class_weights
 from likeness.methods.fit import fit
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import make_plan
 from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -28,32 +28,18 @@ from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 
 ROWS = 3_000
-SCHEMA = Schema.from_dict(
+SCHEMA = schema_with(
     {
-        "name": "toy",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "columns": {
-            "a": {"kind": "numeric", "lower": 0, "upper": 1},
-            "b": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
-            "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
-            "y": {"kind": "categorical", "categories": ["no", "yes"]},
-        },
+        "a": {"kind": "numeric", "lower": 0, "upper": 1},
+        "b": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
+        "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
+        "y": {"kind": "categorical", "categories": ["no", "yes"]},
     },
-    "toy.yaml",
+    "y",
 )
 LAYOUT = Layout.from_schema(SCHEMA)
-IMAGES = Schema.from_dict(
-    {
-        "name": "toy images",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "image": {"shape": [4, 4]},
-        "columns": {"y": {"kind": "categorical", "categories": ["no", "yes"]}},
-    },
-    "toy.yaml",
+IMAGES = schema_with(
+    {"y": {"kind": "categorical", "categories": ["no", "yes"]}}, "y", name="toy images", image={"shape": [4, 4]}
 )
 
 
@@ -103,17 +89,14 @@ def released(method: Method) -> Callable[[Adjacency], tuple[dict[str, Released],
     """Both stages' releases at ε = 3."""
 
     def make(adjacency: Adjacency) -> tuple[dict[str, Released], Released]:
-        plan = make_plan(
+        plan = plan_with(
+            method.shares(context(adjacency, method.name)),
+            3.0,
+            adjacency,
+            context(adjacency).num_records,
             method=method.name,
-            identity="people",
-            shares=method.shares(context(adjacency, method.name)),
-            epsilon=3.0,
-            delta=1e-5,
-            adjacency=adjacency,
-            num_records=context(adjacency).num_records,
         )
-        ledger = Ledger.create(locate())
-        ledger.declare_population("people", adjacency, 3.0, 1e-5)
+        ledger = ledger_of_people(adjacency, 3.0)
         dataset = Dataset("people", "digest")
 
         def answer(query: Query) -> Released:

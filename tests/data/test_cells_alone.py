@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import yaml
+from toys import schema_with
 
 from likeness.config.typed import build
 from likeness.core.errors import DataError
@@ -59,7 +60,7 @@ Typed = list[Any] | None
 
 def schema_of(spec: dict[str, Any]) -> Schema:
     column = {"nullable": True, **spec}
-    return Schema.from_dict({"name": "t", "source": "made up", "task": "none", "columns": {"c": column}}, "t")
+    return schema_with({"c": column}, name="t")
 
 
 def objects(cells: list[Any]) -> "pd.Series[Any]":
@@ -170,7 +171,7 @@ def test_categories_and_declared_columns_are_cells_too(name: str) -> None:
 def test_one_day_in_front_of_times_moves_the_sums_by_the_sensitivity() -> None:
     seen = {"kind": "datetime", "lower": "2020-01-01", "upper": "2020-01-03"}
     columns = {"c": seen, "also": seen}
-    schema = Schema.from_dict({"name": "t", "source": "made up", "task": "none", "columns": columns}, "t")
+    schema = schema_with(columns, name="t")
     section = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text())["marginals"]
     queries = build(Marginals, section, "marginals").foreseen_queries(Context(schema, "add_remove_one", None, 0))
 

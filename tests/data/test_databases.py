@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 import yaml
 from sqlalchemy import create_engine
+from toys import schema_with
 from typer.testing import CliRunner
 
 from likeness.cli.app import app
 from likeness.config.params import Ingest
 from likeness.core.errors import DataError, LikenessError, ParamsError
-from likeness.data.schema.schema import Schema
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_people
 from likeness.data.source.row_digests import SourceDigest, typed_digest
@@ -36,7 +36,7 @@ COLUMNS = {
     "c": {"kind": "categorical", "categories": ["u", "v"]},
     "seen": {"kind": "date", "lower": "2000-01-01", "upper": "2030-01-01"},
 }
-SCHEMA = Schema.from_dict({"name": "visits", "source": "made up", "task": "none", "columns": COLUMNS}, "visits.yaml")
+SCHEMA = schema_with(COLUMNS, name="visits")
 
 
 def visits(count: int = 300) -> pd.DataFrame:

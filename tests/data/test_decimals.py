@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from toys import schema_with
 
 from likeness import Synthesizer
 from likeness.core.errors import SchemaError
@@ -25,7 +26,7 @@ COST = {"kind": "numeric", "lower": 0, "upper": 2000.5, "transform": "log1p", "s
 
 def schema_of(**changes: Any) -> Schema:
     columns = {"cost": {**COST, **changes}, "ward": {"kind": "categorical", "categories": ["a", "b"]}}
-    return Schema.from_dict({"name": "t", "source": "s", "task": "none", "columns": columns}, "t.yaml")
+    return schema_with(columns, name="t")
 
 
 def digits_behind_the_point(value: float) -> int:

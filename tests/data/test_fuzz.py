@@ -213,39 +213,8 @@ def test_any_bytes_are_a_plain_error(tmp_path: Path, load: Any, error: type[Like
 
 
 ODD_CELLS = [
-    "",
-    " ",
-    "0",
-    "-1",
-    "1e5",
-    "1e999",
-    "nan",
-    "inf",
-    "NaN",
-    "None",
-    "1_000",
-    "0x10",
-    "٣",
-    "½",
-    "5 ",
-    "1,5",
-    "?",
-]
-ODD_CELLS += [
-    "a",
-    "b",
-    "train",
-    "test",
-    TEXT,
-    str(NUMBER),
-    f" {TEXT} ",
-    f"{NUMBER}e-8",
-    '"',
-    "'",
-    "\x00",
-    "\r",
-    "é",
-    "=",
+    *("", " ", "0", "-1", "1e5", "1e999", "nan", "inf", "NaN", "None", "1_000", "0x10", "٣", "½", "5 ", "1,5", "?"),
+    *("a", "b", "train", "test", TEXT, str(NUMBER), f" {TEXT} ", f"{NUMBER}e-8", '"', "'", "\x00", "\r", "é", "="),
 ]
 CELLS = st.sampled_from(ODD_CELLS) | st.text(max_size=5)
 

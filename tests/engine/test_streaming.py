@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from toys import schema_with
 
 from likeness.config.load import load_params
 from likeness.config.params import Ingest, Params, Split
@@ -45,7 +46,7 @@ COLUMNS = {
     "grade": {"kind": "ordinal", "categories": ["low", "high"]},
     "city": {"kind": "categorical", "categories": ["Rome", "else"], "other": "else", "nullable": True},
 }
-SCHEMA = Schema.from_dict({"name": "kinds", "source": "made up", "task": "none", "columns": COLUMNS}, "kinds.yaml")
+SCHEMA = schema_with(COLUMNS, name="kinds")
 
 # The same, with the categories of a column left to a release.
 OPEN = replace(SCHEMA, columns=(*SCHEMA.columns[:-1], replace(SCHEMA.columns[-1], categories=(), open=True)))

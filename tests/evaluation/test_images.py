@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 from sklearn.datasets import load_digits
+from toys import schema_with
 
 from likeness.config.params import Evaluate
 from likeness.core.errors import DataError, ParamsError
@@ -35,9 +36,7 @@ NAMES = [f"pixel_{place}" for place in range(1, 65)]
 def schema() -> Schema:
     columns = {name: {"kind": "integer", "lower": 0, "upper": 16} for name in NAMES}
     columns["digit"] = {"kind": "categorical", "categories": CLASSES}  # type: ignore[dict-item]
-    return Schema.from_dict(
-        {"name": "digits", "source": "UCI", "task": "classification", "label": "digit", "columns": columns}, "d.yaml"
-    )
+    return schema_with(columns, "digit", name="digits")
 
 
 @pytest.fixture(scope="module")

@@ -225,17 +225,6 @@ def test_every_estimator_keeps_its_seed_and_one_thread(registry: dict) -> None:
     assert seeded >= len(registry) - 3  # the two naive Bayes and LDA draw nothing; so do nearest neighbors
 
 
-def test_settings_of_the_papers_table_hold() -> None:
-    forest, boosting, bagging = (
-        CLASSIFIERS[n](0).get_params() for n in ("random_forest", "gradient_boosting", "bagging")
-    )
-    assert (forest["n_estimators"], forest["class_weight"]) == (100, "balanced")
-    assert (boosting["subsample"], boosting["n_estimators"]) == (0.1, 50)
-    assert (bagging["max_samples"], bagging["n_estimators"]) == (0.1, 20)
-    assert CLASSIFIERS["bernoulli_naive_bayes"](0).get_params()["binarize"] == 0.5
-    assert CLASSIFIERS["xgboost"](0).get_params()["colsample_bytree"] == 0.1
-
-
 def test_select_takes_the_registry_of_the_task_in_its_order() -> None:
     assert list(select("classification", ["xgboost", "lda"])) == ["lda", "xgboost"]
     assert list(select("classification")) == list(CLASSIFIERS) and len(CLASSIFIERS) == 12

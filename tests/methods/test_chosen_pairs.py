@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from toys import schema_with
 
 from likeness import Synthesizer
 from likeness.config.typed import build
@@ -30,16 +31,7 @@ from likeness.release.records import Records
 from likeness.release.sums.lattice_sum import lattice_sum
 
 NUMBER = {"kind": "numeric", "lower": 0, "upper": 1}
-SCHEMA = Schema.from_dict(
-    {
-        "name": "toy",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "columns": {**{name: NUMBER for name in "abcd"}, "y": {"kind": "categorical", "categories": ["n", "p"]}},
-    },
-    "toy.yaml",
-)
+SCHEMA = schema_with({**{name: NUMBER for name in "abcd"}, "y": {"kind": "categorical", "categories": ["n", "p"]}}, "y")
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 EVEN = ((0, 1), (0, 6), (0, 7), (1, 3), (1, 5), (2, 5), (2, 6), (2, 7), (3, 4), (3, 6), (4, 5), (4, 7))
 MANY = "42cfea23635fac7f91561b2398ef0e451cddd34a54a6f98a8b6fb7eb7d30c637"

@@ -5,22 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from toys import schema_with
 
-from likeness.data.schema.schema import Schema
 from likeness.methods.base import Context, class_counts_query, class_weights, number_of_records
 
-SCHEMA = Schema.from_dict(
+SCHEMA = schema_with(
     {
-        "name": "toy",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "columns": {
-            "x": {"kind": "numeric", "lower": 0, "upper": 1},
-            "y": {"kind": "categorical", "categories": ["a", "b", "c"]},
-        },
+        "x": {"kind": "numeric", "lower": 0, "upper": 1},
+        "y": {"kind": "categorical", "categories": ["a", "b", "c"]},
     },
-    "toy.yaml",
+    "y",
 )
 PROTECTED, PUBLIC = Context(SCHEMA, "add_remove_one", None, 0), Context(SCHEMA, "replace_one", 50, 0)
 

@@ -5,18 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError, PlanError
-from likeness.data.schema.schema import Schema
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
 from likeness.methods.maps import from_spec
 from likeness.methods.marginals.method import Marginals, measures_of_cells
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import make_plan
 from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -24,20 +21,14 @@ from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 
-SCHEMA = Schema.from_dict(
+SCHEMA = schema_with(
     {
-        "name": "toy",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "columns": {
-            "a": {"kind": "numeric", "lower": 0, "upper": 1},
-            "b": {"kind": "numeric", "lower": 0, "upper": 1},
-            "y": {"kind": "categorical", "categories": ["n", "p"]},
-            "c": {"kind": "numeric", "lower": 0, "upper": 1},
-        },
+        "a": {"kind": "numeric", "lower": 0, "upper": 1},
+        "b": {"kind": "numeric", "lower": 0, "upper": 1},
+        "y": {"kind": "categorical", "categories": ["n", "p"]},
+        "c": {"kind": "numeric", "lower": 0, "upper": 1},
     },
-    "toy.yaml",
+    "y",
 )
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 
@@ -100,17 +91,8 @@ def test_the_sensitivity_holds_on_neighbors_and_is_reached() -> None:
 def test_noise_of_a_pair_goes_with_one_over_the_root_of_its_weight() -> None:
     """512 cells a pair: a variance is off by 40 % with a chance of 1e-8 (chi-squared)."""
     method = method_of(weights={"a": 9})
-    plan = make_plan(
-        method="marginals",
-        identity="people",
-        shares=method.shares(CONTEXT),
-        epsilon=1.0,
-        delta=1e-5,
-        adjacency=Adjacency.ADD_REMOVE_ONE,
-        num_records=None,
-    )
-    ledger = Ledger.create(locate())
-    ledger.declare_population("people", plan.adjacency, plan.epsilon, plan.delta)
+    plan = plan_with(method.shares(CONTEXT), method="marginals")
+    ledger = ledger_of_people(plan.adjacency, plan.epsilon, plan.delta)
     query = method.embedding_query(CONTEXT, {})
     nobody = [Records(np.zeros((0, 3)), np.zeros(0, dtype=np.int64))]
     found = from_bytes(Door(plan, ledger, Dataset("people", "digest"), lambda: nobody).release(query), query.name)

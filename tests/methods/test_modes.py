@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.explain import defaults
 from likeness.config.load import load_params
@@ -38,7 +39,7 @@ from likeness.pipeline import consistency
 from likeness.pipeline.project import Project
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import Plan, make_plan
+from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import MECHANISM, Receipt
 from likeness.release.door import _ROUND_UP, Door
 from likeness.release.query import Query
@@ -51,18 +52,12 @@ from likeness.verify.receipts import query_again
 ROOT = Path(__file__).parents[2]
 SHIPPED = defaults(Pearl)
 ADULT = Schema.load(ROOT / "data/schema/adult.yaml")
-SCHEMA = Schema.from_dict(
+SCHEMA = schema_with(
     {
-        "name": "toy",
-        "source": "made up",
-        "task": "none",
-        "columns": {
-            "c": {"kind": "categorical", "categories": ["u", "v"]},
-            "a": {"kind": "numeric", "lower": 0, "upper": 100},
-            "b": {"kind": "numeric", "lower": 0, "upper": 1, "nullable": True},
-        },
-    },
-    "toy.yaml",
+        "c": {"kind": "categorical", "categories": ["u", "v"]},
+        "a": {"kind": "numeric", "lower": 0, "upper": 100},
+        "b": {"kind": "numeric", "lower": 0, "upper": 1, "nullable": True},
+    }
 )
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 MODES = (
@@ -78,15 +73,7 @@ def pearl(share: float, **mixture: Any) -> Pearl:
 
 
 def plan_of(method: Pearl, epsilon: float, adjacency: Adjacency = Adjacency.ADD_REMOVE_ONE, n: int = 1_000) -> Plan:
-    return make_plan(
-        method="pearl",
-        identity="people",
-        shares=method.shares(CONTEXT),
-        epsilon=epsilon,
-        delta=1e-5,
-        adjacency=adjacency,
-        num_records=n if adjacency is Adjacency.REPLACE_ONE else None,
-    )
+    return plan_with(method.shares(CONTEXT), epsilon, adjacency, n, method="pearl")
 
 
 def asked(query: Query, values: np.ndarray, noise: float = 0.0, **others: Any) -> Released:
@@ -180,8 +167,7 @@ def through_the_door() -> Callable[[Pearl, Plan, np.ndarray], dict[str, Released
     """Every auxiliary answer, with real noise."""
 
     def make(method: Pearl, plan: Plan, x: np.ndarray) -> dict[str, Released]:
-        ledger = Ledger.create(locate())
-        ledger.declare_population("people", plan.adjacency, plan.epsilon, plan.delta)
+        ledger = ledger_of_people(plan.adjacency, plan.epsilon, plan.delta)
 
         def rows() -> Iterator[Records]:
             yield Records(x, np.zeros(len(x), dtype=np.int64))

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, PlanError, ReleaseError
-from likeness.data.schema.schema import Schema
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context, Method, class_weights, number_of_records
 from likeness.methods.fit import fit
 from likeness.methods.moments import method as moments
@@ -24,7 +22,6 @@ from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.method import Pearl
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import make_plan
 from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -35,16 +32,8 @@ from likeness.verify.noise import noise
 from likeness.verify.verdict import Wrong
 
 SHAPE = (6, 9)
-SCHEMA = Schema.from_dict(
-    {
-        "name": "toy images",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "image": {"shape": list(SHAPE)},
-        "columns": {"y": {"kind": "categorical", "categories": ["no", "yes"]}},
-    },
-    "toy.yaml",
+SCHEMA = schema_with(
+    {"y": {"kind": "categorical", "categories": ["no", "yes"]}}, "y", name="toy images", image={"shape": list(SHAPE)}
 )
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 METHOD = moments.Moments(auxiliary=Auxiliary(cells=32), privatize=Privatize(num_coefficients=20))
@@ -59,12 +48,8 @@ def gray_images() -> Records:
 def released(method: Method = METHOD, context: Context = CONTEXT, rows: Records | None = None) -> dict[str, Released]:
     """All releases of the method at ε = 2."""
     rows = rows or gray_images()
-    plan = make_plan(
-        method=method.name, identity="people", shares=method.shares(context), epsilon=2.0, delta=1e-5,
-        adjacency=Adjacency.ADD_REMOVE_ONE, num_records=None,
-    )  # fmt: skip
-    ledger = Ledger.create(locate())
-    ledger.declare_population("people", Adjacency.ADD_REMOVE_ONE, 2.0, 1e-5)
+    plan = plan_with(method.shares(context), 2.0, method=method.name)
+    ledger = ledger_of_people(Adjacency.ADD_REMOVE_ONE, 2.0)
 
     def answer(query: Query) -> Released:
         return from_bytes(Door(plan, ledger, Dataset("people", "digest"), lambda: [rows]).release(query), query.name)
@@ -145,13 +130,7 @@ def check_again(method: Method, context: Context, found: dict[str, Released], ot
 
 
 def test_a_verifier_computes_the_scale_of_pearl_again() -> None:
-    schema = Schema.from_dict(
-        {
-            "name": "toy", "source": "made up", "task": "none",
-            "columns": {name: {"kind": "numeric", "lower": 0, "upper": 1} for name in "ab"},
-        },
-        "toy.yaml",
-    )  # fmt: skip
+    schema = schema_with({name: {"kind": "numeric", "lower": 0, "upper": 1} for name in "ab"})  # fmt: skip
     shares = {"class_counts": 0.05, "mixture": 0.0, "mean_pairwise_distance": 0.05, "embedding": 0.9}
     pearl = build(Pearl, {"plan": {"shares": shares}, "privatize": {"num_frequencies": 20}}, "pearl")
     rows = Records(np.random.default_rng(0).random((2_000, 2)), np.zeros(2_000, dtype=np.int64))

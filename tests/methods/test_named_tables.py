@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from toys import schema_with
 
 from likeness import Synthesizer
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError, PlanError, ReleaseError
-from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -23,21 +23,15 @@ from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 
-SCHEMA = Schema.from_dict(
+SCHEMA = schema_with(
     {
-        "name": "toy",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "columns": {
-            "a": {"kind": "numeric", "lower": 0, "upper": 1},
-            "b": {"kind": "categorical", "categories": ["u", "v", "w"]},
-            "y": {"kind": "categorical", "categories": ["n", "p"]},
-            "c": {"kind": "numeric", "lower": 0, "upper": 1},
-            "d": {"kind": "categorical", "categories": ["s", "t"]},
-        },
+        "a": {"kind": "numeric", "lower": 0, "upper": 1},
+        "b": {"kind": "categorical", "categories": ["u", "v", "w"]},
+        "y": {"kind": "categorical", "categories": ["n", "p"]},
+        "c": {"kind": "numeric", "lower": 0, "upper": 1},
+        "d": {"kind": "categorical", "categories": ["s", "t"]},
     },
-    "toy.yaml",
+    "y",
 )
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 
@@ -132,7 +126,7 @@ def test_every_share_that_is_taken_can_be_released(share: float) -> None:
 
 def test_triples_of_two_columns_are_refused() -> None:
     columns = {name: {"kind": "categorical", "categories": ["u", "v"]} for name in "ab"}
-    narrow = Schema.from_dict({"name": "n", "source": "made up", "task": "none", "columns": columns}, "narrow.yaml")
+    narrow = schema_with(columns, name="n")
     method = build(Marginals, {"privatize": {"tables": "triples"}}, "marginals")
     with pytest.raises(PlanError, match="tables is triples, but the table has two feature columns"):
         method.check(Context(narrow, "add_remove_one", None, 0))
@@ -140,7 +134,7 @@ def test_triples_of_two_columns_are_refused() -> None:
 
 def test_too_many_triples_are_refused_before_they_are_listed() -> None:
     columns = {f"c{place}": {"kind": "categorical", "categories": ["u", "v"]} for place in range(1_000)}
-    wide = Schema.from_dict({"name": "w", "source": "made up", "task": "none", "columns": columns}, "wide.yaml")
+    wide = schema_with(columns, name="w")
     method = build(Marginals, {"privatize": {"tables": "triples"}}, "marginals")
     with pytest.raises(PlanError, match=r"166,167,000 tables, more than 30,000\. Name those"):
         method.check(Context(wide, "add_remove_one", None, 0))

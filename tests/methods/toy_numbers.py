@@ -4,35 +4,27 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.typed import build
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.schema.schema import Schema
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import Plan, make_plan
+from likeness.privacy.plan import Plan
 from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 
-SCHEMA = Schema.from_dict(
+SCHEMA = schema_with(
     {
-        "name": "toy",
-        "source": "made up",
-        "task": "none",
-        "columns": {
-            "c": {"kind": "categorical", "categories": ["u", "v"]},
-            "wide": {"kind": "numeric", "lower": 0, "upper": 1_000_000, "spikes": [0]},
-            "gaps": {"kind": "integer", "lower": 0, "upper": 999, "nullable": True},
-            "few": {"kind": "integer", "lower": 0, "upper": 6},
-        },
-    },
-    "toy.yaml",
+        "c": {"kind": "categorical", "categories": ["u", "v"]},
+        "wide": {"kind": "numeric", "lower": 0, "upper": 1_000_000, "spikes": [0]},
+        "gaps": {"kind": "integer", "lower": 0, "upper": 999, "nullable": True},
+        "few": {"kind": "integer", "lower": 0, "upper": 6},
+    }
 )
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 BINS = 8
@@ -53,15 +45,7 @@ def marginals(share: float = 0.1, **quantiles: Any) -> Marginals:
 
 
 def plan_of(method: Marginals, epsilon: float, adjacency: Adjacency = Adjacency.ADD_REMOVE_ONE, n: int = 1_000) -> Plan:
-    return make_plan(
-        method="marginals",
-        identity="people",
-        shares=method.shares(CONTEXT),
-        epsilon=epsilon,
-        delta=1e-5,
-        adjacency=adjacency,
-        num_records=n if adjacency is Adjacency.REPLACE_ONE else None,
-    )
+    return plan_with(method.shares(CONTEXT), epsilon, adjacency, n, method="marginals")
 
 
 def table(rows: int) -> pd.DataFrame:
@@ -85,8 +69,7 @@ def encoded(rows: int) -> np.ndarray:
 
 
 def through_the_door(method: Marginals, plan: Plan, rows: int) -> dict[str, Released]:
-    ledger = Ledger.create(locate())
-    ledger.declare_population("people", plan.adjacency, plan.epsilon, plan.delta)
+    ledger = ledger_of_people(plan.adjacency, plan.epsilon, plan.delta)
     x = encoded(rows)
 
     def answer(query: Query) -> Released:

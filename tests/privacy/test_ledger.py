@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toys import ledger_of_people
 
 from likeness.core.errors import BudgetError, LedgerError, PlanError
 from likeness.core.hashing import sha256_json
@@ -45,9 +46,7 @@ def request(
 
 @pytest.fixture
 def ledger() -> Ledger:
-    made = Ledger.create(locate())
-    made.declare_population("people", ADD, 1.0, 1e-5)
-    return made
+    return ledger_of_people()
 
 
 def test_a_ledger_is_started_once_and_by_hand(tmp_path: Path) -> None:
@@ -268,9 +267,33 @@ def test_files_are_published_once_and_only_from_releases_of_these_people(ledger:
     assert ledger.budget("people").spent_rho == pytest.approx(3 * CAP / 8)
 
 
-def test_rows_cannot_be_changed_through_the_database(ledger: Ledger) -> None:
+@pytest.mark.parametrize(
+    ("statements", "match"),
+    [
+        ("DROP TABLE versions", r"tables of version 1\. .*LIKENESS_HOME"),
+        ("DELETE FROM versions; INSERT INTO versions VALUES (3, 'then')", r"tables of version 3\. .*LIKENESS_HOME"),
+        ("INSERT INTO versions VALUES (99, 'later')", r"tables of version 99\. .* Install the newer"),
+        ("UPDATE records SET body = '{}' WHERE seq = 1", r"records of an earlier version\. .*LIKENESS_HOME"),
+    ],
+)
+def test_a_ledger_of_another_version_is_refused_and_left_alone(ledger: Ledger, statements: str, match: str) -> None:
+    with sqlite3.connect(locate().database) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.executescript(statements)
+    before = locate().database.read_bytes()
+    with pytest.raises(LedgerError, match=match):
+        Ledger.open(locate())
+    assert locate().database.read_bytes() == before
+
+
+def test_no_statement_gets_around_the_triggers(ledger: Ledger) -> None:
+    """INSERT OR REPLACE deletes without the trigger for deletions: the order of the records refuses it."""
     connection = sqlite3.connect(locate().database)
-    for statement in ("UPDATE records SET body = '{}'", "DELETE FROM records"):
+    edit = "INSERT OR REPLACE INTO records SELECT seq, time, kind, '{}', previous, digest FROM records WHERE seq = 2"
+    gap = "INSERT INTO records SELECT 9, 't', 'cap', '{}', digest, 'd' FROM records WHERE seq = 2"
+    fork = "INSERT INTO records VALUES (3, 't', 'cap', '{}', 'another head', 'd')"
+    for statement in (edit, gap, fork, "UPDATE records SET body = '{}'", "DELETE FROM records", "DELETE FROM versions"):
         with pytest.raises(sqlite3.DatabaseError, match="append-only"):
             connection.execute(statement)
 

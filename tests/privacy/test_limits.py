@@ -1,11 +1,11 @@
 """Caps by project, user and month beside the lifetime cap: recorded, then the ledger rules; no clock undoes them."""
 
 import pytest
+from toys import ledger_of_people
 
 from likeness.core.errors import BudgetError, LedgerError, PlanError
 from likeness.ledger import records
 from likeness.ledger.budget import Asker, Budget, Cost, next_month
-from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
@@ -18,9 +18,7 @@ ADD = Adjacency.ADD_REMOVE_ONE
 
 @pytest.fixture
 def ledger() -> Ledger:
-    made = Ledger.create(locate())
-    made.declare_population("people", ADD, 10.0, 1e-5)
-    return made
+    return ledger_of_people(ADD, 10.0)
 
 
 def request(

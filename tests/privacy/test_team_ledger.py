@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from postgres import server
+from toys import ledger_of_people
 
 from likeness.core.errors import BudgetError, LedgerError
 from likeness.ledger.chain import anchor_path
@@ -46,9 +47,7 @@ def url(socket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def ledger(url: str) -> Ledger:
-    made = Ledger.create(locate())
-    made.declare_population("people", ADD, 1.0, 1e-5)
-    return made
+    return ledger_of_people()
 
 
 @pytest.fixture

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import norm
+from toys import ledger_of_people, plan_with
 
 from likeness.core.bounds import Part, PrivacyUnit
 from likeness.core.errors import BudgetError, LedgerError, PlanError, ReleaseError
 from likeness.core.hashing import sha256_json
 from likeness.features.constant import Constant
-from likeness.ledger import database
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.privacy.calibration import delta_of_mu, epsilon_of_rho, rho_for
-from likeness.privacy.plan import Plan, QueryShare, SelectionShares, make_plan
+from likeness.privacy.plan import Plan, QueryShare, SelectionShares
 from likeness.privacy.receipt import THRESHOLDED, Receipt
 from likeness.privacy.thresholds import log_delta, threshold_for
 from likeness.release.query import Query
@@ -124,10 +124,9 @@ def test_the_whole_mechanism_has_the_privacy_that_is_claimed_and_less_would_show
 
 
 def plan(keys: SelectionShares | None, epsilon: float = 1.0, unit: PrivacyUnit | None = None) -> Plan:
-    return make_plan(
-        method="m", identity="people", shares=[QueryShare("a", "auxiliary", 0.3), QueryShare("b", "privatize", 0.7)],
-        epsilon=epsilon, delta=1e-5, adjacency=ADD, num_records=None, unit=unit, selection=keys,
-    )  # fmt: skip
+    return plan_with(
+        [QueryShare("a", "auxiliary", 0.3), QueryShare("b", "privatize", 0.7)], epsilon, unit=unit, selection=keys
+    )
 
 
 KEYS = SelectionShares(("categories_1", "categories_2"), "categories", 0.2, 0.1)
@@ -224,8 +223,7 @@ def test_a_lifetime_cap_keeps_a_part_of_delta_and_both_limits_hold() -> None:
 
 
 def test_without_a_part_of_delta_a_threshold_is_refused_and_other_caps_count_it() -> None:
-    ledger = Ledger.create(locate())
-    ledger.declare_population("people", ADD, 10.0, 1e-5)
+    ledger = ledger_of_people(ADD, 10.0)
     assert "delta_keys" not in ledger.records()[-1].body
     with pytest.raises(BudgetError, match="for them is 0 of 1e-05"):
         ledger.reserve(asked("one", 0.01, 1e-12))
@@ -236,10 +234,3 @@ def test_without_a_part_of_delta_a_threshold_is_refused_and_other_caps_count_it(
     with pytest.raises(BudgetError, match=r"month .* cap is epsilon 1"):
         ledger.reserve(asked("one", rho_for(1.0, 1e-6), 5e-7))
     ledger.reserve(asked("one", 0.99 * rho_for(1.0, 5e-7), 5e-7))
-
-
-def test_a_program_that_counts_no_delta_refuses_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    Ledger.create(locate())
-    monkeypatch.setattr(database, "MIGRATIONS", database.MIGRATIONS[:2])
-    with pytest.raises(LedgerError, match="newer Likeness"):
-        Ledger.open(locate())

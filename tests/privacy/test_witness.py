@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from toys import ledger_of_people
 
 from likeness.core.errors import LedgerError
 from likeness.ledger.home import Home, locate
@@ -24,8 +25,7 @@ def grown(ledger: Ledger, key: str) -> Ledger:
 
 @pytest.fixture
 def ledger() -> Ledger:
-    made = Ledger.create(locate())
-    made.declare_population("people", ADD, 1.0, 1e-5)
+    made = ledger_of_people()
     return grown(made, "a")
 
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from toys import plan_with
 
 from likeness.config.params import MOST_ROWS
 from likeness.core.bounds import PrivacyUnit
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import QueryShare, SelectionShares, make_plan
+from likeness.privacy.plan import QueryShare, SelectionShares
 from likeness.release.door import Door
 from likeness.release.partition_selection import PartitionQuery, Partitions
 from likeness.release.released import Released, from_bytes
@@ -24,11 +24,11 @@ from likeness.verify.verdict import Wrong
 def honest() -> Released:
     """Two texts that are in 500 rows each; people of up to three rows."""
     unit = PrivacyUnit("pid", 3)
-    plan = make_plan(
-        method="m", identity="people", shares=[QueryShare("embedding", "privatize", 1.0)], epsilon=1.0, delta=1e-5,
-        adjacency=Adjacency.ADD_REMOVE_ONE, num_records=None, unit=unit,
+    plan = plan_with(
+        [QueryShare("embedding", "privatize", 1.0)],
+        unit=unit,
         selection=SelectionShares(("categories_1",), "categories", 0.5, 0.1),
-    )  # fmt: skip
+    )
     ledger = Ledger.create(locate())
     ledger.declare_population("people", plan.adjacency, 1.0, plan.delta, "pid", selection_delta=plan.delta_keys)
     query = PartitionQuery("categories_1", "job", "other", 2, plan.query("categories_1").delta_keys)

@@ -6,15 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.typed import build
-from likeness.data.schema.schema import Schema
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
-from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import make_plan
 from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
@@ -23,15 +19,7 @@ from likeness.verify.noise import noise
 from likeness.verify.verdict import Untestable, Wrong
 
 COLUMNS = 12
-SCHEMA = Schema.from_dict(
-    {
-        "name": "toy",
-        "source": "made up",
-        "task": "none",
-        "columns": {f"x{place}": {"kind": "numeric", "lower": 0, "upper": 1} for place in range(COLUMNS)},
-    },
-    "toy.yaml",
-)
+SCHEMA = schema_with({f"x{place}": {"kind": "numeric", "lower": 0, "upper": 1} for place in range(COLUMNS)})
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 
 
@@ -39,12 +27,8 @@ CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 def embedding() -> Released:
     """66 pairs of columns of 500 records, as the default method releases them."""
     method = build(Marginals, {"privatize": {"bins": 4}}, "marginals")
-    plan = make_plan(
-        method="marginals", identity="people", shares=method.shares(CONTEXT), epsilon=1.0, delta=1e-5,
-        adjacency=Adjacency.ADD_REMOVE_ONE, num_records=None,
-    )  # fmt: skip
-    ledger = Ledger.create(locate())
-    ledger.declare_population("people", plan.adjacency, plan.epsilon, plan.delta)
+    plan = plan_with(method.shares(CONTEXT), method="marginals")
+    ledger = ledger_of_people(plan.adjacency, plan.epsilon, plan.delta)
     query = method.embedding_query(CONTEXT, {})
     rows = Records(np.random.default_rng(0).random((500, COLUMNS)), np.zeros(500, dtype=np.int64))
     return from_bytes(Door(plan, ledger, Dataset("people", "digest"), lambda: [rows]).release(query), "embedding")

@@ -86,7 +86,7 @@ class Asker:
 
     @classmethod
     def of(cls, details: Mapping[str, Any]) -> "Asker":
-        """Read an entry; entries of earlier versions have no project."""
+        """Read an entry, whose user and project may be missing."""
         return cls(str(details.get("asked_by") or ""), str(details.get("project") or ""))
 
 

@@ -27,15 +27,17 @@ from likeness.core.rng import secret_bytes
 from likeness.ledger.database import (
     RECORDS,
     RELEASES,
+    check_version,
+    create_tables,
     lock_database,
     make_engine,
-    migrate,
+    older,
     plain_errors,
     release_lock,
     version_of,
 )
 from likeness.ledger.home import Home
-from likeness.ledger.records import START, Record, append, digest_of, row
+from likeness.ledger.records import SALT, START, Record, append, digest_of, row
 
 
 @dataclass(frozen=True)
@@ -121,10 +123,10 @@ class Chain:
 
     @classmethod
     def open(cls, home: Home) -> Self:
-        """Open a chain, bring its tables to this version, and verify all of it.
+        """Open a chain, and verify all of it.
 
         Raises:
-            LedgerError: it is missing, damaged, truncated, rewritten, older than its anchor, or of a newer version.
+            LedgerError: it is missing, damaged, truncated, rewritten, older than its anchor, or of another version.
         """
         if not cls.exists(home):
             anchor = read_anchor(home)
@@ -146,11 +148,10 @@ class Chain:
             remedy = "Restore it" if home.url is None else "Copy it from another machine of the team, in a safe way"
             raise LedgerError(f"{home.key_file} is missing. {remedy}: without it no release can be recognized.")
         chain = cls(home, make_engine(home), home.key_file.read_bytes())
-        with plain_errors(home), chain._engine.begin() as connection:
-            lock_database(connection)
-            migrate(connection, home.place)
+        with plain_errors(home), chain._engine.connect() as connection:
+            check_version(connection, home.place)
         body = chain.records()[0].body
-        if not isinstance(body, dict) or body.get("key_sha256") != sha256_bytes(chain.key):
+        if body.get("key_sha256") != sha256_bytes(chain.key):
             raise LedgerError(f"{home.key_file} is not the key of this ledger. Restore the right key.")
         return chain
 
@@ -169,7 +170,7 @@ class Chain:
         with plain_errors(home), engine.begin() as connection:
             lock_database(connection)
             if version_of(connection) == 0:  # else another machine of the team was first
-                migrate(connection, home.place)
+                create_tables(connection)
                 connection.execute(insert(RECORDS), row(append([], "genesis", body)))
         engine.dispose()
         if home.url is None:  # the SQLite file is there whole or not at all
@@ -195,9 +196,13 @@ class Chain:
             raise LedgerError(f"{place} is not a readable ledger. Restore it from a backup.") from error
         if not records:
             raise LedgerError(f"{place}: the ledger is empty. Restore it from a backup.")
+        if isinstance(records[0].body, dict) and SALT not in records[0].body:
+            raise LedgerError(older(str(place), "records of an earlier version"))
         previous = START
         for position, record in enumerate(records, start=1):
-            if record.seq != position or record.previous != previous or record.digest != digest_of(record):
+            salted = isinstance(record.body, dict) and SALT in record.body
+            linked = salted and (record.seq, record.previous, record.digest) == (position, previous, digest_of(record))
+            if not linked:
                 raise LedgerError(
                     f"{place}: the chain is broken at record {position}. A record was edited or removed. Restore the "
                     "ledger from a backup."

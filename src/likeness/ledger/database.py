@@ -1,13 +1,8 @@
-"""The database under the chain, and its versions: an SQLite file on this machine, or PostgreSQL for a team.
-
-Migrations are a list of functions and not Alembic, which needs an environment, a folder of scripts and a version table
-that is updated in place. They run under the ledger's lock, all or nothing. A ledger never goes backwards, and no
-migration touches a record.
-"""
+"""The database under the chain: an SQLite file on this machine, or PostgreSQL for a team."""
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -61,6 +56,8 @@ RELEASES = Table(
 )
 _PATIENCE = "60s"  # an append takes milliseconds; a writer that holds the lock for a minute hangs
 _APPEND_ONLY = "the ledger is append-only"
+_VERSION = 4
+"""Version of tables and records. A ledger says which one wrote it; no other version is read."""
 
 
 def make_engine(home: Home, file: Path | None = None) -> Engine:
@@ -153,7 +150,7 @@ def _number(name: str) -> int:
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _: Any) -> None:
-    connection.isolation_level = None  # Python's own would not begin before CREATE: a migration is one transaction
+    connection.isolation_level = None  # Python's own would not begin before CREATE: all tables are one transaction
     connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("PRAGMA busy_timeout = 60000")
 
@@ -175,43 +172,50 @@ def version_of(connection: Connection) -> int:
     return version
 
 
-def migrate(connection: Connection, place: str) -> None:
-    """Bring the tables to this version. The caller holds the lock and the transaction.
+def check_version(connection: Connection, place: str) -> None:
+    """Refuse tables of another version.
 
     Raises:
-        LedgerError: they were written by a newer version.
+        LedgerError: they are older or newer than this Likeness.
     """
-    present, newest = version_of(connection), len(MIGRATIONS)
-    if present > newest:
+    version = version_of(connection)
+    if version > _VERSION:
         raise LedgerError(
-            f"the ledger at {place} has tables of version {present}. This Likeness reads versions up to {newest}. "
+            f"the ledger at {place} has tables of version {version}. This Likeness reads version {_VERSION}. "
             "Install the newer Likeness that wrote them."
         )
-    for version, step in enumerate(MIGRATIONS[present:], start=present + 1):
-        step(connection)
-        if version > 1:
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            connection.execute(insert(VERSIONS), {"version": version, "time": now})
+    if version < _VERSION:
+        raise LedgerError(older(place, f"tables of version {version}"))
 
 
-def _records(connection: Connection) -> None:
-    """Version 1: the records, without updates and deletions."""
-    RECORDS.create(connection)
-    if is_postgres(connection):
-        connection.exec_driver_sql(
-            "CREATE FUNCTION likeness_append_only() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN RAISE EXCEPTION '{_APPEND_ONLY}'; END $$"
-        )
-    _append_only(connection, RECORDS.name)
+def older(place: str, what: str) -> str:
+    """The message about a ledger that an older Likeness began.
+
+    Args:
+        place: the ledger's file or server.
+        what: what shows its age.
+    """
+    return (
+        f"the ledger at {place} has {what}. This Likeness reads version {_VERSION}. Use the Likeness that wrote it. Or "
+        "start a new ledger with another LIKENESS_HOME and LIKENESS_ANCHOR, and lower its caps by what the old one "
+        "spent."
+    )
 
 
-def _order_and_versions(connection: Connection) -> None:
-    """Version 2: the database refuses a record that does not follow the last one; versions; a team's releases.
+def create_tables(connection: Connection) -> None:
+    """Make the tables of a new ledger: no updates, no deletions, and each record follows the last one.
 
     SQLite's INSERT OR REPLACE deletes without the trigger for deletions; the order refuses it. Of two writers that read
     one head it refuses the second. So the chain cannot fork, with or without a lock.
     """
+    for table in (RECORDS, VERSIONS):
+        table.create(connection)
     if is_postgres(connection):
+        RELEASES.create(connection)
+        connection.exec_driver_sql(
+            "CREATE FUNCTION likeness_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION '{_APPEND_ONLY}'; END $$"
+        )
         connection.exec_driver_sql(
             "CREATE FUNCTION likeness_in_order() RETURNS trigger LANGUAGE plpgsql AS $$ "
             "DECLARE last_seq integer; last_digest text; BEGIN "
@@ -223,7 +227,6 @@ def _order_and_versions(connection: Connection) -> None:
             "CREATE TRIGGER records_in_order BEFORE INSERT ON records FOR EACH ROW EXECUTE FUNCTION likeness_in_order()"
         )
         connection.exec_driver_sql("ALTER TABLE records ENABLE ALWAYS TRIGGER records_in_order")
-        RELEASES.create(connection)
         _append_only(connection, RELEASES.name)
     else:
         connection.exec_driver_sql(
@@ -232,16 +235,10 @@ def _order_and_versions(connection: Connection) -> None:
             "coalesce((SELECT digest FROM records ORDER BY seq DESC LIMIT 1), printf('%064d', 0)) "
             "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: not the next record'); END"
         )
-    VERSIONS.create(connection)
-    _append_only(connection, VERSIONS.name)
-
-
-def _refuse_older(connection: Connection) -> None:
-    """Versions 3 and 4 leave the tables as they are; their numbers make an older program refuse the ledger.
-
-    Version 3: an entry may cost δ (``delta_keys``), which older programs do not count. Version 4: a record's digest is
-    over population and content, which older programs cannot check.
-    """
+    for table in (RECORDS, VERSIONS):
+        _append_only(connection, table.name)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    connection.execute(insert(VERSIONS), {"version": _VERSION, "time": now})
 
 
 def _append_only(connection: Connection, table: str) -> None:
@@ -257,7 +254,3 @@ def _append_only(connection: Connection, table: str) -> None:
             f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
             f"BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END"
         )
-
-
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_records, _order_and_versions, _refuse_older, _refuse_older)
-"""The n-th migration leads to version n."""

@@ -12,7 +12,7 @@ START = "0" * 64
 """Digest before the first record."""
 
 SALT = "population_salt"
-"""Key of the secret in a body that hides its population. A body without it is of an earlier version."""
+"""Key of the secret in a body that hides its population."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Record:
 
     Attributes:
         seq: number of the record, from 1. It gives the order.
-        time: a day in UTC, which never goes back. Only a cap by month depends on it. Earlier versions wrote seconds.
+        time: a day in UTC, which never goes back. Only a cap by month depends on it.
         kind: genesis, cap, limit, reserve, commit, lost or published.
         body: content of the record.
         previous: digest of the record before.
@@ -57,8 +57,7 @@ def append(records: list[Record], kind: str, body: dict[str, Any], time: str | N
 def moment(records: list[Record]) -> str:
     """Today in UTC, or the last record's day if that is later: a clock that is set back opens no month again.
 
-    A day, because a bundle shows whole records: seconds would tell how long the door read private rows. As text, a day
-    comes before its seconds, so a record of an earlier version stays in order.
+    A day, because a bundle shows whole records: seconds would tell how long the door read private rows.
     """
     now = _now()
     return max(now, records[-1].time) if records else now
@@ -74,13 +73,8 @@ def digest_of(record: Record) -> str:
     Population and content have digests of their own. So {seq, previous, digest, population, content} shows a record of
     other people: a reader can check the chain and learns nothing else. The identity and the population's salt together
     show later whom that record is about, and nothing more.
-
-    A record of an earlier version has no salt, and its digest is over all of it at once. No record fits both formulas:
-    they hash lists of different lengths.
     """
-    if isinstance(record.body, dict) and SALT in record.body:
-        return sha256_json([record.seq, record.previous, population_of(record.body), content_of(record)])
-    return sha256_json([record.seq, record.time, record.kind, record.body, record.previous])
+    return sha256_json([record.seq, record.previous, population_of(record.body), content_of(record)])
 
 
 def population_of(body: dict[str, Any]) -> str:

@@ -83,7 +83,7 @@ def check_owner(records: list[Record], request: Reservation, key: bytes) -> None
     """Refuse rows that are on record under another name: a new name would get around the cap.
 
     Rows are equal if they are typed alike or if they come from one source: another schema or split is no other
-    population. Entries of older versions have no digest of the source.
+    population.
 
     Raises:
         BudgetError: the rows are accounted under another population.

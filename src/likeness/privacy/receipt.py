@@ -84,7 +84,7 @@ class Receipt:
         value = asdict(self)
         value["rho"] = self.rho if self.private else "inf"
         if self.unit is None:
-            del value["unit"]  # a receipt without a unit has the bytes of older versions
+            del value["unit"]
         if self.threshold is None:
             del value["threshold"], value["delta_keys"]
         return value

@@ -18,18 +18,17 @@ from likeness.verify.verdict import MOST_WORDS, VERSION, Untestable, require
 _EXACT = 1e-9
 _SALTS = {SALT, "content_salt"}
 _WHOLE = {"seq", "previous", "digest", "time", "kind", "body"}
-_LINK = {"seq", "previous", "digest"}
-_HIDDEN = {*_LINK, "population", "content"}
+_HIDDEN = {"seq", "previous", "digest", "population", "content"}
 _ASKED = {"asked_by", "git_changed", "git_commit", "likeness", "params_sha256", "project", "software"}
 _BODIES: dict[str, tuple[set[str], set[str]]] = {
     "genesis": ({"format", "key_sha256", "ledger_id"}, set()),
-    "cap": ({"identity", "adjacency", "epsilon", "delta"}, {"person", "delta_keys", "nonce"}),
-    "limit": ({"identity", "scope", "name", "epsilon", "delta"}, {"nonce"}),
+    "cap": ({"identity", "adjacency", "epsilon", "delta"}, {"person", "delta_keys"}),
+    "limit": ({"identity", "scope", "name", "epsilon", "delta"}, set()),
     "reserve": (
         {*REQUEST_KEYS, "key", "rho", "plan", "stage", "method", "dimension", "noise_multiplier"},
         {*SOMETIMES, *_ASKED, "rows_digest"},
     ),
-    "commit": ({"key", "reserve_seq", "sha256"}, {"identity"}),
+    "commit": ({"key", "identity", "reserve_seq", "sha256"}, set()),
     "lost": ({"key", "identity"}, _ASKED),
     "published": ({"identity", "files", "releases"}, set()),
 }
@@ -37,17 +36,17 @@ _BODIES: dict[str, tuple[set[str], set[str]]] = {
 _SHA = "[0-9a-f]{64}"
 _FORMS = {
     **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "sha256"), _SHA),
-    **dict.fromkeys(("content_salt", "nonce", SALT), "[0-9a-f]{32}"),
+    **dict.fromkeys(("content_salt", SALT), "[0-9a-f]{32}"),
     "git_commit": "none|[0-9a-f]{40,64}",
     "ledger_id": "[0-9a-f]{16}",
     "likeness": VERSION,
     "releases": _SHA,
-    "rows_digest": f"([0-9a-f]{{32}}:)?{_SHA}",
+    "rows_digest": f"[0-9a-f]{{32}}:{_SHA}",
 }
 """Patterns of texts that no person chose, by key. Other texts are one short line."""
 _OF_ALL = {"files": "sha256", "software": "likeness"}
 """Key whose pattern holds for all values of a mapping."""
-_TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?\+00:00)?")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MOST_NUMBER = 1 << 64
 
 
@@ -64,18 +63,17 @@ def chain(bundle: Bundle) -> str:
         if "body" in record:
             require(set(record) == _WHOLE, f"record {place} has unknown keys")
             require(digest_of(Record(**record)) == record["digest"], f"record {place} was edited")
-            later = bool(_TIME.fullmatch(record["time"])) and record["time"] >= time
+            later = bool(_DAY.fullmatch(record["time"])) and record["time"] >= time
             require(later, f"record {place} has no time, or one before that of an earlier record")
             require((record["kind"] == "genesis") is (place == 1), "the first record is not the ledger's first")
             _check_body(record["kind"], record["body"], place)
             whole, time = whole + 1, record["time"]
-        elif "content" in record:
-            require(set(record) in (_HIDDEN, _HIDDEN | {"identity", SALT}), f"record {place} has unknown keys")
+        else:
+            known = set(record) in (_HIDDEN, _HIDDEN | {"identity", SALT})
+            require(known, f"record {place} has unknown keys, or lacks some")
             _check_texts({key: record[key] for key in ("identity", SALT) if key in record}, "", place)
             parts = [record[name] for name in ("seq", "previous", "population", "content")]
             require(sha256_json(parts) == record["digest"], f"record {place} was edited")
-        else:
-            require(set(record) == _LINK, f"record {place} has unknown keys")
         previous = record["digest"]
     require(whole > 0 and "body" in bundle.chain[0], "the first record is not the ledger's first")
     return f"{len(bundle.chain)} records linked, {whole} of them whole; head {previous[:16]}"
@@ -85,7 +83,9 @@ def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
     """Refuse keys and values that Likeness does not write."""
     require(kind in _BODIES, f"record {place} is of an unknown kind")
     always, sometimes = _BODIES[kind]
-    require(always <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some")
+    require(
+        always | _SALTS <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some"
+    )
     listed = set(body.get("files", {})) <= set(names.PUBLISHED) and body.get("scope", SCOPES[0]) in SCOPES
     require(listed, f"record {place} names a file or a scope that Likeness does not write")
     _check_texts(body, "", place)
@@ -122,7 +122,7 @@ def entries(bundle: Bundle) -> str:
         entry, commit = reserved[receipt.key], committed[receipt.key]
         require(entry.seq == receipt.ledger_seq < commit.seq, f"{name}: entries in the wrong order")
         require(commit.body["reserve_seq"] == entry.seq, f"{name}: committed for another reservation")
-        require(commit.body.get("identity", identity) == identity, f"{name}: committed for other people")
+        require(commit.body["identity"] == identity, f"{name}: committed for other people")
         require(receipt.ledger_id == records[0].body["ledger_id"], f"{name}: of another ledger")
         digest = sha256_bytes((bundle.folder / name).read_bytes())
         require(commit.body["sha256"] == digest, f"{name}: other bytes than the ledger committed")
@@ -188,23 +188,20 @@ def _check_published(bundle: Bundle) -> None:
 
 def lifetime(bundle: Bundle) -> str:
     """All records about this population are shown: each other record proves that it is about others."""
-    identity, hidden, old = bundle.params.privacy.population, 0, 0
+    identity, hidden = bundle.params.privacy.population, 0
     for place, record in enumerate(bundle.chain, start=1):
         if "body" in record:
             continue
-        if "content" not in record:
-            old += 1
-        elif SALT not in record:
+        if SALT not in record:
             hidden += 1
         else:
             opens = sha256_json([record[SALT], record["identity"]]) == record["population"]
             require(opens, f"record {place} is about another population than it states")
             require(record["identity"] != identity, f"record {place} is about this population, and is hidden")
-    if hidden or old:
+    if hidden:
         raise Untestable(
-            f"by the word of the bundler, {hidden + old} records of the ledger are about others. Ask for a bundle that "
+            f"by the word of the bundler, {hidden} records of the ledger are about others. Ask for a bundle that "
             "names them: likeness bundle --open-others"
-            + (f". {old} of them are of an earlier version and cannot be opened" if old else "")
         )
     head = bundle.chain[-1]["digest"][:16]
     return f"all records of this ledger about the population are here; a witness of head {head} shows that it is whole"

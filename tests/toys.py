@@ -1,0 +1,50 @@
+"""Schemas of small tables that are made up, plans about ``people``, and a ledger that knows these people."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from likeness.data.schema.schema import Schema
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.plan import Plan, QueryShare, make_plan
+
+ADD = Adjacency.ADD_REMOVE_ONE
+
+
+def schema_with(columns: Any, label: str | None = None, name: str = "toy", **more: Any) -> Schema:
+    """A schema of these columns; with a label it is about classification.
+
+    Args:
+        columns: as a schema file lists them.
+        label: column of the classes; None: there is none.
+        name: name of the schema and of its file.
+        more: other keys of a schema.
+    """
+    task = "none" if label is None else "classification"
+    content: Mapping[str, Any] = {"name": name, "source": "made up", "task": task, "label": label, "columns": columns}
+    return Schema.from_dict({**content, **more}, f"{name}.yaml")
+
+
+def plan_with(
+    shares: Sequence[QueryShare], epsilon: float = 1.0, adjacency: Adjacency = ADD, rows: int | None = None, **more: Any
+) -> Plan:
+    """A plan about ``people`` at delta 1e-5.
+
+    Args:
+        shares: queries and their shares.
+        epsilon: ε of the target.
+        adjacency: what counts as a neighboring table.
+        rows: number of records, which is public under ``replace_one`` only.
+        more: other arguments of ``make_plan``.
+    """
+    public = rows if adjacency is Adjacency.REPLACE_ONE else None
+    usual = {"method": "m", "identity": "people", "delta": 1e-5}
+    return make_plan(shares=shares, epsilon=epsilon, adjacency=adjacency, num_records=public, **{**usual, **more})
+
+
+def ledger_of_people(adjacency: Adjacency = ADD, epsilon: float = 1.0, delta: float = 1e-5) -> Ledger:
+    """A new ledger with a cap for ``people``."""
+    ledger = Ledger.create(locate())
+    ledger.declare_population("people", adjacency, epsilon, delta)
+    return ledger
