@@ -13,6 +13,12 @@ def make_private_folder(path: Path) -> None:
     path.chmod(0o700)
 
 
+def write_privately(path: Path, text: str) -> None:
+    """Write a file that only its owner may read."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+
+
 def write_durably(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Write a file that holds either the old bytes or the new ones after a crash.
 

@@ -210,7 +210,7 @@ class Project:
     def ledger_place(self) -> tuple[str | None, str | None]:
         """Folder and database of the ledger, as the settings name them."""
         home, url = self.params.ledger.home, self.params.ledger.url
-        return None if home is None else str(self.root / Path(home).expanduser()), url
+        return str(self.root / Path(home).expanduser()) if home else None, url
 
     @property
     def ledger_home(self) -> "Home":

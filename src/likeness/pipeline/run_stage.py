@@ -14,6 +14,7 @@ from typing import NoReturn
 import yaml
 
 from likeness.core.errors import LikenessError
+from likeness.core.files import make_private_folder, write_privately
 from likeness.core.messages import LOG, show_messages
 from likeness.core.paths import ProjectPaths
 from likeness.pipeline.project import Project
@@ -36,10 +37,10 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
     first = os.environ.get("RANK", "0") == "0"  # of several that torchrun started, one speaks and writes
     paths = ProjectPaths(root)
     show_messages()
-    if first:
-        _announce(name, paths)
     started = time.time()
     try:
+        if first:
+            _announce(name, paths)
         main(Project.load(root))
     except LikenessError as error:
         _fail(name, f"{name}: {error}", 2, paths)
@@ -63,10 +64,10 @@ def _announce(name: str, paths: ProjectPaths) -> None:
 
 
 def _fail(name: str, message: str, code: int, paths: ProjectPaths) -> NoReturn:
-    """End the stage; leave its message, which is safe to show, also for the process that started it."""
+    """End the stage; leave its message, which is for the curator, also for the process that started it."""
     LOG.error(message)
     with contextlib.suppress(OSError):
-        (paths.markers / f"{name}.failed").write_text(message)
+        write_privately(paths.markers / f"{name}.failed", message)
     sys.exit(code)
 
 
@@ -94,12 +95,9 @@ def storage_refusal(error: Exception) -> str | None:
 def _keep_private(name: str, error: Exception, target: Path) -> str:
     """A message that does not quote the error, whose text goes to a private file."""
     for folder in (target.parent, target):
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
+        make_private_folder(folder)
     path = target / f"{name}.txt"
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write("".join(traceback.format_exception(error)))
+    write_privately(path, "".join(traceback.format_exception(error)))
     place = traceback.extract_tb(error.__traceback__)[-1]
     return (
         f"{name}: unexpected {type(error).__name__} at {Path(place.filename).name}:{place.lineno}. Its text may quote "
