@@ -272,7 +272,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         settings = read_json(folder / _SETTINGS)
         if settings.get("format") != 1:
             raise ArtifactError(f"{folder / _SETTINGS} has an unknown format. Fit again with this version.")
-        schema = Schema.load(folder / _SCHEMA)
+        schema = Schema.load(folder / _SCHEMA, aliases=False)
         loaded = cls(**{**_from_plain(settings["params"]), "schema": schema})
         released, privacy = load_folder(folder / _RELEASED), read_json(folder / _PRIVACY)
         loaded.plan_ = Plan.from_dict(read_json(folder / _PLAN))
@@ -355,7 +355,7 @@ def _schema(given: "Schema | Mapping[str, Any] | str | Path | None") -> Schema:
         return Schema.from_dict(given, "schema")
     if given is None:
         raise ParamsError("schema is missing. Give a Schema, a mapping, or the path of a schema file.")
-    return Schema.load(given, aliases=True)
+    return Schema.load(given)
 
 
 def _plain(value: Any) -> Any:

@@ -204,7 +204,7 @@ def test_more_than_the_target_is_not_stated(copy: Clone, monkeypatch: pytest.Mon
         return dataclasses.replace(total, epsilon=total.epsilon * 1.01)
 
     monkeypatch.setattr(statement, "compose", more)
-    with pytest.raises(ReleaseError, match=r"compose to epsilon 1\.0.* more than the target 1"):
+    with pytest.raises(ReleaseError, match=r"composes to epsilon 1\.0.* more than privacy\.epsilon, 1"):
         stated()
 
 
@@ -222,11 +222,11 @@ def test_rows_of_other_people_never_go_through_the_door_under_this_name(another:
     another.stages("preprocess")
     another.set(privacy__population="somebody else")
     another.run("stages.plan")
-    assert "written under another identity" in another.run("stages.auxiliary", ok=False)
+    assert "written under another privacy.population" in another.run("stages.auxiliary", ok=False)
     another.set(privacy__population="uci-adult-1994", privacy__adjacency="replace_one", privacy__num_records=1000)
     another.run("stages.plan")
     output = another.run("stages.auxiliary", ok=False)
-    assert "written under another adjacency" in output or "is accounted under" in output
+    assert "written under another privacy.adjacency" in output or "is accounted under" in output
 
 
 def test_rows_and_card_come_from_one_file(another: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,8 +267,8 @@ def test_the_digest_is_of_the_training_rows_only(another: Clone) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"identity": "others"}, "another identity"),
-        ({"adjacency": "replace_one"}, "another adjacency"),
+        ({"identity": "others"}, "another privacy.population"),
+        ({"adjacency": "replace_one"}, "another privacy.adjacency"),
         ({"encoding": "0"}, "another encoding"),
         ({"ledger": "0"}, "the key of another ledger"),
         ({"num_records": 3}, "num_records is None"),

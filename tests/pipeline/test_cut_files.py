@@ -42,7 +42,7 @@ CUT = {
 def test_cut_files_are_renamed_and_told(tmp_path: Path, lock: str, rwlock: str) -> None:
     root = folder(tmp_path, lock, rwlock)
     told = set_aside(root, 0)
-    assert [line.split()[0] for line in told] == ["dvc.lock", ".dvc/tmp/rwlock"]
+    assert [line.split()[3] for line in told] == ["dvc.lock", ".dvc/tmp/rwlock"]
     assert (root / "dvc.lock.cut").read_text() == lock and (root / ".dvc/tmp/rwlock.cut").read_text() == rwlock
     assert not (root / "dvc.lock").exists() and not (root / ".dvc/tmp/rwlock").exists()
 

@@ -151,7 +151,7 @@ def test_a_table_that_was_made_for_others_is_refused(project: Path) -> None:
         ({"ingest__split": {"column": "pid"}}, r"must be another column than ingest\.split\.column"),
         ({"privacy__unit": "one row is one person"}, r"privacy\.unit must be who is protected"),
         ({"privacy__adjacency": "replace_one", "privacy__num_records": 50}, "number of records cannot be public"),
-        ({"ingest__unit__column": "x"}, "column 'x' is ingest.unit.column, whose values name people"),
+        ({"ingest__unit__column": "x"}, "column 'x' is ingest.unit.column: its values name people"),
     ],
     ids=["none", "fraction", "blank", "split", "words", "replaced", "feature"],
 )

@@ -83,8 +83,8 @@ def init(
         raise LikenessError(f"{target} exists and is not overwritten. Give another --name, or delete the file.")
     earlier = None
     if answers is not None:
-        Schema.load(answers, aliases=True)  # complete, or refused
-        earlier = read_mapping(answers, aliases=True)
+        Schema.load(answers)  # complete, or refused
+        earlier = read_mapping(answers)
     label = label_of(kinds, label, earlier)
     check_columns(kinds, label, person)
     settled = {} if earlier is None else {name: spec for name, spec in entries(earlier["columns"]) if name in kinds}

@@ -127,7 +127,9 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
     hints = typing.get_type_hints(cls)
     values = {}
     for name, item in settings.items():
-        default = default_of(item) if base is None or getattr(cls, "is_whole", False) else getattr(base, name)
+        default = (
+            default_of(item) if base is None or (mapping and getattr(cls, "is_whole", False)) else getattr(base, name)
+        )
         if name in mapping:
             values[name] = _convert(mapping[name], hints[name], _join(where, name), default)
         else:

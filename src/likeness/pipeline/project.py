@@ -75,7 +75,7 @@ class Project:
         """
         from likeness.data.schema.schema import Schema
 
-        schema = self.given_schema or Schema.load(self.schema_file, aliases=True)
+        schema = self.given_schema or Schema.load(self.schema_file)
         unit = self.params.ingest.unit
         if unit is not None and unit.column in schema.names:
             raise SchemaError(

@@ -62,7 +62,7 @@ def examine(root: Path = Path()) -> Examined:
     where = project.schema_file
     notes: list[str] = []
     try:
-        mapping = read_mapping(where, aliases=True)
+        mapping = read_mapping(where)
     except SchemaError as error:
         return Examined(project, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
     faults += [Fault(where.name, text) for text in schema_faults(mapping)]

@@ -21,7 +21,7 @@ class Generator(PythonModel):
         from likeness.methods.saved_generator import SavedGenerator
 
         self.saved = SavedGenerator.load(Path(context.artifacts["generator"]))
-        self.schema = Schema.load(Path(context.artifacts["schema"]))
+        self.schema = Schema.load(Path(context.artifacts["schema"]), aliases=False)
 
     def predict(
         self,

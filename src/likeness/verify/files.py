@@ -85,7 +85,7 @@ class Bundle:
     @cached_property
     def written_schema(self) -> Schema:
         """The public schema as its file has it."""
-        return Schema.load(self.folder / names.SCHEMA)
+        return Schema.load(self.folder / names.SCHEMA, aliases=False)
 
     @cached_property
     def schema(self) -> Schema:

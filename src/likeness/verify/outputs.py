@@ -230,7 +230,7 @@ def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> "DataF
     if not generator.exists() and paths.params.exists():
         generator, schema = paths.generator, Project.load(folder).schema
     else:
-        schema = Schema.load(folder / names.SCHEMA)
+        schema = Schema.load(folder / names.SCHEMA, aliases=False)
         if schema.open_columns:
             files = sorted((folder / names.RELEASED).glob(f"{STAGE}_*.safetensors"))
             schema = completed(schema, [load_released(path) for path in files])

@@ -124,7 +124,7 @@ class Schema:
             raise SchemaError(f"label '{self.label}' is nullable, but a label is never missing. Drop nullable.")
 
     @classmethod
-    def load(cls, path: str | Path, aliases: bool = False) -> "Schema":
+    def load(cls, path: str | Path, aliases: bool = True) -> "Schema":
         """Read ``data/schema/NAME.yaml``.
 
         Args:
@@ -247,7 +247,7 @@ def pixel_columns(shape: tuple[int, int]) -> tuple[Column, ...]:
     return tuple(Column(f"pixel_{place + 1}", "integer", 0.0, float(BRIGHTEST)) for place in range(height * width))
 
 
-def read_mapping(path: str | Path, aliases: bool = False) -> Any:
+def read_mapping(path: str | Path, aliases: bool = True) -> Any:
     """Content of a schema file, unchecked.
 
     Args:

@@ -93,8 +93,9 @@ class Quantiles(Section):
         starts = context.layout.starts
         chosen = self._chosen(context, bins)
         cells = tuple(cells_of_number(column, starts[column.name], grid) for column, grid in chosen)
-        query = Query(QUANTILES, "auxiliary", ColumnMarginals(cells), contributions=together(context))
-        return [query] if cells else []
+        if not cells:
+            return []
+        return [Query(QUANTILES, "auxiliary", ColumnMarginals(cells), contributions=together(context))]
 
     def grids(self, context: Context, released: Mapping[str, Released], bins: int) -> dict[str, Grid | None]:
         """Bins of the chosen columns by name: post-processing. None: bins of equal width.
