@@ -165,7 +165,7 @@ def test_the_api_refuses_half_a_unit_and_a_released_name(project: Path) -> None:
     own = {"schema": SCHEMA, "population": "visitors"}
     with pytest.raises(LikenessError, match="unit_column and max_rows go together"):
         Synthesizer(**own, unit_column="pid").fit(visits())
-    with pytest.raises(SchemaError, match="is never released"):
+    with pytest.raises(SchemaError, match="are never released"):
         Synthesizer(**own, unit_column="c", max_rows=2).fit(visits())
     with pytest.raises(DataError, match="column 'who' is missing"):
         Synthesizer(**own, unit_column="who", max_rows=2).fit(visits())
