@@ -76,6 +76,6 @@ def test_the_bundled_digits_become_synthetic_digits(another: Clone) -> None:
     )
     failed = {check.name: check.text for check in verify(folder) if check.passed is False}
     assert failed["sensitivity"] == "released/embedding.safetensors: encoder.safetensors is another encoder"
-    assert "merf_ae.privatize.encoder_sha256 says" in failed["plan"]
+    assert "merf_ae.privatize.encoder_sha256 is" in failed["plan"]
     (folder / ENCODER).unlink()
     assert any("encoder.safetensors is missing" in check.text for check in verify(folder))
