@@ -87,12 +87,12 @@ def twice(archive: zipfile.ZipFile) -> None:
             archive.writestr(zipfile.ZipInfo(names.PRIVACY), text, zipfile.ZIP_DEFLATED)
 
 
-def bomb(archive: zipfile.ZipFile) -> None:
-    """A quarter of a gigabyte of zeros in as much of a megabyte."""
+def bomb(archive: zipfile.ZipFile, megabytes: int = 1 << 8) -> None:
+    """Zeros, packed to a thousandth: a quarter of a gigabyte of them, or as many megabytes."""
     item = zipfile.ZipInfo(names.WEIGHTS)
     item.compress_type = zipfile.ZIP_DEFLATED
     with archive.open(item, "w") as file:
-        for _ in range(1 << 8):
+        for _ in range(megabytes):
             file.write(bytes(1 << 20))
 
 

@@ -12,6 +12,7 @@ import os
 import shutil
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -473,7 +474,9 @@ LIES: tuple[Lie, ...] = (
     Lie("a name twice in the zip", OPENED, "occurs twice", other_zip(twice)),
     Lie("a name in the zip that leads elsewhere", OPENED, "does not belong",
         other_zip(lambda archive: archive.writestr("../escape.txt", NOTE))),
-    Lie("a thousand times the bytes of the zip", OPENED, "more densely", other_zip(bomb)),
+    Lie("a thousand times the bytes of the zip", OPENED, "than a bundle of Likeness", other_zip(bomb)),
+    Lie("a thousand times the bytes of a file", OPENED, "than a file of Likeness",
+        other_zip(partial(bomb, megabytes=32))),
     Lie("a pipe instead of a file", OPENED, "not a regular file", instead(names.PRIVACY, os.mkfifo)),
     Lie("a pipe instead of a release", OPENED, "not a regular file",
         instead(f"{names.RELEASED}/{COUNTS}.safetensors", os.mkfifo)),
