@@ -17,6 +17,7 @@ from likeness.verify.verdict import MOST_WORDS, VERSION, Untestable, Wrong, requ
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
     from pyarrow.parquet import ParquetFile
+
     from likeness.data.schema.column import Column
     from likeness.methods.saved_generator import SavedGenerator
 
