@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from likeness.config.training import TrainingSettings
 from likeness.core.messages import LOG
@@ -82,7 +82,7 @@ class Method(ABC):
 
     name: ClassVar[str]
     maps: ClassVar[tuple[type[Map], ...]] = ()
-    generators: ClassVar[Mapping[str, Callable[[], "type[Generator]"]]]
+    generators: ClassVar[Mapping[str, Callable[[], Any]]]
     any_category: ClassVar[bool] = False
     public_names: ClassVar[tuple[str, ...]] = ()
 
