@@ -12,11 +12,19 @@ import pytest
 import torch
 import yaml
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 
 from likeness import Schema, Synthesizer
 from likeness.config.params import LedgerSettings
-from likeness.core.errors import BudgetError, DataError, LikenessError, ParamsError, PlanError, ReleaseError
+from likeness.core.errors import (
+    BudgetError,
+    DataError,
+    LikenessError,
+    NotFittedError,
+    ParamsError,
+    PlanError,
+    ReleaseError,
+)
 from likeness.data.source.files import read_frame, read_source
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -249,6 +257,9 @@ def test_conventions_of_scikit_learn(ledger: Ledger) -> None:
     fitted = own.fit(rows())
     with pytest.raises(NotFittedError):
         clone(fitted).sample(1)
+    assert repr(Synthesizer(epsilon=2.0)) == "Synthesizer(epsilon=2.0)"
+    piped = Pipeline([("rows", fitted)])
+    assert piped.get_params()["rows__epsilon"] == 3.0 and piped.fit(rows()) is piped  # the pipeline asks for tags
 
 
 def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:

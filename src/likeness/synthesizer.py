@@ -11,12 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
-
 from likeness.config.params import ONE_PERSON, ONE_ROW, Categories, Ingest, LedgerSettings, Params, Privacy, Train
 from likeness.config.typed import allowed, build, renamed, require
 from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
+from likeness.core.estimator import Estimator
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.schema.schema import Schema, schema_text
@@ -38,7 +36,7 @@ _SETTINGS, _PLAN, _PRIVACY, _STATEMENT = "synthesizer.json", "plan.json", "priva
 _SCHEMA, _GENERATOR, _RELEASED = "schema.yaml", "generator", "released"  # as in a bundle: `likeness sample` reads them
 
 
-class Synthesizer(BaseEstimator):  # type: ignore[misc]
+class Synthesizer(Estimator):
     """Differentially private synthetic rows, in the conventions of scikit-learn.
 
     Every parameter is public. A ledger must exist (``likeness ledger init``, once a machine).
@@ -206,9 +204,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
 
         Raises:
             ParamsError: ``n`` or ``where`` has a wrong value.
-            sklearn.exceptions.NotFittedError: :meth:`fit` was not called.
+            NotFittedError: :meth:`fit` was not called.
         """
-        check_is_fitted(self, "generator_")
+        self.check_fitted()
         require(operator.index(n) >= 1, "n", n, "at least 1")
         return draw(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
 
@@ -218,7 +216,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
 
         ``total.epsilon`` is the guaranteed ε. ``ledger.lifetime`` is that at the time of the fit.
         """
-        check_is_fitted(self, "privacy_")
+        self.check_fitted()
         value: dict[str, Any] = self.privacy_
         return value
 
@@ -236,7 +234,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         Raises:
             ArtifactError: the path exists.
         """
-        check_is_fitted(self, "generator_")
+        self.check_fitted()
         target = Path(path)
         if target.exists():
             raise ArtifactError(f"{target} exists and is not overwritten. Delete it, or give another name.")

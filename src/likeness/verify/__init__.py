@@ -1,7 +1,7 @@
 """The verifier: it computes again all that it can, and believes nothing else in a bundle.
 
-It needs no ledger, private file or autodp. Plan and queries come from the settings, sensitivities from the maps'
-specifications, and ε from dp-accounting. The account comes from receipts and ledger, the generator from the released
+It needs no ledger and no private file. Plan and queries come from the settings, sensitivities from the maps'
+specifications, and ε from dp-accounting, or from autodp where dp-accounting is missing. The account comes from receipts and ledger, the generator from the released
 values, and the table from the generator. A check that cannot run says so, and does not count as passed.
 """
 
