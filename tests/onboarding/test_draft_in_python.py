@@ -113,10 +113,13 @@ def test_another_kind_drops_what_it_has_no_key_for_and_a_person_is_never_release
     draft["age"].kind = "categorical"
     assert draft.missing().keys() == {'schema["age"].categories'}
     draft["age"].categories = ["young", "old"]
+    draft.nullable = "all"
+    draft.label, draft["ward"].categories = "code", ["a"]
+    assert draft.complete().column("age").nullable and not draft.complete().column("code").nullable
     draft.person = "ward"
     assert "ward" not in draft.complete().names and draft["ward"].kind == "drop"
     with pytest.raises(SchemaError, match="never released"):
-        draft.person = "smoker"
+        draft.person = "code"
 
 
 def test_a_row_is_not_taken_for_names() -> None:

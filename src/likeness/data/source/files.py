@@ -5,7 +5,7 @@ that cell and the schema only. So a table larger than memory passes in chunks an
 """
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from likeness.data.source.python_cells import python_texts
 from likeness.data.source.row_digests import SourceDigest
 
 _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
+_HEADER = "The first row must be a header with the columns that the schema and ingest.split name"
 _BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group
 
 Typed = tuple[pd.DataFrame, "pd.Series[str] | None"]
@@ -212,16 +213,28 @@ def _frame_cells(
     if not isinstance(df, pd.DataFrame):
         raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}. Convert it.")
     present = [str(name) for name in df.columns]
-    _check_header(present, names, where)
+    check_frame(present, names, where)
     # The digest of the source covers all columns, also those outside the schema.
     wanted = present if source is not None else names
     columns = {name: _raw_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
     if source is not None:
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
-    for name in names:
-        if columns[name] is None:
-            raise _no_texts(where, name, "Convert them to texts or numbers")
+    _check_texts(columns, names, where, "Convert them to texts or numbers")
     return pd.DataFrame({name: columns[name] for name in names})
+
+
+def check_frame(present: Sequence[str], names: Sequence[str], where: str = "the DataFrame") -> None:
+    """Refuse a frame that does not have each column of a schema once.
+
+    Args:
+        present: names of the frame's columns.
+        names: those of the schema.
+        where: name of the table in messages.
+
+    Raises:
+        DataError: with all columns that are missing or stand twice.
+    """
+    _check_header(present, names, where, "Rename columns of the frame, or correct the schema, which names")
 
 
 def cells_of(
@@ -244,38 +257,48 @@ def cells_of(
         DataError: a column is missing, occurs twice, or has a cell without a text.
     """
     columns = {}
-    for name in wanted:
-        if names.count(name) != 1:
-            fault = "occurs twice" if name in names else "is missing"
-            raise DataError(f"{where}: column '{name}' {fault}. ingest.query must give: {', '.join(wanted)}.")
+    _check_header(names, wanted, where, "ingest.query must give")
     for name, cells in zip(names, values, strict=True):
         if source is not None or name in wanted:
             columns[name] = python_texts(cells)
     if source is not None:
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
-    for name in wanted:
-        if columns[name] is None:
-            raise _no_texts(where, name, "CAST them in ingest.query")
+    _check_texts(columns, wanted, where, "CAST them in ingest.query")
     return pd.DataFrame({name: columns[name] for name in wanted})
 
 
-def _no_texts(where: str, name: str, remedy: str) -> DataError:
-    return DataError(
-        f"{where}: column '{name}' holds cells that are not single values: lists, records, objects, or bytes that are "
-        f"not UTF-8. {remedy}, or give the column kind drop."
-    )
+def _check_texts(columns: Mapping[str, Any], wanted: Sequence[str], where: str, remedy: str) -> None:
+    odd = [name for name in wanted if columns[name] is None]
+    if odd:
+        raise DataError(
+            f"{where}: {_listed(odd, 'holds', 'hold')} cells that are not single values: lists, records, objects, or "
+            f"bytes that are not UTF-8. {remedy}, or give the column kind drop."
+        )
 
 
-def _check_header(present: Sequence[str], wanted: Sequence[str], where: str) -> None:
-    for name in wanted:
-        if present.count(name) > 1:
-            raise DataError(f"{where}: column '{name}' occurs twice in the header. Remove one.")
-        if name not in present:
-            # The message does not quote the file's first line: without a header it is a row.
-            raise DataError(
-                f"{where}: column '{name}' is missing. The first row must be a header with the columns that the "
-                f"schema and ingest.split name: {', '.join(wanted)}."
-            )
+def _check_header(present: Sequence[str], wanted: Sequence[str], where: str, rule: str = _HEADER) -> None:
+    """Refuse a header that does not have each wanted column once, with all of its faults.
+
+    A first line without a header is a row. So its other names are shown only beside most of the wanted ones.
+    """
+    faults = []
+    twice = [name for name in wanted if present.count(name) > 1]
+    if twice:
+        faults.append(f"{_listed(twice, 'occurs', 'occur')} twice in the header. Remove one.")
+    absent = [name for name in wanted if name not in present]
+    if absent:
+        faults.append(f"{_listed(absent, 'is', 'are')} missing. {rule}: {', '.join(wanted)}.")
+        others = [name for name in present if name not in wanted]
+        if others and 2 * len(absent) < len(wanted):
+            faults.append(f"The schema does not name: {', '.join(others)}.")
+    if faults:
+        raise DataError(f"{where}: {' '.join(faults)}")
+
+
+def _listed(names: Sequence[str], one: str, several: str) -> str:
+    """Columns as the subject of a sentence, with its verb."""
+    quoted = ", ".join(f"'{name}'" for name in names)
+    return f"columns {quoted} {several}" if names[1:] else f"column {quoted} {one}"
 
 
 def _unreadable(path: Path) -> DataError:
