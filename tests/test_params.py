@@ -192,7 +192,7 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
         (("privacy", "adjacency"), "swap", r"privacy\.adjacency must be one of add_remove_one, replace_one"),
         (("privacy",), 3, r"privacy must be a section"),
         (("method",), "magic", f"method must be one of {', '.join(METHODS)}"),
-        (("sample", "rows"), 0, r"sample\.rows must be at least 1"),
+        (("sample", "rows"), 0, r"sample\.rows must be auto or a whole number from 1, got 0"),
         (("sample", "rows"), 1.5, r"sample\.rows must be of type int"),
         (("sample", "where"), "income", r"sample\.where must be a mapping"),
         (("sample", "rows"), True, r"sample\.rows must be of type int"),

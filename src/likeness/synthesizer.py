@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from likeness.config.params import ONE_PERSON, ONE_ROW, Categories, Ingest, LedgerSettings, Params, Privacy, Train
+from likeness.config.params import ONE_PERSON, ONE_ROW, Categories, Ingest, LedgerSettings, Params, Privacy, Sample, Train
 from likeness.config.typed import allowed, build, renamed, require
 from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.core.hashing import sha256_bytes
@@ -23,11 +23,12 @@ from likeness.core.paths import read_json, write_json
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.methods import DEFAULT, METHODS
+from likeness.methods.base import Context
 from likeness.onboarding.first_list import FirstList
 from likeness.pipeline.account import Standing, composed, privacy_json
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
-from likeness.pipeline.synthetic_table import draw
+from likeness.pipeline.synthetic_table import draw, numbered
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.query import Query
@@ -198,11 +199,11 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         self._keep(written, released, privacy)
         return self
 
-    def sample(self, n: int, where: Mapping[str, Any] | None = None, seed: int = 0) -> "DataFrame":
+    def sample(self, n: int | None = None, where: Mapping[str, Any] | None = None, seed: int = 0) -> "DataFrame":
         """Draw any number of synthetic rows. They cost nothing.
 
         Args:
-            n: number of rows.
+            n: number of rows; None: as many as the noisy count of training rows says, or ``num_records``.
             where: only rows with these categories, by the name of their column; None for missing.
             seed: public; equal seeds give equal rows.
 
@@ -215,6 +216,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             sklearn.exceptions.NotFittedError: :meth:`fit` was not called.
         """
         check_is_fitted(self, "generator_")
+        if n is None:
+            context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
+            n = int(numbered(Sample(), context, self.releases_).rows)
         require(operator.index(n) >= 1, "n", n, "at least 1")
         return draw(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
 

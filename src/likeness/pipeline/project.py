@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.load import load_params, source_at
-from likeness.config.params import Params
+from likeness.config.params import Params, Sample
 from likeness.core.errors import ArtifactError, DataError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
 
@@ -122,6 +122,22 @@ class Project:
 
         params = self.params
         return Context(schema, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
+
+    @cached_property
+    def sample(self) -> "Sample":
+        """The request for the table, with its number of rows.
+
+        Raises:
+            ArtifactError: the number is ``auto``, and nothing is released yet.
+        """
+        from likeness.config.params import AUTO
+        from likeness.pipeline.synthetic_table import numbered
+        from likeness.release.released import load_folder
+
+        sample = self.params.sample
+        if sample.rows == AUTO and not self.paths.auxiliary_files:
+            raise ArtifactError(f"{self.paths.auxiliary} is missing. Run: dvc repro")
+        return numbered(sample, self.context, load_folder(self.paths.auxiliary))
 
     @cached_property
     def plan(self) -> "Plan":

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likeness.config.params import Sample
+from likeness.config.params import AUTO, Sample
 from likeness.config.typed import allowed
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.hashing import sha256_bytes
@@ -16,7 +17,9 @@ from likeness.data.schema.schema import Schema
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
+    from likeness.release.released import Released
 
 _LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
 
@@ -65,6 +68,21 @@ def pairs(words: Sequence[str]) -> dict[str, str]:
             raise ParamsError(f"--where {word} must have the form COLUMN=CATEGORY")
         where[name] = value
     return where
+
+
+def numbered(sample: Sample, context: "Context", auxiliary: "Mapping[str, Released]") -> Sample:
+    """The request with a number of rows: in the place of ``auto`` the noisy number of training rows.
+
+    Args:
+        sample: the request.
+        context: public facts; under ``replace_one`` the number is one of them.
+        auxiliary: released answers by the name of their query.
+    """
+    from likeness.methods.base import CLASS_COUNTS, number_of_records
+
+    if sample.rows != AUTO:
+        return sample
+    return replace(sample, rows=round(number_of_records(context, auxiliary[CLASS_COUNTS])))
 
 
 def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":

@@ -133,7 +133,7 @@ def table(bundle: Bundle) -> str:
     """Both files of the table are the generator's draw with the public seed, to the byte."""
     from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
 
-    privacy, sample = bundle.json(names.PRIVACY), bundle.params.sample
+    privacy, sample = bundle.json(names.PRIVACY), bundle.sample
     columns, csv = len(bundle.schema.columns), bundle.folder / names.TABLE_CSV
     # A row of a CSV has at least a byte a column: never draw more rows than the file can hold.
     require(
@@ -164,7 +164,7 @@ def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "Data
 
     from likeness.pipeline.synthetic_table import parquet_bytes, sample_request
 
-    expected = pq.ParquetFile(pa.BufferReader(parquet_bytes(again, files, sample_request(bundle.params.sample))))
+    expected = pq.ParquetFile(pa.BufferReader(parquet_bytes(again, files, sample_request(bundle.sample))))
     with pq.ParquetFile(bundle.folder / names.TABLE) as file:
         stated = file.metadata
         groups = [stated.row_group(place) for place in range(stated.num_row_groups)]
