@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from likeness.config.params import ONE_PERSON, ONE_ROW, Categories, Ingest, LedgerSettings, Params, Privacy, Sample, Train
+from likeness.config.params import (
+    ONE_PERSON,
+    ONE_ROW,
+    Categories,
+    Ingest,
+    LedgerSettings,
+    Params,
+    Privacy,
+    Sample,
+    Train,
+)
 from likeness.config.typed import allowed, build, renamed, require
 from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.core.hashing import sha256_bytes

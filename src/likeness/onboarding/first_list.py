@@ -12,7 +12,8 @@ from likeness.core.errors import LedgerError, LikenessError, ParamsError, Schema
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft, as_lines
 from likeness.data.schema.schema import Schema, read_mapping
-from likeness.data.source.files import check_frame
+from likeness.data.source.files import IN_FRAME
+from likeness.data.source.header import check_names
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -94,7 +95,7 @@ class FirstList:
             names = [
                 name for name, spec in columns_of(content) if isinstance(spec, Mapping) and spec.get("kind") != DROP
             ]
-            self.tried(lambda: check_frame([str(name) for name in frame.columns], names))
+            self.tried(lambda: check_names(list(map(str, frame.columns)), names, "the DataFrame", IN_FRAME))
 
     def _wrong(self, text: str, kind: type[LikenessError]) -> None:
         self.sentences.append(text)

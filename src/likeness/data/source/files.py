@@ -19,13 +19,16 @@ from likeness.core.errors import DataError
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import texts_of, typed
 from likeness.data.source.contribution_bounding import people_of
+from likeness.data.source.header import check_names
 from likeness.data.source.image_files import read_images
 from likeness.data.source.python_cells import python_texts
 from likeness.data.source.row_digests import SourceDigest
 
 _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
-_HEADER = "The first row must be a header with the columns that the schema and ingest.split name"
 _BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group
+
+_IN_FILE = "The first row must be a header with the columns that the schema and ingest.split name"
+IN_FRAME = "It must have"
 
 Typed = tuple[pd.DataFrame, "pd.Series[str] | None"]
 
@@ -125,7 +128,7 @@ def _raw_chunks(
     else:
         chunks = _csv_chunks(path, rows)
     for raw in chunks:
-        _check_header([str(name) for name in raw.columns], wanted, path.name)
+        check_names([str(name) for name in raw.columns], wanted, path.name, _IN_FILE)
         if source is not None:
             source.add_frame(raw)
         yield raw[wanted]
@@ -213,7 +216,7 @@ def _frame_cells(
     if not isinstance(df, pd.DataFrame):
         raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}. Convert it.")
     present = [str(name) for name in df.columns]
-    check_frame(present, names, where)
+    check_names(present, names, where, IN_FRAME)
     # The digest of the source covers all columns, also those outside the schema.
     wanted = present if source is not None else names
     columns = {name: _raw_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
@@ -221,20 +224,6 @@ def _frame_cells(
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
     _check_texts(columns, names, where, "Convert them to texts or numbers")
     return pd.DataFrame({name: columns[name] for name in names})
-
-
-def check_frame(present: Sequence[str], names: Sequence[str], where: str = "the DataFrame") -> None:
-    """Refuse a frame that does not have each column of a schema once.
-
-    Args:
-        present: names of the frame's columns.
-        names: those of the schema.
-        where: name of the table in messages.
-
-    Raises:
-        DataError: with all columns that are missing or stand twice.
-    """
-    _check_header(present, names, where, "Rename columns of the frame, or correct the schema, which names")
 
 
 def cells_of(
@@ -257,7 +246,7 @@ def cells_of(
         DataError: a column is missing, occurs twice, or has a cell without a text.
     """
     columns = {}
-    _check_header(names, wanted, where, "ingest.query must give")
+    check_names(names, wanted, where, "ingest.query must give")
     for name, cells in zip(names, values, strict=True):
         if source is not None or name in wanted:
             columns[name] = python_texts(cells)
@@ -268,37 +257,14 @@ def cells_of(
 
 
 def _check_texts(columns: Mapping[str, Any], wanted: Sequence[str], where: str, remedy: str) -> None:
-    odd = [name for name in wanted if columns[name] is None]
-    if odd:
-        raise DataError(
-            f"{where}: {_listed(odd, 'holds', 'hold')} cells that are not single values: lists, records, objects, or "
-            f"bytes that are not UTF-8. {remedy}, or give the column kind drop."
-        )
-
-
-def _check_header(present: Sequence[str], wanted: Sequence[str], where: str, rule: str = _HEADER) -> None:
-    """Refuse a header that does not have each wanted column once, with all of its faults.
-
-    A first line without a header is a row. So its other names are shown only beside most of the wanted ones.
-    """
-    faults = []
-    twice = [name for name in wanted if present.count(name) > 1]
-    if twice:
-        faults.append(f"{_listed(twice, 'occurs', 'occur')} twice in the header. Remove one.")
-    absent = [name for name in wanted if name not in present]
-    if absent:
-        faults.append(f"{_listed(absent, 'is', 'are')} missing. {rule}: {', '.join(wanted)}.")
-        others = [name for name in present if name not in wanted]
-        if others and 2 * len(absent) < len(wanted):
-            faults.append(f"The schema does not name: {', '.join(others)}.")
+    faults = [
+        f"{where}: column '{name}' holds cells that are not single values: lists, records, objects, or bytes that are "
+        f"not UTF-8. {remedy}, or give the column kind drop."
+        for name in wanted
+        if columns[name] is None
+    ]
     if faults:
-        raise DataError(f"{where}: {' '.join(faults)}")
-
-
-def _listed(names: Sequence[str], one: str, several: str) -> str:
-    """Columns as the subject of a sentence, with its verb."""
-    quoted = ", ".join(f"'{name}'" for name in names)
-    return f"columns {quoted} {several}" if names[1:] else f"column {quoted} {one}"
+        raise DataError("\n".join(faults))
 
 
 def _unreadable(path: Path) -> DataError:
@@ -332,7 +298,7 @@ def _parquet_chunks(
 ) -> Iterator[pd.DataFrame]:
     file = _opened(part.path)
     fields = file.schema_arrow
-    _check_header(fields.names, wanted, part.path.name)
+    check_names(fields.names, wanted, part.path.name, _IN_FILE)
     plain = [field.name for field in fields if not pa.types.is_nested(field.type)]
     read = list(wanted) if source is None else list(dict.fromkeys([*wanted, *plain]))
     rows = max(1, min(rows, _MOST_CELLS // len(read)))
