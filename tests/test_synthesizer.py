@@ -99,6 +99,8 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
     for wrong in ({"c": "x"}, {"nowhere": "x"}, {"a": 1}):
         with pytest.raises(ParamsError, match=r"sample\.where"):
             fitted.sample(1, where=wrong)
+    counted = fitted.releases_["class_counts"].values.sum()
+    assert len(fitted.sample()) == round(counted) != 400 and len(fitted.sample(where={"y": "No"})) == round(counted)
     with pytest.raises(ParamsError, match="n must be at least 1"):
         fitted.sample(0)
     privacy, budget = fitted.privacy, Ledger.open(locate()).budget("toy people")
@@ -363,6 +365,7 @@ def test_importing_likeness_is_quick_and_names_are_there() -> None:
 
 def test_replace_one(ledger: Ledger) -> None:
     fitted = small(adjacency="replace_one", num_records=400).fit(rows())
+    assert len(fitted.sample()) == 400
     assert fitted.privacy["num_records"] == 400
     with pytest.raises(PlanError, match="must be null"):
         small(num_records=400).fit(rows())

@@ -195,14 +195,12 @@ class Sample(Section):
 
     rows: int | str = setting(
         AUTO,
-        "auto: as many as the noisy count of training rows; or a number, as rows cost nothing. Published",
+        "auto: as many as the noisy count of training rows; or a number. Rows cost nothing",
         least=1,
         rule="auto or a whole number from 1",
     )
     seed: int = setting(0, "public; the same seed gives the same rows")
-    where: Mapping[str, Any] = setting(
-        dict, 'only such rows, e.g. {income: ">50K", sex: Female}; any category with marginals'
-    )
+    where: Mapping[str, Any] = setting(dict, 'only such rows: {income: ">50K", age: 30..40}; with marginals any column')
 
     def __post_init__(self) -> None:
         """Check the number of rows, or the word in its place."""

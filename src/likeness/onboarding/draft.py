@@ -123,7 +123,7 @@ def draft_params(
     """params.yaml for another table, as YAML text: keys that differ from the defaults, each with its help.
 
     Args:
-        content: of the present params.yaml; all but ``ingest`` and the people stays.
+        content: of the present params.yaml; all but ``ingest``, ``sample`` and the people stays.
         source: a file, or the URL of a database.
         query: of a database.
         schema: place of the schema.
@@ -138,7 +138,7 @@ def draft_params(
     ingest = {"source": source, "query": query, "schema": schema, "unit": unit}
     privacy = {**renamed(content.get("privacy") or {}, "privacy"), "population": population or "?"}
     privacy |= {} if person is None else {"unit": ONE_PERSON}
-    values = differing(params_from({**content, "privacy": privacy, "ingest": ingest}))
+    values = differing(params_from({**content, "privacy": privacy, "ingest": ingest, "sample": {}}))
     values["privacy"]["population"] = population
     if unit is not None:
         values["ingest"]["unit"] = {**unit, "max_rows": max_rows}
