@@ -369,3 +369,10 @@ def test_replace_one(ledger: Ledger) -> None:
     assert fitted.privacy["num_records"] == 400
     with pytest.raises(PlanError, match="must be null"):
         small(num_records=400).fit(rows())
+
+
+def test_the_words_of_smartnoise(ledger: Ledger) -> None:
+    made = Synthesizer.create("marginals", epsilon=2.0, schema=SCHEMA, population="toy people", settings=FAST)
+    drawn = made.fit_sample(rows())
+    assert made.privacy["target"]["epsilon"] == 2.0 and drawn.equals(made.sample())
+    assert len(drawn) == round(made.releases_["class_counts"].values.sum())

@@ -232,6 +232,15 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         require(operator.index(n) >= 1, "n", n, "at least 1")
         return draw(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
 
+    @classmethod
+    def create(cls, method: str = DEFAULT, epsilon: float = 1.0, **parameters: Any) -> "Synthesizer":
+        """A synthesizer in the words of SmartNoise: ``Synthesizer.create("marginals", epsilon=1.0, schema=...)``."""
+        return cls(method=method, epsilon=epsilon, **parameters)
+
+    def fit_sample(self, X: "DataFrame") -> "DataFrame":  # noqa: N803 (scikit-learn's name)
+        """:meth:`fit`, and then :meth:`sample` with as many rows as the noisy count says, as in SmartNoise."""
+        return self.fit(X).sample()
+
     @property
     def privacy(self) -> dict[str, Any]:
         """The account, as in ``reports/privacy.json``: target, total, every query, lifetime of these people.

@@ -147,6 +147,30 @@ class Schema:
 
         return SchemaDraft(kinds_of_frame(frame), name, never_missing(frame))
 
+    @staticmethod
+    def from_sdv(metadata: Any, table: str | None = None) -> "SchemaDraft":
+        """Draft the schema of a table from SDV's metadata: a mapping, the path of a JSON file, or an object of SDV.
+
+        Args:
+            metadata: of one table or of several.
+            table: the name of one of several.
+
+        Returns:
+            a draft, as :meth:`draft` gives it. SDV knows no bounds, and no categories without an order.
+
+        Raises:
+            SchemaError: it is no metadata of SDV, or has several tables and no name is given.
+        """
+        from likeness.data.schema.sdv import draft_from_sdv
+
+        return draft_from_sdv(metadata, table)
+
+    def to_sdv(self) -> dict[str, Any]:
+        """SDV's metadata of the synthetic table, for ``sdv.metadata.Metadata.load_from_dict``."""
+        from likeness.data.schema.sdv import to_sdv
+
+        return to_sdv(self)
+
     @classmethod
     def load(cls, path: str | Path, aliases: bool = True) -> "Schema":
         """Read ``data/schema/NAME.yaml``.
