@@ -228,7 +228,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "generator_")
         if n is None:
             context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
-            n = int(numbered(Sample(), context, self.releases_).rows)
+            n = numbered(Sample(), context, self.releases_).rows
         require(operator.index(n) >= 1, "n", n, "at least 1")
         return draw(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
 
@@ -388,7 +388,9 @@ _LEFT_OUT = ("schema", "ledger_home")  # not in the saved parameters: it has a f
 _NO_TABLE: dict[str, Any] = {"rows": None, "seed": None, "where": {}}  # the account is about a generator only
 
 
-def _schema(given: "Schema | SchemaDraft | Mapping[str, Any] | str | Path") -> Schema:
+def _schema(given: "Schema | SchemaDraft | Mapping[str, Any] | str | Path | None") -> Schema:
+    """The checked schema; that there is one, the first list made sure."""
+    assert given is not None
     if isinstance(given, Schema):
         return given
     if isinstance(given, SchemaDraft):

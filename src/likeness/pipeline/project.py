@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.load import load_params, source_at
-from likeness.config.params import Params, Sample
+from likeness.config.params import Params
 from likeness.core.errors import ArtifactError, DataError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows
+    from likeness.pipeline.synthetic_table import Request
     from likeness.privacy.plan import Plan
     from likeness.release.door import Door
     from likeness.release.request import Dataset
@@ -124,7 +125,7 @@ class Project:
         return Context(schema, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
 
     @cached_property
-    def sample(self) -> "Sample":
+    def sample(self) -> "Request":
         """The request for the table, with its number of rows.
 
         Raises:

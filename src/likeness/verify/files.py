@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from likeness.bundle import contents as names
 from likeness.bundle.extract import chain_text
 from likeness.bundle.settings import params_of, settings_of
-from likeness.config.params import Params, Sample
+from likeness.config.params import Params
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import json_text
@@ -29,7 +29,7 @@ from likeness.ledger.records import Record
 from likeness.methods.base import Context
 from likeness.pipeline.consistency import auxiliary_of
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import numbered
+from likeness.pipeline.synthetic_table import Request, numbered
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed
@@ -116,7 +116,7 @@ class Bundle:
         return auxiliary_of(self.answers)
 
     @cached_property
-    def sample(self) -> Sample:
+    def sample(self) -> Request:
         """The request for the table, with the number of rows that settings and releases give."""
         return numbered(self.params.sample, self.facts, self.auxiliary)
 

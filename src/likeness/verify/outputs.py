@@ -246,5 +246,5 @@ def draw(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) ->
     if rows is None:
         facts = read_json(folder / names.PRIVACY) if project is None else vars(project.params.privacy)
         context = Context(schema, facts["adjacency"], facts["num_records"], 0)
-        rows = int(synthetic.numbered(Sample(), context, load_folder(released)).rows)
+        rows = synthetic.numbered(Sample(), context, load_folder(released)).rows
     return synthetic.draw(SavedGenerator.load(generator), schema, rows, seed, where)
