@@ -277,7 +277,7 @@ class Synthesizer(Estimator):
             write_json(folder / _SETTINGS, {"format": 1, "params": _plain(params)})
             write_json(folder / _PLAN, self.plan_.to_dict())
             write_json(folder / _PRIVACY, self.privacy_)
-            (folder / _STATEMENT).write_text(self.statement)
+            (folder / _STATEMENT).write_bytes(self.statement.encode())
             folder.rename(target)
 
     @classmethod

@@ -51,14 +51,14 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
         _fail(name, _keep_private(name, error, paths.failures), 3, paths)
     if first:
         marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
-        (paths.markers / f"{name}.json").write_text(json.dumps(marker))
+        (paths.markers / f"{name}.json").write_bytes(json.dumps(marker).encode())
 
 
 def _announce(name: str, paths: ProjectPaths) -> None:
     """Say which stage begins, and delete its last failure."""
     paths.markers.mkdir(parents=True, exist_ok=True)
     (paths.markers / f"{name}.failed").unlink(missing_ok=True)
-    stages = yaml.safe_load(paths.stages.read_text())["stages"] if paths.stages.exists() else {}
+    stages = yaml.safe_load(paths.stages.read_text(encoding="utf-8"))["stages"] if paths.stages.exists() else {}
     if name in stages:
         LOG.info("[%2d/%d] %s: %s", [*stages].index(name) + 1, len(stages), name, stages[name].get("desc", ""))
 
