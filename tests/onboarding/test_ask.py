@@ -41,10 +41,10 @@ KNOWN = {
     "7 note": "free text",
     "8 town": "private",
     "9 rank": "ordinal: 1, 2, 3",
-    "Columns with": "1, ward 4",
-    "Written": "NA, ?",
-    "Name of": "patients-2024",
-    "Rows of": "5",
+    "Columns that": "1, ward 4",
+    "Words": "NA, ?",
+    "Name for": "patients-2024",
+    "Most rows": "5",
 }
 MORE = "  and: "
 EXPECTED: dict[str, Any] = {
@@ -111,7 +111,7 @@ def test_the_answers_that_are_shown_are_taken() -> None:
     text = (ROOT / "docs/own-data.md").read_text()
     shown = re.findall(r"^(\d+ (\w+), (\w+): )(.*)$", text, re.MULTILINE)
     assert len(shown) == 6
-    person = Person({**{question: answer for question, _, _, answer in shown}, **KNOWN, "Columns with": "all"})
+    person = Person({**{question: answer for question, _, _, answer in shown}, **KNOWN, "Columns that": "all"})
     columns = person.interview({name: kind for _, name, kind, _ in shown}, label="readmitted").schema["columns"]
     assert not [line for line in person.told if "column '" in line]
     assert columns["severity"]["categories"] == ["mild", "moderate", "severe"] and columns["seen"]["kind"] == "date"
@@ -142,11 +142,11 @@ def test_the_answers_that_are_shown_are_taken() -> None:
         ("6 sick", "private", "is boolean: its categories are two words"),
         ("6 sick", "drop: x", "label 'sick' has kind drop"),
         ("7 note", "", "reason is missing"),
-        ("Columns with", "age, wages", "'wages' is not a column"),
-        ("Columns with", "sick", "column 'sick' is the label, is dropped or has an answer"),
-        ("Columns with", "note", "column 'note' is the label, is dropped"),
-        ("Written", "medicine", "has the same text in categories and in missing_values"),
-        ("Name of", "", "privacy.population must be a name for the people"),
+        ("Columns that", "age, wages", "'wages' is not a column"),
+        ("Columns that", "sick", "column 'sick' is the label, is dropped or has an answer"),
+        ("Columns that", "note", "column 'note' is the label, is dropped"),
+        ("Words", "medicine", "has the same text in categories and in missing_values"),
+        ("Name for", "", "privacy.population must be a name for the people"),
     ],
 )
 def test_what_is_wrong_is_told_in_the_schema_s_words_and_asked_again(key: str, line: str, words: str) -> None:
@@ -164,7 +164,7 @@ LINES = st.one_of(st.text(max_size=20), st.lists(WORDS, max_size=6).map(" ".join
 # What may be said of any column in any state: its kind is named, and it may be the label.
 ALWAYS = {**KNOWN, "2 ward": "categorical: a, b", "6 sick": "boolean: no, yes", "8 town": "categorical: x, y"}
 ALWAYS |= {key: f"{GUESSED[key[2:]]}: {KNOWN[key]}" for key in ("1 age", "3 pay", "4 day", "5 seen")}
-ALWAYS |= {"7 note": "ordinal: low, high", "Columns with": "", "Written": ""}
+ALWAYS |= {"7 note": "ordinal: low, high", "Columns that": "", "Words": ""}
 TYPED = st.fixed_dictionaries({key: st.lists(LINES, max_size=2) for key in KNOWN})
 
 
@@ -220,7 +220,7 @@ def test_a_completed_schema_is_not_asked_again_and_options_answer() -> None:
     columns = person.interview(label="sick", **given_before).schema["columns"]
     assert {name: columns[name] for name in known} == known
     asked = [question.partition(" ")[0] for question in person.asked]
-    assert asked == ["3", "5", "6", "9", "Written", "Name"]
+    assert asked == ["3", "5", "6", "9", "Words", "Name"]
     assert columns["pay"]["nullable"] and columns["town"] == EXPECTED["town"] and "nullable" not in columns["seen"]
 
 
@@ -232,7 +232,7 @@ def test_what_no_answer_could_put_right_is_refused_before_a_question() -> None:
 
 
 def test_rows_of_a_person_follow_the_rule_of_the_settings() -> None:
-    person = Person(KNOWN, {"Rows of": ["0", "many", "20000"]})
+    person = Person(KNOWN, {"Most rows": ["0", "many", "20000"]})
     settled = {"note": {"kind": "drop", "reason": "names the person"}}
     assert person.interview(person="note", settled=settled).max_rows == 5
     assert any("ingest.unit.max_rows must be 1 to 10,000" in line for line in person.told)
