@@ -228,7 +228,8 @@ def _kept_lines(path: Path) -> list[tuple[str, str]]:
 
 def _keep(path: Path, lines: Sequence[tuple[str, str]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    pairs = ",\n".join(json.dumps(pair, ensure_ascii=False) for pair in lines)
+    path.write_text(f"[\n{pairs}\n]\n", encoding="utf-8")
 
 
 def _offer_run(bundle: Path) -> None:

@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from likeness.core.errors import SchemaError
@@ -31,6 +32,7 @@ _DATE = r"\d{4}-\d{2}-\d{2}"
 _VALUE = rf"(?:{_DATE}(?:[ T]\d{{2}}:\d{{2}}(?::[\d.]*\d)?)?|{NUMBER.pattern})"
 _TO = re.compile(rf"({_VALUE})\s*(?:\.\.|\bto\b)\s*(?={_VALUE})", re.ASCII)
 _RANGE = re.compile(rf"(?:({'|'.join(_NUMBERS)})\s+)?({_TO.pattern}{_VALUE})(?:\s.*)?", re.ASCII)
+_FROM_TO = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _TWO = re.compile(r"([^/,]+)/([^/,]+)")
 
 
@@ -109,21 +111,30 @@ def pieces(text: str) -> list[str]:
 
 
 def chosen(text: str, columns: Sequence[str], answerable: Sequence[str]) -> frozenset[str]:
-    """Columns by name, or by number from 1, between commas or blanks; ``all`` or ``none`` of the answerable columns.
+    """Columns between commas or blanks, by name, number from 1, ``2-5`` or ``lab_*``; or ``all`` or ``none``.
 
     Raises:
         SchemaError: a word is not a column, or not an answerable one.
     """
     if text.strip() in ("", *_NAMES):
         return frozenset(answerable if text.strip() == "all" else ())
-    names = []
-    for name in pieces(text):
+    names: list[str] = []
+    patterned: set[str] = set()
+    for piece in pieces(text):
         # Names may hold blanks, numbers do not.
-        names += [column_called(word, columns) for word in ([name] if name in columns else name.split() or [name])]
+        for word in [piece] if piece in columns else piece.split() or [piece]:
+            between = _FROM_TO.fullmatch(word)
+            if word not in columns and "*" in word:
+                patterned |= {name for name in columns if fnmatchcase(name, word)} or {column_called(word, columns)}
+            elif word not in columns and between:
+                first, last = (columns.index(column_called(end, columns)) for end in between.groups())
+                patterned |= set(columns[first : last + 1])
+            else:
+                names.append(column_called(word, columns))
     odd = [name for name in names if name not in answerable]
     if odd:
         raise SchemaError(f"column '{odd[0]}' is the label, is dropped or has an answer. Leave it out.")
-    return frozenset(names)
+    return frozenset(names) | (patterned & set(answerable))
 
 
 def column_called(text: str, columns: Sequence[str]) -> str:

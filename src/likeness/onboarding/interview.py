@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import groupby
 from typing import Any
 
 from likeness.config.params import Ingest, Privacy
@@ -44,7 +45,7 @@ X* as X1                   the answer of X1 for all columns whose names begin wi
 _HELP = {
     "source": "Name the public text that says which values are possible. Example: codebook of 2024, page 5",
     "label": "A model for later rows would predict this column. Without one, press Enter.",
-    "missing": "In these columns, some rows may have no value. Say what is possible. Example: 1 4, or all",
+    "missing": "In these columns, some rows may have no value. Example: 1 4-9 lab_*, or all",
     "codes": "Which words mean that a value is missing? Separate them by commas: NA, ?. An empty cell always does.",
     "people": "The ledger adds up all costs under this name. Give the same name for later data of the same people.",
     "rows": "One person may have several rows. More rows than this number are left out. Noise grows with the number.",
@@ -196,11 +197,14 @@ class Interview:
         if self.nullable is not None and self._missing is None:
             self._missing = self.nullable & set(able)
         name = self._again or next((name for name in self.kinds if name not in self._specs), None)
-        numbers = ", ".join(f"{place} {name}" for place, name in enumerate(self.kinds, start=1))
         if self._source is None:
             key, text, before = "source", "Source of the possible values, as a codebook or law: ", ""
         elif self._asks_label:
-            key, text, before = "label", "Column to predict, name or number (Enter: none): ", f"Columns: {numbers}"
+            key, text, before = (
+                "label",
+                "Column to predict, name or number (Enter: none): ",
+                f"Columns: {self._numbered()}",
+            )
         elif name is not None:
             return self._about_column(name)
         elif self._missing is None and able:
@@ -216,6 +220,18 @@ class Interview:
             return None
         return _Question(key, text, _HELP[key], before)
 
+    def _numbered(self) -> str:
+        """All columns with their numbers; columns in a row whose names differ in digits only, as one."""
+        places = {name: place for place, name in enumerate(self.kinds, start=1)}
+        texts: list[str] = []
+        for _, run in groupby(self.kinds, _stem):
+            names = list(run)
+            if len(names) < _ALIKE:
+                texts += [f"{places[name]}\u00a0{name}" for name in names]
+            else:
+                texts.append(f"{places[names[0]]}-{places[names[-1]]}\u00a0{names[0]} to {names[-1]}")
+        return ", ".join(texts)
+
     def _about_column(self, name: str) -> _Question:
         kind, group = self._guesses[name], self._group(name)
         hint = f"  {kind}: {_DROPPED if kind == DROP else KINDS_BY_NAME[kind].hint}"
@@ -229,13 +245,14 @@ class Interview:
 
         All booleans share one.
         """
-        kind, stem = self._guesses[name], _DIGITS.sub("#", name)
+        kind = self._guesses[name]
         group = [
             other
             for other in self._alike(name)
-            if other not in self._single and (kind == "boolean" or _DIGITS.sub("#", other) == stem)
+            if other not in self._single and (kind == "boolean" or _stem(other) == _stem(name))
         ]
-        return group if name in group and name not in self._specs and len(group) >= _ALIKE else [name]
+        alone = name not in group or name in self._specs or name == self._label
+        return group if not alone and len(group) >= _ALIKE else [name]
 
     def _alike(self, name: str) -> list[str]:
         """A column and the open ones of its guessed kind, without the label."""
@@ -301,7 +318,7 @@ class Interview:
         names = self._alike(name) if answer.again else group
         self._try(dict.fromkeys(names, answer.spec()))
         self._again = None
-        kind = f"{name} is {answer.kind}" if answer.kind != guess else ""
+        kind = f"{name} is {answer.kind}" if answer.kind != guess and not line.startswith(answer.kind) else ""
         return kind, f"also for {', '.join(names[1:])}" if answer.again and names[1:] else ""
 
     def _copy(self, pattern: str, column: str) -> Sequence[str]:
@@ -368,6 +385,11 @@ class Interview:
         if any(unicodedata.category(character) in _UNWRITABLE for character in text):
             raise SchemaError("the answer holds a character that cannot be written to a file. Type it again.")
         return text
+
+
+def _stem(name: str) -> str:
+    """A name without its digits."""
+    return _DIGITS.sub("#", name)
 
 
 def _whole(text: str) -> int:
