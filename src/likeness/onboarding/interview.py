@@ -120,12 +120,12 @@ class Interview:
             raise SchemaError(fault)
         self._show(_INTRO)
         self._show(_KEYS)
-        lines = list(self.lines)
+        lines, last = list(self.lines), ""
         while True:
             try:
-                return self._interview(lines)
+                return self._interview(lines, last)
             except _Undo:
-                lines = self._taken[:-1]
+                *lines, (last, _) = self._taken
                 self.save(lines)
 
     def _start(self) -> None:
@@ -141,8 +141,8 @@ class Interview:
         self._population: str | None = None
         self._max_rows: int | None = None
 
-    def _interview(self, lines: Sequence[tuple[str, str]]) -> Completed:
-        """Take the lines, then ask for what is open.
+    def _interview(self, lines: Sequence[tuple[str, str]], first: str) -> Completed:
+        """Take the lines, then ask for what is open: the question with the key ``first``, then the others.
 
         Raises:
             _Undo: the person goes back.
@@ -153,6 +153,7 @@ class Interview:
         for key, line in lines:
             with contextlib.suppress(LikenessError):  # of another table: asked again
                 self._take(key, line)
+        self._again = next((name for name in self._specs if first == f"column {name}"), None)
         while (question := self._next()) is not None:
             if question.before:
                 self._show(question.before)
