@@ -45,7 +45,8 @@ def edited(text: str, changes: Mapping[str, Any], questions: Mapping[str, str]) 
 
 def _with(text: str, path: Sequence[str], value: Any, question: str) -> str:
     """The text with one value."""
-    lines, section = text.split("\n"), yaml.compose(text)
+    lines = text.split("\n")
+    section: Any = yaml.compose(text)
     for depth, key in enumerate(path):
         pair = next((pair for pair in section.value if pair[0].value == key), None)
         inner = None if pair is None else pair[1]
