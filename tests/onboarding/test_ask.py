@@ -489,7 +489,7 @@ FILLED = [["pid", "drop", "an id", ""], ["age", "integer", "0..110", "NA, ?"], [
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_a_sheet_answers_for_its_columns(clone: Path, separator: str) -> None:
-    arguments = ["init", "own.csv", "--sheet", "columns.csv", "--label", "sick"]
+    arguments = ["init", "own.csv", "--columns", "columns.csv", "--label", "sick"]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0 and "run the same command again" in result.output
     new = (clone / "columns.csv").read_text(encoding="utf-8-sig")
@@ -511,21 +511,24 @@ def test_one_error_lists_every_fault_of_a_sheet(clone: Path) -> None:
     rows = ["name,kind,values,missing", "age,integer,110..0,", "age,integer,0..1,", "wages,integer,,", "sick,bool,,"]
     (clone / "columns.csv").write_text("\n".join([*rows, 'ward,categorical,"a, a",']))
     with pytest.raises(SchemaError) as caught:
-        CliRunner().invoke(app, ["init", "own.csv", "--sheet", "columns.csv"], catch_exceptions=False)
+        CliRunner().invoke(app, ["init", "own.csv", "--columns", "columns.csv"], catch_exceptions=False)
     lines = str(caught.value).splitlines()
     assert lines[0] == "columns.csv has faults. Correct them and run the command again."
     assert [line.partition(":")[0] for line in lines[1:]] == ["row 2", "row 4", "row 5", "row 6"]
     assert "'wages' is not a column" in lines[2] and "lists a category twice" in lines[4]
     (clone / "columns.csv").write_bytes(b"name\n\xe4\xf6")
     with pytest.raises(LikenessError, match="Save it as CSV in UTF-8"):
-        CliRunner().invoke(app, ["init", "own.csv", "--sheet", "columns.csv"], catch_exceptions=False)
+        CliRunner().invoke(app, ["init", "own.csv", "--columns", "columns.csv"], catch_exceptions=False)
 
 
 def test_the_column_of_the_split_is_no_data(clone: Path) -> None:
     CliRunner().invoke(app, ["init", "own.csv", "--split", "ward"], catch_exceptions=False)
-    ward = read_mapping(clone / "data/schema/own.yaml")["columns"]["ward"]
-    assert ward == {"kind": "drop", "reason": "says which rows are for tests (ingest.split) and is no data"}
+    assert list(read_mapping(clone / "data/schema/own.yaml")["columns"]) == ["pid", "age", "sick"]
     assert yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["split"]["column"] == "ward"
+    (clone / "other.csv").write_text("age,Split\n3,train\n")
+    CliRunner().invoke(app, ["init", "other.csv"], catch_exceptions=False)
+    assert list(read_mapping(clone / "data/schema/other.yaml")["columns"]) == ["age"]
+    assert yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["split"]["column"] == "Split"
     with pytest.raises(SchemaError, match="--split sick is the label"):
-        arguments = ["init", "own.csv", "--name", "other", "--split", "sick", "--label", "sick"]
+        arguments = ["init", "own.csv", "--name", "third", "--split", "sick", "--label", "sick"]
         CliRunner().invoke(app, arguments, catch_exceptions=False)

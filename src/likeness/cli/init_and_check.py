@@ -56,14 +56,17 @@ def init(
         ),
     ] = None,
     split: Annotated[
-        str | None, typer.Option(help="The column that says train or test, if there is one. It is no data.")
+        str | None,
+        typer.Option(help="The public column that says train or test; by default a column named 'split'."),
     ] = None,
     ask: Annotated[
         bool, typer.Option("--ask", "-a", help="Ask here, one line a column, and write no draft; then offer to run.")
     ] = False,
-    sheet: Annotated[
+    columns: Annotated[
         Path | None,
-        typer.Option(help="A CSV of all columns, for many columns: written if it is not there, read if it is."),
+        typer.Option(
+            help="A CSV with a row for each column: written if it is not there, and read once you filled it in."
+        ),
     ] = None,
     nullable: Annotated[
         str | None,
@@ -82,9 +85,10 @@ def init(
     """Draft the public schema of your table, and point params.yaml to it. A person completes it, there or here."""
     from likeness.config.load import read_content
     from likeness.data.schema.column_keys import DROP
+    from likeness.data.schema.draft import NAMES_PERSON
     from likeness.data.schema.schema import Schema, entries, read_mapping
     from likeness.onboarding.answers import chosen
-    from likeness.onboarding.draft import NAMES_PERSON, SAYS_SPLIT, check_columns, draft_params, draft_schema, label_of
+    from likeness.onboarding.draft import check_columns, draft_params, draft_schema, label_of
     from likeness.onboarding.interview import Interview
     from likeness.onboarding.sheet import new_sheet
 
@@ -101,28 +105,31 @@ def init(
         Schema.load(answers)  # complete, or refused
         earlier = read_mapping(answers)
     label = label_of(kinds, label, earlier)
+    split = next((each for each in kinds if each.casefold() == "split"), None) if split is None else split
     check_columns(kinds, label, person, split)
+    kinds = {each: kind for each, kind in kinds.items() if each != split}
     settled = {} if earlier is None else {name: spec for name, spec in entries(earlier["columns"]) if name in kinds}
     settled |= {} if person is None else {person: {"kind": DROP, "reason": NAMES_PERSON}}
-    settled |= {} if split is None else {split: {"kind": DROP, "reason": SAYS_SPLIT}}
     read_content(_PARAMS)  # readable, or refused
     settings = partial(
         draft_params, _PARAMS.read_text(encoding="utf-8"), source, query, target.as_posix(), person, split
     )
     drafted = settings()  # complete, or refused before the interview
-    if sheet is not None:
+    if columns is not None:
         open_kinds = {each: kind for each, kind in kinds.items() if each not in settled}
-        if not sheet.exists():
-            sheet.write_text(new_sheet(open_kinds), encoding="utf-8-sig")  # the mark that Excel looks for
-            say(_FILL_IN.format(sheet=sheet))
+        if not columns.exists():
+            columns.write_text(new_sheet(open_kinds), encoding="utf-8-sig")  # the mark that Excel looks for
+            say(_FILL_IN.format(sheet=columns))
             return
-        filled, left = _filled(sheet, open_kinds)
+        filled, left = _filled(columns, open_kinds)
         settled |= filled
         kinds |= left
     missing = None
     if nullable is not None:
         able = [each for each in kinds if each not in settled and each != label and (ask or kinds[each] != DROP)]
         missing = chosen(nullable, list(kinds), able)
+    if split is not None:
+        say(f"Column {split} says train or test and is no data. Its two words stand in params.yaml, ingest.split.")
     if not ask:
         completed = {**(earlier or {}), "columns": settled}
         schema = draft_schema(name, kinds, label, person, completed, missing, private_categories)
@@ -211,7 +218,11 @@ def _answered(interview: "Interview", kept: Path) -> "Completed":
     try:
         return interview.run()
     except typer.Abort:
-        where = f"Your answers are in {kept}. The same command goes on." if kept.exists() else "Nothing was written."
+        where = (
+            f"Your answers are in {kept}. likeness init goes on with the same options."
+            if kept.exists()
+            else "Nothing was written."
+        )
         say(f"\nStopped. {where}", err=True)
         raise typer.Exit(1) from None
 

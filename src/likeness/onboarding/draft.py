@@ -13,22 +13,21 @@ from typing import Any
 import yaml
 
 from likeness.config.edit import edited
+from likeness.config.explain import plain
 from likeness.config.load import params_from
-from likeness.config.params import ONE_PERSON
+from likeness.config.params import ONE_PERSON, Sample
 from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column_keys import DROP
-from likeness.data.schema.kinds import KINDS_BY_NAME, OTHER, PRIVATE
+from likeness.data.schema.draft import NAMES_PERSON, questions_of, task_of
+from likeness.data.schema.kinds import OTHER, PRIVATE
 from likeness.data.schema.schema import entries
 
 GUESSED = "# from the data: confirm from public knowledge"
-NAMES_PERSON = "names the person (ingest.unit) and is never released"
-SAYS_SPLIT = "says which rows are for tests (ingest.split) and is no data"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ .-][A-Za-z0-9_]+)*", re.ASCII)
 _WORDS_OF_YAML = ("null", "true", "false")
 _OTHER_TRUTHS = ("yes", "no", "y", "n", "on", "off")  # texts here, but not to every reader of YAML
 _NULLABLE = ("nullable", "true where a value may be missing, false where never")
-_DROPPED = (("reason", "why the column is left out; or another kind"),)
 _COMPLETED = (
     "# PUBLIC: all of it must be public knowledge, from a codebook, a law, a questionnaire, never from the rows.",
     "# docs/own-data.md says what each key means.",
@@ -80,8 +79,7 @@ def draft_schema(
         lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
     else:
         kind = answered.get(label, {}).get("kind", kinds[label])
-        task = "classification" if kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].is_categorical else "regression"
-        lines += [f"task: {task}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
+        lines += [f"task: {task_of(kind)}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
     lines.append("columns:")
     for column, kind in kinds.items():
         if column == person:
@@ -90,9 +88,8 @@ def draft_schema(
         if column in answered:
             lines.append(indent(_as_yaml({column: answered[column]}), "  "))
             continue
-        questions = _DROPPED if kind == DROP else (*KINDS_BY_NAME[kind].questions, _NULLABLE)
-        if column == label:  # a label is never missing
-            questions = tuple(question for question in questions if question is not _NULLABLE)
+        # A label is never missing.
+        questions = (*questions_of(kind), *(() if kind == DROP or column == label else (_NULLABLE,)))
         lines += [f"  {_key(column)}:", f"    kind: {kind}  {GUESSED}"]
         for question in questions:
             key, text = question
@@ -122,7 +119,7 @@ def draft_params(
     max_rows: int | None = None,
     population: str | None = None,
 ) -> str:
-    """params.yaml for another table. Only the lines about the table and its people change; comments stay.
+    """params.yaml for another table. Only lines about the table, its people and the sample change.
 
     Args:
         text: of the present params.yaml.
@@ -148,6 +145,8 @@ def draft_params(
         changes["ingest.split.column"] = split
     elif split is not None:
         changes["ingest.split"] = {"column": split, "train": "train", "test": "test"}
+    sample, defaults = content.get("sample") or {}, Sample()
+    changes |= {f"sample.{key}": plain(getattr(defaults, key)) for key in ("rows", "where") if key in sample}
     changes |= {} if person is None else {"privacy.unit": ONE_PERSON}
     questions = {people: _PEOPLE} if population is None else {}
     questions |= {"ingest.unit": _MAX_ROWS} if unit is not None and max_rows is None else {}

@@ -17,6 +17,7 @@ from likeness.config.params import Ingest, Privacy
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import LikenessError, SchemaError
 from likeness.data.schema.column_keys import DROP
+from likeness.data.schema.draft import task_of
 from likeness.data.schema.kinds import KINDS_BY_NAME, PRIVATE
 from likeness.onboarding.answers import chosen, column_called, pieces, read_answer
 from likeness.preflight.faults import schema_faults
@@ -368,10 +369,8 @@ class Interview:
         for name in self._missing or ():
             if columns[name].get("kind") != DROP and name != label:
                 columns[name] = {**columns[name], "nullable": True, **(codes or {})}
-        kind = columns.get(label, {}).get("kind") if label is not None else None
-        tasks = {True: "classification", False: "regression"}
-        task = "none" if label is None else tasks[kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].is_categorical]
-        about = {"name": self.name, "source": self._source or "?", "task": task}
+        kind = None if label is None else columns.get(label, {}).get("kind", "")
+        about = {"name": self.name, "source": self._source or "?", "task": task_of(kind)}
         return {**about, **({} if label is None else {"label": label}), "columns": columns}
 
     def _line(self, question: str) -> str:
