@@ -1,14 +1,14 @@
 """A Gaussian of low-frequency cosine coefficients for each class, with the brightness of the data's pixels."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.messages import progress
-from likeness.generators.base import Generator
+from likeness.generators.base import Arrays, Conditions, Generator
 from likeness.methods.moments.brightness import brightness, share_brighter
 from likeness.methods.moments.cosine_map import cosine_basis
 from likeness.methods.moments.estimates import Moments
@@ -77,6 +77,15 @@ class GaussianImages(Generator):
         if shares is not None:
             self.shares[...] = shares
 
+    def arrays(self) -> Arrays:
+        """Means, factors and shares above levels."""
+        return {"means": self.means, "factors": self.factors, **({"shares": self.shares} if self.levels else {})}
+
+    def load(self, arrays: Arrays) -> None:
+        """Take them over."""
+        self.means, self.factors = arrays["means"], arrays["factors"]
+        self.shares = arrays.get("shares", self.shares)
+
     def images(self, z: Float32, labels: NDArray[np.int64]) -> Float32:
         """Pixels in [0, 1], shape (n, height * width); z (n, K) has h · w more columns with detail."""
         pixels = np.empty((len(z), self.shape[0] * self.shape[1]), np.float32)
@@ -86,14 +95,14 @@ class GaussianImages(Generator):
         return pixels
 
     def draw(
-        self, labels: NDArray[np.int64], random: np.random.Generator, cells: Mapping[int, Condition] | None = None
+        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions
     ) -> NDArray[np.float64]:
-        """Images (n, height * width) of classes (n,), from public randomness; ``cells`` must be empty.
+        """Images (n, height * width) of classes (n,), from public randomness; there must be no condition.
 
         Raises:
-            ParamsError: ``cells`` are given.
+            ParamsError: there is a condition.
         """
-        self.class_likelihood(cells or {})
+        self.class_likelihood(conditions)
         pixels = np.empty((len(labels), self.shape[0] * self.shape[1]))
         starts = range(0, len(labels), _ROWS)
         with progress("sample", len(starts) if len(starts) > 1 else 0) as step:
