@@ -62,27 +62,3 @@ def test_pixels_stay_as_bright_as_released_and_a_class_without_directions_stays_
         assert np.array_equal(still[0] > 0, shares[0] > 0.5)
         detail.append((x[::2] @ high.T).var(axis=0).sum())
     assert detail[1] > 1.2 * detail[0]
-
-
-def test_training_has_a_gradient_where_nothing_varies() -> None:
-    network = GaussianImages(SHAPE, 2, KNOWN, 2.4, levels=1, texture=1.0)
-    network.start_from(Moments(torch.zeros(2, KNOWN), factors(2)), torch.full((2, 1, 54), 0.5).double())
-    labels = torch.tensor([0, 1]).repeat(50)
-    network(torch.randn(100, network.latent_dim), labels).square().sum().backward()
-    gradient = network.factors.grad
-    assert gradient is not None and bool(gradient.isfinite().all()) and float(gradient[0].abs().sum()) > 0
-
-
-def test_a_generator_of_before_texture_is_read_as_one_without() -> None:
-    network = GaussianImages(SHAPE, 1, KNOWN, 2.4, levels=2, texture=0.5)
-    spec = network.spec()
-    again = GaussianImages.from_spec(spec)
-    assert again.spec() == spec and again.latent_dim == KNOWN + 54
-    assert list(again.state_dict()) == ["means", "factors", "shares"]  # the detail is public and not kept
-    del spec["texture"]
-    assert GaussianImages.from_spec(spec).latent_dim == KNOWN
-
-
-def test_detail_without_levels_is_refused() -> None:
-    with pytest.raises(ValueError, match="0 without levels"):
-        GaussianImages(SHAPE, 1, KNOWN, 2.4, levels=0, texture=0.5)

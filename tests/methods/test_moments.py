@@ -11,7 +11,8 @@ from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, PlanError, ReleaseError
-from likeness.methods.base import Compute, Context, Method, class_weights, number_of_records
+from likeness.generators.base import Compute
+from likeness.methods.base import Context, Method, class_weights, number_of_records
 from likeness.methods.fit import fit
 from likeness.methods.moments import method as moments
 from likeness.methods.moments.cosine_map import CosineNorms

@@ -2,7 +2,8 @@
 
 import math
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import torch
@@ -10,7 +11,11 @@ from torch import Tensor, nn
 
 from likeness.config.training import TrainingSettings
 from likeness.core.errors import ParamsError
+from likeness.core.messages import progress
+from likeness.core.rng import public_seed
 from likeness.generators import parallel
+from likeness.generators.base import Compute, Trained
+from likeness.generators.latent import LatentGenerator
 
 
 class Objective(Protocol):
@@ -38,16 +43,62 @@ def choose_device(name: str) -> torch.device:
 
 
 def environment(device: torch.device) -> dict[str, Any]:
-    """What the bits of trained weights depend on, beside settings, seeds and the processor's vendor.
-
-    Other machines round otherwise, and after hundreds of steps their weights differ. They are as good.
-    """
+    """See :class:`~likeness.generators.base.Trained`."""
     return {
         "torch": torch.__version__,
         "device": device.type,
         "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
         "processes": parallel.size(),
     }
+
+
+def fit_network(
+    name: str,
+    build: Callable[[], LatentGenerator],
+    objective: Callable[[torch.device], Objective],
+    settings: TrainingSettings,
+    seed: int,
+    compute: Compute,
+) -> Trained:
+    """Build a network from seeded random weights and train it.
+
+    Under ``torchrun``, every process makes its share of each batch (:mod:`likeness.generators.parallel`).
+
+    Args:
+        name: of the method, for the progress.
+        build: makes the generator.
+        objective: makes what it is trained against, on a device.
+        settings: of the loop.
+        seed: public.
+        compute: device, threads and precision.
+    """
+    with _seeded(seed, compute.threads), parallel.together(choose_device(compute.device)) as device:
+        generator, where = build(), environment(device)
+        target = objective(device)
+        with progress(f"train {name}", settings.iterations if parallel.is_first() else 0) as step:
+            losses = train(
+                generator,
+                target,
+                settings,
+                device,
+                lambda iteration, _, loss: step(iteration, f"loss {loss:.5g}"),
+                compute.precision,
+            )
+    generator.eval()
+    return Trained(generator, where, losses)
+
+
+@contextmanager
+def _seeded(seed: int, threads: int) -> Iterator[None]:
+    """PyTorch with a seed and a number of threads; then with those of the caller again."""
+    before = torch.get_num_threads()
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.set_num_threads(threads)
+        torch.manual_seed(public_seed(seed, "train.weights"))
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
 def train(
@@ -58,11 +109,11 @@ def train(
     progress: Callable[[int, int, float], None],
     precision: str = "float32",
 ) -> list[tuple[int, float]]:
-    """Fit a generator, and return (iteration, loss) a hundred times. Without iterations, a closed form stays as it is.
+    """Fit a network, and return (iteration, loss) a hundred times.
 
     ``progress`` is called as often, with (iteration, iterations, loss); between calls the loss stays on the device.
     With precision ``bfloat16`` the products of a network have that type. Weights, rows, features and the loss keep
-    float32, and generators that are formulas keep it throughout.
+    float32.
     """
     generator.to(device).train()
     if parallel.size() > 1:
@@ -73,7 +124,7 @@ def train(
         scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(1, settings.iterations))
     every = max(1, settings.iterations // 100)
     losses = []
-    seen = _Half(generator) if precision == "bfloat16" and getattr(generator, "is_network", False) else generator
+    seen = _Half(generator) if precision == "bfloat16" else generator
     for iteration in range(1, settings.iterations + 1):
         loss = objective.loss(seen)
         optimizer.zero_grad(set_to_none=True)
@@ -88,11 +139,6 @@ def train(
             if not math.isfinite(losses[-1][1]):
                 raise ParamsError(f"training diverged at step {iteration}. Lower train.learning_rate of the method.")
             progress(iteration, settings.iterations, losses[-1][1])
-    if not losses:
-        with torch.no_grad():
-            losses.append((0, float(objective.loss(generator))))
-        if not math.isfinite(losses[0][1]):
-            raise ParamsError("the closed form has no finite loss: the noise is too large. Raise privacy.epsilon.")
     generator.to("cpu").eval()
     return losses
 

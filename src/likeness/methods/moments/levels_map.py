@@ -14,6 +14,7 @@ from likeness.features.base import Map
 from likeness.features.frequencies import INPUT_BITS
 from likeness.methods.moments.cosine_map import OneCell, check_cosine, cosine_basis, rounded
 
+
 def thresholds(levels: int) -> list[float]:
     """0, 1/J, ..., (J - 1)/J, rounded to the grid of inputs, so that a byte of j/J is not above it."""
     return [round(level / levels * 2**INPUT_BITS) * 2.0**-INPUT_BITS for level in range(levels)]

@@ -14,13 +14,12 @@ from likeness.config.training import TrainingSettings
 from likeness.config.typed import require, setting
 from likeness.core.errors import ParamsError, PlanError
 from likeness.core.rng import public
+from likeness.generators.base import Compute, Trained, environment
 from likeness.methods.base import (
     CLASS_COUNTS,
     EMBEDDING,
-    Compute,
     Context,
     Method,
-    Trained,
     class_counts_query,
     class_weights,
     number_of_records,
@@ -120,6 +119,10 @@ class Moments(Method):
             features = 2 * self.auxiliary.fourier.num_frequencies * context.layout.num_classes
             remedy = "Lower moments.auxiliary.fourier.num_frequencies"
             within_limit("moments", features, limit, remedy, "Fourier features, by class")
+
+    def check_device(self, device: str) -> None:
+        """Refuse a device that this machine does not have, for the network, if there is one."""
+        (self._network or super()).check_device(device)
 
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float | None:
         """Of the network, if there is one."""
