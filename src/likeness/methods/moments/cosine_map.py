@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.base import Map, OneHotMap
+from likeness.features.base import Map, OneHotMap, width
 from likeness.features.frequencies import FLOAT_BITS, INPUT_BITS, fitting_bits
 
 _BASIS_BITS = 20
@@ -210,7 +210,7 @@ class CosineMoments(Map):
     def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Map images (n, pixels) to features (n, K · (1 + K)), row by row of the outer product."""
         ((left, right),) = self.factors(x)
-        return (left[:, :, None] * right[:, None, :]).reshape(len(x), -1)
+        return (left[:, :, None] * right[:, None, :]).reshape(len(x), width(self))
 
     def differences(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Differences across the diagonal of the matrix of second moments, which is symmetric."""
