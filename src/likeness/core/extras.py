@@ -1,5 +1,6 @@
 """Packages that the core does without. Where one is missing, a person reads one sentence with the remedy."""
 
+import sys
 from importlib.util import find_spec
 
 from likeness.core.errors import MissingPackageError
@@ -33,6 +34,12 @@ def need(package: str, user: str) -> None:
     """
     if find_spec(package) is None:
         raise MissingPackageError(_sentence(package, user))
+
+
+def need_to_start(package: str, user: str) -> None:
+    """As :func:`need`, for the first line of a script: its end is the message, not an error."""
+    if find_spec(package) is None:
+        sys.exit(_sentence(package, user))
 
 
 def missing(error: Exception, user: str) -> str | None:

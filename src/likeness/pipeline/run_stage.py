@@ -14,6 +14,7 @@ from typing import NoReturn
 import yaml
 
 from likeness.core.errors import LikenessError
+from likeness.core.extras import missing
 from likeness.core.files import make_private_folder, write_privately
 from likeness.core.messages import LOG, show_messages
 from likeness.core.paths import ProjectPaths
@@ -45,7 +46,7 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
     except LikenessError as error:
         _fail(name, f"{name}: {error}", 2, paths)
     except Exception as error:
-        refusal = storage_refusal(error)
+        refusal = storage_refusal(error) or missing(error, "it")
         if refusal is not None:
             _fail(name, f"{name}: {refusal}", 2, paths)
         _fail(name, _keep_private(name, error, paths.failures), 3, paths)
