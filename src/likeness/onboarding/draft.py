@@ -7,6 +7,7 @@ rows: no bound, category or missing code, not whether values are missing, not th
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from textwrap import indent
 from typing import Any
 
@@ -14,11 +15,11 @@ import yaml
 
 from likeness.config.explain import with_help
 from likeness.config.load import params_from
-from likeness.config.params import ONE_PERSON, Params
+from likeness.config.params import ONE_PERSON, FileFormat, Params
 from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column_keys import DROP
-from likeness.data.schema.kinds import KINDS_BY_NAME, OTHER, PRIVATE
+from likeness.data.schema.kinds import KINDS_BY_NAME, OTHER, PRIVATE, Integer
 from likeness.data.schema.schema import entries
 from likeness.methods import METHODS, differing
 
@@ -82,8 +83,13 @@ def draft_schema(
         lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
     else:
         kind = answered.get(label, {}).get("kind", kinds[label])
-        task = "classification" if kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].is_categorical else "regression"
-        lines += [f"task: {task}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
+        if label not in answered and kind == Integer.name:
+            task = "null  # ? regression; or classification, and its kind categorical, if its numbers are classes"
+        else:
+            one = KINDS_BY_NAME.get(kind)
+            task = "classification" if one is not None and one.is_categorical else "regression"
+            task += f"  {GUESSED}: classification or regression"
+        lines += [f"task: {task}", f"label: {_key(label)}"]
     lines.append("columns:")
     for column, kind in kinds.items():
         if column == person:
@@ -122,6 +128,9 @@ def draft_params(
     person: str | None = None,
     max_rows: int | None = None,
     population: str | None = None,
+    *,
+    layout: FileFormat = FileFormat(),  # noqa: B008 (frozen)
+    split: str | None = None,
 ) -> str:
     """params.yaml for another table, as YAML text: keys that differ from the defaults, each with its help.
 
@@ -133,12 +142,15 @@ def draft_params(
         person: the column that names people, where they may have several rows.
         max_rows: most rows of a person that are used; None is a question.
         population: the name of the people; None is a question.
+        layout: how a CSV or Excel file is written.
+        split: the column that says which rows train.
 
     Raises:
         ParamsError: a setting that stays is wrong.
     """
     unit = None if person is None else {"column": person, "max_rows": max_rows or 1}
     ingest = {"source": source, "query": query, "schema": schema, "unit": unit}
+    ingest |= {"format": asdict(layout), "split": {"column": split}}
     privacy = {**renamed(content.get("privacy") or {}, "privacy"), "population": population or "?"}
     privacy |= {} if person is None else {"unit": ONE_PERSON}
     values = differing(params_from({**content, "privacy": privacy, "ingest": ingest}))
@@ -153,19 +165,21 @@ def label_of(kinds: Mapping[str, str], label: str | None, answers: Mapping[str, 
     return answers["label"] if label is None and answers is not None and answers.get("label") in kinds else label
 
 
-def check_columns(kinds: Mapping[str, str], label: str | None, person: str | None) -> None:
-    """Refuse a label, or a name of people, that is no column.
+def check_columns(kinds: Mapping[str, str], label: str | None, person: str | None, split: str | None = None) -> None:
+    """Refuse a label, a name of people or a split that is no column.
 
     Raises:
         SchemaError: naming the option.
     """
-    for option, column in (("--label", label), ("--person", person)):
+    for option, column in (("--label", label), ("--person", person), ("--split", split)):
         if column is not None and column not in kinds:
             # No error names the columns: a first line of words may be a row.
             words = "Give a name of the first line, which must be a header."
             if column.casefold() in {name.casefold() for name in kinds}:
                 words = "One is that differs in capitals only: write it as in the first line."
             raise SchemaError(f"{option} {column} is not a column. {words}")
+    if split is not None and split in (label, person):
+        raise SchemaError(f"--split {split} is the label or names people. Give another column.")
     if person is not None and person == label:
         raise SchemaError(
             f"--person {person} is the label, but names of people are never released. Give another column."

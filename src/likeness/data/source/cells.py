@@ -14,19 +14,27 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import Categorical
 from likeness.data.schema.private_categories import unfit
 from likeness.data.schema.schema import Schema
+from likeness.data.source.opening import SWAPPED_MARKS
 
 
-def typed(raw: pd.DataFrame, schema: Schema, where: str) -> pd.DataFrame:
+def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".") -> pd.DataFrame:
     """The columns of the schema, in its order and its types.
+
+    Args:
+        raw: raw cells.
+        schema: public schema.
+        where: name of the source in messages.
+        decimal: mark of decimals in texts.
 
     Raises:
         DataError: a value breaks the schema's rule for its column.
     """
-    return pd.DataFrame({column.name: typed_column(raw[column.name], column, where) for column in schema.columns})
+    columns = {column.name: typed_column(raw[column.name], column, where, decimal) for column in schema.columns}
+    return pd.DataFrame(columns)
 
 
-def typed_column(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[Any]":
-    """The same for one column. file: what messages call the source."""
+def typed_column(values: "pd.Series[Any]", column: Column, file: str, decimal: str = ".") -> "pd.Series[Any]":
+    """One column, as :func:`typed`."""
     if column.is_categorical and not column.open and isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
         return _typed_by_kind(values, column, file)
     plain = isinstance(values.dtype, np.dtype) and not column.missing_values
@@ -42,7 +50,10 @@ def typed_column(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Ser
         return texts.mask(unfit(texts), str(column.other)).mask(missing).astype("str")
     if column.is_categorical:
         return _typed_categories(texts, missing, column, file)
-    read = pd.Series(column.number.read(texts.mask(missing), column), index=values.index)
+    texts = texts.mask(missing)
+    if decimal == "," and column.number.are_numbers:
+        texts = texts.str.translate(SWAPPED_MARKS)
+    read = pd.Series(column.number.read(texts, column), index=values.index)
     return _typed_numbers(read, missing, column, file)
 
 
