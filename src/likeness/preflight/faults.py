@@ -226,7 +226,7 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
 def _category_faults(project: Project, columns: Mapping[str, Any], types: Mapping[str, Any]) -> list[Fault]:
     """Categories that no cell of a Parquet column can give, by its type. Other files have no types."""
     faults = []
-    for name in columns.keys() & types.keys():
+    for name in [name for name in columns if name in types]:
         try:
             column = column_from(name, columns[name])
         except SchemaError:

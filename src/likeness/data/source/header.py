@@ -11,7 +11,7 @@ from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
 from likeness.core.remote import Place
 from likeness.data.schema.dates import number_of
-from likeness.data.schema.kinds import KINDS_BY_NAME, NUMBER, Categorical, guess
+from likeness.data.schema.kinds import KINDS_BY_NAME, NUMBER, Categorical, Numeric, guess
 from likeness.data.source.opening import FORMATS, SWAPPED_MARKS, is_excel, is_text
 
 if TYPE_CHECKING:
@@ -90,9 +90,11 @@ def kinds_of(path: Place, layout: FileFormat = _PLAIN) -> dict[str, str]:
     if any(name in column for name, column in zip(names, cells, strict=True)):
         _refuse_header(path, "a name stands among the values below it")
     _check_header(names, path, are_public=False)
+    kinds = {name: _kind_of_cells(column) for name, column in zip(names, cells, strict=True)}
     if layout.decimal == ",":
-        cells = [[cell.translate(SWAPPED_MARKS) for cell in column] for column in cells]
-    return {name: _kind_of_cells(column) for name, column in zip(names, cells, strict=True)}
+        swapped = (_kind_of_cells([cell.translate(SWAPPED_MARKS) for cell in column]) for column in cells)
+        kinds |= {name: kind for name, kind in zip(names, swapped, strict=True) if kind == Numeric.name}
+    return kinds
 
 
 def kinds_of_query(database: "Database") -> dict[str, str]:

@@ -109,7 +109,7 @@ def unreadable(path: Place) -> DataError:
     """The refusal of a damaged file; raise it outside of except blocks, so that no library's error is its cause."""
     if is_text(path.name):
         return DataError(
-            f"{path.name}: cannot be read as a table. Check that it is complete, in UTF-8 or ingest.format.encoding, and "
-            "that no row has more cells than the header. A .zip must hold one file."
+            f"{path.name}: cannot be read as a table. Check that it is complete, in UTF-8 or ingest.format.encoding, "
+            "and that no row has more cells than the header. A .zip must hold one file."
         )
     return DataError(f"{path.name}: cannot be read as a table. Check that it is complete.")
