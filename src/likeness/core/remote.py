@@ -14,7 +14,7 @@ from likeness.core.errors import DataError
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class RemotePath:
     """A file or folder that fsspec reads.
 

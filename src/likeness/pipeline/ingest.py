@@ -17,7 +17,7 @@ from likeness.privacy.adjacency import Adjacency
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-    from likeness.data.source.files import SourcePart
+    from likeness.data.source.parquet_files import SourcePart
     from likeness.data.source.row_digests import SourceDigest
     from likeness.pipeline.project import Project
 

@@ -63,7 +63,7 @@ def parquet_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]
 
 def _files(folder: Place, where: str, folders: tuple[tuple[str, str | None], ...] = ()) -> list[SourcePart]:
     files = []
-    for item in sorted(folder.iterdir()):  # type: ignore[type-var]
+    for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.is_dir():
             name, mark, value = item.name.partition("=")
             if not (name and mark):
