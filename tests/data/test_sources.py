@@ -99,6 +99,10 @@ def test_only_the_first_line_says_the_separator(tmp_path: Path) -> None:
     for rows in ("a;b;c;d\n", "1,2\n;;;;,\n"):
         (tmp_path / "t.csv").write_text(f'"x;y;z",u\n{rows}')
         assert header_of(tmp_path / "t.csv") == ["x;y;z", "u"]
+    (tmp_path / "t.csv").write_text("'x;y';z,u,v\n")
+    assert header_of(tmp_path / "t.csv", FileFormat(quote="'")) == ["'x;y';z", "u", "v"]
+    (tmp_path / "t.csv").write_text('"x;y;z",u\n')
+    assert header_of(tmp_path / "t.csv", FileFormat(quote="")) == ['"x', "y", 'z",u']
     (tmp_path / "t.csv").write_bytes(b"x;u\n\xff\xfe broken\n")  # no byte behind the line is decoded
     assert header_of(tmp_path / "t.csv") == ["x", "u"]
 
@@ -191,7 +195,7 @@ def test_a_sheet_gives_the_rows_of_the_csv(tmp_path: Path) -> None:
 def test_equal_cells_have_one_digest_in_a_sheet_and_in_a_csv(tmp_path: Path) -> None:
     schema = schema_with({"n": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True}}, name="numbers")
     (tmp_path / "t.csv").write_text("n,day,x\n3,2020-02-29,0.1\n,2021-01-01,True\n")
-    rows = [["n", "day", "x", None], [3.0, pd.Timestamp("2020-02-29"), 0.1], [None, pd.Timestamp("2021-01-01"), True]]
+    rows = [["n", "day", "x", " "], [3.0, pd.Timestamp("2020-02-29"), 0.1], [None, pd.Timestamp("2021-01-01"), True]]
     digests = [SourceDigest(KEY), SourceDigest(KEY)]
     for path, digest in zip((tmp_path / "t.csv", excel(tmp_path / "t.xlsx", rows=rows)), digests, strict=True):
         read_source(path, schema, source=digest)
@@ -312,6 +316,7 @@ def test_what_a_url_does_not_give_is_said(memory: str) -> None:
         f"simplecache::s3://key:{SECRET}@bucket/t.csv",
         f"zip://t.csv::s3://key:{SECRET}@bucket/t.zip",
         f"sftp://me:{SECRET}@host/t.csv",
+        "simplecache::s3://bucket/t.csv",  # leaves a copy of the rows
     ],
 )
 def test_a_url_with_a_secret_is_refused_and_not_repeated(url: str) -> None:
@@ -354,19 +359,23 @@ def test_a_project_reads_a_url_and_notices_a_change(
     ledger = Ledger.create(locate())
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
     content["privacy"] |= {"population": "visitors"}
-    content["ingest"] |= {"source": f"{memory}/t.csv", "schema": "schema.yaml", "format": {"decimal": ","}}
+    content["ingest"] |= {
+        "source": f"{memory}/t.csv",
+        "schema": "schema.yaml",
+        "format": {"separator": "^", "decimal": ","},
+    }
     content["ingest"] |= {"split": {"column": "part"}}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(content))
     (tmp_path / "schema.yaml").write_text(yaml.safe_dump(SCHEMA.to_dict(), sort_keys=False))
-    put(f"{memory}/t.csv", text(";", ",").encode())
+    put(f"{memory}/t.csv", text("^", ",").encode())
     project = Project.load(tmp_path)
     pd.testing.assert_frame_equal(source_rows(project)[0], plain(tmp_path)[0])
     assert [list(table["__split__"]) for table in typed_rows(project)] == [["train", "test", "train"]]
     assert examine().faults == () and project.source_digest() == keyed_digest(project.source, ledger.key)
     before = project.source_digest()
-    put(f"{memory}/t.csv", text(";", ",").replace("42", "43").encode())
+    put(f"{memory}/t.csv", text("^", ",").replace("42", "43").encode())
     assert project.source_digest() != before
-    put(f"{memory}/t.csv", text(";", ",").replace("age", "years").encode())
+    put(f"{memory}/t.csv", text("^", ",").replace("age", "years").encode())
     assert [fault.text for fault in examine().faults] == [
         "column 'age' of the schema is not in the header. Correct the schema."
     ]

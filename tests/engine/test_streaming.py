@@ -152,6 +152,11 @@ def test_folders_that_might_hide_rows_are_refused(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"source: a folder as a source must hold \.parquet files"):
             read_source(path, SCHEMA)
         shutil.rmtree(path / name)
+    (tmp_path / "inner").mkdir()
+    path.rename(tmp_path / "inner/backup")
+    with pytest.raises(DataError, match=r"inner: a folder as a source must hold"):
+        read_source(tmp_path / "inner", SCHEMA)
+    (tmp_path / "inner/backup").rename(path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="at least one"):
         read_source(tmp_path / "empty", SCHEMA)

@@ -12,7 +12,7 @@ from likeness.core.errors import ParamsError
 
 _DATABASES = ("sqlite", "postgresql+psycopg")
 _SQLITE = "sqlite:///"  # before the place of a file
-_SECRET = re.compile(r"[^/]*://(?:[^/@]*:[^@]*@|.*\?)|[^/]*::[^/]*:", re.DOTALL)  # in a file's URL
+_NOT_PLAIN = re.compile(r"//[^/@]*:[^@]*@|\?|::")  # a password, a signature, or a copy somewhere
 _READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re.ASCII)
 
 DATABASES = ("sqlite:", "postgres", "mysql", "mariadb", "oracle", "mssql")
@@ -163,7 +163,7 @@ class Ingest(Section):
         if not self.from_database:
             if self.query is not None:
                 raise ParamsError("ingest.query is for a database: ingest.source is a file. Set ingest.query: null")
-            if _SECRET.match(self.source):
+            if "://" in self.source and _NOT_PLAIN.search(self.source):
                 raise ParamsError(
                     "ingest.source must be a plain URL, without a password, '?' or '::': params.yaml, dvc.lock and "
                     "logs would keep it. fsspec takes credentials from the environment, as AWS_ACCESS_KEY_ID."

@@ -44,6 +44,7 @@ class RemotePath:
 
     def is_dir(self) -> bool:
         """Whether it is a folder."""
+        # First whether it is a file: of one on a web server the second question would read all bytes.
         return not self.is_file() and self._answer(lambda files, path: bool(files.isdir(path)))
 
     def exists(self) -> bool:
