@@ -91,7 +91,7 @@ def test_all_faults_are_told_at_once_column_by_column(clone: Path) -> None:
     assert code == 1
     for words in (
         "privacy.population is an open question",
-        "sample.rows must be at least 1, got 0",
+        "sample.rows must be auto or a whole number from 1, got 0",
         "evaluate.bins must be at least 2, got 1",
     ):
         assert words in output
@@ -177,7 +177,7 @@ def test_what_is_asked_of_a_column_with_private_categories_is_left_to_the_stage(
 
 
 def test_the_plan_stage_refuses_it_too(clone: Path) -> None:
-    from stages import plan
+    from likeness.stages import plan
 
     for changes, words in (
         ({"sample__where": {"age": 3}}, "sample.where.age"),

@@ -75,9 +75,10 @@ def init(
     from likeness.config.load import read_content
     from likeness.config.typed import build
     from likeness.data.schema.column_keys import DROP
+    from likeness.data.schema.draft import NAMES_PERSON
     from likeness.data.schema.schema import Schema, entries, read_mapping
     from likeness.onboarding.answers import chosen
-    from likeness.onboarding.draft import NAMES_PERSON, check_columns, draft_params, draft_schema, label_of
+    from likeness.onboarding.draft import check_columns, draft_params, draft_schema, label_of
     from likeness.onboarding.interview import Interview
 
     if not _PARAMS.is_file():

@@ -23,8 +23,8 @@ from likeness.release.released import check_against, load_released
 # The guarantee may exceed the target by rounding only.
 _TOLERANCE = 1e-9
 
-SOFTWARE = ("autodp", "opendp", "numpy", "torch")
-"""Libraries whose versions the account names."""
+SOFTWARE = ("autodp", "opendp", "numpy")
+"""Libraries whose versions the account names. The generator names what trained it."""
 
 
 def account(project: Project) -> dict[str, Any]:
@@ -48,8 +48,8 @@ def account(project: Project) -> dict[str, Any]:
         receipts,
         composed(params, receipts),
         Standing.of(ledger, params.privacy.population),
-        sample_request(params.sample),
-        check_synthetic(params.sample, project.paths),
+        sample_request(project.sample),
+        check_synthetic(project.sample, project.paths),
         project.method.notes(project.context, auxiliary_of(released.values())),
         {one.receipt.query: len(one.keys) for one in released.values()},
     )

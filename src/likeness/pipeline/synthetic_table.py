@@ -3,26 +3,29 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from likeness.config.params import Sample
+from likeness.config.params import AUTO, Sample
 from likeness.config.typed import allowed
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
 from likeness.data.booleans import spelled
 from likeness.data.schema.schema import Schema
+from likeness.generators.base import Condition
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
+    from likeness.release.released import Released
 
 _LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
 
 
-def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, dict[int, int]]:
-    """The class that ``sample.where`` gives, and the categories of feature columns by their place.
+def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[tuple[int, ...], dict[int, Condition]]:
+    """The class that ``sample.where`` gives, and the conditions on feature columns by their place.
 
     Args:
         where: from the name of a categorical column to one of its categories; null for missing.
@@ -31,7 +34,8 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, di
     Raises:
         ParamsError: naming the key, the value and what is allowed.
     """
-    label, cells = None, {}
+    classes: tuple[int, ...] = ()
+    given: dict[int, Condition] = {}
     names = [column.name for column in schema.feature_columns]
     for name, value in where.items():
         key = f"sample.where.{name}"
@@ -40,16 +44,16 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, di
         if not column.is_categorical:
             raise ParamsError(f"{key}: '{name}' is {column.kind}. Give a column with categories.")
         if value is None and column.nullable:
-            cells[names.index(name)] = len(column.categories)
+            given[names.index(name)] = Condition((len(column.categories),))
             continue
         text = spelled(str(value), column.categories) if column.kind == "boolean" else str(value)
         allowed(key, text, column.categories)
         place = column.categories.index(text)
         if name in names:
-            cells[names.index(name)] = place
+            given[names.index(name)] = Condition((place,))
         else:
-            label = place
-    return label, cells
+            classes = (place,)
+    return classes, given
 
 
 def pairs(words: Sequence[str]) -> dict[str, str]:
@@ -67,16 +71,38 @@ def pairs(words: Sequence[str]) -> dict[str, str]:
     return where
 
 
+class Request(NamedTuple):
+    """Section ``sample`` with its number of rows."""
+
+    rows: int
+    seed: int
+    where: Mapping[str, Any]
+
+
+def numbered(sample: Sample, context: "Context", auxiliary: "Mapping[str, Released]") -> Request:
+    """The request with a number of rows: in the place of ``auto`` the noisy number of training rows.
+
+    Args:
+        sample: the request.
+        context: public facts; under ``replace_one`` the number is one of them.
+        auxiliary: released answers by the name of their query.
+    """
+    from likeness.methods.base import CLASS_COUNTS, number_of_records
+
+    auto = sample.rows == AUTO
+    rows = round(number_of_records(context, auxiliary[CLASS_COUNTS])) if auto else int(sample.rows)
+    return Request(rows, sample.seed, sample.where)
+
+
 def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
     """Rows of a generator as a typed table, for the stage, ``likeness sample`` and the API."""
     from likeness.data.encoding.encoder import Encoder
 
-    label, cells = conditions(where, schema)
-    x, labels = saved.draw(rows, seed, label, cells)
+    x, labels = saved.draw(rows, seed, *conditions(where, schema))
     return Encoder(schema).decode(x, labels)
 
 
-def write_synthetic(table: "DataFrame", sample: Sample, paths: ProjectPaths) -> None:
+def write_synthetic(table: "DataFrame", sample: Request, paths: ProjectPaths) -> None:
     """Write both forms.
 
     Args:
@@ -114,13 +140,13 @@ def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping
     return data
 
 
-def sample_request(sample: Sample) -> dict[str, Any]:
+def sample_request(sample: Sample | Request) -> dict[str, Any]:
     """The request for a table as JSON."""
     given = {str(name): None if value is None else str(value) for name, value in sample.where.items()}
     return {"rows": sample.rows, "seed": sample.seed, "where": given}
 
 
-def check_synthetic(sample: Sample, paths: ProjectPaths) -> dict[str, str]:
+def check_synthetic(sample: Request, paths: ProjectPaths) -> dict[str, str]:
     """SHA-256 of the generator's files and of the table in both forms, by their names in the project.
 
     Raises:

@@ -27,9 +27,17 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".") -> 
         decimal: mark of decimals in texts.
 
     Raises:
-        DataError: a value breaks the schema's rule for its column.
+        DataError: values break the schema's rules for their columns; all such columns.
     """
-    columns = {column.name: typed_column(raw[column.name], column, where, decimal) for column in schema.columns}
+    columns: dict[str, pd.Series[Any]] = {}
+    faults = []
+    for column in schema.columns:
+        try:
+            columns[column.name] = typed_column(raw[column.name], column, where, decimal)
+        except DataError as error:
+            faults.append(str(error))
+    if faults:
+        raise DataError("\n".join(faults))
     return pd.DataFrame(columns)
 
 

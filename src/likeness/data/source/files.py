@@ -4,7 +4,7 @@ Messages name file, column and rule, and never a value, a count or a place of a 
 that cell and the schema only. So a table larger than memory passes in chunks and gives the same rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -35,7 +35,7 @@ from likeness.data.source.row_digests import SourceDigest
 
 _MOST_ROWS = 65_536  # of a chunk
 
-_IN_FRAME = "It must have"
+IN_FRAME = "It must have"
 
 _PLAIN = FileFormat()
 Typed = tuple[pd.DataFrame, "pd.Series[str] | None"]
@@ -212,15 +212,13 @@ def _frame_cells(
     if not isinstance(df, pd.DataFrame):
         raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}. Convert it.")
     present = [str(name) for name in df.columns]
-    check_names(present, names, where, _IN_FRAME)
+    check_names(present, names, where, IN_FRAME)
     # The digest of the source covers all columns, also those outside the schema.
     wanted = present if source is not None else names
     columns = {name: _raw_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
     if source is not None:
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
-    for name in names:
-        if columns[name] is None:
-            raise _no_texts(where, name, "Convert them to texts or numbers")
+    _check_texts(columns, names, where, "Convert them to texts or numbers")
     return pd.DataFrame({name: columns[name] for name in names})
 
 
@@ -250,17 +248,19 @@ def cells_of(
             columns[name] = python_texts(cells)
     if source is not None:
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
-    for name in wanted:
-        if columns[name] is None:
-            raise _no_texts(where, name, "CAST them in ingest.query")
+    _check_texts(columns, wanted, where, "CAST them in ingest.query")
     return pd.DataFrame({name: columns[name] for name in wanted})
 
 
-def _no_texts(where: str, name: str, remedy: str) -> DataError:
-    return DataError(
+def _check_texts(columns: Mapping[str, Any], wanted: Sequence[str], where: str, remedy: str) -> None:
+    faults = [
         f"{where}: column '{name}' holds cells that are not single values: lists, records, objects, or bytes that are "
         f"not UTF-8. {remedy}, or give the column kind drop."
-    )
+        for name in wanted
+        if columns[name] is None
+    ]
+    if faults:
+        raise DataError("\n".join(faults))
 
 
 def _raw_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":

@@ -15,6 +15,8 @@ from likeness.data.schema.kinds import KINDS_BY_NAME, NUMBER, Categorical, Numer
 from likeness.data.source.opening import FORMATS, SWAPPED_MARKS, is_excel, is_text
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from likeness.data.source.databases import Database
 
 IN_FILE = "The first row must be a header with the columns that the schema and ingest.split name"
@@ -26,7 +28,7 @@ _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "m
 def check_names(present: Sequence[str], wanted: Iterable[str], where: str, rule: str) -> None:
     """Refuse a table that lacks wanted columns, or has two of one name. One error lists all of them.
 
-    It shows wanted names only: without a header, the first line of a file is a row.
+    Without a header, the first line of a file is a row. So other names are shown only beside most of the wanted ones.
 
     Args:
         present: names of the table's columns.
@@ -43,6 +45,9 @@ def check_names(present: Sequence[str], wanted: Iterable[str], where: str, rule:
     faults = []
     if missing:
         faults.append(f"{_columns(missing)} {'are' if missing[1:] else 'is'} missing. {rule}: {', '.join(wanted)}.")
+        others = [name for name in present if name not in wanted]
+        if others and 2 * len(missing) < len(wanted):
+            faults.append(f"the schema does not name {_columns(others)}.")
     if twice:
         faults.append(f"{_columns(twice)} {'occur' if twice[1:] else 'occurs'} twice. Give each column its own name.")
     if faults:
@@ -84,17 +89,39 @@ def kinds_of(path: Place, layout: FileFormat = _PLAIN) -> dict[str, str]:
             empty, stands twice, is a number or a date, or stands among its own values.
     """
     if is_parquet(path):
-        _check_header(_fields(path)[0], path, are_public=True)
+        _check_header(_fields(path)[0], path.name, are_public=True)
         return {name: _kind_of_type(kind) for name, kind in types_of(path).items()}
     names, cells = _first_rows(path, layout, _ROWS)
     if any(name in column for name, column in zip(names, cells, strict=True)):
-        _refuse_header(path, "a name stands among the values below it")
-    _check_header(names, path, are_public=False)
+        _refuse_header(path.name, "a name stands among the values below it")
+    _check_header(names, path.name, are_public=False)
     kinds = {name: _kind_of_cells(column) for name, column in zip(names, cells, strict=True)}
     if layout.decimal == ",":
         swapped = (_kind_of_cells([cell.translate(SWAPPED_MARKS) for cell in column]) for column in cells)
         kinds |= {name: kind for name, kind in zip(names, swapped, strict=True) if kind == Numeric.name}
     return kinds
+
+
+def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:
+    """A guess of each column's kind from its dtype. No cell is read: the guess comes from the frame without rows.
+
+    Raises:
+        DataError: the frame's names do not look like a header.
+    """
+    empty = frame.iloc[:0]
+    texts = [name for name in empty.columns if isinstance(name, str)]  # a number is pandas' own name, and of no row
+    _check_header(texts, "the DataFrame", are_public=False)
+    names = [str(name) for name in empty.columns]
+    _check_header(names, "the DataFrame", are_public=True)
+    return {name: _kind_of_series(empty.iloc[:, place]) for place, name in enumerate(names)}
+
+
+def never_missing(frame: "pd.DataFrame") -> frozenset[str]:
+    """The columns whose dtype has no missing value: numpy's integers and booleans."""
+    import numpy as np
+
+    dtypes = zip(map(str, frame.columns), frame.dtypes, strict=True)
+    return frozenset(name for name, dtype in dtypes if isinstance(dtype, np.dtype) and dtype.kind in "iub")
 
 
 def kinds_of_query(database: "Database") -> dict[str, str]:
@@ -110,30 +137,30 @@ def kinds_of_query(database: "Database") -> dict[str, str]:
     return {name: _kind_of_cells(own) for name, own in zip(names, cells, strict=True)}
 
 
-def _check_header(names: Sequence[str], path: Place, are_public: bool) -> None:
+def _check_header(names: Sequence[str], where: str, are_public: bool) -> None:
     """Names go into a public file: a first line that may be a row is refused, and not quoted.
 
     Args:
         names: of the columns.
-        path: of the table.
+        where: name of the table in messages.
         are_public: whether the format keeps names apart from rows.
     """
     if not all(names):
-        _refuse_header(path, "a column has no name")
+        _refuse_header(where, "a column has no name")
     if not are_public and any(NUMBER.fullmatch(name) or number_of("datetime", name) is not None for name in names):
-        _refuse_header(path, "a name is a number or a date")
+        _refuse_header(where, "a name is a number or a date")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         places = [str(place) for place, name in enumerate(names, start=1) if name == twice]
         raise DataError(
-            f"{path.name}: columns {' and '.join(places)} of its header have one name. Rename them, so that each "
+            f"{where}: columns {' and '.join(places)} of its header have one name. Rename them, so that each "
             "column has its own name. Nothing was written."
         )
 
 
-def _refuse_header(path: Place, fault: str) -> NoReturn:
+def _refuse_header(where: str, fault: str) -> NoReturn:
     raise DataError(
-        f"{path.name}: its first line does not look like a header: {fault}. Names go into a public file, so nothing "
+        f"{where}: its first line does not look like a header: {fault}. Names go into a public file, so nothing "
         "was written. Give each column a name in the first line."
     )
 
@@ -185,3 +212,14 @@ def _kind_of_type(kind: Any) -> str:
 
     kinds = KINDS_BY_NAME.values()
     return next((one.name for one in kinds if any(getattr(pa.types, test)(kind) for test in one.arrow)), "drop")
+
+
+def _kind_of_series(empty: "pd.Series[Any]") -> str:
+    """Of a column without rows. A dtype that may hold anything is most often one of texts."""
+    import pyarrow as pa
+
+    try:
+        kind = pa.Array.from_pandas(empty).type
+    except (pa.ArrowException, TypeError, ValueError):
+        return "drop"
+    return Categorical.name if pa.types.is_null(kind) else _kind_of_type(kind)
