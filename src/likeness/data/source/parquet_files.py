@@ -62,8 +62,8 @@ def parquet_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]
 
 
 def _files(folder: Place, where: str, folders: tuple[tuple[str, str | None], ...] = ()) -> list[SourcePart]:
-    files = []
-    for item in sorted(folder.iterdir(), key=lambda item: item.name):
+    files, inside = [], list[Place](folder.iterdir())
+    for item in sorted(inside, key=lambda item: item.name):
         if item.is_dir():
             name, mark, value = item.name.partition("=")
             if not (name and mark):
