@@ -4,6 +4,7 @@ Messages name file, column and rule; never a value, a count or a place of a row.
 cell and on the schema only.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,10 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import Categorical
 from likeness.data.schema.private_categories import unfit
 from likeness.data.schema.schema import Schema
+from likeness.data.source.header import check_names
 from likeness.data.source.opening import SWAPPED_MARKS
+from likeness.data.source.python_cells import python_texts
+from likeness.data.source.row_digests import SourceDigest
 
 
 def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".") -> pd.DataFrame:
@@ -129,3 +133,49 @@ def texts_of(values: "pd.Series[Any]") -> "pd.Series[str]":
         as_text = values.astype("object").where(~whole, values.where(whole, 0).astype("int64").astype("object"))
         return as_text.where(values.notna(), None).astype("str")
     return values.astype("str").str.strip()
+
+
+def cells_of(
+    names: Sequence[str],
+    values: Sequence[Sequence[Any]],
+    wanted: Sequence[str],
+    where: str,
+    source: SourceDigest | None = None,
+) -> pd.DataFrame:
+    """Wanted columns of a database's answer as texts, each cell by itself.
+
+    Args:
+        names: names of all columns.
+        values: cells of each column, Python's objects.
+        wanted: names of the wanted columns.
+        where: name of the source in messages.
+        source: digest that takes all columns.
+
+    Raises:
+        DataError: a column is missing, occurs twice, or has a cell without a text.
+    """
+    columns = {}
+    check_names(names, wanted, where, "ingest.query must give")
+    for name, cells in zip(names, values, strict=True):
+        if source is not None or name in wanted:
+            columns[name] = python_texts(cells)
+    if source is not None:
+        source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
+    check_texts(columns, wanted, where, "CAST them in ingest.query")
+    return pd.DataFrame({name: columns[name] for name in wanted})
+
+
+def check_texts(columns: Mapping[str, Any], wanted: Sequence[str], where: str, remedy: str) -> None:
+    """Refuse wanted columns that have no texts, which are None here.
+
+    Raises:
+        DataError: naming all of them.
+    """
+    faults = [
+        f"{where}: column '{name}' holds cells that are not single values: lists, records, objects, or bytes that are "
+        f"not UTF-8. {remedy}, or give the column kind drop."
+        for name in wanted
+        if columns[name] is None
+    ]
+    if faults:
+        raise DataError("\n".join(faults))

@@ -4,7 +4,7 @@ Messages name file, column and rule, and never a value, a count or a place of a 
 that cell and the schema only. So a table larger than memory passes in chunks and gives the same rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +15,7 @@ from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
 from likeness.core.remote import Place
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import texts_of, typed
+from likeness.data.source.cells import check_texts, texts_of, typed
 from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.excel_files import excel_chunks
@@ -218,49 +218,8 @@ def _frame_cells(
     columns = {name: _raw_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
     if source is not None:
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
-    _check_texts(columns, names, where, "Convert them to texts or numbers")
+    check_texts(columns, names, where, "Convert them to texts or numbers")
     return pd.DataFrame({name: columns[name] for name in names})
-
-
-def cells_of(
-    names: Sequence[str],
-    values: Sequence[Sequence[Any]],
-    wanted: Sequence[str],
-    where: str,
-    source: SourceDigest | None = None,
-) -> pd.DataFrame:
-    """Wanted columns of a database's answer as texts, each cell by itself.
-
-    Args:
-        names: names of all columns.
-        values: cells of each column, Python's objects.
-        wanted: names of the wanted columns.
-        where: name of the source in messages.
-        source: digest that takes all columns.
-
-    Raises:
-        DataError: a column is missing, occurs twice, or has a cell without a text.
-    """
-    columns = {}
-    check_names(names, wanted, where, "ingest.query must give")
-    for name, cells in zip(names, values, strict=True):
-        if source is not None or name in wanted:
-            columns[name] = python_texts(cells)
-    if source is not None:
-        source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
-    _check_texts(columns, wanted, where, "CAST them in ingest.query")
-    return pd.DataFrame({name: columns[name] for name in wanted})
-
-
-def _check_texts(columns: Mapping[str, Any], wanted: Sequence[str], where: str, remedy: str) -> None:
-    faults = [
-        f"{where}: column '{name}' holds cells that are not single values: lists, records, objects, or bytes that are "
-        f"not UTF-8. {remedy}, or give the column kind drop."
-        for name in wanted
-        if columns[name] is None
-    ]
-    if faults:
-        raise DataError("\n".join(faults))
 
 
 def _raw_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
