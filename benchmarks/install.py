@@ -1,8 +1,8 @@
 """What an installation costs: packages, megabytes and import times of each extra, and with whom the core installs.
 
-Run: ``python -m benchmarks.install [--extra '' --extra pipeline,evaluate]``. It builds the wheel, installs it into empty
-environments without any setting of this machine, and asks the resolver for the newest version of other packages beside
-it. ``--only`` leaves out one half. It downloads gigabytes for the extra ``torch``, and deletes them. It prints tables
+Run: ``python -m benchmarks.install [--extra '' --extra pipeline,evaluate]``. It builds the wheel, and installs it into
+empty environments without any setting of this machine. It asks the resolver for the newest version of other packages
+beside it. ``--only`` leaves out one half. It downloads gigabytes for the extra ``torch``, and deletes them. It prints tables
 and writes benchmarks/results/install.csv and beside.csv.
 """
 
