@@ -2,8 +2,8 @@
 
 Run: ``python -m benchmarks.install [--extra '' --extra pipeline,evaluate]``. It builds the wheel, and installs it into
 empty environments without any setting of this machine. It asks the resolver for the newest version of other packages
-beside it. ``--only`` leaves out one half. It downloads gigabytes for the extra ``torch``, and deletes them. It prints tables
-and writes benchmarks/results/install.csv and beside.csv.
+beside it. ``--only`` leaves out one half. It downloads gigabytes for the extra ``torch``, and deletes them. It prints
+tables and writes benchmarks/results/install.csv and beside.csv.
 """
 
 import argparse

@@ -36,7 +36,8 @@ for module in pkgutil.walk_packages(likeness.__path__, "likeness."):
 """
 
 PROJECT = {
-    "params.yaml": "method: marginals\nprivacy: {population: staff, epsilon: 3, delta: 1.0e-5}\ningest: {source: rows.csv, schema: schema.yaml}\n"
+    "params.yaml": "method: marginals\nprivacy: {population: staff, epsilon: 3, delta: 1.0e-5}\n"
+    "ingest: {source: rows.csv, schema: schema.yaml}\n"
     "marginals: {train: {iterations: 20, num_components: 10}}\nsample: {rows: 50}\n",
     "schema.yaml": "name: staff\nsource: made up\ntask: classification\nlabel: job\ncolumns:\n"
     "  age: {kind: integer, lower: 0, upper: 99}\n  x: {kind: numeric, lower: 0, upper: 1}\n"

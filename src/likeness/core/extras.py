@@ -18,6 +18,10 @@ EXTRAS = {
     "cryptography": "dask",
     "dask": "dask",
     "distributed": "dask",
+    "openpyxl": "excel",
+    "aiohttp": "remote",
+    "fsspec": "remote",
+    "s3fs": "remote",
 }
 """Packages by the name that Python imports, and the extra that brings each one."""
 
