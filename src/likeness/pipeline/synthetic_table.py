@@ -67,13 +67,43 @@ def pairs(words: Sequence[str]) -> dict[str, str]:
     return where
 
 
-def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
-    """Rows of a generator as a typed table, for the stage, ``likeness sample`` and the API."""
+def draw(
+    saved: "SavedGenerator",
+    schema: Schema,
+    rows: int,
+    seed: int,
+    where: Mapping[str, Any],
+    dtypes: Mapping[str, str] | None = None,
+) -> "DataFrame":
+    """Rows of a generator, for the stage, ``likeness sample`` and the API.
+
+    Args:
+        saved: the generator.
+        schema: of the table, with the dtypes of its columns.
+        rows: number of rows.
+        seed: public.
+        where: see :func:`conditions`.
+        dtypes: words by column, which go before those of the schema.
+    """
+    from likeness.data.encoding.dtypes import in_dtypes
     from likeness.data.encoding.encoder import Encoder
 
     label, cells = conditions(where, schema)
     x, labels = saved.draw(rows, seed, label, cells)
-    return Encoder(schema).decode(x, labels)
+    return in_dtypes(Encoder(schema).decode(x, labels), schema, dtypes)
+
+
+def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
+    """A synthetic table as typed rows, from its Parquet file.
+
+    Raises:
+        DataError: a value is none of its column.
+    """
+    import pandas as pd
+
+    from likeness.data.encoding.dtypes import typed_again
+
+    return typed_again(pd.read_parquet(path), schema)
 
 
 def write_synthetic(table: "DataFrame", sample: Sample, paths: ProjectPaths) -> None:

@@ -215,7 +215,7 @@ def _frame_cells(
     _check_header(present, names, where)
     # The digest of the source covers all columns, also those outside the schema.
     wanted = present if source is not None else names
-    columns = {name: _raw_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
+    columns = {name: raw_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
     if source is not None:
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
     for name in names:
@@ -378,7 +378,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _raw_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
+def raw_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
     """A frame's column as raw cells, each by itself; None where one has no text.
 
     A declared type of a column is public. Types of objects and categories depend on the rows, so they do not count.
