@@ -20,6 +20,7 @@ from likeness.config.typed import allowed, build, renamed, require
 from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
+from likeness.data.encoding.frames import FrameType, opened
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.methods import DEFAULT, METHODS
 from likeness.pipeline.account import Standing, composed, privacy_json
@@ -73,6 +74,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         schema_: the schema as an object, with released categories.
         generator_: the trained generator.
         releases_: noisy statistics with their receipts, by the name of their query.
+        frame_: library and dtypes of the training rows, which every sample has.
         loss_curve_: (iteration, loss) during the training; empty after :meth:`load`.
         privacy_: see :attr:`privacy`.
         n_features_in_: number of the schema's columns.
@@ -134,9 +136,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         store the rows.
 
         Args:
-            X: training rows only. Hold test rows out first; with ``unit_column``, all rows of a person or none. Columns
-                that the schema does not have are left out. Except under ``replace_one``, the order of rows does not
-                matter.
+            X: training rows only, a frame of pandas, polars or pyarrow. Hold test rows out first; with ``unit_column``,
+                all rows of a person or none. Columns that the schema does not have are left out. Except under
+                ``replace_one``, the order of rows does not matter.
             y: for scikit-learn's signature only; the label is a column of ``X``.
 
         Returns:
@@ -156,6 +158,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
 
         if y is not None:
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
+        X, frame = opened(X)  # noqa: N806
         project = Project(Path(), self._params(), _schema(self.schema))
         written, recipe, plan = project.written_schema, project.method, project.plan
         choose_device(project.params.train.device)
@@ -190,7 +193,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         with _torch_as_it_was():
             how = train.device, train.threads, train.precision
             generator, losses = fit(recipe, facts, auxiliary, embedding, *how, list(keys.values()))
-        self.plan_, self.generator_, self.loss_curve_ = plan, generator, losses
+        self.plan_, self.generator_, self.loss_curve_, self.frame_ = plan, generator, losses, frame
         self._keep(written, released, privacy)
         return self
 
@@ -203,8 +206,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             seed: public; equal seeds give equal rows.
 
         Returns:
-            the schema's columns: float64 for numeric, int64 (Int64 if nullable) for integer, ordered or unordered
-            categories for the others.
+            the schema's columns as a frame of the library that made the training rows, in the dtypes of these rows.
+            A category dtype has the schema's categories. An integer or bool column takes its nullable dtype (``Int64``)
+            if a value is missing, and a catch-all (``other``) that is no number is missing there.
 
         Raises:
             ParamsError: ``n`` or ``where`` has a wrong value.
@@ -212,7 +216,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "generator_")
         require(operator.index(n) >= 1, "n", n, "at least 1")
-        return draw(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
+        dtypes, seed = self.frame_.dtypes, operator.index(seed)
+        return self.frame_.native(draw(self.generator_, self.schema_, operator.index(n), seed, where or {}, dtypes))
 
     @property
     def privacy(self) -> dict[str, Any]:
@@ -251,7 +256,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
                 (folder / _RELEASED / f"{name}.safetensors").write_bytes(data)
             (folder / _SCHEMA).write_text(schema_text(self._written), encoding="utf-8")
             params = {name: value for name, value in self.get_params(deep=False).items() if name not in _LEFT_OUT}
-            write_json(folder / _SETTINGS, {"format": 1, "params": _plain(params)})
+            saved = {"format": 1, "params": _plain(params), "frame": self.frame_.to_dict()}
+            write_json(folder / _SETTINGS, saved)
             write_json(folder / _PLAN, self.plan_.to_dict())
             write_json(folder / _PRIVACY, self.privacy_)
             (folder / _STATEMENT).write_text(self.statement)
@@ -277,6 +283,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         released, privacy = load_folder(folder / _RELEASED), read_json(folder / _PRIVACY)
         loaded.plan_ = Plan.from_dict(read_json(folder / _PLAN))
         loaded.generator_, loaded.loss_curve_ = SavedGenerator.load(folder / _GENERATOR), []
+        loaded.frame_ = FrameType(**settings.get("frame", {}))
         loaded._keep(schema, released, privacy)
         stated = {query["query"]: query["sha256"] for query in privacy["queries"]}
         if stated != {name: sha256_bytes(data) for name, data in loaded._released_bytes().items()}:

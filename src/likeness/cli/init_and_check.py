@@ -69,6 +69,7 @@ def init(
     from likeness.config.load import read_content
     from likeness.data.schema.column_keys import DROP
     from likeness.data.schema.schema import Schema, entries, read_mapping
+    from likeness.data.source.header import dtypes_of
     from likeness.onboarding.answers import chosen
     from likeness.onboarding.draft import NAMES_PERSON, check_columns, draft_params, draft_schema, label_of
     from likeness.onboarding.interview import Interview
@@ -78,6 +79,7 @@ def init(
     if ask and not _terminal():
         raise LikenessError("--ask needs a terminal for your answers. Leave --ask out to get a draft.")
     source, name, kinds = _opened(source, query, name)
+    dtypes = {} if "://" in source else dtypes_of(Path(source))
     target = ProjectPaths.schemas / f"{name}.yaml"
     if target.exists():
         raise LikenessError(f"{target} exists and is not overwritten. Give another --name, or delete the file.")
@@ -96,7 +98,7 @@ def init(
     settings = partial(draft_params, read_content(_PARAMS), source, query, target.as_posix(), person)
     drafted = settings()  # complete, or refused before the interview
     if not ask:
-        schema = draft_schema(name, kinds, label, person, earlier, missing, private_categories)
+        schema = draft_schema(name, kinds, label, person, earlier, missing, private_categories, dtypes)
         _draft(schema, target, drafted, person is not None)
         return
     origin = None if earlier is None else str(earlier["source"])
@@ -105,6 +107,7 @@ def init(
         target,
         settings,
         source,
+        dtypes,
     )
 
 
@@ -140,12 +143,14 @@ def _draft(schema: str, target: Path, settings: str, person: bool) -> None:
     )
 
 
-def _complete(interview: "Interview", target: Path, settings: Callable[..., str], source: str) -> None:
+def _complete(
+    interview: "Interview", target: Path, settings: Callable[..., str], source: str, dtypes: dict[str, str]
+) -> None:
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
     from likeness.onboarding.draft import completed_schema
 
     answered = _answered(interview)
-    _write(target, completed_schema(answered.schema), settings(answered.max_rows, answered.population))
+    _write(target, completed_schema(answered.schema, dtypes), settings(answered.max_rows, answered.population))
     say(f"Written: {target}, params.yaml. For details: likeness check")
     if "://" not in source and Path(source).resolve().is_relative_to(Path.cwd()):
         say(f"Keep {source} out of git.")

@@ -150,16 +150,17 @@ def sample_request(sample: Sample) -> dict[str, Any]:
     return {"rows": sample.rows, "seed": sample.seed, "where": given}
 
 
-def check_synthetic(sample: Sample, paths: ProjectPaths) -> dict[str, str]:
+def check_synthetic(sample: Sample, paths: ProjectPaths, schema: Schema) -> dict[str, str]:
     """SHA-256 of the generator's files and of the table in both forms, by their names in the project.
 
     Raises:
         ArtifactError: the table is missing, does not follow from the generator and ``sample``, or its two forms hold
             different rows.
     """
-    import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from likeness.data.encoding.dtypes import in_dtypes
 
     path, csv = paths.synthetic, paths.synthetic_csv
     try:
@@ -175,7 +176,10 @@ def check_synthetic(sample: Sample, paths: ProjectPaths) -> dict[str, str]:
     for name, digest in digests.items():
         if lineage["files"].get(name) != digest:
             raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: dvc repro sample")
-    if sha256_bytes(csv_bytes(pd.read_parquet(path))) != digests[str(ProjectPaths.synthetic_csv)]:
+    if (
+        sha256_bytes(csv_bytes(in_dtypes(read_synthetic(path, schema), schema)))
+        != digests[str(ProjectPaths.synthetic_csv)]
+    ):
         raise ArtifactError(f"{path} and {csv} hold different rows. Run: dvc repro sample")
     return {**digests, str(ProjectPaths.synthetic): _digest(path)}
 

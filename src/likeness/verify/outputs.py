@@ -131,6 +131,7 @@ def _machine(where: Mapping[str, Any]) -> str:
 
 def table(bundle: Bundle) -> str:
     """Both files of the table are the generator's draw with the public seed, to the byte."""
+    from likeness.data.encoding.dtypes import in_dtypes, typed_again
     from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
 
     privacy, sample = bundle.json(names.PRIVACY), bundle.params.sample
@@ -145,8 +146,11 @@ def table(bundle: Bundle) -> str:
     same_csv = csv.read_bytes() == csv_bytes(again)
     if same_csv and parquet == parquet_bytes(again, files, sample_request(sample)):
         return f"{len(again):,} rows, drawn again from the generator; both files equal to the byte"
-    stated = _read(bundle, again, files)
-    require(csv.read_bytes() == csv_bytes(stated), f"{names.TABLE_CSV} is not the table of {names.TABLE}")
+    stated, again = _read(bundle, again, files), typed_again(again, bundle.schema)
+    require(
+        csv.read_bytes() == csv_bytes(in_dtypes(stated, bundle.schema)),
+        f"{names.TABLE_CSV} is not the table of {names.TABLE}",
+    )
     if same_csv:
         raise Untestable(f"drawn again: all cells are equal. {names.TABLE} has the bytes of another pyarrow version")
     different = sum(_differences(stated[column.name], again[column.name], column) for column in bundle.schema.columns)
@@ -157,12 +161,11 @@ def table(bundle: Bundle) -> str:
 
 
 def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":
-    """Read the Parquet file, only if its header is that of the table drawn again."""
-    import pandas as pd
+    """The typed rows of the Parquet file, only if its header is that of the table drawn again."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from likeness.pipeline.synthetic_table import parquet_bytes, sample_request
+    from likeness.pipeline.synthetic_table import parquet_bytes, read_synthetic, sample_request
 
     expected = pq.ParquetFile(pa.BufferReader(parquet_bytes(again, files, sample_request(bundle.params.sample))))
     with pq.ParquetFile(bundle.folder / names.TABLE) as file:
@@ -177,7 +180,7 @@ def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "Data
         bare = all(not field.metadata for field in file.schema_arrow)
         same = whole and bare and _lineage(file) == _lineage(expected)
         require(same, f"{names.TABLE} carries more than the table")
-    return pd.read_parquet(bundle.folder / names.TABLE)
+    return read_synthetic(bundle.folder / names.TABLE, bundle.schema)
 
 
 def _lineage(file: "ParquetFile") -> dict[bytes, Any]:
@@ -219,7 +222,7 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") 
 
 def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
     """Draw rows from the generator of a bundle, or of a project's folder, as a typed pandas DataFrame."""
-    from likeness.core.paths import ProjectPaths
+    from likeness.core.paths import ProjectPaths, read_json
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline import synthetic_table as synthetic
     from likeness.pipeline.project import Project
@@ -234,4 +237,6 @@ def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> "DataF
         if schema.open_columns:
             files = sorted((folder / names.RELEASED).glob(f"{STAGE}_*.safetensors"))
             schema = completed(schema, [load_released(path) for path in files])
-    return synthetic.draw(SavedGenerator.load(generator), schema, rows, seed, where)
+    settings = folder / "synthesizer.json"  # what a saved synthesizer remembers of its frame
+    dtypes = read_json(settings).get("frame", {}).get("dtypes") if settings.exists() else None
+    return synthetic.draw(SavedGenerator.load(generator), schema, rows, seed, where, dtypes)

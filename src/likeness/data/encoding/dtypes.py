@@ -27,26 +27,13 @@ from likeness.data.source.cells import category_type, typed_column
 from likeness.data.source.files import raw_cells
 from likeness.data.source.python_cells import text_of
 
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (times of a typed table have no zone: they are UTC)
-_NANOSECONDS = datetime(1677, 9, 22), datetime(2262, 4, 11)  # noqa: DTZ001 (the days that 64 bits of them reach)
+_EPOCH = datetime(1970, 1, 1)
+_NANOSECONDS = datetime(1677, 9, 22), datetime(2262, 4, 11)
 _OLD = int(pd.__version__.partition(".")[0]) < 3  # whose strings are objects
-_SIBLINGS = {"bool": "boolean", **{f"{u}int{bits}": f"{u.upper()}Int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)}}
-
-
-def dtype_name(dtype: Any) -> str:
-    """The word of a dtype of pandas, which :func:`likeness.data.schema.dtypes.parsed` reads."""
-    if isinstance(dtype, pd.CategoricalDtype):
-        return f"category[{dtype_name(dtype.categories.dtype)}{', ordered' if dtype.ordered else ''}]"
-    if isinstance(dtype, pd.StringDtype):
-        if dtype.na_value is pd.NA:
-            return f"string[{dtype.storage}]"
-        return "str[python]" if dtype.storage == "python" else "str"
-    return arrow_name(dtype.pyarrow_dtype) if isinstance(dtype, pd.ArrowDtype) else str(dtype)
-
-
-def arrow_name(kind: pa.DataType) -> str:
-    """The word of a type of Arrow."""
-    return "utf8[pyarrow]" if pa.types.is_string(kind) else f"{kind}[pyarrow]"
+_SIBLINGS = {
+    "bool": "boolean",
+    **{f"{u}int{bits}": f"{u.upper()}Int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)},
+}
 
 
 def in_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -62,10 +49,8 @@ def in_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | N
         dtypes: words by column, which go before those of the schema.
     """
     words = _words(schema, dtypes)
-    return pd.DataFrame({
-        column.name: _written(table[column.name], column, words[column.name]) if column.name in words
-        else table[column.name] for column in schema.columns
-    })  # fmt: skip
+    written = {name: _written(table[name], schema.column(name), dtype) for name, dtype in words.items()}
+    return table.assign(**written)
 
 
 def typed_again(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
@@ -79,17 +64,18 @@ def typed_again(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         DataError: a value is none of its column.
     """
     words = _words(schema)
-    return pd.DataFrame({
-        column.name: _read(table[column.name], column, words[column.name]) if column.name in words
-        else table[column.name] for column in schema.columns
-    })  # fmt: skip
+    return table.assign(**{name: _read(table[name], schema.column(name), dtype) for name, dtype in words.items()})
 
 
 def _words(schema: Schema, dtypes: Mapping[str, str] | None = None) -> dict[str, Dtype]:
     """The parts of each column's dtype, where one is said that can hold the column."""
-    named = {column: (dtypes or {}).get(column.name, column.dtype) for column in schema.columns}
-    parts = {column.name: parsed(text) for column, text in named.items() if text is not None and column.holds(text)}
-    return {name: one for name, one in parts.items() if one is not None}
+    words = {}
+    for column in schema.columns:
+        text = (dtypes or {}).get(column.name, column.dtype)
+        dtype = parsed(text) if text is not None and column.type.holds(text, column.format) else None
+        if dtype is not None:
+            words[column.name] = dtype
+    return words
 
 
 def _written(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Series[Any]":
@@ -167,7 +153,10 @@ def _of_text(text: str, dtype: Dtype) -> Any:
         with suppress(ValueError):
             return time.fromisoformat(text)
         return None
-    return text if dtype.family == "text" else dict(zip(DEFAULT_WORDS, (False, True))).get(spelled(text, DEFAULT_WORDS))
+    if dtype.family == "text":
+        return text
+    word = spelled(text, DEFAULT_WORDS)
+    return DEFAULT_WORDS.index(word) == 1 if word in DEFAULT_WORDS else None
 
 
 def _of_number(number: float, column: Column, dtype: Dtype) -> Any:

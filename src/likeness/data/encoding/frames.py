@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from likeness.core.errors import DataError
-from likeness.data.encoding.dtypes import arrow_name, dtype_name
+from likeness.data.schema.dtypes import arrow_name, dtype_name
 
 _PANDAS = "pandas"
 
@@ -35,7 +35,9 @@ class FrameType:
         frame = nw.from_arrow(content, backend=self.library)
         if self.library == "polars":  # its Enum is an ordered dictionary for Arrow, and a Categorical on the way back
             ordered = {one.name: content.column(one.name) for one in content.schema if getattr(one.type, "ordered", 0)}
-            values = {name: cells.unify_dictionaries().chunk(0).dictionary.to_pylist() for name, cells in ordered.items()}
+            values = {
+                name: cells.unify_dictionaries().chunk(0).dictionary.to_pylist() for name, cells in ordered.items()
+            }
             frame = frame.with_columns(nw.col(name).cast(nw.Enum(texts)) for name, texts in values.items())
         return frame.to_native()
 

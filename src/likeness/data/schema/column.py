@@ -6,7 +6,7 @@ from typing import Any
 
 from likeness.core.errors import SchemaError
 from likeness.data.schema.dtypes import EXAMPLES, parsed
-from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, Kind, Numeric
+from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, NUMBER, Kind, Numeric
 
 # The split travels in the private table under this name, so no column may have it.
 SPLIT_COLUMN = "__split__"
@@ -112,12 +112,6 @@ class Column:
         beside = {"decimals": self.decimals, "dtype": self.dtype}
         return {**self.encoding(), **{key: value for key, value in beside.items() if value is not None}}
 
-    def holds(self, dtype: str) -> bool:
-        """Whether a dtype can hold values of the column."""
-        parts = parsed(dtype)
-        families = (*self.type.families, *(["whole"] if self.format else []))  # %Y%m%d writes a whole number
-        return parts is not None and parts.family in families
-
     def encoding(self) -> dict[str, Any]:
         """The part of the JSON form that says how values are read and encoded.
 
@@ -136,7 +130,15 @@ class Column:
             yield "decimals", "has decimals, and is not numeric. Leave them out."
         else:
             yield from self.type.faults(self)
-        if self.dtype is not None and self.kind in KINDS_BY_NAME and not self.holds(self.dtype):
-            rule = "cannot hold that" if parsed(self.dtype) else "is no dtype"
+        if self.dtype is not None and self.kind in KINDS_BY_NAME:
+            yield from self._dtype_faults(self.dtype)
+
+    def _dtype_faults(self, text: str) -> Iterator[tuple[str, str]]:
+        dtype = parsed(text)
+        if dtype is None or dtype.container == "dictionary" or not self.type.holds(text, self.format):
+            rule = "is no dtype that Parquet gives back" if dtype is None or dtype.container else "cannot hold that"
             like = ", ".join(EXAMPLES[family] for family in self.type.families)
-            yield "dtype", f"is {self.kind}, but dtype {self.dtype} {rule}. Write one like {like}, or leave it out."
+            yield "dtype", f"is {self.kind}, but dtype {text} {rule}. Write one like {like}, or leave it out."
+        elif dtype.family in ("whole", "real", "span") and self.kind != "boolean" and self.categories:
+            if not any(NUMBER.fullmatch(category) for category in self.categories):
+                yield "dtype", f"has dtype {text}, but no category is a number. Leave dtype out."

@@ -1,10 +1,12 @@
 """Dtypes of a frame's columns as words of the schema: ``int16``, ``boolean``, ``category[int64, ordered]``.
 
-A dtype is public and changes no released number: it is read when rows are written, and never before.
+A dtype is public and changes no released number: it is read when rows are written, and never before. ``frame.dtypes``
+says it, and no value.
 """
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 _UNIT = r"\[(?:s|ms|us|ns)"
 _FAMILIES = {
@@ -59,6 +61,24 @@ def parsed(text: str) -> Dtype | None:
         return Dtype(element, family, "dictionary", match["ordered"] == "1", match["index"]) if family else None
     family = _family(text)
     return Dtype(text, family) if family else None
+
+
+def dtype_name(dtype: Any) -> str:
+    """The word of a dtype of pandas, which :func:`parsed` reads. It names no category."""
+    import pandas as pd
+
+    if isinstance(dtype, pd.CategoricalDtype):
+        return f"category[{dtype_name(dtype.categories.dtype)}{', ordered' if dtype.ordered else ''}]"
+    if isinstance(dtype, pd.StringDtype):
+        if dtype.na_value is pd.NA:
+            return f"string[{dtype.storage}]"
+        return "str[python]" if dtype.storage == "python" else "str"
+    return arrow_name(dtype.pyarrow_dtype) if isinstance(dtype, pd.ArrowDtype) else str(dtype)
+
+
+def arrow_name(kind: Any) -> str:
+    """The word of a type of Arrow. Its string is another one than pandas' ``string[pyarrow]``."""
+    return "utf8[pyarrow]" if str(kind) == "string" else f"{kind}[pyarrow]"
 
 
 def _family(element: str) -> str:

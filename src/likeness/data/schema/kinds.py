@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, TRUE_WORDS, spelled
 from likeness.data.schema.dates import EARLIEST, date_range, number_of, text_of
+from likeness.data.schema.dtypes import parsed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,6 +76,16 @@ class Kind:
     def fits(self, texts: Set[str]) -> bool:
         """Whether a guess from these texts, of which there is one at least, is this kind."""
         return False
+
+    def holds(self, dtype: str, layout: str | None = None) -> bool:
+        """Whether a dtype can hold a column of this kind.
+
+        Args:
+            dtype: its word.
+            layout: of a date or time: ``%Y%m%d`` writes whole numbers.
+        """
+        parts = parsed(dtype)
+        return parts is not None and parts.family in (*self.families, *(["whole"] if layout else []))
 
 
 class Numeric(Kind):

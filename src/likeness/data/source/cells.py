@@ -106,6 +106,7 @@ def category_type(column: Column) -> "pd.CategoricalDtype[Any]":
 def texts_of(values: "pd.Series[Any]") -> "pd.Series[str]":
     """Cells as stripped text; whole floats lose their '.0', which a null in an integer column of Parquet brings."""
     if pd.api.types.is_float_dtype(values.dtype):
+        values = values.astype("float32") if values.dtype == "float16" else values  # which has no 2**53
         whole = values.notna() & (values % 1 == 0) & (values.abs() < 2**53)
         as_text = values.astype("object").where(~whole, values.where(whole, 0).astype("int64").astype("object"))
         return as_text.where(values.notna(), None).astype("str")
