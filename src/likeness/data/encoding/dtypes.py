@@ -25,11 +25,10 @@ from likeness.data.schema.kinds import NUMBER, Date
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import category_type, typed_column
 from likeness.data.source.files import raw_cells
-from likeness.data.source.python_cells import text_of
+from likeness.data.source.python_cells import OLD_PANDAS, text_of
 
 _EPOCH = datetime(1970, 1, 1)
 _NANOSECONDS = datetime(1677, 9, 22), datetime(2262, 4, 11)
-_OLD = int(pd.__version__.partition(".")[0]) < 3  # whose strings are objects
 _SIBLINGS = {
     "bool": "boolean",
     **{f"{u}int{bits}": f"{u.upper()}Int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)},
@@ -125,7 +124,7 @@ def _pandas_dtype(element: str) -> Any:
         name, _, storage = element.rstrip("]").partition("[")
         if name == "string":
             return pd.StringDtype(storage or None)
-        return np.dtype("object") if _OLD else pd.StringDtype(storage or None, na_value=np.nan)
+        return np.dtype("object") if OLD_PANDAS else pd.StringDtype(storage or None, na_value=np.nan)
     if match := re.fullmatch(r"(decimal\d+)\((\d+), (-?\d+)\)\[pyarrow\]", element):
         return pd.ArrowDtype(getattr(pa, match[1])(int(match[2]), int(match[3])))
     if element == "utf8[pyarrow]":

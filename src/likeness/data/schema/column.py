@@ -139,6 +139,6 @@ class Column:
             rule = "is no dtype that Parquet gives back" if dtype is None or dtype.container else "cannot hold that"
             like = ", ".join(EXAMPLES[family] for family in self.type.families)
             yield "dtype", f"is {self.kind}, but dtype {text} {rule}. Write one like {like}, or leave it out."
-        elif dtype.family in ("whole", "real", "span") and self.kind != "boolean" and self.categories:
-            if not any(NUMBER.fullmatch(category) for category in self.categories):
-                yield "dtype", f"has dtype {text}, but no category is a number. Leave dtype out."
+        numbers = dtype is not None and dtype.family in ("whole", "real", "span") and self.kind != "boolean"
+        if numbers and self.categories and not any(map(NUMBER.fullmatch, self.categories)):
+            yield "dtype", f"has dtype {text}, but no category is a number. Leave dtype out."

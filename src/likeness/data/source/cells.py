@@ -14,6 +14,7 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import Categorical
 from likeness.data.schema.private_categories import unfit
 from likeness.data.schema.schema import Schema
+from likeness.data.source.python_cells import TEXT
 
 
 def typed(raw: pd.DataFrame, schema: Schema, where: str) -> pd.DataFrame:
@@ -39,7 +40,7 @@ def typed_column(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Ser
     missing = texts.isna() | texts.isin(["", *column.missing_values])
     _check_missing(missing, column, file)
     if column.open:
-        return texts.mask(unfit(texts), str(column.other)).mask(missing).astype("str")
+        return texts.mask(unfit(texts), str(column.other)).mask(missing).astype(TEXT)
     if column.is_categorical:
         return _typed_categories(texts, missing, column, file)
     read = pd.Series(column.number.read(texts.mask(missing), column), index=values.index)
@@ -109,5 +110,5 @@ def texts_of(values: "pd.Series[Any]") -> "pd.Series[str]":
         values = values.astype("float32") if values.dtype == "float16" else values  # which has no 2**53
         whole = values.notna() & (values % 1 == 0) & (values.abs() < 2**53)
         as_text = values.astype("object").where(~whole, values.where(whole, 0).astype("int64").astype("object"))
-        return as_text.where(values.notna(), None).astype("str")
-    return values.astype("str").str.strip()
+        return as_text.where(values.notna(), None).astype(TEXT)
+    return values.astype(TEXT).str.strip()
