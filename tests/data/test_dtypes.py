@@ -117,15 +117,14 @@ def may_miss(values: "pd.Series[Any]") -> bool:
 
 COLUMNS = [(series_of(dtype, cells), column) for dtype, column, cells in CASES]
 COLUMNS += [
-    (values.where([True, True, False]), {**column, "nullable": True}) for values, column in COLUMNS if may_miss(values)
+    (values.where([True, True, False]), {**each, "nullable": True}) for values, each in COLUMNS if may_miss(values)
 ]
+NAMES = [f"{dtype_name(values.dtype)} {each['kind']}{' with missing' * values.hasnans}" for values, each in COLUMNS]
 
 
-@pytest.mark.parametrize(
-    ("values", "column"), COLUMNS, ids=[f"{column['kind']}-{values.dtype}" for values, column in COLUMNS]
-)
+@pytest.mark.parametrize(("values", "column"), COLUMNS, ids=NAMES)
 def test_each_dtype_of_each_kind_comes_back(values: "pd.Series[Any]", column: dict[str, Any]) -> None:
-    schema = schema_with({"x": column})
+    schema, values = schema_with({"x": column}), values.rename("x")
     again = decoded(values, schema)
     pd.testing.assert_series_equal(again["x"], values)
     assert again.to_csv(index=False) == values.to_frame().to_csv(index=False)  # True stays True
