@@ -192,7 +192,7 @@ def _of_days(number: float, column: Column, dtype: Dtype) -> Any:
     moment = _EPOCH + (timedelta(days=number) if column.kind == "date" else timedelta(seconds=number))
     if dtype.family == "moment":
         return _moment(moment, dtype)
-    if dtype.element == "object":
+    if dtype.element == "object" and not column.format and not OLD_PANDAS:  # whose objects are texts most often
         return moment.date() if column.kind == "date" else moment
     text = moment.strftime(column.format) if column.format else column.text(number)
     return _of_text(text, dtype)
