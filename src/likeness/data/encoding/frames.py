@@ -56,12 +56,11 @@ def opened(frame: Any) -> tuple[pd.DataFrame, FrameType]:
         return frame, FrameType(dtypes={str(name): dtype_name(dtype) for name, dtype in frame.dtypes.items()})
     import narwhals as nw
 
-    try:
-        eager = nw.from_native(frame, eager_only=True)
-    except TypeError:
+    eager = nw.from_native(frame, eager_only=True, pass_through=True)
+    if eager is frame:
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
         words = "must be a frame of pandas, polars or pyarrow, with its rows in memory"
-        raise DataError(f"the DataFrame: {words}, got {kind}. Convert it, or collect it.") from None
+        raise DataError(f"the DataFrame: {words}, got {kind}. Convert it, or collect it.")
     table = eager.to_arrow()
     dtypes = {one.name: arrow_name(one.type) for one in table.schema}
     # pandas does not know all types of places in a dictionary.
