@@ -98,7 +98,9 @@ def draft_schema(
         if column == label:  # a label is never missing
             questions = tuple(question for question in questions if question is not _NULLABLE)
         lines += [f"  {_key(column)}:", f"    kind: {kind}  {GUESSED}"]
-        lines += [f"    {key}: {_value(word)}" for key, word in _dtype(kind, (dtypes or {}).get(column)).items()]
+        lines += [
+            f"    {key}: {_value(word)}  {GUESSED}" for key, word in _dtype(kind, (dtypes or {}).get(column)).items()
+        ]
         for question in questions:
             key, text = question
             if question is _NULLABLE and nullable is not None:
