@@ -90,7 +90,7 @@ def _written(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Seri
     # Two values may be one element: 1 and 1.0. A value without an element is missing.
     ranks: dict[Any, int] = {}
     ranked = [-1 if one is None else ranks.setdefault(one, len(ranks)) for one in elements]
-    cells = _taken(list(ranks), np.array([*ranked, -1], np.int64)[places], dtype)
+    cells: Any = _taken(list(ranks), np.array([*ranked, -1], np.int64)[places], dtype)
     return pd.Series(cells, index=values.index, dtype=cells.dtype)  # pandas would make texts of objects
 
 

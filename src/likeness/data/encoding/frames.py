@@ -32,7 +32,8 @@ class FrameType:
         import narwhals as nw
 
         content = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
-        frame = nw.from_arrow(content, backend=self.library)
+        library: Any = self.library
+        frame = nw.from_arrow(content, backend=library)
         if self.library == "polars":  # its Enum is an ordered dictionary for Arrow, and a Categorical on the way back
             ordered = {one.name: content.column(one.name) for one in content.schema if getattr(one.type, "ordered", 0)}
             values = {
