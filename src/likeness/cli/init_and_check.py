@@ -68,10 +68,11 @@ def init(
     """Draft the public schema of your table, and point params.yaml to it. A person completes it, there or here."""
     from likeness.config.load import read_content
     from likeness.data.schema.column_keys import DROP
+    from likeness.data.schema.draft import NAMES_PERSON
     from likeness.data.schema.schema import Schema, entries, read_mapping
     from likeness.data.source.header import dtypes_of
     from likeness.onboarding.answers import chosen
-    from likeness.onboarding.draft import NAMES_PERSON, check_columns, draft_params, draft_schema, label_of
+    from likeness.onboarding.draft import check_columns, draft_params, draft_schema, label_of
     from likeness.onboarding.interview import Interview
 
     if not _PARAMS.is_file():

@@ -18,17 +18,16 @@ from likeness.config.params import ONE_PERSON, Params
 from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column_keys import DROP
-from likeness.data.schema.kinds import KINDS_BY_NAME, OTHER, PRIVATE
+from likeness.data.schema.draft import NAMES_PERSON, questions_of, task_of
+from likeness.data.schema.kinds import OTHER, PRIVATE
 from likeness.data.schema.schema import entries
 from likeness.methods import METHODS, differing
 
 GUESSED = "# from the data: confirm from public knowledge"
-NAMES_PERSON = "names the person (ingest.unit) and is never released"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ .-][A-Za-z0-9_]+)*", re.ASCII)
 _WORDS_OF_YAML = ("null", "true", "false")
 _OTHER_TRUTHS = ("yes", "no", "y", "n", "on", "off")  # texts here, but not to every reader of YAML
 _NULLABLE = ("nullable", "true where a value may be missing, false where never")
-_DROPPED = (("reason", "why the column is left out; or another kind"),)
 _COMPLETED = (
     "# PUBLIC: all of it must be public knowledge, from a codebook, a law, a questionnaire, never from the rows.",
     "# docs/own-data.md says what each key means.",
@@ -84,8 +83,7 @@ def draft_schema(
         lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
     else:
         kind = answered.get(label, {}).get("kind", kinds[label])
-        task = "classification" if kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].is_categorical else "regression"
-        lines += [f"task: {task}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
+        lines += [f"task: {task_of(kind)}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
     lines.append("columns:")
     for column, kind in kinds.items():
         if column == person:
@@ -94,9 +92,8 @@ def draft_schema(
         if column in answered:
             lines.append(indent(_as_yaml({column: answered[column]}), "  "))
             continue
-        questions = _DROPPED if kind == DROP else (*KINDS_BY_NAME[kind].questions, _NULLABLE)
-        if column == label:  # a label is never missing
-            questions = tuple(question for question in questions if question is not _NULLABLE)
+        # A label is never missing.
+        questions = (*questions_of(kind), *(() if kind == DROP or column == label else (_NULLABLE,)))
         lines += [f"  {_key(column)}:", f"    kind: {kind}  {GUESSED}"]
         lines += [
             f"    {key}: {_value(word)}  {GUESSED}" for key, word in _dtype(kind, (dtypes or {}).get(column)).items()
@@ -145,7 +142,7 @@ def draft_params(
     """params.yaml for another table, as YAML text: keys that differ from the defaults, each with its help.
 
     Args:
-        content: of the present params.yaml; all but ``ingest`` and the people stays.
+        content: of the present params.yaml; all but ``ingest``, ``sample`` and the people stays.
         source: a file, or the URL of a database.
         query: of a database.
         schema: place of the schema.
@@ -160,7 +157,7 @@ def draft_params(
     ingest = {"source": source, "query": query, "schema": schema, "unit": unit}
     privacy = {**renamed(content.get("privacy") or {}, "privacy"), "population": population or "?"}
     privacy |= {} if person is None else {"unit": ONE_PERSON}
-    values = differing(params_from({**content, "privacy": privacy, "ingest": ingest}))
+    values = differing(params_from({**content, "privacy": privacy, "ingest": ingest, "sample": {}}))
     values["privacy"]["population"] = population
     if unit is not None:
         values["ingest"]["unit"] = {**unit, "max_rows": max_rows}
