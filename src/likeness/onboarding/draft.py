@@ -18,7 +18,7 @@ from likeness.config.params import ONE_PERSON, Params
 from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column_keys import DROP
-from likeness.data.schema.draft import NAMES_PERSON, questions_of, task_of
+from likeness.data.schema.draft import NAMES_PERSON, held, questions_of, task_of
 from likeness.data.schema.kinds import OTHER, PRIVATE
 from likeness.data.schema.schema import entries
 from likeness.methods import METHODS, differing
@@ -127,7 +127,7 @@ def completed_schema(schema: Mapping[str, Any], dtypes: Mapping[str, str] | None
 
 def _dtype(kind: str | None, word: str | None) -> dict[str, str]:
     """The key of a dtype that can hold a column of the kind."""
-    return {"dtype": word} if word is not None and kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].holds(word) else {}
+    return {"dtype": word} if word is not None and held(kind, word) else {}
 
 
 def draft_params(
