@@ -244,7 +244,7 @@ def test_a_first_fit_is_refused_once_with_all_that_it_lacks(tmp_path: Path) -> N
 def test_one_fault_keeps_its_kind(ledger: Ledger) -> None:
     with pytest.raises(SchemaError, match=r"'a' has no bounds[^\0]*'c' has no categories"):
         small(schema={**SCHEMA, "columns": {"a": {"kind": "numeric"}, "c": {"kind": "ordinal"}}}).fit(rows())
-    with pytest.raises(ParamsError, match="schema is missing"):
+    with pytest.raises(DataError, match="must be a frame"):
         small(schema=None).fit(rows().to_numpy())
 
 

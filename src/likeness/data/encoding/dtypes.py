@@ -38,9 +38,9 @@ _SIBLINGS = {
 def in_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | None = None) -> pd.DataFrame:
     """A typed table in the dtypes of a frame, for people.
 
-    A column stays typed if nothing says a dtype, or the dtype cannot hold its kind. An integer or bool column with a
-    missing value takes pandas' dtype of that width that has one: ``Int16`` for ``int16``. A number beyond the range of
-    its dtype becomes the nearest one in it. A category that the dtype cannot write is missing.
+    A column stays typed if nothing says a dtype, or the dtype cannot hold its kind or any of its categories. An integer
+    or bool column with a missing value takes pandas' dtype of that width that has one: ``Int16`` for ``int16``. A number
+    beyond the range of its dtype becomes the nearest one in it. A category that the dtype cannot write is missing.
 
     Args:
         table: typed with ``schema``.
@@ -72,7 +72,9 @@ def _words(schema: Schema, dtypes: Mapping[str, str] | None = None) -> dict[str,
     for column in schema.columns:
         text = (dtypes or {}).get(column.name, column.dtype)
         dtype = parsed(text) if text is not None and column.type.holds(text, column.format) else None
-        if dtype is not None:
+        if dtype is not None and (
+            not column.is_categorical or any(one is not None for one in _elements(column, dtype))
+        ):
             words[column.name] = dtype
     return words
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from likeness.core.errors import SchemaError
 from likeness.data.schema.dtypes import EXAMPLES, parsed
-from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, NUMBER, Kind, Numeric
+from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, Kind, Numeric
 
 # The split travels in the private table under this name, so no column may have it.
 SPLIT_COLUMN = "__split__"
@@ -139,6 +139,3 @@ class Column:
             rule = "is no dtype that Parquet gives back" if dtype is None or dtype.container else "cannot hold that"
             like = ", ".join(EXAMPLES[family] for family in self.type.families)
             yield "dtype", f"is {self.kind}, but dtype {text} {rule}. Write one like {like}, or leave it out."
-        numbers = dtype is not None and dtype.family in ("whole", "real", "span") and self.kind != "boolean"
-        if numbers and self.categories and not any(map(NUMBER.fullmatch, self.categories)):
-            yield "dtype", f"has dtype {text}, but no category is a number. Leave dtype out."
