@@ -39,8 +39,8 @@ def in_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | N
     """A typed table in the dtypes of a frame, for people.
 
     A column stays typed if nothing says a dtype, or the dtype cannot hold its kind or any of its categories. An integer
-    or bool column with a missing value takes pandas' dtype of that width that has one: ``Int16`` for ``int16``. A number
-    beyond the range of its dtype becomes the nearest one in it. A category that the dtype cannot write is missing.
+    or bool column with a missing value takes pandas' dtype of that width that has one: ``Int16`` for ``int16``. A
+    number beyond the range of its dtype becomes the nearest one in it. A category that it cannot write is missing.
 
     Args:
         table: typed with ``schema``.
