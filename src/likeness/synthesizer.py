@@ -232,8 +232,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
             n = numbered(Sample(), context, self.releases_).rows
         require(operator.index(n) >= 1, "n", n, "at least 1")
-        dtypes, seed = self.frame_.dtypes, operator.index(seed)
-        return self.frame_.native(draw(self.generator_, self.schema_, operator.index(n), seed, where or {}, dtypes))
+        frame, n, seed = self.frame_, operator.index(n), operator.index(seed)
+        rows: DataFrame = frame.native(draw(self.generator_, self.schema_, n, seed, where or {}, frame.dtypes))
+        return rows
 
     @classmethod
     def create(cls, method: str = DEFAULT, epsilon: float = 1.0, **parameters: Any) -> "Synthesizer":

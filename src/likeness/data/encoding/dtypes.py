@@ -93,13 +93,15 @@ def _written(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Seri
     ranks: dict[Any, int] = {}
     ranked = [-1 if one is None else ranks.setdefault(one, len(ranks)) for one in elements]
     cells: Any = _taken(list(ranks), np.array([*ranked, -1], np.int64)[places], dtype)
-    return pd.Series(cells, index=values.index, dtype=cells.dtype)  # pandas would make texts of objects
+    written: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=cells.dtype)  # else objects become texts
+    return written
 
 
 def _taken(elements: list[Any], places: NDArray[np.int64], dtype: Dtype) -> Any:
     """An array of elements by their places, -1 for missing."""
     if dtype.container == "category":
-        return pd.Categorical.from_codes(places, dtype=pd.CategoricalDtype(_index(elements, dtype), dtype.ordered))
+        index = pd.Index(_array(elements, dtype.element), dtype=_pandas_dtype(dtype.element))
+        return pd.Categorical.from_codes(places, dtype=pd.CategoricalDtype(index, dtype.ordered))
     missing = places < 0
     if dtype.container == "dictionary":
         indices = pa.array(np.maximum(places, 0), mask=missing).cast(pa.type_for_alias(dtype.index))
@@ -107,10 +109,6 @@ def _taken(elements: list[Any], places: NDArray[np.int64], dtype: Dtype) -> Any:
         return pd.arrays.ArrowExtensionArray(pa.DictionaryArray.from_arrays(indices, values, ordered=dtype.ordered))
     element = _SIBLINGS.get(dtype.element, dtype.element) if missing.any() else dtype.element
     return _array(elements, element).take(places, allow_fill=True)
-
-
-def _index(elements: list[Any], dtype: Dtype) -> "pd.Index[Any]":
-    return pd.Index(_array(elements, dtype.element), dtype=_pandas_dtype(dtype.element))
 
 
 def _array(elements: list[Any], element: str) -> Any:

@@ -107,7 +107,8 @@ def kinds_of(path: Place, layout: FileFormat = _PLAIN) -> dict[str, str]:
 def dtypes_of(path: Place, layout: FileFormat = _PLAIN) -> dict[str, str]:
     """The word of each column's dtype, by name, where one is said.
 
-    pandas says it for the empty table of a Parquet file. The first rows of a CSV or Excel file say it for true and false.
+    pandas says it for the empty table of a Parquet file. Of a CSV or Excel file the first rows say
+    it for true and false.
 
     Args:
         path: of the table.
@@ -120,10 +121,12 @@ def dtypes_of(path: Place, layout: FileFormat = _PLAIN) -> dict[str, str]:
         from likeness.data.source.parquet_files import parquet_dtypes
 
         return parquet_dtypes(path)
-    dtypes = {}
+    dtypes: dict[str, str] = {}
     for name, cells in zip(*_first_rows(path, layout, _ROWS), strict=True):
         present = {cell for cell in cells if cell.casefold() not in _MISSING}
-        dtypes |= {name: dtype for dtype, words in _TRUTHS.items() if present and present <= words}
+        fitting = [dtype for dtype, words in _TRUTHS.items() if present and present <= words]
+        if fitting:
+            dtypes[name] = fitting[0]
     return dtypes
 
 
