@@ -12,7 +12,7 @@ import typer
 
 from likeness.cli.console import say, say_json
 from likeness.config.params import Ingest
-from likeness.core.errors import LikenessError, SchemaError
+from likeness.core.errors import LikenessError, ParamsError, SchemaError, no_project
 from likeness.core.paths import ProjectPaths
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def init(
     from likeness.onboarding.interview import Interview
 
     if not _PARAMS.is_file():
-        raise LikenessError("params.yaml is missing. Run this command in the project's folder.")
+        raise ParamsError(no_project(_PARAMS))
     if ask and not _terminal():
         raise LikenessError("--ask needs a terminal for your answers. Leave --ask out to get a draft.")
     source, name, kinds = _opened(source, query, name)
@@ -218,6 +218,8 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """List all faults, and forecast cost and noise. Spends nothing, opens no row. Exit code 0 or 1."""
+    if not _PARAMS.exists():
+        raise ParamsError(no_project(_PARAMS))
     report = _report(rows)
     say_json(report.to_dict()) if as_json else say(report.text())
     if not report.passed:
