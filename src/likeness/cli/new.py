@@ -8,6 +8,7 @@ import typer
 
 from likeness.cli.console import say
 from likeness.core.errors import LikenessError
+from likeness.core.paths import ProjectPaths
 
 
 def new(
@@ -17,7 +18,7 @@ def new(
     ] = None,
     label: Annotated[str | None, typer.Option("--label", "-l", help="The column of the table to predict.")] = None,
     ask: Annotated[
-        bool, typer.Option("--ask", "-a", help="Ask about the columns here, as `likeness init` does.")
+        bool, typer.Option("--ask", "-a", help="Ask about its columns here, as `likeness init` does.")
     ] = False,
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="Write dvc.yaml, stages and flows of the installed version to a project.")
@@ -32,7 +33,7 @@ def new(
 
     if upgrade:
         names = upgrade_project(folder)
-        say(f"{folder}: {', '.join(names) if names else 'nothing'} changed. Stages run again where this matters.")
+        say(f"{folder}: {', '.join(names) or 'nothing'} changed.")
         return
     if table is None and (label is not None or ask):
         raise LikenessError("--label and --ask are about a table. Give --table FILE too.")
@@ -47,9 +48,9 @@ def new(
     with contextlib.chdir(folder):
         try:
             init(source, label=label, ask=ask)
-        except BaseException:
-            say(f"{folder} is a project without a table now: cd {folder}, likeness init {source}", err=True)
-            raise
+        finally:
+            if not any(ProjectPaths.schemas.iterdir()):  # refused or stopped
+                say(f"{folder} is a project without a table. Then: cd {folder}, likeness init {source}", err=True)
 
 
 def _seen_from(folder: Path, table: str) -> str:

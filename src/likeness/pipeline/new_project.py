@@ -38,10 +38,8 @@ def project_files() -> dict[str, str]:
 
         root = _PACKAGE.parents[1]
         patterns = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["likeness"]["project-files"]
-    paths = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
-    files = {
-        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in paths if path.suffix != ".pyc"
-    }
+    paths = {path for pattern in patterns for path in root.glob(pattern) if path.is_file() and path.suffix != ".pyc"}
+    files = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in paths}
     files[".gitignore"] = files[".gitignore"].partition(_OF_EVERY_PROJECT)[2]
     return files
 
@@ -90,7 +88,5 @@ def upgrade_project(folder: Path) -> list[str]:
 def outdated_files(folder: Path) -> list[str]:
     """Files of a project that the installed package has in another version."""
     files = {name: text for name, text in project_files().items() if Path(name).parts[0] not in _ONCE}
-    places = {name: folder / name for name in files}
-    return sorted(
-        name for name, path in places.items() if not path.exists() or path.read_text(encoding="utf-8") != files[name]
-    )
+    here = {name: (folder / name).read_text(encoding="utf-8") for name in files if (folder / name).exists()}
+    return sorted(name for name in files if here.get(name) != files[name])
