@@ -24,6 +24,7 @@ from likeness.data.source.files import read_source
 from likeness.evaluation.distances import image_distances
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
+from likeness.generators.base import Compute
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS, method_from
@@ -165,9 +166,9 @@ def rows_from(params: Params, auxiliary: dict[str, Released], embedding: Release
 
 def fitted(params: Params, auxiliary: dict[str, Released], embedding: Released) -> SavedGenerator:
     """A generator trained on what was released."""
-    how = params.train.device, params.train.threads, params.train.precision
+    compute = Compute(params.train.device, params.train.threads, params.train.precision)
     project = Project(Path(), params)
-    saved, _ = fit(project.method, project.context, auxiliary, embedding, *how)
+    saved, _ = fit(project.method, project.context, auxiliary, embedding, compute)
     return saved
 
 

@@ -24,12 +24,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 
 from benchmarks.common import Table, cell, commit, keep, load, on_page, read_results, score, synthesize
 from benchmarks.memory import peak_mb
 from likeness.config.params import Params
+from likeness.core import rng
 from likeness.data.encoding.encoder import Encoder
 from likeness.evaluation.utility import shuffle_columns
 from likeness.methods import method_from
@@ -236,11 +236,9 @@ def from_codes(
 ) -> pd.DataFrame:
     """Rows of codes, each number drawn from its cell."""
     own = codes[[f"c{place}" for place in range(len(columns))]].to_numpy(dtype=np.int64, copy=True)
-    generator = torch.Generator().manual_seed(table.params.sample.seed)
-    rows = rows_from_cells(
-        columns, Project(Path(), table.params).context.layout.width, torch.from_numpy(own), generator
-    )
-    return Encoder(table.schema).decode(rows.numpy(), classes)
+    random = rng.public(table.params.sample.seed, "peers.values")
+    rows = rows_from_cells(columns, Project(Path(), table.params).context.layout.width, own, random)
+    return Encoder(table.schema).decode(rows, classes)
 
 
 def through_cells(table: Table) -> pd.DataFrame:

@@ -2,10 +2,13 @@
 
 Reads: data/released, data/schema, params.yaml. Writes: data/models. Spends: nothing; no private file is needed.
 Several processes: torchrun --nproc-per-node 2 -m stages.train (docs/scale.md).
-Needs torch, numpy, safetensors and pyyaml only; where there is no ledger, set LIKENESS_LEDGER=absent.
+Needs numpy, safetensors, threadpoolctl and pyyaml only, and PyTorch for networks; where there is no ledger, set
+LIKENESS_LEDGER=absent.
 """
 
-from likeness.generators.parallel import is_first
+import os
+
+from likeness.generators.base import Compute
 from likeness.methods.fit import fit
 from likeness.pipeline.project import Project
 from likeness.release.released import check_known, load_folder, load_released
@@ -17,9 +20,10 @@ def main(project: Project) -> None:
     check_known(paths.released_files, *project.ledger_place)
     released = load_folder(paths.auxiliary), load_released(paths.embedding)
     beside = [load_released(path) for path in paths.category_files]
-    how = project.method, project.context, *released, train.device, train.threads, train.precision, beside
-    saved, losses = fit(*how)
-    if not is_first():
+    compute = Compute(train.device, train.threads, train.precision)
+    project.method.check_device(compute.device)
+    saved, losses = fit(project.method, project.context, *released, compute, beside)
+    if os.environ.get("RANK", "0") != "0":  # of several that torchrun started, one writes
         return
     saved.save(paths.generator)
     paths.loss.write_text("iteration,loss\n" + "".join(f"{iteration},{loss:.9g}\n" for iteration, loss in losses))
