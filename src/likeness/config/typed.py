@@ -211,7 +211,9 @@ def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str =
 
 
 def _chosen(value: Any, hints: tuple[Any, ...]) -> Any:
-    """The one of several types that a value is checked against: the list type for a list, else the first other one."""
+    """The one of several types that a value is checked against: its own, or the list type, or else the first one."""
+    if type(value) in hints:
+        return type(value)
     lists = [hint for hint in hints if typing.get_origin(hint) is tuple]
     if lists and isinstance(value, list | tuple):
         return lists[0]
