@@ -17,7 +17,7 @@ from likeness.pipeline.provenance import git
 
 _PACKAGE = Path(__file__).parents[1]
 _OF_EVERY_PROJECT = "# Of every project: `likeness new` writes what follows.\n"
-_ONCE = (".dvc", ".gitignore", ".dvcignore")
+_ONCE = (str(ProjectPaths.dvc), ".gitignore", ".dvcignore")
 """What a folder may have already, and what stays after an upgrade."""
 _QUESTIONS = {
     "method": "marginals",
@@ -56,13 +56,13 @@ def write_project(folder: Path) -> None:
     if there:
         raise LikenessError(f"{folder / min(there)} exists and is not overwritten. Give another FOLDER.")
     folder.mkdir(parents=True, exist_ok=True)
-    if (folder / ".dvc").exists():
-        files = {name: text for name, text in files.items() if not name.startswith(".dvc")}
+    if (folder / ProjectPaths.dvc).exists():
+        files = {name: text for name, text in files.items() if not name.startswith(str(ProjectPaths.dvc))}
     elif git(folder, "rev-parse", "--is-inside-work-tree") != "true":
         if shutil.which("git"):
             subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
         else:
-            files[".dvc/config"] += "    no_scm = true\n"
+            files[ProjectPaths.dvc_config.as_posix()] += "    no_scm = true\n"
     (folder / ProjectPaths.schemas).mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
