@@ -96,7 +96,7 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
     assert fitted.sample(500).equals(synthetic) and not fitted.sample(500, seed=1).equals(synthetic)
     chosen = fitted.sample(50, where={"y": "Yes", "c": "w", "o": None})
     assert (chosen["y"] == "Yes").all() and (chosen["c"] == "w").all() and chosen["o"].isna().all()
-    for wrong in ({"c": "x"}, {"nowhere": "x"}, {"a": 1}):
+    for wrong in ({"c": "x"}, {"nowhere": "x"}, {"a": "x"}):
         with pytest.raises(ParamsError, match=r"sample\.where"):
             fitted.sample(1, where=wrong)
     counted = fitted.releases_["class_counts"].values.sum()

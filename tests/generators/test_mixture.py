@@ -22,7 +22,7 @@ from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture, ro
 from likeness.methods.marginals.objective import MarginalObjective, one_way_marginals
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.synthetic_table import conditions
+from likeness.pipeline.where import conditions
 
 CPU = torch.device("cpu")
 COLUMNS = [

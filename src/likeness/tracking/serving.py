@@ -37,7 +37,8 @@ class Generator(PythonModel):
         Raises:
             ParamsError: naming the impossible wish, and what is possible.
         """
-        from likeness.pipeline.synthetic_table import draw, pairs
+        from likeness.pipeline.synthetic_table import draw
+        from likeness.pipeline.where import pairs
 
         wishes = params or {}
         given = pairs([str(text) for text in wishes.get("where", [])])
