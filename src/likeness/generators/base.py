@@ -4,6 +4,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ class Condition:
 
 Conditions = Mapping[int, Condition]
 """By the place of the feature column in the schema."""
+NONE: Conditions = MappingProxyType({})
 
 
 class Compute(NamedTuple):
@@ -96,7 +98,7 @@ class Generator(ABC):
 
     @abstractmethod
     def draw(
-        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions
+        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions = NONE
     ) -> NDArray[np.float64]:
         """Encoded rows (n, width) of classes (n,) that meet the conditions, from public randomness."""
 

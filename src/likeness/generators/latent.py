@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from likeness.core.errors import DataError, ParamsError
 from likeness.core.messages import progress
-from likeness.generators.base import Arrays, Conditions, Generator
+from likeness.generators.base import NONE, Arrays, Conditions, Generator
 
 _ROWS = 10_000  # rows made at once
 
@@ -67,7 +67,7 @@ class LatentGenerator(Generator, nn.Module):
 
     @torch.no_grad()
     def draw(
-        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions
+        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions = NONE
     ) -> NDArray[np.float64]:
         """Exact rows, shape (n, width), from public randomness; there must be no condition.
 
