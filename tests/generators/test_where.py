@@ -28,7 +28,7 @@ SCHEMA = Schema.from_dict(
         "columns": {
             "age": {"kind": "integer", "lower": 0, "upper": 99, "nullable": True},
             "cost": {"kind": "numeric", "lower": 0, "upper": 1000, "transform": "log1p", "decimals": 2},
-            "share": {"kind": "numeric", "lower": 0, "upper": 1, "spikes": [0.5]},
+            "share": {"kind": "numeric", "lower": 0, "upper": 3, "spikes": [0.5]},
             "ward": {"kind": "categorical", "categories": ["a", "b", "c..d"], "nullable": True},
             "level": {"kind": "ordinal", "categories": ["low", "middle", "high"]},
             "seen": {"kind": "date", "lower": "2020-01-01", "upper": "2024-12-31"},
@@ -145,7 +145,8 @@ def test_ranges_are_intervals_of_the_unit_scale() -> None:
     (low, high) = of("age", 42).intervals[0]
     assert (low * 99, high * 99) == pytest.approx((41.5, 42.5), abs=1e-4) and low * 99 > 41.5 and high * 99 < 42.5
     assert of("age", [7, (6, 9), "5..7"]) == of("age", (5, 9)) and len(of("age", [1, (3, 4)]).intervals) == 2
-    assert of("share", [0.2, (0.1, 0.3)]) == of("share", (0.1, 0.3)) == Condition(intervals=((0.1, 0.3),))
+    assert of("share", [0.2, (0.1, 0.3)]) == of("share", (0.1, 0.3))
+    assert of("share", (0.3, 0.6)) == Condition(intervals=((0.1, 0.2),))
     assert of("seen", ("2020-01-01", "2024-12-31")) == Condition(intervals=((-math.inf, math.inf),))
     assert of("ward", [None, "b"]) == Condition((1, 3)) and of("level", ("middle", None)) == Condition((1, 2))
     assert conditions({"sick": "no"}, SCHEMA) == ((0,), {})
