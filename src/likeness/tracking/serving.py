@@ -13,7 +13,7 @@ from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
 
 class Generator(PythonModel):
-    """``predict(rows)`` draws a typed table; ``params``: ``where``, a list of COLUMN=CATEGORY, and ``seed``."""
+    """``predict(rows)`` draws a typed table; ``params``: ``where``, a list of COLUMN=VALUE, and ``seed``."""
 
     def load_context(self, context: PythonModelContext) -> None:
         """Read generator and schema."""
