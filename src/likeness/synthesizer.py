@@ -29,6 +29,7 @@ from likeness.config.typed import allowed, build, renamed, require
 from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
+from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.frames import FrameType, opened
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema, schema_text
@@ -38,7 +39,7 @@ from likeness.onboarding.first_list import FirstList
 from likeness.pipeline.account import Standing, composed, privacy_json
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
-from likeness.pipeline.synthetic_table import draw, numbered
+from likeness.pipeline.synthetic_table import numbered, typed_rows
 from likeness.pipeline.where import drawn_beside
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed, partition_queries
@@ -234,13 +235,19 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "generator_")
         if where is not None and not isinstance(where, Mapping):
             require(n is None or n == len(where), "n", n, "the number of rows of where, or left out")
-            return drawn_beside(self.generator_, self.schema_, where, operator.index(seed))
+            beside = drawn_beside(self.generator_, self.schema_, opened(where)[0], operator.index(seed))
+            return self._as_given(beside)
         if n is None:
             context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
             n = numbered(Sample(), context, self.releases_).rows
         require(operator.index(n) >= 1, "n", n, "at least 1")
-        frame, n, seed = self.frame_, operator.index(n), operator.index(seed)
-        rows: DataFrame = frame.native(draw(self.generator_, self.schema_, n, seed, where or {}, frame.dtypes))
+        return self._as_given(
+            typed_rows(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
+        )
+
+    def _as_given(self, table: "DataFrame") -> "DataFrame":
+        """Typed rows as a frame like that of the training rows."""
+        rows: DataFrame = self.frame_.native(in_dtypes(table, self.schema_, self.frame_.dtypes))
         return rows
 
     @classmethod

@@ -45,6 +45,14 @@ def numbered(sample: Sample, context: "Context", auxiliary: "Mapping[str, Releas
     return Request(rows, sample.seed, sample.where)
 
 
+def typed_rows(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
+    """Rows of a generator as a typed table."""
+    from likeness.data.encoding.encoder import Encoder
+
+    x, labels = saved.draw(rows, seed, *conditions(where, schema))
+    return with_exact_ends(Encoder(schema).decode(x, labels), where, schema)
+
+
 def draw(
     saved: "SavedGenerator",
     schema: Schema,
@@ -53,22 +61,19 @@ def draw(
     where: Mapping[str, Any],
     dtypes: Mapping[str, str] | None = None,
 ) -> "DataFrame":
-    """Rows of a generator, for the stage, ``likeness sample`` and the API.
+    """Rows of a generator in their dtypes, for the stage, ``likeness sample`` and a logged model.
 
     Args:
         saved: the generator.
         schema: of the table, with the dtypes of its columns.
         rows: number of rows.
         seed: public.
-        where: see :func:`conditions`.
+        where: see :func:`likeness.pipeline.where.conditions`.
         dtypes: words by column, which go before those of the schema.
     """
     from likeness.data.encoding.dtypes import in_dtypes
-    from likeness.data.encoding.encoder import Encoder
 
-    x, labels = saved.draw(rows, seed, *conditions(where, schema))
-    table = with_exact_ends(Encoder(schema).decode(x, labels), where, schema)
-    return in_dtypes(table, schema, dtypes)
+    return in_dtypes(typed_rows(saved, schema, rows, seed, where), schema, dtypes)
 
 
 def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
