@@ -26,13 +26,16 @@ class Estimator:
             setattr(self, name, value)
         return self
 
-    def check_fitted(self) -> None:
+    def check_fitted(self, attribute: str) -> None:
         """Refuse the use of an estimator without a fit.
 
+        Args:
+            attribute: what the fit sets.
+
         Raises:
-            NotFittedError: no attribute has a name that ends in one underscore, the mark of a fit.
+            NotFittedError: the attribute is missing.
         """
-        if not any(name.endswith("_") and not name.startswith("_") for name in vars(self)):
+        if not hasattr(self, attribute):
             raise NotFittedError(f"This {type(self).__name__} is not fitted. Call fit first.")
 
     def __repr__(self) -> str:

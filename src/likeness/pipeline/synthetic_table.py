@@ -1,18 +1,16 @@
 """The synthetic table on disk: Parquet and CSV, each tied to the generator that made it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from likeness.config.params import AUTO, Sample
-from likeness.config.typed import allowed
-from likeness.core.errors import ArtifactError, ParamsError
+from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
-from likeness.data.booleans import spelled
 from likeness.data.schema.schema import Schema
-from likeness.generators.base import Condition
+from likeness.pipeline.where import conditions, with_exact_ends
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -22,53 +20,6 @@ if TYPE_CHECKING:
     from likeness.release.released import Released
 
 _LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
-
-
-def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[tuple[int, ...], dict[int, Condition]]:
-    """The class that ``sample.where`` gives, and the conditions on feature columns by their place.
-
-    Args:
-        where: from the name of a categorical column to one of its categories; null for missing.
-        schema: of the table.
-
-    Raises:
-        ParamsError: naming the key, the value and what is allowed.
-    """
-    classes: tuple[int, ...] = ()
-    given: dict[int, Condition] = {}
-    names = [column.name for column in schema.feature_columns]
-    for name, value in where.items():
-        key = f"sample.where.{name}"
-        allowed(key, name, schema.names)
-        column = schema.column(name)
-        if not column.is_categorical:
-            raise ParamsError(f"{key}: '{name}' is {column.kind}. Give a column with categories.")
-        if value is None and column.nullable:
-            given[names.index(name)] = Condition((len(column.categories),))
-            continue
-        text = spelled(str(value), column.categories) if column.kind == "boolean" else str(value)
-        allowed(key, text, column.categories)
-        place = column.categories.index(text)
-        if name in names:
-            given[names.index(name)] = Condition((place,))
-        else:
-            classes = (place,)
-    return classes, given
-
-
-def pairs(words: Sequence[str]) -> dict[str, str]:
-    """Read ``COLUMN=CATEGORY`` of a command line for :func:`conditions`.
-
-    Raises:
-        ParamsError: a word has another form.
-    """
-    where = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise ParamsError(f"--where {word} must have the form COLUMN=CATEGORY")
-        where[name] = value
-    return where
 
 
 class Request(NamedTuple):
@@ -94,12 +45,48 @@ def numbered(sample: Sample, context: "Context", auxiliary: "Mapping[str, Releas
     return Request(rows, sample.seed, sample.where)
 
 
-def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
-    """Rows of a generator as a typed table, for the stage, ``likeness sample`` and the API."""
+def typed_rows(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
+    """Rows of a generator as a typed table."""
     from likeness.data.encoding.encoder import Encoder
 
     x, labels = saved.draw(rows, seed, *conditions(where, schema))
-    return Encoder(schema).decode(x, labels)
+    return with_exact_ends(Encoder(schema).decode(x, labels), where, schema)
+
+
+def draw(
+    saved: "SavedGenerator",
+    schema: Schema,
+    rows: int,
+    seed: int,
+    where: Mapping[str, Any],
+    dtypes: Mapping[str, str] | None = None,
+) -> "DataFrame":
+    """Rows of a generator in their dtypes, for the stage, ``likeness sample`` and a logged model.
+
+    Args:
+        saved: the generator.
+        schema: of the table, with the dtypes of its columns.
+        rows: number of rows.
+        seed: public.
+        where: see :func:`likeness.pipeline.where.conditions`.
+        dtypes: words by column, which go before those of the schema.
+    """
+    from likeness.data.encoding.dtypes import in_dtypes
+
+    return in_dtypes(typed_rows(saved, schema, rows, seed, where), schema, dtypes)
+
+
+def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
+    """A synthetic table as typed rows, from its Parquet file.
+
+    Raises:
+        DataError: a value is none of its column.
+    """
+    import pandas as pd
+
+    from likeness.data.encoding.dtypes import typed_again
+
+    return typed_again(pd.read_parquet(path), schema)
 
 
 def write_synthetic(table: "DataFrame", sample: Request, paths: ProjectPaths) -> None:
@@ -142,20 +129,28 @@ def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping
 
 def sample_request(sample: Sample | Request) -> dict[str, Any]:
     """The request for a table as JSON."""
-    given = {str(name): None if value is None else str(value) for name, value in sample.where.items()}
+    given = {str(name): _plain(value) for name, value in sample.where.items()}
     return {"rows": sample.rows, "seed": sample.seed, "where": given}
 
 
-def check_synthetic(sample: Request, paths: ProjectPaths) -> dict[str, str]:
+def _plain(value: Any) -> Any:
+    """A condition as JSON: texts, null, or a list of these."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return None if value is None else str(value)
+
+
+def check_synthetic(sample: Request, paths: ProjectPaths, schema: Schema) -> dict[str, str]:
     """SHA-256 of the generator's files and of the table in both forms, by their names in the project.
 
     Raises:
         ArtifactError: the table is missing, does not follow from the generator and ``sample``, or its two forms hold
             different rows.
     """
-    import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from likeness.data.encoding.dtypes import in_dtypes
 
     path, csv = paths.synthetic, paths.synthetic_csv
     try:
@@ -171,7 +166,10 @@ def check_synthetic(sample: Request, paths: ProjectPaths) -> dict[str, str]:
     for name, digest in digests.items():
         if lineage["files"].get(name) != digest:
             raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: dvc repro sample")
-    if sha256_bytes(csv_bytes(pd.read_parquet(path))) != digests[str(ProjectPaths.synthetic_csv)]:
+    if (
+        sha256_bytes(csv_bytes(in_dtypes(read_synthetic(path, schema), schema)))
+        != digests[str(ProjectPaths.synthetic_csv)]
+    ):
         raise ArtifactError(f"{path} and {csv} hold different rows. Run: dvc repro sample")
     return {**digests, str(ProjectPaths.synthetic): _digest(path)}
 
