@@ -1,8 +1,8 @@
 """Four kinds of new user, each from an empty machine to success: minutes, commands, refusals, megabytes.
 
-Run: ``python -m benchmarks.personas [--persona auditor] [--before COMMIT]``. Each persona has an empty home and an empty
-environment with the wheel, or a clone where the persona is a researcher. The clock runs from ``pip install`` on: it
-counts what the machine does, and no time to think. A line that begins with ! is refused once, as it should be.
+Run: ``python -m benchmarks.personas [--persona auditor] [--before COMMIT]``. Each persona has an empty home and an
+empty environment with the wheel, or a clone where the persona is a researcher. The clock runs from ``pip install`` on:
+it counts what the machine does, and no time to think. A line that begins with ! is refused once, as it should be.
 ``--before`` runs the ways of an earlier commit. It prints a table and writes benchmarks/results/personas.csv.
 """
 
