@@ -25,7 +25,7 @@ BESIDE = {
     "sdv": (),
     "synthcity": ("pyarrow<25",),
     "smartnoise-synth": (),
-    "dpmm": ("pyarrow<25",),
+    "dpmm": (),
     "jupyterlab": (),
     "apache-airflow": (),
 }
