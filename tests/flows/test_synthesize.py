@@ -11,11 +11,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+from flows.dvc_stage import reproduce
+from flows.stage_order import stage_order
 from prefect.client.orchestration import get_client
 from prefect.settings import Settings
 
-from flows.dvc_stage import reproduce
-from flows.stage_order import stage_order
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
 from likeness.ledger.home import locate

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, Self
 
-import yaml
-
 from likeness.core.messages import LOG, MARK, REPORT, Report
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.pipeline.dvc_repair import dvc_environment, set_aside
 from likeness.pipeline.run_stage import announcement
-from likeness.pipeline.stage_graph import stage_graph
+from likeness.pipeline.stage_graph import locked_stages, stage_graph
 
 Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
 Listen = Callable[[Report], None]
@@ -152,9 +150,8 @@ class DVC:
 
     def _traces(self, stage: str) -> tuple[str, Any]:
         """What a stage writes when it ends, and what DVC remembers of its outputs."""
-        marker, lock = self._paths.markers / f"{stage}.json", self._paths.lock
-        stages = yaml.safe_load(lock.read_text())["stages"] if lock.exists() else {}
-        return marker.read_text() if marker.exists() else "", stages.get(stage, {}).get("outs")
+        marker = self._paths.markers / f"{stage}.json"
+        return marker.read_text() if marker.exists() else "", locked_stages(self._paths).get(stage, {}).get("outs")
 
     def _kill(self) -> None:
         """Kill the process group."""

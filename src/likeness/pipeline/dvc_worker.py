@@ -1,7 +1,7 @@
 """The process of :class:`likeness.pipeline.dvc_process.DVC`: it reads commands, asks DVC and answers.
 
-DVC's state is loaded anew for each command, as by ``dvc repro -s STAGE``. DVC decides what is out of date. It runs two
-stages every time, because source and ledger are no files of DVC. Here both are looked at before such a stage is started.
+DVC decides what is out of date, and its state is loaded anew for each command. ``dvc repro`` runs two stages every
+time, because source and ledger are no files of DVC. Here both are looked at first.
 """
 
 import json
@@ -31,7 +31,8 @@ def main() -> None:
     for line in commands:
         command, *stages = json.loads(line)
         answer = stale(repo, stages) if command == "stale" else reproduce(repo, *stages, force=command == "force")
-        print(f"{ANSWER}{json.dumps(answer)}", flush=True)
+        sys.stdout.write(f"{ANSWER}{json.dumps(answer)}\n")
+        sys.stdout.flush()
 
 
 def stale(repo: Repo, names: list[str]) -> list[str]:
@@ -55,8 +56,8 @@ def reproduce(repo: Repo, name: str, force: bool = False) -> bool:
     try:
         repo.reproduce(name, single_item=True, force=force)
     except DvcException as error:
-        cause = error.__cause__ or error
-        print(f"{name}: {cause}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"{name}: {error.__cause__ or error}\n")
+        sys.stderr.flush()
         return False
     if head is not None:
         paths = ProjectPaths()

@@ -6,10 +6,7 @@ hash of the source and the manifest of the encoded table identify the rows of an
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import yaml
+from typing import TYPE_CHECKING
 
 from likeness.config.explain import plain
 from likeness.config.load import read_params
@@ -19,6 +16,7 @@ from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.budget import Asker, Budget, Cost, Headroom, check_headrooms, headrooms
 from likeness.ledger.records import moment
 from likeness.pipeline.project import Project
+from likeness.pipeline.stage_graph import locked_stages
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
@@ -39,9 +37,9 @@ def last_rows(project: Project) -> "Dataset | None":
             return None
     except LikenessError:
         return None
-    lock, now = _yaml(project.paths.lock), plain(read_params(project.paths.params).ingest)
+    now = plain(read_params(project.paths.params).ingest)
     try:
-        then = lock["stages"]["ingest"]["params"][str(ProjectPaths.settings)]["ingest"]
+        then = locked_stages(project.paths)["ingest"]["params"][str(ProjectPaths.settings)]["ingest"]
     except (KeyError, TypeError):
         return None
     return dataset if then == now else None
@@ -183,8 +181,3 @@ def _headroom_line(room: Headroom, after: Headroom) -> str:
         return line
     most = room.delta if room.selection_delta is None else room.selection_delta
     return f"{line}; thresholds would have taken {after.spent_delta:.4g} of their delta {most:.4g}"
-
-
-def _yaml(file: Path) -> dict[str, Any]:
-    content: dict[str, Any] = (yaml.safe_load(file.read_text()) if file.exists() else None) or {}
-    return content
