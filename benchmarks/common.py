@@ -24,6 +24,7 @@ from likeness.data.source.files import read_source
 from likeness.evaluation.distances import image_distances
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
+from likeness.generators.base import Compute
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS, method_from
@@ -165,9 +166,9 @@ def rows_from(params: Params, auxiliary: dict[str, Released], embedding: Release
 
 def fitted(params: Params, auxiliary: dict[str, Released], embedding: Released) -> SavedGenerator:
     """A generator trained on what was released."""
-    how = params.train.device, params.train.threads, params.train.precision
+    compute = Compute(params.train.device, params.train.threads, params.train.precision)
     project = Project(Path(), params)
-    saved, _ = fit(project.method, project.context, auxiliary, embedding, *how)
+    saved, _ = fit(project.method, project.context, auxiliary, embedding, compute)
     return saved
 
 
@@ -273,3 +274,17 @@ def cell(values: pd.Series, digits: int) -> str:
         return ""
     spread = f" ± {values.std():.{digits}f}" if values.count() > 1 else ""
     return f"{values.mean():.{digits}f}{spread}"
+
+
+def markdown(results: pd.DataFrame, keys: list[str], columns: list[str], digits: int = 3) -> str:
+    """Mean ± standard deviation over draws, one line for each combination of keys; seconds with one digit."""
+    header = [*keys, "draws", *columns]
+    lines = [
+        "| " + " | ".join(header) + " |",
+        "| " + " | ".join(["---"] * len(keys) + ["---:"] * (1 + len(columns))) + " |",
+    ]
+    for names, rows in results.groupby(keys, sort=False, dropna=False):
+        cells = [cell(rows[column], 1 if column == "seconds" else digits) for column in columns]
+        draws = str(len(rows)) if rows["draw"].max() > 0 else "-"
+        lines.append("| " + " | ".join([*(str(name) for name in names), draws, *cells]) + " |")
+    return "\n".join(lines)

@@ -240,7 +240,7 @@ class Grounds:
 def spend() -> None:
     """The stages that ask the door, as ``python -m stages.NAME`` runs them."""
     from likeness.pipeline.run_stage import run_stage
-    from stages import auxiliary, privatize
+    from likeness.stages import auxiliary, privatize
 
     run_stage("auxiliary", auxiliary.main)
     run_stage("privatize", privatize.main)
@@ -268,7 +268,7 @@ def preload() -> None:
 
     import likeness.data.private_tables
     import likeness.pipeline.run_stage
-    from stages import auxiliary, fingerprint, ingest, plan, preprocess, privatize
+    from likeness.stages import auxiliary, fingerprint, ingest, plan, preprocess, privatize
 
     used = (
         opendp,
@@ -291,7 +291,7 @@ def _init_and_prepare() -> None:
     from likeness.ledger.home import locate
     from likeness.ledger.ledger import Ledger
     from likeness.pipeline.run_stage import run_stage
-    from stages import fingerprint, ingest, plan, preprocess
+    from likeness.stages import fingerprint, ingest, plan, preprocess
 
     Ledger.create(locate())
     for name, stage in (("fingerprint", fingerprint), ("ingest", ingest), ("plan", plan), ("preprocess", preprocess)):

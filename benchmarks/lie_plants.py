@@ -150,14 +150,11 @@ def nudged(table: Any) -> Any:
 
 def memorized(folder: Path) -> None:
     """A generator whose components each hold one row, that of the cells it drew most seldom, and the table drawn so."""
-    import torch
-
     from likeness.methods.saved_generator import SavedGenerator
 
     saved = SavedGenerator.load(folder / "generator")
-    logits: Any = saved.network.logits
-    with torch.no_grad():
-        logits.mul_(-30)
+    network: Any = saved.network
+    network.logits *= -30
     saved.save(folder / "generator")
     redraw(folder)
 

@@ -154,8 +154,8 @@ LIES: tuple[Lie, ...] = (
     Lie("the table has other categories", "table", "other categories", table(swapped)),
     Lie("the table lacks rows", "table", "other columns or rows", table(lambda table: table[:-1])),
     Lie("the table lacks a column", "table", "other columns or rows", table(lambda table: table.drop(columns="x"))),
-    Lie("the table is another, and the account names another torch", "table", "more than rounding",
-        all_of(table(real), field("software.torch", "2.0.1"))),
+    Lie("the table is another, and the account names another numpy", "table", "more than rounding",
+        all_of(table(real), field("software.numpy", "2.0.1"))),
     Lie("the Parquet file has a note", "table", "carries more",
         parquet(lambda header: {**header, b"note": NOTE.encode()})),
     Lie("the Parquet file has a note in what pandas writes", "table", "carries more",
@@ -321,7 +321,7 @@ LIES: tuple[Lie, ...] = (
     Lie("the account forgets what thresholds cost", "epsilon", "leaves out", field("total.delta_keys", None)),
     Lie("the run is not private", "account", "not private", set_value(names.PLAN_FILE, "epsilon", "inf")),
     Lie("the account names unknown software", "account", "unknown software", field("software.note", NOTE)),
-    Lie("the account names a version that is a note", "account", "unknown software", field("software.torch", NOTE)),
+    Lie("the account names a version that is a note", "account", "unknown software", field("software.numpy", NOTE)),
     Lie("the ledger has no cap, says the account", "account", "no cap", edit_body("cap", identity="visitors")),
     *(Lie(f"the account has another {path}", "account", "is not what receipts", field(path, value), seal=S)
       for path, value in (

@@ -30,7 +30,6 @@ import sys
 import time
 import warnings
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -39,6 +38,7 @@ from dpmm.models.base.mbi import FactoredInference
 from dpmm.models.mst import MST
 from memory import peak_mb  # beside this script: the peers' environment has no Likeness
 from peers_inference import mirror_descent
+from peers_shared import parser_of, read, say
 
 DEGREE = {"pairs": 2, "triples": 3}
 LIBRARIES = ["dpmm", "numpy", "opendp", "pandas", "scipy"]
@@ -107,34 +107,10 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--codes", type=Path, required=True)
-    parser.add_argument("--domain", type=Path, required=True)
-    parser.add_argument("--method", choices=["mst", "aim"], required=True)
-    parser.add_argument("--epsilon", type=float, required=True)
-    parser.add_argument("--delta", type=float, required=True)
-    parser.add_argument("--rows", type=int, required=True, help="how many rows to write")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--max-model-size", type=float, default=8.0, help="AIM: junction tree, in MB")
+    parser = parser_of(__doc__, ["mst", "aim"])
     parser.add_argument("--inference", choices=["plain", "dpmm"], default="plain", help="the same; dpmm: slower")
     parser.add_argument("--workload", choices=list(DEGREE), default="pairs", help="AIM: marginals to get right")
     return parser.parse_args()
-
-
-def read(path: Path, domain: dict[str, int]) -> pd.DataFrame:
-    """The table of codes, in the order of the domain; stops if a code lies outside it."""
-    codes = pd.read_parquet(path)
-    if set(codes.columns) != set(domain):
-        sys.exit(f"{path}: its columns are not those of the domain. Give one size for each column.")
-    for column, size in domain.items():
-        if not pd.api.types.is_integer_dtype(codes[column]) or not codes[column].between(0, size - 1).all():
-            sys.exit(f"{path}: column {column} must be integers from 0 to {size - 1}.")
-    return codes[list(domain)]
-
-
-def say(line: str) -> None:
-    """A progress line, away from the report."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def build(arguments: argparse.Namespace, domain: dict[str, int]) -> MST | AIM:

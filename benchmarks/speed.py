@@ -1,14 +1,16 @@
 """How fast: network gradients, mean embeddings, pairs of columns, noise, training in bfloat16.
 
 Run: ``python -m benchmarks.speed [--repetitions 5] [--quick] [--only precisions]``. What is compared runs in turns, in
-one process and on one machine: the ratios are what matters, not the seconds. Appends to benchmarks/results/speed.csv;
-docs/evidence/SPEED.md shows it.
+one process and on one machine: the ratios are what matters, not the seconds. Peak memory is that of a process of its
+own. Appends to benchmarks/results/speed.csv; docs/evidence/SPEED.md shows it.
 """
 
 import argparse
 import os
 import platform
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import combinations
@@ -18,7 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.common import commit, keep
+from benchmarks.common import keep
+from benchmarks.memory import peak_mb
 from likeness.config.training import TrainingSettings
 from likeness.generators.images import ImageGenerator
 from likeness.generators.objective import EmbeddingObjective
@@ -45,8 +48,14 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, no noise beyond 1e5 coordinates")
     parser.add_argument("--only", choices=list(PARTS))
+    parser.add_argument("--peak", choices=list(EMBEDDINGS), help=argparse.SUPPRESS)
+    parser.add_argument("--rows", type=int, default=ROWS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    rows = ROWS // 10 if arguments.quick else ROWS
+    rows = arguments.rows // 10 if arguments.quick else arguments.rows
+    if arguments.peak:
+        EMBEDDINGS[arguments.peak](rows)
+        print(peak_mb())
+        return
     for name in [arguments.only] if arguments.only else PARTS:
         PARTS[name](rows, arguments.repetitions, arguments.quick)
 
@@ -59,8 +68,9 @@ def note(what: str, size: str, seconds: float, **more: float) -> None:
         model = next(
             (line.split(":", 1)[1].strip() for line in about.read_text().splitlines() if "model name" in line), model
         )
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     row = {key: more.get(key, "") for key in KEYS}
-    row.update(what=what, size=size, seconds=seconds, threads=torch.get_num_threads(), commit=commit())
+    row.update(what=what, size=size, seconds=seconds, threads=torch.get_num_threads(), commit=commit)
     row.update(cores=os.cpu_count() or 1, cpu=model)
     keep(RESULTS, row, KEYS)
 
@@ -81,17 +91,53 @@ def in_turns(actions: dict[str, Callable[[], object]], repetitions: int) -> dict
 
 
 def network_step(repetitions: int) -> None:
-    """Loss and its gradient in the generated images."""
+    """Loss and its gradient in the generated images: the closed form against a gradient a record, as published."""
     feature = NetworkTangent("fc_1l", (WIDTH,), (SIDE * SIDE,), seed=0)
     counts = [BATCH // CLASSES] * CLASSES
     stream = torch.Generator().manual_seed(0)
-    x = torch.rand(BATCH, SIDE * SIDE, generator=stream).requires_grad_()
-    target = torch.randn(CLASSES, feature.parts[0].width, generator=stream) * 1e-4
-    objective = EmbeddingObjective(feature, target, torch.full((CLASSES,), 1 / CLASSES), torch.ones(CLASSES))
-    steps = {"ours": lambda: torch.autograd.grad(objective.loss(x, counts), x)}
-    seconds = in_turns(steps, repetitions)["ours"]
+    x = torch.rand(BATCH, SIDE * SIDE, generator=stream, dtype=torch.float64)
+    target = torch.randn(CLASSES, feature.parts[0].width, generator=stream, dtype=torch.float64) * 1e-4
+    scale = torch.full((CLASSES,), 1 / CLASSES, dtype=torch.float64)
+
+    # In training the target is there once for all steps; so it is here, for both.
+    targets, scales = ({dtype: own.to(dtype) for dtype in (torch.float32, torch.float64)} for own in (target, scale))
+    objectives = {
+        dtype: EmbeddingObjective(feature, targets[dtype], scales[dtype], torch.ones(CLASSES, dtype=dtype))
+        for dtype in targets
+    }
+
+    def ours(dtype: torch.dtype) -> tuple[float, Tensor]:
+        given = x.to(dtype).requires_grad_()
+        loss = objectives[dtype].loss(given, counts)
+        (gradient,) = torch.autograd.grad(loss, given)
+        return float(loss.detach()), gradient
+
+    def by_record(dtype: torch.dtype) -> tuple[float, Tensor]:
+        weights = [own.to(dtype).requires_grad_() for own in (feature.network.dense[0].weights, feature.network.output)]
+        given = x.to(dtype).requires_grad_()
+        means = []
+        for part, count in zip(given.split(counts), counts, strict=True):
+            total = torch.zeros(target.shape[1], dtype=dtype)
+            for row in part:
+                value = weights[1] @ (weights[0][:, :-1] @ row + weights[0][:, -1]).relu()
+                own = torch.cat([d.flatten() for d in torch.autograd.grad(value, weights, create_graph=True)])
+                total = total + own / own.norm()
+            means.append(total / count)
+        loss = (targets[dtype] - scales[dtype][:, None] * torch.stack(means)).square().sum()
+        (gradient,) = torch.autograd.grad(loss, given)
+        return float(loss.detach()), gradient
+
+    (loss, gradient), (expected, slope) = ours(torch.float64), by_record(torch.float64)
+    apart = max(abs(loss / expected - 1), float((gradient - slope).norm() / slope.norm()))
+    if apart > 1e-5:
+        raise SystemExit(f"the closed form is not the gradient by record: {apart:.2g} apart")
+    print(f"value and gradient of both in float64: {apart:.2g} apart")
+    found = in_turns({"ours": lambda: ours(torch.float32), "record": lambda: by_record(torch.float32)}, repetitions)
     size = f"batch {BATCH}, width {WIDTH}, {SIDE} x {SIDE}"
-    note("ntk step, ours", size, seconds, per_second=BATCH / seconds, repetitions=repetitions)
+    more = {"repetitions": repetitions}
+    note("ntk step, autograd a record", size, found["record"], per_second=BATCH / found["record"], **more)
+    ratio = found["record"] / found["ours"]
+    note("ntk step, ours", size, found["ours"], ratio=ratio, per_second=BATCH / found["ours"], **more)
 
 
 def precisions(repetitions: int, steps: int = 3) -> None:
@@ -167,14 +213,57 @@ def paired_sum(rows: int, repetitions: int) -> None:
         note(f"pairs of {count} columns in the door, {name}", size, seconds, **more)
 
 
-def mean_embeddings(rows: int, repetitions: int) -> None:
-    """The door's sum of 10,000 random Fourier features of all rows."""
+def ours_embedding(rows: int) -> object:
+    """The door's sum of 10,000 features: exact integers, clipped, any order of rows."""
     feature = CharacteristicFunction(FEATURES // 2, DIMENSION, 0.1, seed=0)
-    query = Query("embedding", "privatize", feature)
-    sums = {"ours": lambda: lattice_sum(query, (Records(c.x, c.labels * 0) for c in chunks(rows)))}
-    seconds = in_turns(sums, repetitions)["ours"]
-    size = f"{rows} x {DIMENSION}, {FEATURES} features"
-    note("mean embedding, ours", size, seconds, per_second=rows / seconds, repetitions=repetitions)
+    return lattice_sum(Query("embedding", "privatize", feature), (Records(c.x, c.labels * 0) for c in chunks(rows)))
+
+
+def loop_embedding(rows: int) -> object:
+    """A record at a time, in floating point."""
+    frequencies = np.random.default_rng(0).normal(scale=0.1, size=(FEATURES // 2, DIMENSION))
+    total = np.zeros(FEATURES)
+    for chunk in chunks(rows):
+        for row in chunk.x:
+            angles = frequencies @ row
+            total += np.concatenate([np.cos(angles), np.sin(angles)])
+    return total / rows
+
+
+def sklearn_embedding(rows: int) -> object:
+    """scikit-learn's features of all rows, then their mean."""
+    from sklearn.kernel_approximation import RBFSampler
+
+    x = np.concatenate([chunk.x for chunk in chunks(rows)])
+    return RBFSampler(gamma=0.005, n_components=FEATURES, random_state=0).fit_transform(x).mean(axis=0)
+
+
+EMBEDDINGS: dict[str, Callable[[int], object]] = {
+    "ours": ours_embedding, "loop": loop_embedding, "sklearn RBFSampler": sklearn_embedding
+}  # fmt: skip
+
+
+def mean_embeddings(rows: int, repetitions: int) -> None:
+    """10,000 random Fourier features of all rows; the loop on a twentieth of them. Memory also for a tenth."""
+    found = in_turns(
+        {name: lambda name=name: EMBEDDINGS[name](rows // 20 if name == "loop" else rows) for name in EMBEDDINGS},
+        repetitions,
+    )
+    found["loop"] *= 20
+    for name, seconds in found.items():
+        for own in (rows // 10, rows):
+            if name == "loop":
+                continue
+            note(f"memory, {name}", f"{own} x {DIMENSION}, {FEATURES} features", 0.0, peak_mb=peak(name, own))
+        ratio = {} if name == "ours" else {"ratio": seconds / found["ours"]}
+        size = f"{rows} x {DIMENSION}, {FEATURES} features"
+        note(f"mean embedding, {name}", size, seconds, per_second=rows / seconds, repetitions=repetitions, **ratio)
+
+
+def peak(name: str, rows: int) -> float:
+    """Peak memory in MB of a process that does nothing else."""
+    command = [sys.executable, "-m", "benchmarks.speed", "--peak", name, "--rows", str(rows)]
+    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1])
 
 
 def noise(quick: bool) -> None:

@@ -2,7 +2,7 @@
 
 Run: ``python -m benchmarks.tables [--table adult] [--epsilon 1] [--draws 5] [--only ours|mst|aim]``. Without options:
 Adult with all three at ε = 0.2, 1 and 10, once more with 32 bins a number, Census-Income and Covertype with ours at 1.
-Resumable.
+Resumable. ``--only aim_mbi`` runs AIM on its authors' package, more than an hour a draw, where it is asked for.
 
 One protocol: the same public schema, the same cells (those of ``marginals`` in params.yaml, but for the number of bins
 where the table's name says another), (ε, δ), add/remove; the peers (:mod:`benchmarks.peers`, in an environment of their
@@ -16,29 +16,20 @@ import copy
 import dataclasses
 import json
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 
-from benchmarks.common import (
-    Table,
-    cell,
-    commit,
-    done,
-    in_a_process,
-    keep,
-    load,
-    measured,
-    on_page,
-    read_results,
-    score,
-)
+from benchmarks.common import Table, cell, commit, keep, load, on_page, read_results, score, synthesize
+from benchmarks.memory import peak_mb
 from likeness.config.params import Params
+from likeness.core import rng
 from likeness.data.encoding.encoder import Encoder
 from likeness.evaluation.utility import shuffle_columns
 from likeness.methods import method_from
@@ -62,6 +53,7 @@ COLUMNS = {  # title and digits
     "peak_mb": ("peak MB", 0),
 }
 PEERS = ("mst", "aim")
+PROGRAMS = {"mst": "benchmarks/peers.py", "aim": "benchmarks/peers.py", "aim_mbi": "benchmarks/peers_mbi.py"}
 BINS = {"adult_32": ("adult", 32)}  # the same rows with other bins than params.yaml has
 TABLES = {  # ε and methods
     "adult": ((0.2, 1.0, 10.0), ("ours", *PEERS)),
@@ -76,7 +68,7 @@ NAMES = {
     "ours": "**ours** (`marginals`)",
     "mst": "MST",
     "aim": "AIM",
-    "aim_mbi": "AIM on mbi",  # in the CSV file only
+    "aim_mbi": "AIM on mbi",
 }
 
 
@@ -86,14 +78,15 @@ def main() -> None:
     parser.add_argument("--table", choices=list(TABLES))
     parser.add_argument("--epsilon", type=float)
     parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--only", choices=["ours", *PEERS])
+    parser.add_argument("--only", choices=["ours", *PROGRAMS])
     parser.add_argument("--peers", default="benchmarks/.peers/bin/python", help="python of the peers' environment")
+    parser.add_argument("--peers-mbi", default="benchmarks/.peers_mbi/bin/python", help="the same of AIM on mbi")
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     parser.add_argument("--one", nargs=2, metavar=("DRAW", "OUT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        table, (draw, folder) = with_bins(arguments.table), arguments.one
-        measured(with_epsilon(table.params, arguments.epsilon), table.train, int(draw), Path(folder))
+        table = with_bins(arguments.table)
+        make_ours(with_epsilon(table.params, arguments.epsilon), table, int(arguments.one[0]), Path(arguments.one[1]))
         return
     for name in () if arguments.page else TABLES:
         if arguments.table in (None, name):
@@ -113,23 +106,23 @@ def run(name: str, arguments: argparse.Namespace) -> None:
         "shuffled": lambda: shuffle_columns(table.train, table.params.evaluate.seed),
     }
     for control, make in controls.items():
-        row = {"table": name, "method": control, "epsilon": 0.0, "draw": 0}
-        if not done(RESULTS, row):
-            add(row, {"seconds": 0.0, "peak_mb": 0.0}, make(), table)
+        if not known(name, control, 0.0, 0):
+            add(name, control, 0.0, 0, {"seconds": 0.0, "peak_mb": 0.0, **score(make(), table)})
     epsilons, methods = TABLES[name]
     for epsilon in epsilons if arguments.epsilon is None else [arguments.epsilon]:
-        for method in [method for method in methods if arguments.only in (None, method)]:
+        for method in asked_for(methods, arguments.only):
             for draw in range(1, arguments.draws + 1):
-                row = {"table": name, "method": method, "epsilon": epsilon, "draw": draw}
-                if done(RESULTS, row):
+                if known(name, method, epsilon, draw):
                     continue
-                if method == "ours":
-                    options = ["--table", name, "--epsilon", epsilon, "--one", draw]
-                    synthetic, cost = in_a_process("benchmarks.tables", *options)
-                else:
-                    params = with_epsilon(table.params, epsilon)
-                    synthetic, cost = run_peer(arguments.peers, method, params, table)
-                add(row, cost, synthetic, table)
+                with tempfile.TemporaryDirectory() as folder:
+                    if method == "ours":
+                        cost = run_ours(name, epsilon, draw, Path(folder))
+                        synthetic = pd.read_parquet(Path(folder) / "synthetic.parquet")
+                    else:
+                        params = with_epsilon(table.params, epsilon)
+                        python = arguments.peers_mbi if method == "aim_mbi" else arguments.peers
+                        synthetic, cost = run_peer(python, method, params, table, Path(folder))
+                add(name, method, epsilon, draw, {**cost, **score(synthetic, table)})
 
 
 def with_bins(name: str) -> Table:
@@ -141,6 +134,13 @@ def with_bins(name: str) -> Table:
     sections = copy.deepcopy(dict(table.params.sections))
     sections["marginals"]["privatize"]["bins"] = bins
     return dataclasses.replace(table, params=dataclasses.replace(table.params, method="marginals", sections=sections))
+
+
+def asked_for(methods: tuple[str, ...], only: str | None) -> list[str]:
+    """Methods of a table that ``--only`` names, or all; AIM on mbi where it is named and the table has AIM."""
+    if only == "aim_mbi":
+        return ["aim_mbi"] if "aim" in methods else []
+    return [own for own in methods if only in (None, own)]
 
 
 def section(rows: pd.DataFrame) -> str:
@@ -182,9 +182,34 @@ def with_epsilon(params: Params, epsilon: float) -> Params:
     return dataclasses.replace(params, method="marginals", privacy=privacy)
 
 
-def add(row: dict[str, object], cost: dict[str, float], synthetic: pd.DataFrame, table: Table) -> None:
-    """Add a row with its scores, and with the commit that made it."""
-    keep(RESULTS, {**row, "commit": commit(), **cost, **score(synthetic, table)}, KEYS)
+def known(table: str, method: str, epsilon: float, draw: int) -> bool:
+    """Whether the CSV file has this row."""
+    rows = read_results(RESULTS, KEYS)
+    return bool(((rows[KEYS] == [table, method, epsilon, draw]).all(axis=1)).any())
+
+
+def add(table: str, method: str, epsilon: float, draw: int, values: dict[str, float]) -> None:
+    """Add a row, with the commit that made it."""
+    own = {"table": table, "method": method, "epsilon": epsilon, "draw": draw}
+    keep(RESULTS, {**own, "commit": commit(), **values}, KEYS)
+
+
+def run_ours(name: str, epsilon: float, draw: int, folder: Path) -> dict[str, float]:
+    """Make a synthetic table in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.tables", "--table", name, "--one", str(draw), str(folder)]
+    subprocess.run([*command, "--epsilon", str(epsilon)], check=True)
+    cost: dict[str, float] = json.loads((folder / "cost.json").read_text())
+    return cost
+
+
+def make_ours(params: Params, table: Table, draw: int, folder: Path) -> None:
+    """Synthesize, and note seconds and peak memory."""
+    started = time.monotonic()
+    synthetic = synthesize(params, table.train, draw)
+    seconds = time.monotonic() - started
+    synthetic.to_parquet(folder / "synthetic.parquet")
+    peak = peak_mb()
+    (folder / "cost.json").write_text(json.dumps({"seconds": seconds, "peak_mb": peak}))
 
 
 def peer_columns(params: Params) -> list[MixtureColumn]:
@@ -211,11 +236,9 @@ def from_codes(
 ) -> pd.DataFrame:
     """Rows of codes, each number drawn from its cell."""
     own = codes[[f"c{place}" for place in range(len(columns))]].to_numpy(dtype=np.int64, copy=True)
-    generator = torch.Generator().manual_seed(table.params.sample.seed)
-    rows = rows_from_cells(
-        columns, Project(Path(), table.params).context.layout.width, torch.from_numpy(own), generator
-    )
-    return Encoder(table.schema).decode(rows.numpy(), classes)
+    random = rng.public(table.params.sample.seed, "peers.values")
+    rows = rows_from_cells(columns, Project(Path(), table.params).context.layout.width, own, random)
+    return Encoder(table.schema).decode(rows, classes)
 
 
 def through_cells(table: Table) -> pd.DataFrame:
@@ -224,29 +247,31 @@ def through_cells(table: Table) -> pd.DataFrame:
     return from_codes(table, columns, *as_codes(table, columns))
 
 
-def run_peer(python: str, method: str, params: Params, table: Table) -> tuple[pd.DataFrame, dict[str, float]]:
+def run_peer(
+    python: str, method: str, params: Params, table: Table, folder: Path
+) -> tuple[pd.DataFrame, dict[str, float]]:
     """The same cells as codes, to a peer and back."""
     columns, num_classes = peer_columns(params), Project(Path(), params).context.layout.num_classes
     codes, labels = as_codes(table, columns)
     sizes = {f"c{place}": column.cells.size for place, column in enumerate(columns)}
     if num_classes > 1:
         codes["label"], sizes["label"] = labels, num_classes
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        codes.to_parquet(folder / "codes.parquet", index=False)
-        (folder / "domain.json").write_text(json.dumps(sizes))
-        options = {
-            "--codes": folder / "codes.parquet", "--domain": folder / "domain.json", "--out": folder / "out.parquet",
-            "--method": method, "--epsilon": params.privacy.epsilon, "--delta": params.privacy.delta,
-            "--rows": params.sample.rows,
-        }  # fmt: skip
-        command = [python, "benchmarks/peers.py", *(str(word) for pair in options.items() for word in pair)]
-        environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
-        result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-        drawn = pd.read_parquet(folder / "out.parquet")
-    report = json.loads(result.stdout.splitlines()[-1])
-    classes = drawn["label"].to_numpy(dtype=np.int64) if "label" in sizes else np.zeros(len(drawn), dtype=np.int64)
-    return from_codes(table, columns, drawn, classes), {"seconds": report["seconds"], "peak_mb": report["peak_mb"]}
+    codes.to_parquet(folder / "codes.parquet", index=False)
+    (folder / "domain.json").write_text(json.dumps(sizes))
+    options = {
+        "--codes": folder / "codes.parquet", "--domain": folder / "domain.json", "--out": folder / "out.parquet",
+        "--method": method.removesuffix("_mbi"), "--epsilon": params.privacy.epsilon, "--delta": params.privacy.delta,
+        "--rows": params.sample.rows,
+    }  # fmt: skip
+    command = [python, PROGRAMS[method], *(str(word) for pair in options.items() for word in pair)]
+    environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
+    environment |= {"JAX_ENABLE_X64": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}  # read by mbi's only
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    told = json.loads(done.stdout.splitlines()[-1])
+    found = pd.read_parquet(folder / "out.parquet")
+    classes = found["label"].to_numpy(dtype=np.int64) if "label" in sizes else np.zeros(len(found), dtype=np.int64)
+    synthetic = from_codes(table, columns, found, classes)
+    return synthetic, {"seconds": told["seconds"], "peak_mb": told["peak_mb"]}
 
 
 if __name__ == "__main__":

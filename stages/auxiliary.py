@@ -1,30 +1,7 @@
-"""auxiliary: release the private statistics that the method asks for first.
+"""auxiliary: `likeness.stages.auxiliary` says what it reads, writes and spends."""
 
-Reads: data/plan, data/released/categories, data/private. Writes: data/released/auxiliary/*.safetensors.
-Spends: the plan's auxiliary shares.
-"""
-
-from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
-from likeness.release.query import Query
-from likeness.release.released import Released, check_known, from_bytes
-
-
-def main(project: Project) -> None:
-    """Ask the door for each auxiliary query in turn. A query may depend on earlier answers."""
-    check_known(project.paths.category_files, *project.ledger_place)
-    folder = project.paths.auxiliary
-    folder.mkdir(parents=True, exist_ok=True)
-    with project.engine() as engine:
-        door = project.door(engine)
-
-        def answer(query: Query) -> Released:
-            data = door.release(query)
-            (folder / f"{query.name}.safetensors").write_bytes(data)
-            return from_bytes(data, query.name)
-
-        project.method.ask(project.context, answer)
-
+from likeness.stages.auxiliary import main
 
 if __name__ == "__main__":
     run_stage("auxiliary", main)

@@ -1,26 +1,7 @@
-"""categories: release the categories of columns where the schema calls them private.
+"""categories: `likeness.stages.categories` says what it reads, writes and spends."""
 
-Reads: data/plan, data/private/table.parquet. Writes: data/released/categories. Spends: categories.share of rho and
-categories.delta_share of delta; nothing where the schema lists all categories.
-"""
-
-from likeness.core.paths import write_json
-from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
-from likeness.release.partition_selection import partition_queries
-
-
-def main(project: Project) -> None:
-    """Ask the door for the categories of each open column."""
-    queries = partition_queries(project.written_schema, project.written_plan, project.params.categories.most)
-    folder = project.paths.categories
-    for old in folder.glob("*.safetensors"):
-        old.unlink()
-    write_json(folder / "columns.json", {query.name: query.column for query in queries})
-    for query in queries:
-        data = project.partition_door(query.column).release(query)
-        (folder / f"{query.name}.safetensors").write_bytes(data)
-
+from likeness.stages.categories import main
 
 if __name__ == "__main__":
     run_stage("categories", main)

@@ -1,18 +1,7 @@
-"""report: one self-contained page for the public, and one with the comparison with real rows.
+"""report: `likeness.stages.report` says what it reads, writes and spends."""
 
-Reads: reports, data/models/loss.csv. Writes: reports/index.html, reports/metrics.json, reports/figures, and
-reports/internal/index.html (NOT private). Spends: nothing.
-"""
-
-from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
-from likeness.report.pages import write_report
-
-
-def main(project: Project) -> None:
-    """Render from files."""
-    write_report(project.root)
-
+from likeness.stages.report import main
 
 if __name__ == "__main__":
     run_stage("report", main)

@@ -6,8 +6,7 @@ release here and there, and cost nothing the second time.
 
 import operator
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,7 +149,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         """
         from likeness.data.source.files import read_frame, read_frame_people
         from likeness.data.source.row_digests import SourceDigest
-        from likeness.generators.training import choose_device
+        from likeness.generators.base import Compute
         from likeness.methods.fit import fit
         from likeness.release.door import Door
 
@@ -158,7 +157,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
         project = Project(Path(), self._params(), _schema(self.schema))
         written, recipe, plan = project.written_schema, project.method, project.plan
-        choose_device(project.params.train.device)
+        recipe.check_device(project.params.train.device)
         project, people = self._with_cap(project), None
         params, ledger = project.params, project.ledger
         source = SourceDigest(SourceDigest.key_of(ledger.key))
@@ -187,9 +186,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         standing = Standing.of(ledger, params.privacy.population)
         privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, counts)
         train = params.train
-        with _torch_as_it_was():
-            how = train.device, train.threads, train.precision
-            generator, losses = fit(recipe, facts, auxiliary, embedding, *how, list(keys.values()))
+        compute = Compute(train.device, train.threads, train.precision)
+        generator, losses = fit(recipe, facts, auxiliary, embedding, compute, list(keys.values()))
         self.plan_, self.generator_, self.loss_curve_ = plan, generator, losses
         self._keep(written, released, privacy)
         return self
@@ -375,16 +373,3 @@ def _from_plain(params: Mapping[str, Any]) -> dict[str, Any]:
     named["epsilon"] = float(named["epsilon"])
     named["cap"] = None if named["cap"] is None else tuple(float(value) for value in named["cap"])
     return named
-
-
-@contextmanager
-def _torch_as_it_was() -> Iterator[None]:
-    """Restore torch's seed and number of threads, which the training sets."""
-    import torch
-
-    threads = torch.get_num_threads()
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads)

@@ -14,6 +14,7 @@ from reachability import ROOT, file_of, reached
 from likeness.core.paths import Place, ProjectPaths
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.stages import FOLDERS, code_digests
 
 STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 HEAVY = ("torch", "mlflow", "prefect", "sklearn", "xgboost", "matplotlib", "autodp", "opendp", "pandas", "sqlalchemy")
@@ -73,21 +74,25 @@ def declared(name: str, *keys: str) -> list[str]:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("name", STAGES)
-def test_deps_name_all_of_the_library_that_a_stage_loads(name: str) -> None:
+@pytest.mark.parametrize("name", FOLDERS)
+def test_digests_cover_all_of_the_library_that_a_stage_loads(name: str) -> None:
     """Modules that its import loads, and those that it may import later, inside functions."""
-    dependencies = [Path(path) for path in declared(name, "deps")]
+    folders = {line.split()[0] for line in code_digests()[name].splitlines()} - {"stage"}
     modules = loaded_modules(name) | reached(name)[0]
     for module in sorted(module for module in modules if module.startswith("likeness.")):
         path = file_of(module)
         assert path is not None
-        file = path.relative_to(ROOT)
-        covered = any(file == dependency or file.is_relative_to(dependency) for dependency in dependencies)
-        assert covered or file.name == "__init__.py", f"{name} loads {file}, which dvc.yaml does not name"
-    assert Path("stages", f"{name}.py") in dependencies
-    for dependency in dependencies:
-        if dependency.is_relative_to("src") or dependency.is_relative_to("stages"):
-            assert (ROOT / dependency).exists(), f"{name} names {dependency}, which does not exist"
+        folder = path.relative_to(ROOT / "src/likeness").parts[0]
+        covered = folder in folders or module == f"likeness.stages.{name}" or path.name == "__init__.py"
+        assert covered, f"{name} loads {module}, whose folder is not in FOLDERS"
+
+
+def test_every_stage_but_the_first_waits_for_the_digests_of_its_code() -> None:
+    assert [*STAGES] == ["settings", *FOLDERS]
+    for name in FOLDERS:
+        assert {f"{ProjectPaths.code}/{name}", f"stages/{name}.py"} <= set(declared(name, "deps"))
+    for path in [path for name in STAGES for path in declared(name, "deps")]:
+        assert not path.startswith("src/"), f"{path} is no file of a project"
 
 
 @pytest.mark.process
@@ -146,9 +151,9 @@ def test_the_page_with_real_rows_depends_on_all_that_evaluate_writes() -> None:
 
 
 def test_what_dvc_may_not_know_is_looked_at_every_time() -> None:
-    """The source and the ledger are no files of DVC; what follows the source waits for its keyed hash."""
+    """The package, the source and the ledger are no files of DVC; what follows the source waits for its keyed hash."""
     always = {name for name, stage in STAGES.items() if stage.get("always_changed")}
-    assert always == {"fingerprint", "account"}
+    assert always == {"settings", "fingerprint", "account"}
     assert str(ProjectPaths.source) in declared("ingest", "deps")
 
 
@@ -170,9 +175,14 @@ def test_a_stage_loads_only_what_it_needs(name: str) -> None:
     assert {heavy for heavy in HEAVY if heavy in modules} <= MAY_LOAD[name]
 
 
+SCRIPT = (ROOT / "stages/train.py").read_text()
+
+
 @pytest.mark.parametrize("name", STAGES)
 def test_stages_are_thin_and_say_what_they_read_write_and_spend(name: str) -> None:
-    lines = (ROOT / "stages" / f"{name}.py").read_text().splitlines()
+    """A project's script only starts the stage: an upgrade of the package upgrades every project."""
+    assert (ROOT / "stages" / f"{name}.py").read_text() == SCRIPT.replace("train", name)
+    lines = (ROOT / "src/likeness/stages" / f"{name}.py").read_text().splitlines()
     assert len(lines) <= 40
     docstring = "\n".join(lines[:8])
     assert all(word in docstring for word in ("Reads:", "Writes:", "Spends:"))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.common import load
-from benchmarks.tables import peer_columns, through_cells, with_bins
+from benchmarks.tables import asked_for, peer_columns, through_cells, with_bins
 from likeness.config.load import load_params
 from likeness.methods import method_from
 from likeness.pipeline.project import Project
@@ -44,3 +44,10 @@ def test_another_number_of_bins_changes_nothing_else(monkeypatch: pytest.MonkeyP
     assert len(usual.train) == len(finer.train) and usual.schema == finer.schema
     sizes = [[column.cells.size for column in peer_columns(own.params)] for own in (usual, finer)]
     assert sizes[0][0] == 16 and sizes[1][0] == 32 and len(sizes[0]) == len(sizes[1])
+
+
+def test_aim_on_mbi_runs_only_where_it_is_asked_for() -> None:
+    everything = ("ours", "mst", "aim")
+    assert asked_for(everything, None) == list(everything)
+    assert asked_for(everything, "mst") == ["mst"] and asked_for(everything, "aim_mbi") == ["aim_mbi"]
+    assert asked_for(("ours",), "mst") == asked_for(("ours",), "aim_mbi") == []

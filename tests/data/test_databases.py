@@ -111,7 +111,7 @@ def test_an_empty_answer_is_an_empty_table(database: Database) -> None:
     ("query", "message"),
     [
         ("nowhere", "refuses ingest.query"),
-        ("SELECT a FROM visits", "column 'x' is missing. ingest.query must give: a, x, c, seen"),
+        ("SELECT a FROM visits", "columns 'x', 'c', 'seen' are missing. ingest.query must give: a, x, c, seen"),
         ("SELECT *, a FROM visits", "column 'a' occurs twice"),
         ("SELECT a, x, '8675309' AS c, seen FROM visits", "'c' has a value that is not among its public"),
         ("SELECT a, '8675309!' AS x, c, seen FROM visits", "'x' has a value that is not a number"),

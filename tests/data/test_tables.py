@@ -154,6 +154,8 @@ def test_columns_and_files_that_are_not_there_are_named(tmp_path: Path) -> None:
         read_source(write(tmp_path, good), PEOPLE, "part")
     with pytest.raises(DataError, match="column 'age' occurs twice"):
         read_source(write(tmp_path, "age,code,city,height,age\n1,7,Rome,1,2\n"), PEOPLE)
+    with pytest.raises(DataError, match=r"columns 'city', 'height' are missing\. .* columns 'age', 'code' occur"):
+        read_source(write(tmp_path, "age,code,age,code\n1,7,1,7\n"), PEOPLE)
     with pytest.raises(DataError, match=r"absent\.csv: no such file"):
         read_source(tmp_path / "absent.csv", PEOPLE)
     with pytest.raises(DataError, match=r"people\.xlsx: unknown format"):

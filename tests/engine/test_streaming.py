@@ -32,7 +32,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.pipeline.ingest import training_digest, typed_rows
 from likeness.pipeline.private_rows import SPLIT, manifest_of
 from likeness.pipeline.project import Project
-from stages import ingest, preprocess
+from likeness.stages import ingest, preprocess
 
 ROOT = Path(__file__).parents[2]
 KEY = b"k" * 32

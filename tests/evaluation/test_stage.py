@@ -13,7 +13,7 @@ from likeness.core.paths import ProjectPaths
 from likeness.data.private_tables import write_private
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.pipeline.project import Project
-from stages import evaluate
+from likeness.stages import evaluate
 
 ROOT = Path(__file__).parents[2]
 

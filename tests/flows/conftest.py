@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from dvc.repo import Repo
 
-import flows  # noqa: F401  (quiet, before Prefect)
+import likeness.flows  # noqa: F401  (quiet, before Prefect)
 
 ROOT = Path(__file__).parents[2]
 GRAPH = """

@@ -22,10 +22,10 @@ from prefect.client.schemas.filters import LogFilter
 from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-import flows.deploy
-from flows.deploy import cron, main
-from flows.synthesize import synthesize
+import likeness.flows.deploy
 from likeness.config.params import Schedule
+from likeness.flows.deploy import cron, main
+from likeness.flows.synthesize import synthesize
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 
@@ -172,9 +172,9 @@ def test_the_flow_is_deployed_with_the_schedule_of_params_one_run_at_a_time(
 ) -> None:
     sent: dict[str, Any] = {}
     for name in ("check_server", "ensure_pool", "server_limit"):
-        monkeypatch.setattr(flows.deploy, name, lambda _: None)
-    monkeypatch.setattr(flows.deploy.Flow, "from_source", lambda **_: synthesize)
-    monkeypatch.setattr(flows.deploy.Flow, "deploy", lambda _, **settings: sent.update(settings))
+        monkeypatch.setattr(likeness.flows.deploy, name, lambda _: None)
+    monkeypatch.setattr(likeness.flows.deploy.Flow, "from_source", lambda **_: synthesize)
+    monkeypatch.setattr(likeness.flows.deploy.Flow, "deploy", lambda _, **settings: sent.update(settings))
     edited = (toy / "params.yaml").read_text().replace("timezone: UTC", "timezone: Europe/Berlin")
     (toy / "params.yaml").write_text(edited)
     assert main([]) == 0

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.one_at_a_time import exclusive_run, limit_name, server_limit
 from likeness.core.errors import LikenessError
+from likeness.flows.one_at_a_time import exclusive_run, limit_name, server_limit
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys, time
 from pathlib import Path
-from flows.one_at_a_time import exclusive_run
+from likeness.flows.one_at_a_time import exclusive_run
 from likeness.pipeline.project import Project
 with exclusive_run(Project.load(), 5, None):
     print("in", flush=True)

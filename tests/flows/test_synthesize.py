@@ -16,11 +16,11 @@ from prefect.settings import Settings
 
 from likeness.core.errors import ArtifactError, LikenessError
 from likeness.core.hashing import sha256_bytes
+from likeness.flows.dvc_process import DVC, Outcome
+from likeness.flows.stage_graph import left_out, stage_graph
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.witness import trailer
-from likeness.pipeline.dvc_process import DVC, Outcome
-from likeness.pipeline.stage_graph import left_out, stage_graph
 from likeness.privacy.adjacency import Adjacency
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +69,7 @@ def test_a_graph_that_cannot_be_ordered_is_refused(tmp_path: Path) -> None:
 
 
 def test_states_say_ran_up_to_date_and_restored(toy: Path, prefect_server: None) -> None:
-    from flows.synthesize import synthesize
+    from likeness.flows.synthesize import synthesize
 
     def endings() -> str:
         state = synthesize(return_state=True)
@@ -110,7 +110,7 @@ def test_without_a_server_a_run_with_nothing_to_do_starts_no_flow(
 def test_the_account_is_left_as_artifacts(toy: Path, prefect_server: None) -> None:
     import json
 
-    from flows.synthesize import _COLUMNS, privacy_table, synthesize
+    from likeness.flows.synthesize import _COLUMNS, privacy_table, synthesize
 
     (toy / "reports").mkdir()
     query = {column: 1 for column in _COLUMNS}
@@ -145,7 +145,7 @@ def test_as_shipped_prefect_sends_nothing_of_its_times_anywhere(toy: Path, monke
 
 def test_a_run_that_a_cap_has_no_room_for_is_refused_before_the_first_stage(toy: Path, prefect_server: None) -> None:
     """The cap by month says when there is budget again; once there is room, the same flow runs."""
-    from flows.synthesize import synthesize
+    from likeness.flows.synthesize import synthesize
 
     (toy / "data/schema").mkdir(parents=True)
     shutil.copy(ROOT / "data/schema/adult.yaml", toy / "data/schema")
@@ -164,7 +164,7 @@ def test_a_run_that_a_cap_has_no_room_for_is_refused_before_the_first_stage(toy:
 def test_a_failed_stage_fails_the_flow_with_the_stages_own_words(
     toy: Path, prefect_server: None, refusing: str
 ) -> None:
-    from flows.synthesize import synthesize
+    from likeness.flows.synthesize import synthesize
 
     (toy / "step.py").write_text(refusing)
     state = synthesize(return_state=True)
@@ -176,7 +176,7 @@ def test_a_failed_stage_fails_the_flow_with_the_stages_own_words(
 
 def test_nothing_is_retried_and_no_result_is_stored() -> None:
     """A refusal by a cap stays one, and what a stage gives back stays out of Prefect's folders."""
-    from flows.synthesize import budget, dvc_stage, synthesize
+    from likeness.flows.synthesize import budget, dvc_stage, synthesize
 
     for one in (synthesize, dvc_stage, budget):
         assert one.retries == 0 and one.persist_result is False, one.name
@@ -211,7 +211,7 @@ def test_a_run_that_breaks_at_every_stage_releases_once(toy: Path, prefect_serve
     """Each stage fails once, the first after its release; the flow is run again until it is through."""
     import yaml
 
-    from flows.synthesize import synthesize
+    from likeness.flows.synthesize import synthesize
 
     (toy / "data/schema").mkdir(parents=True)
     shutil.copy(ROOT / "data/schema/adult.yaml", toy / "data/schema")

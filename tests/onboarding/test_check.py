@@ -175,7 +175,7 @@ def test_what_is_asked_of_a_column_with_private_categories_is_left_to_the_stage(
 
 
 def test_the_plan_stage_refuses_it_too(clone: Path) -> None:
-    from stages import plan
+    from likeness.stages import plan
 
     for changes, words in (
         ({"sample__where": {"age": 3}}, "sample.where.age"),

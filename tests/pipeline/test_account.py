@@ -28,7 +28,7 @@ from likeness.pipeline.private_rows import encoded_manifest, manifest_of
 from likeness.pipeline.project import Project
 from likeness.privacy.accountant import compose
 from likeness.release.released import load_released
-from stages import preprocess
+from likeness.stages import preprocess
 
 COUNTS = Path("data/released/auxiliary/class_counts.safetensors")
 

@@ -12,7 +12,7 @@ from small_project import Clone
 from likeness.cli import app as cli
 from likeness.cli.compare import read_run
 from likeness.core.errors import LikenessError
-from likeness.pipeline.dvc_process import DVC
+from likeness.flows.dvc_process import DVC
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 

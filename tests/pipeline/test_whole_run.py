@@ -117,7 +117,7 @@ class Without:
         return None if name.split(".")[0] in BLOCKED else self.finder.find_spec(name, path, target)
 sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
 from likeness.pipeline.run_stage import run_stage
-from stages.train import main
+from likeness.stages.train import main
 run_stage("train", main)
 """
 

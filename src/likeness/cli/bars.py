@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, ProgressBar, ProgressColumn, Task
 from rich.text import Text
 
 from likeness.core.messages import LOG, Report
-from likeness.pipeline.dvc_process import Listen
+from likeness.flows.dvc_process import Listen
 
 StageBar = Callable[[str, float | None], AbstractContextManager[Listen]]
 """Takes the name of a stage and the seconds of its last run."""

@@ -11,8 +11,8 @@ from likeness.cli.console import say, say_json, table
 from likeness.core.errors import LikenessError
 from likeness.core.messages import LOG
 from likeness.core.paths import ProjectPaths
-from likeness.pipeline.dvc_process import DVC, last_seconds
-from likeness.pipeline.stage_graph import left_out, stage_graph
+from likeness.flows.dvc_process import DVC, last_seconds
+from likeness.flows.stage_graph import left_out, stage_graph
 
 if TYPE_CHECKING:
     from likeness.verify.verdict import Check

@@ -4,7 +4,7 @@ from typing import Any
 
 from likeness.cli.console import table
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.pipeline.stage_graph import locked_stages
+from likeness.pipeline.dvc_repair import locked_stages
 
 
 def summary_text(paths: ProjectPaths) -> str:

@@ -40,6 +40,7 @@ class ProjectPaths:
 
     schemas = Place("data/schema")
     settings = Place("data/plan/settings.yaml")
+    code = Place("data/plan/code")
     plan = Place("data/plan/plan.json")
     private = Place("data/private")
     source = Place("data/private/source.json")

@@ -1,72 +1,27 @@
-"""Generators, and what those of latent noise share: they draw rows in pieces, conditioned on the class."""
+"""What networks of latent noise share: they draw rows in pieces, conditioned on the class."""
 
-import inspect
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from likeness.core.errors import DataError, ParamsError
 from likeness.core.messages import progress
-from likeness.features.base import plain
+from likeness.generators.base import Arrays, Conditions, Generator
 
 _ROWS = 10_000  # rows made at once
 
 
-class Generator(nn.Module):
-    """What draws encoded rows.
+class LatentGenerator(Generator, nn.Module):
+    """A network from z ~ N(0, I), of dimension ``latent_dim``, and a class to a relaxed encoded row.
 
-    Attributes:
-        name: in the specification, and in the registry of generators.
-        readers: functions that make an argument from its JSON form.
-        is_network: whether its products may use half precision.
-        num_classes: 1 for a table without a class label.
+    ``is_network`` says whether its products may use half precision.
     """
 
-    name: ClassVar[str]
-    readers: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
     is_network: ClassVar[bool] = False
-    num_classes: int
-
-    @abstractmethod
-    def class_likelihood(self, cells: Mapping[int, int]) -> Tensor:
-        """Probability in each class, shape (num_classes,), float64, of a category for each given feature column.
-
-        Raises:
-            ParamsError: the generator cannot condition on them.
-        """
-
-    @abstractmethod
-    def draw(self, labels: Tensor, generator: torch.Generator, cells: Mapping[int, int] | None = None) -> Tensor:
-        """Encoded rows (n, width) of classes (n,), from public randomness; cells as in :meth:`class_likelihood`."""
-
-    def spec(self) -> dict[str, Any]:
-        """Everything but the weights, as JSON: the arguments of the constructor."""
-        return {"generator": self.name, **{name: plain(self.argument(name)) for name in _arguments(type(self))}}
-
-    def argument(self, name: str) -> Any:
-        """An argument of the constructor: the attribute of that name."""
-        return getattr(self, name)
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
-        """Inverse of :meth:`spec`."""
-        given = {name: spec[name] for name in _arguments(cls) if name in spec}
-        return cls(**{name: cls.readers.get(name, _same)(value) for name, value in given.items()})
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _arguments(kind: type[Generator]) -> list[str]:
-    return list(inspect.signature(kind).parameters)
-
-
-class LatentGenerator(Generator):
-    """A network from z ~ N(0, I), of dimension ``latent_dim``, and a class to a relaxed encoded row."""
 
     def __init__(self, latent_dim: int, num_classes: int) -> None:
         """Remember the sizes of the input."""
@@ -82,33 +37,51 @@ class LatentGenerator(Generator):
         """Exact rows from relaxed ones, shape (n, width); nothing to do where no column is categorical."""
         return x
 
-    def class_likelihood(self, cells: Mapping[int, int]) -> Tensor:
-        """1 for every class, if no cell is given.
+    def arrays(self) -> Arrays:
+        """Weights and statistics of normalization."""
+        return {name: value.numpy() for name, value in self.state_dict().items()}
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over weights and statistics, for drawing."""
+        self.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+        self.eval()
+
+    @classmethod
+    def shapes(cls, spec: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+        """Shape of each array; the network is built without memory for them (PyTorch's device ``meta``)."""
+        with torch.device("meta"):
+            return {name: tuple(value.shape) for name, value in cls.from_spec(spec).state_dict().items()}
+
+    def class_likelihood(self, conditions: Conditions) -> NDArray[np.float64]:
+        """1 for every class, if there is no condition.
 
         Raises:
-            ParamsError: cells are given; the network conditions on the class only.
+            ParamsError: there is one; the network conditions on the class only.
         """
-        if cells:
+        if conditions:
             raise ParamsError(
                 "sample.where may name the label only: this generator takes no other column. "
                 "Remove the others, or train another method."
             )
-        return torch.ones(self.num_classes, dtype=torch.float64)
+        return np.ones(self.num_classes)
 
     @torch.no_grad()
-    def draw(self, labels: Tensor, generator: torch.Generator, cells: Mapping[int, int] | None = None) -> Tensor:
-        """Exact rows, shape (n, width), from public randomness; ``cells`` must be empty.
+    def draw(
+        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions
+    ) -> NDArray[np.float64]:
+        """Exact rows, shape (n, width), from public randomness; there must be no condition.
 
         Raises:
-            ParamsError: ``cells`` are given. DataError: rows that are not finite.
+            ParamsError: there is a condition. DataError: rows that are not finite.
         """
-        self.class_likelihood(cells or {})
-        rows, parts = [], torch.split(labels, _ROWS)
+        self.class_likelihood(conditions)
+        generator = torch.Generator().manual_seed(int(random.integers(2**63 - 1)))
+        rows, parts = [], torch.split(torch.from_numpy(labels), _ROWS)
         with progress("sample", len(parts) if len(parts) > 1 else 0) as step:
             for done, part in enumerate(parts, start=1):
-                rows.append(self._draw(part, generator))
+                rows.append(self._draw(part, generator).double().numpy())
                 step(done, "")
-        return torch.cat(rows)
+        return np.concatenate(rows)
 
     def _draw(self, labels: Tensor, generator: torch.Generator) -> Tensor:
         z = torch.randn(len(labels), self.latent_dim, generator=generator)

@@ -2,7 +2,8 @@
 
 import math
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import torch
@@ -10,7 +11,11 @@ from torch import Tensor, nn
 
 from likeness.config.training import TrainingSettings
 from likeness.core.errors import ParamsError
+from likeness.core.messages import progress
+from likeness.core.rng import public_seed
 from likeness.generators import parallel
+from likeness.generators.base import Compute, Trained
+from likeness.generators.latent import LatentGenerator
 
 
 class Objective(Protocol):
@@ -38,16 +43,64 @@ def choose_device(name: str) -> torch.device:
 
 
 def environment(device: torch.device) -> dict[str, Any]:
-    """What the bits of trained weights depend on, beside settings, seeds and the processor's vendor.
-
-    Other machines round otherwise, and after hundreds of steps their weights differ. They are as good.
-    """
+    """See :class:`~likeness.generators.base.Trained`."""
     return {
         "torch": torch.__version__,
         "device": device.type,
         "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
         "processes": parallel.size(),
     }
+
+
+def fit_network(
+    name: str,
+    build: Callable[[], LatentGenerator],
+    objective: Callable[[torch.device], Objective],
+    settings: TrainingSettings,
+    seed: int,
+    compute: Compute,
+    part: Callable[[Any], nn.Module] = lambda generator: generator,
+) -> Trained:
+    """Build a network from seeded random weights and train it.
+
+    Under ``torchrun``, every process makes its share of each batch (:mod:`likeness.generators.parallel`).
+
+    Args:
+        name: of the method, for the progress.
+        build: makes the generator.
+        objective: makes what it is trained against, on a device.
+        settings: of the loop.
+        seed: public.
+        compute: device, threads and precision.
+        part: the part of the generator that the objective is for.
+    """
+    with _seeded(seed, compute.threads), parallel.together(choose_device(compute.device)) as device:
+        generator, where = build(), environment(device)
+        target = objective(device)
+        with progress(f"train {name}", settings.iterations if parallel.is_first() else 0) as step:
+            losses = train(
+                part(generator),
+                target,
+                settings,
+                device,
+                lambda iteration, _, loss: step(iteration, f"loss {loss:.5g}"),
+                compute.precision,
+            )
+    generator.eval()
+    return Trained(generator, where, losses)
+
+
+@contextmanager
+def _seeded(seed: int, threads: int) -> Iterator[None]:
+    """PyTorch with a seed and a number of threads; then with those of the caller again."""
+    before = torch.get_num_threads()
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.set_num_threads(threads)
+        torch.manual_seed(public_seed(seed, "train.weights"))
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
 def train(

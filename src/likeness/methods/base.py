@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from likeness.config.training import TrainingSettings
+from likeness.core.messages import LOG
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, Map
@@ -19,11 +20,10 @@ from likeness.release.records import AllRecords, EachRecord
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
+    import numpy as np
+    from numpy.typing import NDArray
 
-    from likeness.generators.latent import Generator
-    from likeness.generators.training import Objective
+    from likeness.generators.base import Compute, Generator, Trained
 
 CLASS_COUNTS = "class_counts"
 EMBEDDING = "embedding"
@@ -75,23 +75,29 @@ class Method(ABC):
     Attributes:
         name: in params.yaml, and in the registry of methods.
         maps: feature maps that belong to this method alone.
+        generators: those that it may build, by their name: functions that import them, since some need PyTorch.
         any_category: whether ``sample.where`` may give other columns than the label.
         public_names: names that its public files have in a bundle.
     """
 
     name: ClassVar[str]
     maps: ClassVar[tuple[type[Map], ...]] = ()
+    generators: ClassVar[Mapping[str, Callable[[], Any]]]
     any_category: ClassVar[bool] = False
     public_names: ClassVar[tuple[str, ...]] = ()
-
-    @classmethod
-    @abstractmethod
-    def generators(cls) -> "tuple[type[Generator], ...]":
-        """The generators that it may build. A function, since they need a tensor library."""
 
     @abstractmethod
     def shares(self, context: Context) -> list[QueryShare]:
         """The queries and their shares of ρ, sum 1, in the order in which they are released."""
+
+    def check_device(self, device: str) -> None:
+        """Refuse a device that this machine does not have, before anything is spent. By default only the CPU is used.
+
+        Raises:
+            ParamsError: saying which device to use.
+        """
+        if device not in ("auto", "cpu"):
+            LOG.warning("train.device is %s, but %s trains on the CPU only.", device, self.name)
 
     def check(self, context: Context) -> None:
         """Refuse what could not be released, before anything is spent. Nothing by default.
@@ -172,21 +178,15 @@ class Method(ABC):
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """An untrained generator. Its shape may depend on released values."""
 
+    def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+        """An untrained generator without memory for its weights: only its specification counts."""
+        return self.build_generator(context, auxiliary)
+
     @abstractmethod
-    def build_objective(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
-    ) -> "Objective":
-        """What the generator is trained against."""
-
-    def start(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
-    ) -> None:
-        """Give the untrained generator a better start from released values. Nothing by default."""
-        return None
-
-    def trained(self, generator: "Generator") -> "torch.nn.Module":
-        """The part of the generator that the objective is for; all of it by default."""
-        return generator
+    def fit_generator(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
+    ) -> "Trained":
+        """Build a generator and train it against the released values."""
 
     @property
     @abstractmethod
@@ -204,16 +204,17 @@ def class_counts_query(context: Context) -> Query:
     return Query(CLASS_COUNTS, "auxiliary", Constant(), num_groups=context.layout.num_classes)
 
 
-def class_weights(released: Released) -> "Tensor":
-    """Class weights π from noisy counts, shape (num_classes,), float64.
+def class_weights(released: Released) -> "NDArray[np.float64]":
+    """Class weights π from noisy counts, shape (num_classes,).
 
     Post-processing: a count is raised to one standard deviation of its noise, and to 1. So a small class is rare, not
     absent, and no weight is negative. Then the weights are scaled to sum to 1.
     """
-    import torch
+    import numpy as np
 
-    counts = torch.from_numpy(released.values[:, 0].copy()).clamp(min=max(1.0, released.noise_std))
-    return counts / counts.sum()
+    counts = np.maximum(released.values[:, 0], max(1.0, released.noise_std))
+    weights: NDArray[np.float64] = counts / counts.sum()
+    return weights
 
 
 def number_of_records(context: Context, released: Released) -> float:

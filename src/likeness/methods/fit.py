@@ -3,13 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
-
 from likeness.core.errors import ReleaseError
-from likeness.core.messages import progress
-from likeness.core.rng import public_seed
-from likeness.generators.parallel import is_first, together
-from likeness.generators.training import choose_device, environment, train
+from likeness.generators.base import Compute, Generator
 from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.privacy.receipt import Receipt
@@ -21,16 +16,13 @@ def fit(
     context: Context,
     auxiliary: Mapping[str, Released],
     embedding: Released,
-    device: str = "auto",
-    threads: int = 1,
-    precision: str = "float32",
+    compute: Compute = Compute(),
     beside: Sequence[Released] = (),
 ) -> tuple[SavedGenerator, list[tuple[int, float]]]:
     """Build and train; return the generator, and its loss curve as (iteration, loss).
 
     On one machine, equal seed, release, threads and processes give equal bits. ``beside`` holds other releases that
-    completed the schema; the generator names them too. For precision see :func:`~likeness.generators.training.train`.
-    Under ``torchrun``, every process makes its share of each batch (:mod:`likeness.generators.parallel`).
+    completed the schema; the generator names them too.
 
     Raises:
         ReleaseError: the embedding answers another question than these settings ask.
@@ -41,45 +33,28 @@ def fit(
             f"{receipt.query}: answers another question than {method.name} asks with these settings. "
             "Restore the settings of the release, or make a new one: dvc repro"
         )
-    torch.set_num_threads(threads)
-    torch.manual_seed(public_seed(context.seed, "train.weights"))
-    with together(choose_device(device)) as chosen:
-        receipts = [released.receipt for released in [*beside, *auxiliary.values(), embedding]]
-        saved = untrained(method, context, auxiliary, receipts, environment(chosen))
-        network = saved.network
-        method.start(context, auxiliary, embedding, network)
-        objective = method.build_objective(context, auxiliary, embedding, chosen)
-        settings = method.training
-        with progress(f"train {method.name}", settings.iterations if is_first() else 0) as step:
-            losses = train(
-                method.trained(network),
-                objective,
-                settings,
-                chosen,
-                lambda iteration, _, loss: step(iteration, f"loss {loss:.5g}"),
-                precision,
-            )
-    network.eval()
-    return saved, losses
+    generator, environment, losses = method.fit_generator(context, auxiliary, embedding, compute)
+    receipts = [released.receipt for released in [*beside, *auxiliary.values(), embedding]]
+    return with_provenance(generator, method, auxiliary, receipts, environment), losses
 
 
-def untrained(
+def with_provenance(
+    generator: Generator,
     method: Method,
-    context: Context,
     auxiliary: Mapping[str, Released],
     receipts: Sequence[Receipt],
-    where: Mapping[str, Any],
+    environment: Mapping[str, Any],
 ) -> SavedGenerator:
-    """A generator before training: its whole specification, and weights from torch's seed.
+    """The generator of a method with the public facts of its origin.
 
-    ``receipts`` are those of all releases it is trained on; ``where`` is that of
-    :func:`likeness.generators.training.environment`.
+    ``receipts`` are those of all releases it is trained on; for ``environment`` see
+    :class:`~likeness.generators.base.Trained`.
     """
     provenance = {
         "method": method.name,
         "releases": sorted(receipt.key for receipt in receipts),
         "private": all(receipt.private for receipt in receipts),
-        "environment": dict(where),
+        "environment": dict(environment),
     }
     weights = class_weights(auxiliary[CLASS_COUNTS])
-    return SavedGenerator(method.build_generator(context, auxiliary), tuple(weights.tolist()), provenance)
+    return SavedGenerator(generator, tuple(weights.tolist()), provenance)

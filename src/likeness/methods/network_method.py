@@ -27,12 +27,29 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from likeness.generators.latent import Generator
+    from likeness.generators.base import Compute, Generator, Trained
+    from likeness.generators.images import ImageGenerator
+    from likeness.generators.latent import LatentGenerator
     from likeness.generators.objective import Critic
+    from likeness.generators.tabular import TabularGenerator
     from likeness.generators.training import Objective
 
 
 _MULTIPLICATIONS_A_PIXEL = 2500  # of the convolutional network
+
+
+def image_generator() -> "type[ImageGenerator]":
+    """The convolutional network; imported when it is needed."""
+    from likeness.generators.images import ImageGenerator
+
+    return ImageGenerator
+
+
+def tabular_generator() -> "type[TabularGenerator]":
+    """The fully connected network; imported when it is needed."""
+    from likeness.generators.tabular import TabularGenerator
+
+    return TabularGenerator
 
 
 class EmbeddingMethod(Method):
@@ -42,15 +59,14 @@ class EmbeddingMethod(Method):
     """
 
     train: NetworkTraining
+    generators: ClassVar = {"image": image_generator, "tabular": tabular_generator}
     multiplications_a_coordinate: ClassVar[int] = 50  # a cosine or sine, and its part of the product
 
-    @classmethod
-    def generators(cls) -> "tuple[type[Generator], ...]":
-        """The papers' networks."""
-        from likeness.generators.images import ImageGenerator
-        from likeness.generators.tabular import TabularGenerator
+    def check_device(self, device: str) -> None:
+        """Refuse a device that this machine does not have."""
+        from likeness.generators.training import choose_device
 
-        return ImageGenerator, TabularGenerator
+        choose_device(device)
 
     def check(self, context: Context) -> None:
         """A convolutional network makes images, and has one hidden layer."""
@@ -63,15 +79,19 @@ class EmbeddingMethod(Method):
                 f"Give one, or set {self.name}.train.network: fully_connected."
             )
 
-    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "LatentGenerator":
         """The papers' networks, one kind for every method, for fair comparison."""
-        from likeness.generators.images import ImageGenerator
-        from likeness.generators.tabular import TabularGenerator
-
         train, image = self.train, context.schema.image
         if image is None or train.network == "fully_connected":
-            return TabularGenerator(context.layout, train.latent_dim, train.hidden, train.sampling)
-        return ImageGenerator(image, context.layout.num_classes, train.latent_dim, train.hidden[0], train.channels)
+            return tabular_generator()(context.layout, train.latent_dim, train.hidden, train.sampling)
+        return image_generator()(image, context.layout.num_classes, train.latent_dim, train.hidden[0], train.channels)
+
+    def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+        """The network on PyTorch's device ``meta``."""
+        import torch
+
+        with torch.device("meta"):
+            return self.build_generator(context, auxiliary)
 
     def trained_feature(self, feature: FeatureMap) -> FeatureMap:
         """The map of the network's rows, from that of encoded rows; by default the given one."""
@@ -96,6 +116,21 @@ class EmbeddingMethod(Method):
         """Fixed weights of the coordinates, shape (width,); all 1 by default."""
         return None
 
+    def fit_generator(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
+    ) -> "Trained":
+        """Train the network from random weights."""
+        from likeness.generators.training import fit_network
+
+        return fit_network(
+            self.name,
+            lambda: self.build_generator(context, auxiliary),
+            lambda device: self.build_objective(context, auxiliary, embedding, device),
+            self.training,
+            context.seed,
+            compute,
+        )
+
     def build_objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
     ) -> "Objective":
@@ -105,7 +140,7 @@ class EmbeddingMethod(Method):
         from likeness.generators.objective import EmbeddingObjective, LatentBatches, guarded_class_scale, rows_per_class
 
         feature = self.trained_feature(self.embedding_query(context, auxiliary).feature)
-        weights = class_weights(auxiliary[CLASS_COUNTS])
+        weights = torch.from_numpy(class_weights(auxiliary[CLASS_COUNTS]))
         records = number_of_records(context, auxiliary[CLASS_COUNTS])
         objective = EmbeddingObjective(
             feature=feature,

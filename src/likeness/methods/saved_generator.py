@@ -2,25 +2,29 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.numpy import load_file, save_file
 
+from likeness.core import rng
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.rng import public_seed
-from likeness.generators.latent import Generator
+from likeness.generators.base import Conditions, Generator
 from likeness.generators.sampling import systematic
 from likeness.generators.weights import SPEC_DIGEST, check_weights
 from likeness.methods import METHODS
 
-GENERATORS: dict[str, type[Generator]] = {kind.name: kind for each in METHODS.values() for kind in each.generators()}
+GENERATORS: dict[str, Callable[[], type[Generator]]] = {
+    name: load for method in METHODS.values() for name, load in method.generators.items()
+}
+SAMPLER = 2
+"""Names the stream of random numbers behind drawn rows. Files without a name are of 1, which drew from PyTorch's."""
 _MOST_PIXELS = 2**14
 _DAMAGE = (
     ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, RuntimeError, TypeError, ValueError
@@ -36,17 +40,10 @@ def _check_shapes(spec: Mapping[str, Any]) -> None:
 
 
 def _check_sizes(spec: Mapping[str, Any], weights: Path) -> None:
-    """Refuse a specification whose sizes are not those of the weights, before it takes memory.
-
-    The network is first built without memory for its weights (PyTorch's device ``meta``).
-    """
-    with torch.device("meta"):
-        shapes = {
-            name: list(value.shape)
-            for name, value in GENERATORS[spec["generator"]].from_spec(dict(spec)).state_dict().items()
-        }
-    with safe_open(weights, "pt") as file:
-        if shapes != {name: file.get_slice(name).get_shape() for name in file.keys()}:  # noqa: SIM118 (no mapping)
+    """Refuse a specification whose sizes are not those of the weights, before it takes memory."""
+    shapes = GENERATORS[spec["generator"]]().shapes(spec)
+    with safe_open(weights, "np") as file:
+        if shapes != {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}:  # noqa: SIM118
             raise ValueError("weights of other sizes than the specification's")
 
 
@@ -58,11 +55,13 @@ class SavedGenerator:
         network: in evaluation mode.
         class_weights: released class weights, shape (num_classes,).
         provenance: public facts: method, keys of the releases it was trained on, and on which machine.
+        sampler: see :data:`SAMPLER`. Equal seeds give equal rows only if it is that of this version.
     """
 
     network: Generator
     class_weights: tuple[float, ...]
     provenance: dict[str, Any]
+    sampler: int = SAMPLER
 
     def save(self, folder: Path) -> None:
         """Write spec.json, and weights.safetensors with the digest of it: the two belong together."""
@@ -70,12 +69,13 @@ class SavedGenerator:
         text = json.dumps(self.spec(), indent=1, sort_keys=True) + "\n"
         (folder / "spec.json").write_text(text)
         digest = sha256_bytes(text.encode())
-        save_file(self.network.state_dict(), folder / "weights.safetensors", metadata={SPEC_DIGEST: digest})
+        save_file(self.network.arrays(), folder / "weights.safetensors", metadata={SPEC_DIGEST: digest})
 
     def spec(self) -> dict[str, Any]:
         """Everything but the weights, as JSON."""
         return {
             "format": 1,
+            **({} if self.sampler == 1 else {"sampler": self.sampler}),
             **self.network.spec(),
             "class_weights": list(self.class_weights),
             "provenance": self.provenance,
@@ -93,9 +93,11 @@ class SavedGenerator:
             spec = json.loads((folder / "spec.json").read_text())
             _check_shapes(spec)
             _check_sizes(spec, folder / "weights.safetensors")
-            network = GENERATORS[spec["generator"]].from_spec(spec)
-            network.load_state_dict(load_file(folder / "weights.safetensors"))
-            provenance = spec["provenance"]
+            network = GENERATORS[spec["generator"]]().from_spec(spec)
+            network.load(load_file(folder / "weights.safetensors"))
+            provenance, sampler = spec["provenance"], spec.get("sampler", 1)
+            if sampler not in (1, SAMPLER):
+                raise ValueError(f"sampler: 1 or {SAMPLER}")
             class_weights = tuple(float(weight) for weight in spec["class_weights"])
             if len(class_weights) != network.num_classes or not all(0 <= weight < math.inf for weight in class_weights):
                 raise ValueError("class_weights: one for each class, none below 0")
@@ -103,19 +105,18 @@ class SavedGenerator:
             raise ArtifactError(f"{folder} holds no generator. Run: dvc repro train") from error
         except (*_DAMAGE, SafetensorError) as error:
             raise ArtifactError(f"{folder}: not a generator of format 1. Run: dvc repro train") from error
-        network.eval()
-        return cls(network, class_weights, provenance)
+        return cls(network, class_weights, provenance, sampler)
 
     def draw(
-        self, rows: int, seed: int, label: int | None = None, cells: Mapping[int, int] | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, rows: int, seed: int, classes: Collection[int] = (), conditions: Conditions | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Draw encoded rows; more rows cost no privacy.
 
         Args:
             rows: how many.
             seed: public; equal seeds give equal rows.
-            label: the class of all rows; None: as in the data.
-            cells: given categories by the place of their feature column.
+            classes: the allowed ones; none: all.
+            conditions: on feature columns, by their place.
 
         Returns:
             x of shape (rows, width), float64, and classes of shape (rows,), int64.
@@ -123,11 +124,11 @@ class SavedGenerator:
         Raises:
             ParamsError: the generator cannot condition on them, or they never happen in the model.
         """
-        generator = torch.Generator().manual_seed(public_seed(seed, "sample"))
-        weights = torch.tensor(self.class_weights, dtype=torch.float64) * self.network.class_likelihood(cells or {})
-        if label is not None:
-            weights = weights * (torch.arange(len(weights)) == label)
-        if not float(weights.sum()) > 0:
+        random, conditions = rng.public(seed, "sample"), conditions or {}
+        weights = np.array(self.class_weights) * self.network.class_likelihood(conditions)
+        if classes:
+            weights *= np.isin(np.arange(len(weights)), list(classes))
+        if not weights.sum() > 0:
             raise ParamsError("sample.where: the model makes no such row. Ask for something less rare.")
-        labels = systematic(weights[None] / weights.sum(), torch.zeros(rows, dtype=torch.int64), generator)
-        return self.network.draw(labels, generator, cells).double().numpy(), labels.numpy()
+        labels = systematic(weights[None] / weights.sum(), np.zeros(rows, dtype=np.int64), random)
+        return self.network.draw(labels, random, conditions), labels

@@ -23,8 +23,8 @@ from likeness.release.released import check_against, load_released
 # The guarantee may exceed the target by rounding only.
 _TOLERANCE = 1e-9
 
-SOFTWARE = ("autodp", "opendp", "numpy", "torch")
-"""Libraries whose versions the account names."""
+SOFTWARE = ("autodp", "opendp", "numpy")
+"""Libraries whose versions the account names. The generator names what trained it."""
 
 
 def account(project: Project) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
 from likeness.data.booleans import spelled
 from likeness.data.schema.schema import Schema
+from likeness.generators.base import Condition
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 _LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
 
 
-def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, dict[int, int]]:
-    """The class that ``sample.where`` gives, and the categories of feature columns by their place.
+def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[tuple[int, ...], dict[int, Condition]]:
+    """The class that ``sample.where`` gives, and the conditions on feature columns by their place.
 
     Args:
         where: from the name of a categorical column to one of its categories; null for missing.
@@ -31,7 +32,8 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, di
     Raises:
         ParamsError: naming the key, the value and what is allowed.
     """
-    label, cells = None, {}
+    classes: tuple[int, ...] = ()
+    given: dict[int, Condition] = {}
     names = [column.name for column in schema.feature_columns]
     for name, value in where.items():
         key = f"sample.where.{name}"
@@ -40,16 +42,16 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[int | None, di
         if not column.is_categorical:
             raise ParamsError(f"{key}: '{name}' is {column.kind}. Give a column with categories.")
         if value is None and column.nullable:
-            cells[names.index(name)] = len(column.categories)
+            given[names.index(name)] = Condition((len(column.categories),))
             continue
         text = spelled(str(value), column.categories) if column.kind == "boolean" else str(value)
         allowed(key, text, column.categories)
         place = column.categories.index(text)
         if name in names:
-            cells[names.index(name)] = place
+            given[names.index(name)] = Condition((place,))
         else:
-            label = place
-    return label, cells
+            classes = (place,)
+    return classes, given
 
 
 def pairs(words: Sequence[str]) -> dict[str, str]:
@@ -71,8 +73,7 @@ def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: M
     """Rows of a generator as a typed table, for the stage, ``likeness sample`` and the API."""
     from likeness.data.encoding.encoder import Encoder
 
-    label, cells = conditions(where, schema)
-    x, labels = saved.draw(rows, seed, label, cells)
+    x, labels = saved.draw(rows, seed, *conditions(where, schema))
     return Encoder(schema).decode(x, labels)
 
 

@@ -15,8 +15,8 @@ from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.budget import Asker, Budget, Cost, Headroom, check_headrooms, headrooms
 from likeness.ledger.records import moment
+from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
-from likeness.pipeline.stage_graph import locked_stages
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
+from likeness.core.paths import read_json
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.ledger.records import moment
 from likeness.pipeline.project import Project
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 NAME = "generator"
 _SCRIPT = Path(__file__).with_name("serving.py")
-_NEEDS = ("numpy", "pandas", "pyyaml", "safetensors", "torch")
+_NEEDS = ("numpy", "pandas", "pyyaml", "safetensors")
 
 
 def log_generator(client: "MlflowClient", run: str, project: Project, settings: dict[str, Any]) -> str:
@@ -49,7 +50,7 @@ def log_generator(client: "MlflowClient", run: str, project: Project, settings: 
                 "statement": str(project.paths.statement),
             },
             signature=signature(project.schema),
-            pip_requirements=[f"likeness=={__version__}", *(f"{name}=={_public(name)}" for name in _NEEDS)],
+            pip_requirements=[f"likeness=={__version__}", *(f"{name}=={_public(name)}" for name in _needs(project))],
         )
         client.log_model_artifacts(model.model_id, f"{folder}/model")
     client.finalize_logged_model(model.model_id, "READY")
@@ -77,6 +78,12 @@ def _schema_file(project: Project, folder: Path) -> Path:
     path = folder / "schema.yaml"
     path.write_text(schema_text(project.schema), encoding="utf-8")
     return path
+
+
+def _needs(project: Project) -> tuple[str, ...]:
+    """Packages that draw rows: with PyTorch where it trained the generator."""
+    trained_with = read_json(project.paths.generator_spec)["provenance"]["environment"]
+    return (*_NEEDS, *({"torch"} & set(trained_with)))
 
 
 def _public(name: str) -> str:

@@ -22,9 +22,9 @@ from likeness.core.errors import LikenessError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.witness import Witness
+from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import public_settings
-from likeness.pipeline.stage_graph import locked_stages
 from likeness.tracking.model import log_generator
 
 if TYPE_CHECKING:

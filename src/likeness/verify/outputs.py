@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ from likeness.verify.verdict import MOST_WORDS, VERSION, Untestable, Wrong, requ
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
     from pyarrow.parquet import ParquetFile
-    from torch import Tensor
 
     from likeness.data.schema.column import Column
     from likeness.methods.saved_generator import SavedGenerator
@@ -27,11 +27,12 @@ _ROWS = 4_000  # rows for the comparison of two generators
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MOST_CURATOR = 5 * MOST_WORDS
 _ORIGIN = {
-    "torch": VERSION,
     "device": "cpu|cuda|mps",
-    "processor": r"[0-9A-Za-z_]{1,20} [0-9A-Z_ ]{1,20}",
+    "processor": r"[0-9A-Za-z_]{1,20} [0-9A-Za-z_ ]{1,20}",
     "processes": "[1-9][0-9]{0,5}",
 }
+_TRAINERS = ("numpy", "torch")
+"""What a generator may be trained with; its origin names the version of one."""
 _CHANCE = 0.9  # largest mean distance of drawn cells, as a part of that of independent rows
 
 
@@ -71,20 +72,24 @@ def generator(bundle: Bundle) -> str:
     spec = _untrained(bundle, saved).spec()
     require(saved.spec() == spec, "the generator is not the one that these settings and releases give")
     where = saved.provenance["environment"]
-    ours = set(where) == set(_ORIGIN) and all(re.fullmatch(form, str(where[key])) for key, form in _ORIGIN.items())
+    ours = any(_is_origin(where, {name: VERSION, **_ORIGIN}) for name in _TRAINERS)
     require(ours, "the generator has an origin that is not a machine")
     return f"specification of {bundle.params.method}, computed again; weights: see training"
 
 
 def _untrained(bundle: Bundle, saved: "SavedGenerator") -> "SavedGenerator":
     """The generator that the settings give, without memory for its weights."""
-    import torch
-
-    from likeness.methods.fit import untrained
+    from likeness.methods.fit import with_provenance
 
     receipts, where = [one.receipt for one in bundle.answers], saved.provenance["environment"]
-    with torch.device("meta"):
-        return untrained(bundle.project.method, bundle.facts, bundle.auxiliary, receipts, where)
+    method = bundle.project.method
+    blueprint = method.blueprint(bundle.facts, bundle.auxiliary)
+    return replace(with_provenance(blueprint, method, bundle.auxiliary, receipts, where), sampler=saved.sampler)
+
+
+def _is_origin(where: Mapping[str, Any], forms: Mapping[str, str]) -> bool:
+    """Whether an origin has exactly these facts, in their forms."""
+    return set(where) == set(forms) and all(re.fullmatch(form, str(where[key])) for key, form in forms.items())
 
 
 def training(bundle: Bundle) -> str:
@@ -96,6 +101,7 @@ def training(bundle: Bundle) -> str:
     """
     if not bundle.retrain:
         raise Untestable("not done: the weights of the generator are believed. Run: likeness verify --retrain")
+    from likeness.generators.base import Compute
     from likeness.methods.base import EMBEDDING
     from likeness.methods.fit import fit
     from likeness.methods.saved_generator import SavedGenerator
@@ -105,11 +111,11 @@ def training(bundle: Bundle) -> str:
     where = saved.provenance["environment"]
     embedding = next(one for one in bundle.answers if one.receipt.query == EMBEDDING)
     beside = [one for one in bundle.answers if one.receipt.stage == SELECTION_STAGE]
-    how = "cpu", train.threads, train.precision, beside
-    again, _ = fit(bundle.project.method, bundle.facts, bundle.auxiliary, embedding, *how)
-    there, here = saved.network.state_dict(), again.network.state_dict()
-    if all(_bits(there[name]) == _bits(value) for name, value in here.items()):
-        return f"trained again: {sum(value.numel() for value in here.values()):,} weights, equal to the bit"
+    compute = Compute("cpu", train.threads, train.precision)
+    again, _ = fit(bundle.project.method, bundle.facts, bundle.auxiliary, embedding, compute, beside)
+    there, here = saved.network.arrays(), again.network.arrays()
+    if all(there[name].tobytes() == array.tobytes() for name, array in here.items()):  # minus zero is not zero
+        return f"trained again: {sum(array.size for array in here.values()):,} weights, equal to the bit"
     drawn, same, other = (one.draw(_ROWS, seed)[0] for one, seed in ((saved, 0), (again, 0), (again, 1)))
     distance, chance = (abs(one - same).mean() for one in (drawn, other))
     alike = distance < _CHANCE * chance or where != again.provenance["environment"]
@@ -120,17 +126,14 @@ def training(bundle: Bundle) -> str:
     )
 
 
-def _bits(weights: "Tensor") -> bytes:
-    """Weights as bytes, which tell minus zero from zero."""
-    return bytes(weights.contiguous().numpy().tobytes())
-
-
 def _machine(where: Mapping[str, Any]) -> str:
-    return f"{where['processor']} ({where['device']}), torch {where['torch']}, processes: {where['processes']}"
+    trainer = next(f"{name} {where[name]}" for name in _TRAINERS if name in where)
+    return f"{where['processor']} ({where['device']}), {trainer}, processes: {where['processes']}"
 
 
 def table(bundle: Bundle) -> str:
     """Both files of the table are the generator's draw with the public seed, to the byte."""
+    from likeness.methods.saved_generator import SAMPLER, SavedGenerator
     from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
 
     privacy, sample = bundle.json(names.PRIVACY), bundle.params.sample
@@ -147,6 +150,10 @@ def table(bundle: Bundle) -> str:
         return f"{len(again):,} rows, drawn again from the generator; both files equal to the byte"
     stated = _read(bundle, again, files)
     require(csv.read_bytes() == csv_bytes(stated), f"{names.TABLE_CSV} is not the table of {names.TABLE}")
+    if SavedGenerator.load(bundle.folder / "generator").sampler != SAMPLER:
+        raise Untestable(
+            "not drawn again: an earlier version drew the table, and this one draws other rows of the generator"
+        )
     if same_csv:
         raise Untestable(f"drawn again: all cells are equal. {names.TABLE} has the bytes of another pyarrow version")
     different = sum(_differences(stated[column.name], again[column.name], column) for column in bundle.schema.columns)

@@ -19,12 +19,16 @@ from likeness.core.errors import DataError
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import texts_of, typed
 from likeness.data.source.contribution_bounding import people_of
+from likeness.data.source.header import check_names
 from likeness.data.source.image_files import read_images
 from likeness.data.source.python_cells import python_texts
 from likeness.data.source.row_digests import SourceDigest
 
 _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
 _BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group
+
+_IN_FILE = "The first row must be a header with the columns that the schema and ingest.split name"
+_IN_FRAME = "It must have"
 
 Typed = tuple[pd.DataFrame, "pd.Series[str] | None"]
 
@@ -124,7 +128,7 @@ def _raw_chunks(
     else:
         chunks = _csv_chunks(path, rows)
     for raw in chunks:
-        _check_header([str(name) for name in raw.columns], wanted, path.name)
+        check_names([str(name) for name in raw.columns], wanted, path.name, _IN_FILE)
         if source is not None:
             source.add_frame(raw)
         yield raw[wanted]
@@ -212,7 +216,7 @@ def _frame_cells(
     if not isinstance(df, pd.DataFrame):
         raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}. Convert it.")
     present = [str(name) for name in df.columns]
-    _check_header(present, names, where)
+    check_names(present, names, where, _IN_FRAME)
     # The digest of the source covers all columns, also those outside the schema.
     wanted = present if source is not None else names
     columns = {name: _raw_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
@@ -244,10 +248,7 @@ def cells_of(
         DataError: a column is missing, occurs twice, or has a cell without a text.
     """
     columns = {}
-    for name in wanted:
-        if names.count(name) != 1:
-            fault = "occurs twice" if name in names else "is missing"
-            raise DataError(f"{where}: column '{name}' {fault}. ingest.query must give: {', '.join(wanted)}.")
+    check_names(names, wanted, where, "ingest.query must give")
     for name, cells in zip(names, values, strict=True):
         if source is not None or name in wanted:
             columns[name] = python_texts(cells)
@@ -264,18 +265,6 @@ def _no_texts(where: str, name: str, remedy: str) -> DataError:
         f"{where}: column '{name}' holds cells that are not single values: lists, records, objects, or bytes that are "
         f"not UTF-8. {remedy}, or give the column kind drop."
     )
-
-
-def _check_header(present: Sequence[str], wanted: Sequence[str], where: str) -> None:
-    for name in wanted:
-        if present.count(name) > 1:
-            raise DataError(f"{where}: column '{name}' occurs twice in the header. Remove one.")
-        if name not in present:
-            # The message does not quote the file's first line: without a header it is a row.
-            raise DataError(
-                f"{where}: column '{name}' is missing. The first row must be a header with the columns that the "
-                f"schema and ingest.split name: {', '.join(wanted)}."
-            )
 
 
 def _unreadable(path: Path) -> DataError:
@@ -309,7 +298,7 @@ def _parquet_chunks(
 ) -> Iterator[pd.DataFrame]:
     file = _opened(part.path)
     fields = file.schema_arrow
-    _check_header(fields.names, wanted, part.path.name)
+    check_names(fields.names, wanted, part.path.name, _IN_FILE)
     plain = [field.name for field in fields if not pa.types.is_nested(field.type)]
     read = list(wanted) if source is None else list(dict.fromkeys([*wanted, *plain]))
     rows = max(1, min(rows, _MOST_CELLS // len(read)))

@@ -8,7 +8,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -24,6 +24,36 @@ _ROWS = 1000
 _LONGEST = 1 << 20  # bytes of a header
 _SEPARATORS = ";\t|"
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "missing"}
+
+
+def check_names(present: Sequence[str], wanted: Iterable[str], where: str, rule: str) -> None:
+    """Refuse a table that lacks wanted columns, or has two of one name. One error lists all of them.
+
+    It shows wanted names only: without a header, the first line of a file is a row.
+
+    Args:
+        present: names of the table's columns.
+        wanted: names that it must have, each once.
+        where: name of the table in messages.
+        rule: a sentence that says which columns the table must have; an end without a point.
+
+    Raises:
+        DataError: a wanted column is missing, or occurs twice.
+    """
+    wanted = list(dict.fromkeys(wanted))
+    missing = [name for name in wanted if name not in present]
+    twice = [name for name in wanted if present.count(name) > 1]
+    faults = []
+    if missing:
+        faults.append(f"{_columns(missing)} {'are' if missing[1:] else 'is'} missing. {rule}: {', '.join(wanted)}.")
+    if twice:
+        faults.append(f"{_columns(twice)} {'occur' if twice[1:] else 'occurs'} twice. Give each column its own name.")
+    if faults:
+        raise DataError(f"{where}: {' Also: '.join(faults)}")
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"column{'s' if names[1:] else ''} " + ", ".join(f"'{name}'" for name in names)
 
 
 def header_of(path: Path) -> list[str]:

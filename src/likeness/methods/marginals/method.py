@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from likeness.config.training import TrainingSettings
 from likeness.config.typed import Section, require, setting
+from likeness.core import rng
 from likeness.core.errors import PlanError
+from likeness.core.messages import progress
 from likeness.data.encoding.bins import Grid, grid_of
 from likeness.features.cells import Cells
 from likeness.methods.base import (
@@ -30,11 +32,16 @@ from likeness.release.query import Query
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
-    import torch
+    from likeness.generators.base import Compute, Trained
+    from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
+    from likeness.methods.marginals.objective import MarginalObjective
 
-    from likeness.generators.latent import Generator
-    from likeness.generators.training import Objective
-    from likeness.methods.marginals.mixture import MixtureColumn
+
+def product_mixture() -> "type[ProductMixture]":
+    """The mixture of products; imported when it is needed."""
+    from likeness.methods.marginals.mixture import ProductMixture
+
+    return ProductMixture
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,7 @@ class Marginals(Method):
 
     name: ClassVar[str] = "marginals"
     maps: ClassVar = (PairMarginals,)
+    generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
@@ -126,13 +134,6 @@ class Marginals(Method):
             raise PlanError("marginals needs at least two feature columns to make a pair. Use method pearl or merf.")
         self.auxiliary.quantiles.check(context, self.privatize.bins)
         self._embedding(context, {})
-
-    @classmethod
-    def generators(cls) -> "tuple[type[Generator], ...]":
-        """The mixture of products."""
-        from likeness.methods.marginals.mixture import ProductMixture
-
-        return (ProductMixture,)
 
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float:
         """Products of components with cells, of every pair and table in every class."""
@@ -172,13 +173,11 @@ class Marginals(Method):
         within_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
         return query
 
-    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "ProductMixture":
         """A mixture of products over the same cells."""
-        from likeness.methods.marginals.mixture import ProductMixture
-
         layout, columns = context.layout, self.mixture_columns(context, auxiliary)
         sizes = layout.num_classes, self.train.num_components, layout.width
-        return ProductMixture(columns, *sizes, self.train.swap_rounds)
+        return product_mixture()(columns, *sizes, self.train.swap_rounds)
 
     def mixture_columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
         """Cells of each feature column, and how a number is drawn from its bin."""
@@ -195,21 +194,34 @@ class Marginals(Method):
                 columns.append(MixtureColumn(cells, *(() if grid is None else (grid.edges, grid.lows, grid.highs))))
         return columns
 
-    def start(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
-    ) -> None:
-        """Center the components on the released one-way marginals."""
-        from likeness.methods.marginals.mixture import ProductMixture
+    def fit_generator(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
+    ) -> "Trained":
+        """Start around the released one-way marginals, and fit all blocks and tables."""
+        from threadpoolctl import threadpool_limits
+
+        from likeness.generators.base import Trained
         from likeness.methods.marginals.objective import one_way_marginals
+        from likeness.methods.marginals.training import environment, minimize
 
-        assert isinstance(generator, ProductMixture)
-        feature = self._feature(context, auxiliary)
-        by_class = one_way_marginals(feature.blocks(embedding.values), generator.sizes, _weights(feature))
-        generator.start_from(class_weights(auxiliary[CLASS_COUNTS]) @ by_class)
+        feature, settings = self._feature(context, auxiliary), self.training
+        generator = self.build_generator(context, auxiliary)
+        with threadpool_limits(compute.threads), progress(f"train {self.name}", settings.iterations) as step:
+            by_class = one_way_marginals(feature.blocks(embedding.values), generator.sizes, _weights(feature))
+            marginals = class_weights(auxiliary[CLASS_COUNTS]) @ by_class
+            generator.start_from(marginals, rng.public(context.seed, "train.weights"))
+            losses = minimize(
+                self.objective(context, auxiliary, embedding),
+                generator.logits,
+                generator.weights,
+                settings,
+                lambda iteration, loss: step(iteration, f"loss {loss:.5g}"),
+            )
+        return Trained(generator, environment(), losses)
 
-    def build_objective(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
-    ) -> "Objective":
+    def objective(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
+    ) -> "MarginalObjective":
         """Squared residuals of all blocks and tables, in units of their noise."""
         from likeness.methods.marginals.objective import MarginalObjective
 
@@ -222,7 +234,6 @@ class Marginals(Method):
             records=number_of_records(context, auxiliary[CLASS_COUNTS]),
             noise_std=embedding.noise_std,
             kl_penalty=self.train.kl_penalty,
-            device=device,
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weight=feature.squared_table_weight,
         )

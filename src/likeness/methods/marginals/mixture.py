@@ -1,21 +1,24 @@
 """A mixture of products: within a component all columns are independent; classes share components, not weights."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor, nn
-from torch.nn.functional import one_hot
+from numpy.typing import NDArray
 
 from likeness.features.cells import Cells
-from likeness.generators.latent import Generator
+from likeness.generators.base import Arrays, Condition, Conditions, Generator
 from likeness.generators.sampling import places_within, systematic
 from likeness.methods.marginals.pair_swapping import swap_pairs
 from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS
 
 _LINE = 1e-9  # a place this near to the end of its bin could be rounded to the next one
+_POINT = 1e-12  # on the unit scale: the length of a single value
+_RARE = 1e-4  # a cell that the noise emptied is rare, not impossible
+_EVERYTHING = ((-math.inf, math.inf),)
+_TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
@@ -58,15 +61,49 @@ class MixtureColumn:
         pieces = {"firsts": list(self.firsts), "shares": list(self.shares)} if self.firsts else {}
         return {"cells": self.cells.to_dict(), **bins, **pieces}
 
-    def pieces(self, bins: Tensor, generator: torch.Generator) -> Tensor:
-        """The piece of each row, shape (n,), from its bin and public randomness."""
-        if not self.firsts:
-            return bins
-        parts = [torch.tensor(part, dtype=torch.float64) for part in np.split(np.array(self.shares), self.firsts[1:])]
-        # Bins stand one after the other on a line, each of length 1: a row's point there gives its piece.
-        ends = torch.cat([place + part.cumsum(0) / part.sum() for place, part in enumerate(parts)])
-        points = bins + places_within(len(parts), bins, generator).clamp(max=1 - _LINE)
-        return torch.searchsorted(ends, points, right=True)
+    def weights(self, condition: Condition) -> NDArray[np.float64]:
+        """The part of each cell that a condition allows, shape (cells,), in [0, 1]."""
+        weights = np.zeros(self.cells.size)
+        if self.cells.edges is None:
+            weights[list(condition.categories)] = 1
+            return weights
+        _, parts = self._allowed(condition.intervals)
+        masses, bins = self._masses(parts), self.cells.size - int(self.cells.missing)
+        weights[:bins] = [mass.sum() for mass in masses]
+        weights[bins:] = condition.missing
+        return weights
+
+    def values(
+        self, bins: NDArray[np.int64], random: np.random.Generator, condition: Condition | None
+    ) -> NDArray[np.float64]:
+        """A number on the unit scale for each row, shape (n,), from its bin; it meets the condition."""
+        intervals = _EVERYTHING if condition is None else condition.intervals
+        starts, parts = self._allowed(intervals)
+        masses = self._masses(parts)
+        # Bins stand one after the other on a line, each of length 1: a row's point there gives its part of a piece.
+        ends = np.concatenate([place + mass.cumsum() / (mass.sum() or 1) for place, mass in enumerate(masses)])
+        points = bins + np.minimum(places_within(len(masses), bins, random), 1 - _LINE)
+        piece, interval = np.divmod(np.searchsorted(ends, points, side="right"), parts.shape[1])
+        lengths = parts[piece, interval] * np.diff(self.edges)[piece]
+        values = starts[piece, interval] + random.random(len(bins)) * lengths
+        values = np.minimum(values, np.array(intervals)[interval, 1])
+        return np.clip(values, np.array(self.lows)[piece], np.array(self.highs)[piece])
+
+    def _allowed(self, intervals: Sequence[tuple[float, float]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Where each interval begins in each piece, and the part of it that it holds, shapes (pieces, intervals)."""
+        lows, highs = np.array(intervals, dtype=np.float64).reshape(-1, 2).T
+        edges, spikes = np.array(self.edges), np.array(self.lows)[:, None]
+        starts = np.maximum(edges[:-1, None], lows)
+        # A single value has its density: all numbers count with a length of 1e-12 more.
+        parts = np.minimum(edges[1:, None], highs) - starts + _POINT
+        parts = np.where(parts > 0, parts / np.diff(edges)[:, None], 0.0).clip(max=1.0)
+        within = (lows - _POINT <= spikes) & (spikes <= highs + _POINT)
+        return starts, np.where(spikes == np.array(self.highs)[:, None], within.astype(np.float64), parts)
+
+    def _masses(self, parts: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """Of each bin, the share of each part (pieces, intervals) of its pieces in it."""
+        shares = parts * np.array(self.shares or [1.0] * len(parts))[:, None]
+        return np.split(shares.reshape(-1), np.array(self.firsts or range(len(parts)))[1:] * parts.shape[1])
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> "MixtureColumn":
@@ -97,11 +134,10 @@ class ProductMixture(Generator):
         width: int,
         exchange_rounds: int = 0,
     ) -> None:
-        """Build with random logits around uniform columns; ``width`` is that of the dense encoded row.
+        """Build with logits of 0, which take no memory; ``width`` is that of the dense encoded row.
 
         For the rounds see :func:`likeness.methods.marginals.pair_swapping.swap_pairs`.
         """
-        super().__init__()
         if type(exchange_rounds) is not int or not 0 <= exchange_rounds <= MOST_SWAP_ROUNDS:
             raise ValueError(f"mixture: exchange_rounds must be a whole number from 0 to {MOST_SWAP_ROUNDS}")
         self.num_components = num_components
@@ -110,84 +146,98 @@ class ProductMixture(Generator):
         self.num_classes = num_classes
         self.width = width
         self.sizes = [column.cells.size for column in self.columns]
-        self.logits = nn.Parameter(torch.randn(num_components, sum(self.sizes)))
-        self.weights = nn.Parameter(torch.randn(num_classes, num_components))
+        self.logits = np.broadcast_to(np.float32(0), (num_components, sum(self.sizes)))
+        self.weights = np.broadcast_to(np.float32(0), (num_classes, num_components))
 
-    def start_from(self, marginals: Tensor) -> None:
-        """Move the components' centers to one-way marginals, shape (cells,): a better start, and nothing else."""
-        with torch.no_grad():
-            self.logits.add_(torch.log(marginals.to(self.logits) + 1e-4))
+    def arrays(self) -> Arrays:
+        """Logits of cells in components, shape (K, cells), and of components by class, shape (num_classes, K)."""
+        return {"logits": self.logits, "weights": self.weights}
 
-    def forward(self) -> tuple[Tensor, Tensor]:
-        """Cell probabilities, shape (K, cells), and component weights by class, shape (num_classes, K)."""
-        parts = [torch.softmax(part, dim=1) for part in torch.split(self.logits, self.sizes, dim=1)]
-        return torch.cat(parts, dim=1), torch.softmax(self.weights, dim=1)
+    def load(self, arrays: Arrays) -> None:
+        """Take over logits.
 
-    @torch.no_grad()
-    def exact(self) -> tuple[tuple[Tensor, ...], Tensor]:
-        """As :meth:`forward`, by column, as float64.
-
-        With swaps it also computes in float64, so that a processor that rounds otherwise draws equal rows. Without
-        swaps a cell on the other side of a probability changes no other cell.
+        Raises:
+            ValueError: one is not finite.
         """
-        precision = torch.float64 if self.exchange_rounds else torch.float32
-        parts = torch.split(self.logits.to(precision), self.sizes, dim=1)
-        weights = torch.softmax(self.weights.to(precision), dim=1)
-        return tuple(torch.softmax(part, dim=1).double() for part in parts), weights.double()
+        self.logits, self.weights = (arrays[name].astype(np.float32) for name in ("logits", "weights"))
+        if not (np.isfinite(self.logits).all() and np.isfinite(self.weights).all()):
+            raise ValueError("mixture: a weight is not finite")
 
-    @torch.no_grad()
-    def likelihood(self, cells: Mapping[int, int]) -> Tensor:
-        """Probability in each component, shape (K,), float64, of a cell for each given column's place."""
-        parts, _ = self.exact()
-        result = torch.ones(len(self.logits), dtype=torch.float64)
-        for place, cell in cells.items():
-            result = result * parts[place][:, cell]
-        return result
+    def start_from(self, marginals: NDArray[np.float64], random: np.random.Generator) -> None:
+        """Random logits, whose centers are one-way marginals, shape (cells,)."""
+        self.logits = random.standard_normal(self.logits.shape, dtype=np.float32)
+        self.logits += np.log(marginals + _RARE).astype(np.float32)
+        self.weights = random.standard_normal(self.weights.shape, dtype=np.float32)
 
-    @torch.no_grad()
-    def class_likelihood(self, cells: Mapping[int, int]) -> Tensor:
-        """Probability of given cells in each class, shape (num_classes,), float64."""
-        _, weights = self.exact()
-        result: Tensor = weights @ self.likelihood(cells)
-        return result
+    def exact(self) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
+        """Cell probabilities by column, shapes (K, cells), and component weights by class, shape (num_classes, K).
 
-    @torch.no_grad()
-    def draw(self, labels: Tensor, generator: torch.Generator, cells: Mapping[int, int] | None = None) -> Tensor:
-        """Dense encoded rows (n, width) of classes (n,), from public randomness.
-
-        ``cells`` gives a cell for a column's place. Within a component columns are independent, so the rows come from
-        the model's exact conditional distribution, by Bayes' rule on the components.
+        In float64, so that a processor that rounds otherwise draws equal rows.
         """
-        given = dict(cells or {})
+        parts = np.split(self.logits, np.cumsum(self.sizes)[:-1], axis=1)
+        return [_softmax(part) for part in parts], _softmax(self.weights)
+
+    def class_likelihood(self, conditions: Conditions) -> NDArray[np.float64]:
+        """Probability of the conditions in each class, up to a common factor, shape (num_classes,)."""
         parts, weights = self.exact()
-        posterior = weights * self.likelihood(given)
-        posterior = posterior / posterior.sum(dim=1, keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)
-        components = systematic(posterior, labels, generator)
-        chosen = torch.stack([systematic(part, components, generator) for part in parts], dim=1)
-        for place, cell in given.items():
-            chosen[:, place] = cell
-        certain = {place: one_hot(torch.tensor([cell]), self.sizes[place]).double() for place, cell in given.items()}
-        parts = tuple(certain.get(place, part).expand_as(part) for place, part in enumerate(parts))
-        chosen = swap_pairs(chosen, labels, components, parts, posterior, self.exchange_rounds, generator)
-        return rows_from_cells(self.columns, self.width, chosen, generator)
+        likelihood: NDArray[np.float64] = weights @ self._condition(parts, conditions)
+        return likelihood
+
+    def draw(
+        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions
+    ) -> NDArray[np.float64]:
+        """Dense encoded rows (n, width) of classes (n,) that meet the conditions, from public randomness.
+
+        Within a component columns are independent, so the rows come from the model's exact conditional distribution,
+        by Bayes' rule on the components.
+        """
+        parts, weights = self.exact()
+        posterior = weights * self._condition(parts, conditions)
+        posterior /= np.maximum(posterior.sum(axis=1, keepdims=True), _TINY)
+        components = systematic(posterior, labels, random)
+        chosen = np.stack([systematic(part, components, random) for part in parts], axis=1)
+        chosen = swap_pairs(chosen, labels, components, parts, posterior, self.exchange_rounds, random)
+        return rows_from_cells(self.columns, self.width, chosen, random, conditions)
+
+    def _condition(self, parts: list[NDArray[np.float64]], conditions: Conditions) -> NDArray[np.float64]:
+        """Probability of the conditions in each component, up to a common factor, shape (K,).
+
+        Each part with a condition is replaced by the column's distribution under it.
+        """
+        logs = np.zeros(self.num_components)
+        for place, condition in conditions.items():
+            allowed = parts[place] * self.columns[place].weights(condition)
+            total = allowed.sum(axis=1, keepdims=True)
+            parts[place] = allowed / np.maximum(total, _TINY)
+            # A sum of logarithms: the product of a hundred small numbers would be 0.
+            logs += np.log(total[:, 0], out=np.full(len(logs), -np.inf), where=total[:, 0] > 0)
+        return np.exp(logs - logs.max()) if np.isfinite(logs.max()) else np.zeros_like(logs)
 
 
-def rows_from_cells(columns: Sequence[MixtureColumn], width: int, chosen: Tensor, generator: torch.Generator) -> Tensor:
-    """Dense encoded rows (n, width), float64, from cells (n, columns), int64; a number is drawn from its bin."""
-    x = torch.zeros(len(chosen), width, dtype=torch.float64)
-    rows = torch.arange(len(chosen))
-    for column, cells in zip(columns, chosen.T, strict=True):
+def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Probabilities along the last axis, in float64."""
+    probabilities = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    probabilities /= probabilities.sum(axis=-1, keepdims=True)
+    return probabilities
+
+
+def rows_from_cells(
+    columns: Sequence[MixtureColumn],
+    width: int,
+    chosen: NDArray[np.int64],
+    random: np.random.Generator,
+    conditions: Conditions | None = None,
+) -> NDArray[np.float64]:
+    """Dense encoded rows (n, width) from cells (n, columns); a number is drawn from its bin, under its condition."""
+    x = np.zeros((len(chosen), width))
+    rows = np.arange(len(chosen))
+    for place, (column, cells) in enumerate(zip(columns, chosen.T, strict=True)):
         start = column.cells.start
         if column.cells.edges is None:
             x[rows, start + cells] = 1
             continue
-        edges, lows, highs = (
-            torch.tensor(values, dtype=torch.float64) for values in (column.edges, column.lows, column.highs)
-        )
-        bins = column.pieces(cells.clamp(max=(len(column.firsts) or len(lows)) - 1), generator)
-        share = torch.rand(len(chosen), generator=generator, dtype=torch.float64)
-        value = edges[bins] + share * (edges[bins + 1] - edges[bins])
-        x[:, start] = torch.minimum(torch.maximum(value, lows[bins]), highs[bins])
+        present = cells < column.cells.size - int(column.cells.missing)
+        x[present, start] = column.values(cells[present], random, (conditions or {}).get(place))
         if column.cells.missing:
-            x[:, start + 1] = (cells == column.cells.size - 1).double()
+            x[~present, start + 1] = 1
     return x

@@ -1,4 +1,4 @@
-"""Distance between released marginals and those of a mixture of products."""
+"""Distance between released marginals and those of a mixture of products, with its gradient."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -6,16 +6,16 @@ from functools import reduce
 from itertools import groupby
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
+Float32 = NDArray[np.float32]
 Block = tuple[int, int, NDArray[np.float64]]
 Table = tuple[tuple[int, ...], NDArray[np.float64]]
 _Halves = tuple[tuple[int, ...], tuple[int, ...]]
 _Halved = tuple[_Halves, tuple[int, ...], NDArray[np.float64], float]  # halves, columns, counts, squared weight
 _BELIEF = 0.7  # how the penalty goes with one over the noise
 _SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
+_TINY = np.finfo(np.float32).tiny
 
 
 class MarginalObjective:
@@ -34,18 +34,20 @@ class MarginalObjective:
     release says otherwise, because a free mixture would fit the noise too.
     The root turns s into the noise of a query of sensitivity 1: one c is then right for 14 columns and for 54. Less
     noise weakens the penalty, with the power 0.7 that was best on public look-alikes at ε from 0.2 to 10.
+
+    The gradient is written out: a class takes two matrix products of the cells, where automatic differentiation takes
+    three.
     """
 
     def __init__(
         self,
         blocks: Iterable[Block],
-        sizes: list[int],
+        sizes: Sequence[int],
         squared_weights: Iterable[int],
-        class_weights: Tensor,
+        class_weights: NDArray[np.float64],
         records: float,
         noise_std: float,
         kl_penalty: float,
-        device: torch.device,
         tables: Sequence[Table] = (),
         squared_table_weight: float = 1.0,
     ) -> None:
@@ -59,7 +61,6 @@ class MarginalObjective:
             records: number of records.
             noise_std: of a count of weight 1; 0 without noise.
             kl_penalty: c.
-            device: of the tensors.
             tables: (columns, noisy counts of shape (num_classes, cells of each of them)).
             squared_table_weight: of each table.
         """
@@ -70,34 +71,86 @@ class MarginalObjective:
         apart = [(columns, counts, squared_table_weight) for columns, counts in tables]
         self._pairs = None
         if len(blocks) == math.comb(len(sizes), 2):
-            self._pairs = _AllResiduals(blocks, sizes, squared_weights, records, scale, device)
+            self._pairs = _AllResiduals(blocks, sizes, squared_weights, records, scale)
         else:
             weighted = zip(blocks, squared_weights, strict=True)
             apart += [((i, j), counts, float(weight)) for (i, j, counts), weight in weighted]
-        self._class_weights = class_weights.to(device=device, dtype=torch.float32)
-        self._sizes = sizes
+        self._class_weights = class_weights.astype(np.float32)
+        self._columns = _Columns(sizes)
         halved = [(_halves(counts.shape[1:]), columns, counts / records, weight) for columns, counts, weight in apart]
         grouped = groupby(sorted(halved, key=_left_columns), key=_left_columns)
-        self._tables = [_TableResiduals(list(alike), device) for _, alike in grouped]
-        self._table_scale = 1 / (2 * total * scale**2)
+        table_scale = 1 / math.sqrt(2 * total * scale**2)
+        self._tables = [_TableResiduals(list(alike), table_scale) for _, alike in grouped]
         norm = sum(squared_weights) + squared_table_weight * len(tables)
         self._penalty = kl_penalty * (math.sqrt(norm) / scale) ** _BELIEF / total
         expected = one_way_marginals(blocks, sizes, squared_weights)
-        self._log_expected = torch.log(expected + _SMALLEST).to(device=device, dtype=torch.float32)
+        self._log_expected = np.log(expected + _SMALLEST).astype(np.float32)
 
-    def loss(self, generator: nn.Module) -> Tensor:
-        """Loss of a :class:`~likeness.methods.marginals.mixture.ProductMixture`."""
-        probabilities, weights = generator()
-        entropies = torch.xlogy(probabilities, probabilities).sum(dim=1)
-        information = weights * (entropies - self._log_expected @ probabilities.T)
-        penalty: Tensor = self._penalty * (self._class_weights @ information.sum(dim=1))
-        loss = penalty
+    def loss(self, logits: Float32, weights: Float32) -> tuple[float, Float32, Float32]:
+        """Loss of a product mixture and its gradient.
+
+        Args:
+            logits: of cells in components, shape (K, W).
+            weights: logits of components by class, shape (num_classes, K).
+
+        Returns:
+            the loss, and its gradients in both arguments, of their shapes.
+        """
+        cells = self._columns.softmax(logits)
+        components = _softmax(weights)
+        loss, d_cells, d_components = self._kl(cells, components)
+        shares = self._class_weights[:, None] * components
+        d_shares = np.zeros_like(shares)
         if self._pairs is not None:
-            loss = self._pairs.squares(probabilities, weights, self._class_weights) + penalty
+            loss += self._pairs.add_squares(cells, shares, d_cells, d_shares)
         if self._tables:
-            columns, shares = torch.split(probabilities, self._sizes, dim=1), self._class_weights[:, None] * weights
-            loss = loss + self._table_scale * sum(table.squares(columns, shares) for table in self._tables)
-        return loss
+            parts, d_parts = self._columns.split(cells), self._columns.split(d_cells)
+            loss += sum(table.add_squares(parts, shares, d_parts, d_shares) for table in self._tables)
+        d_components += self._class_weights[:, None] * d_shares
+        slope = components * (d_components - (components * d_components).sum(axis=1, keepdims=True))
+        return loss, self._columns.softmax_slope(cells, d_cells), slope
+
+    def _kl(self, cells: Float32, components: Float32) -> tuple[float, Float32, Float32]:
+        """The penalty and its slopes in probabilities of cells and of components."""
+        log_cells = np.log(np.maximum(cells, _TINY))
+        given = self._penalty * self._class_weights[:, None] * components
+        nats = (cells * log_cells).sum(axis=1) - self._log_expected @ cells.T
+        d_cells = given.sum(axis=0)[:, None] * (log_cells + 1) - given.T @ self._log_expected
+        return float(np.vdot(given, nats)), d_cells, self._penalty * self._class_weights[:, None] * nats
+
+
+class _Columns:
+    """Columns beside each other, as runs of cells of one matrix."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._starts = np.cumsum([0, *sizes[:-1]])
+        self._ends = np.cumsum(sizes)
+        self._column_of = np.repeat(np.arange(len(sizes)), sizes)
+        self._sum = (self._column_of[:, None] == np.arange(len(sizes))).astype(np.float32)
+
+    def split(self, cells: Float32) -> list[Float32]:
+        """Views of each column's cells, shapes (K, cells)."""
+        return [cells[:, start:end] for start, end in zip(self._starts, self._ends, strict=True)]
+
+    def softmax(self, logits: Float32) -> Float32:
+        """Probabilities of each column's cells, shape (K, W)."""
+        cells = logits - np.maximum.reduceat(logits, self._starts, axis=1)[:, self._column_of]
+        np.exp(cells, out=cells)
+        cells /= (cells @ self._sum)[:, self._column_of]
+        return cells
+
+    def softmax_slope(self, cells: Float32, slope: Float32) -> Float32:
+        """The slope in the logits from that in the probabilities."""
+        products = cells * slope
+        products -= cells * (products @ self._sum)[:, self._column_of]
+        return products
+
+
+def _softmax(logits: Float32) -> Float32:
+    """Probabilities along the last axis."""
+    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    shares /= shares.sum(axis=-1, keepdims=True)
+    return shares
 
 
 class _AllResiduals:
@@ -110,25 +163,39 @@ class _AllResiduals:
         squared_weights: Sequence[int],
         records: float,
         scale: float,
-        device: torch.device,
     ) -> None:
         """Lay the blocks out as one matrix a class; ``scale``: noise of a share of weight 1."""
         ends = np.cumsum(sizes)
         total, starts = int(ends[-1]), ends - np.array(sizes)
-        target = np.zeros((len(blocks[0][2]), total, total))
+        target = np.zeros((len(blocks[0][2]), total, total), dtype=np.float32)
         precision = np.zeros((total, total))
         for (i, j, counts), weight in zip(blocks, squared_weights, strict=True):
             rows, columns = slice(starts[i], ends[i]), slice(starts[j], ends[j])
             target[:, rows, columns] = counts / records
             precision[rows, columns] = weight
-        self._target = torch.from_numpy(target).to(device=device, dtype=torch.float32)
-        self._scale = torch.from_numpy(np.sqrt(precision / (2 * total)) / scale).to(device=device, dtype=torch.float32)
+        self._target = target
+        self._precision = (precision / (2 * total * scale**2)).astype(np.float32)
 
-    def squares(self, probabilities: Tensor, weights: Tensor, class_weights: Tensor) -> Tensor:
-        """Their sum, of cells in components (K, W) and components by class (num_classes, K)."""
-        joint = torch.stack([(probabilities * share[:, None]).T @ probabilities for share in weights])
-        residuals = (self._target - class_weights[:, None, None] * joint) * self._scale
-        return residuals.square().sum()
+    def add_squares(self, cells: Float32, shares: Float32, d_cells: Float32, d_shares: Float32) -> float:
+        r"""Their sum; adds its slopes.
+
+        Args:
+            cells: probabilities of cells in components, shape (K, W).
+            shares: :math:`\pi_y \pi_{k \mid y}`, shape (num_classes, K).
+            d_cells: slope in ``cells``, changed in place.
+            d_shares: slope in ``shares``, changed in place.
+        """
+        loss = 0.0
+        for target, share, d_share in zip(self._target, shares, d_shares, strict=True):
+            residuals = (cells * share[:, None]).T @ cells
+            residuals -= target
+            slope = residuals * self._precision
+            loss += float(np.vdot(residuals, slope))
+            pulled = cells @ (slope + slope.T)
+            d_share += np.einsum("kw,kw->k", cells, pulled)
+            pulled *= 2 * share[:, None]
+            d_cells += pulled
+        return loss
 
 
 class _TableResiduals:
@@ -138,7 +205,7 @@ class _TableResiduals:
     left columns share one product.
     """
 
-    def __init__(self, tables: Sequence[_Halved], device: torch.device) -> None:
+    def __init__(self, tables: Sequence[_Halved], scale: float) -> None:
         """Lay the tables out beside each other, shape (num_classes, cells on the left, cells on the right)."""
         self._left = _left_columns(tables[0])
         self._rights = [tuple(columns[place] for place in right) for (_, right), columns, _, _ in tables]
@@ -147,19 +214,41 @@ class _TableResiduals:
             rows = math.prod(shares.shape[1 + place] for place in left)
             turned = shares.transpose(0, *(1 + place for place in (*left, *right)))
             laid.append(turned.reshape(len(shares), rows, -1))
-            scales.append(np.full(laid[-1].shape[2], math.sqrt(weight)))
-        self._target = torch.from_numpy(np.concatenate(laid, axis=2)).to(device=device, dtype=torch.float32)
-        self._scale = torch.from_numpy(np.concatenate(scales)).to(device=device, dtype=torch.float32)
+            scales.append(np.full(laid[-1].shape[2], weight * scale**2))
+        self._target = np.concatenate(laid, axis=2).astype(np.float32)
+        self._precision = np.concatenate(scales).astype(np.float32)
 
-    def squares(self, columns: Sequence[Tensor], shares: Tensor) -> Tensor:
-        r"""Their sum, of cells by column (K, cells) and shares :math:`\pi_y \pi_{k \mid y}` (num_classes, K)."""
+    def add_squares(
+        self, columns: Sequence[Float32], shares: Float32, d_columns: Sequence[Float32], d_shares: Float32
+    ) -> float:
+        r"""Their sum; adds its slopes.
+
+        Args:
+            columns: cell probabilities of each column, shapes (K, cells).
+            shares: :math:`\pi_y \pi_{k \mid y}`, shape (num_classes, K).
+            d_columns: slope in ``columns``, changed in place.
+            d_shares: slope in ``shares``, changed in place.
+        """
         left = _outer(columns, self._left)
-        right = torch.cat([_outer(columns, share) for share in self._rights], dim=1)
-        if left.shape[1] < right.shape[1]:
-            joint = torch.stack([(left * share[:, None]).T @ right for share in shares])
-        else:
-            joint = torch.stack([left.T @ (right * share[:, None]) for share in shares])
-        return ((self._target - joint) * self._scale).square().sum()
+        right = np.concatenate([_outer(columns, places) for places in self._rights], axis=1)
+        d_left, d_right = np.zeros_like(left), np.zeros_like(right)
+        loss = 0.0
+        for target, share, d_share in zip(self._target, shares, d_shares, strict=True):
+            residuals = (left * share[:, None]).T @ right
+            residuals -= target
+            slope = residuals * self._precision
+            loss += float(np.vdot(residuals, slope))
+            pulled = left @ slope
+            d_share += 2 * np.einsum("kr,kr->k", pulled, right)
+            d_right += 2 * share[:, None] * pulled
+            d_left += 2 * share[:, None] * (right @ slope.T)
+        _add_outer_slope(columns, self._left, d_left, d_columns)
+        start = 0
+        for places in self._rights:
+            width = math.prod(columns[place].shape[1] for place in places)
+            _add_outer_slope(columns, places, d_right[:, start : start + width], d_columns)
+            start += width
+        return loss
 
 
 def _halves(sizes: Sequence[int]) -> _Halves:
@@ -177,12 +266,31 @@ def _left_columns(table: _Halved) -> tuple[int, ...]:
     return tuple(columns[place] for place in left)
 
 
-def _outer(columns: Sequence[Tensor], places: Sequence[int]) -> Tensor:
+def _outer(columns: Sequence[Float32], places: Sequence[int]) -> Float32:
     """Products of the probabilities of several columns' cells, shape (K, their cells)."""
-    return reduce(lambda left, right: (left[:, :, None] * right[:, None, :]).flatten(1), (columns[p] for p in places))
+    return reduce(_product, (columns[place] for place in places))
 
 
-def one_way_marginals(blocks: Iterable[Block], sizes: list[int], squared_weights: Iterable[int]) -> Tensor:
+def _product(left: Float32, right: Float32) -> Float32:
+    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+
+
+def _add_outer_slope(
+    columns: Sequence[Float32], places: Sequence[int], slope: Float32, d_columns: Sequence[Float32]
+) -> None:
+    """Add the slope in each column from that in the product of their cells, shape (K, their cells)."""
+    if len(places) > 1:
+        first, last = _outer(columns, places[:-1]), columns[places[-1]]
+        cube = slope.reshape(len(slope), first.shape[1], last.shape[1])
+        d_columns[places[-1]][...] += np.einsum("kab,ka->kb", cube, first)
+        _add_outer_slope(columns, places[:-1], np.einsum("kab,kb->ka", cube, last), d_columns)
+    else:
+        d_columns[places[0]][...] += slope
+
+
+def one_way_marginals(
+    blocks: Iterable[Block], sizes: Sequence[int], squared_weights: Iterable[int]
+) -> NDArray[np.float64]:
     """One-way marginals of all columns from the noisy pairs: shape (num_classes, W), sum 1 in each column.
 
     Each pair gives one estimate, whose variance is the other column's number of cells over the squared weight. They are
@@ -193,7 +301,7 @@ def one_way_marginals(blocks: Iterable[Block], sizes: list[int], squared_weights
         sums[i] = sums[i] + counts.sum(axis=2) * weight / sizes[j]
         sums[j] = sums[j] + counts.sum(axis=1) * weight / sizes[i]
     # A column's estimates add up to the number of records times the sum of their weights, which cancels.
-    return torch.from_numpy(np.concatenate([_on_simplex(np.asarray(block)) for block in sums], axis=1))
+    return np.concatenate([_on_simplex(np.asarray(estimate)) for estimate in sums], axis=1)
 
 
 def _on_simplex(counts: NDArray[np.float64]) -> NDArray[np.float64]:

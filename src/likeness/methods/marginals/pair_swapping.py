@@ -10,11 +10,14 @@ swap would change many rows.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 _STEPS = 16  # of one row: expected counts are rounded to as many
 _MOST_LOOKUPS = 10**9  # one to three minutes; tables so large that it is reached scatter little
@@ -22,14 +25,14 @@ _MOST_CELLS = 2**25  # of all pairs in all classes: 256 MiB
 
 
 def swap_pairs(
-    chosen: Tensor,
-    labels: Tensor,
-    components: Tensor,
-    probabilities: Sequence[Tensor],
-    weights: Tensor,
+    chosen: Integers,
+    labels: Integers,
+    components: Integers,
+    probabilities: Sequence[Floats],
+    weights: Floats,
     rounds: int,
-    generator: torch.Generator,
-) -> Tensor:
+    random: np.random.Generator,
+) -> Integers:
     """Rows with their values swapped within columns and components, so that pairs are as frequent as expected.
 
     A round takes every column once and pairs the rows of each component at random. A few pairs at a time swap their
@@ -37,14 +40,14 @@ def swap_pairs(
     is undone and is the last.
 
     Args:
-        chosen: cell of each column, shape (n, columns), int64.
+        chosen: cell of each column, shape (n, columns).
         labels: of each row, shape (n,).
         components: of each row, shape (n,).
-        probabilities: of the cells of each column in each component, float64, shape (components, cells) each.
-        weights: of components by class, float64, shape (classes, components), rows sum to 1.
+        probabilities: of the cells of each column in each component, shape (components, cells) each.
+        weights: of components by class, shape (classes, components), rows sum to 1.
         rounds: most rounds; fewer if rows times squared columns would take too long, none if all pairs have too many
             cells for memory.
-        generator: public randomness.
+        random: public randomness.
 
     Returns:
         cells, shape (n, columns).
@@ -55,31 +58,21 @@ def swap_pairs(
     rounds = min(rounds, _MOST_LOOKUPS // max(1, 2 * n * columns * (columns - 1)))
     if rounds < 1 or columns < 2 or cells > _MOST_CELLS:
         return chosen
-    with _one_thread():
+    with threadpool_limits(1):
         excess = _Excess(chosen, labels, probabilities, weights)
-        chosen, distance = chosen.clone(), excess.distance()
-        for _ in range(rounds):
-            before = chosen.clone()
-            for column in torch.randperm(columns, generator=generator).tolist():
-                # So few at once that they seldom undo each other: counts scatter by the root of n.
-                for pairs in torch.split(_pairs(components, generator), math.isqrt(n) + 1):
-                    excess.swap(chosen, labels, column, pairs)
-            reached = excess.distance()
-            if reached >= distance:
-                return before
-            distance = reached
+    chosen, distance, at_once = chosen.copy(), excess.distance(), math.isqrt(n) + 1
+    for _ in range(rounds):
+        before = chosen.copy()
+        for column in random.permutation(columns).tolist():
+            # So few at once that they seldom undo each other: counts scatter by the root of n.
+            pairs = _pairs(components, random)
+            for start in range(0, len(pairs), at_once):
+                excess.swap(chosen, labels, column, pairs[start : start + at_once])
+        reached = excess.distance()
+        if reached >= distance:
+            return before
+        distance = reached
     return chosen
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Each step is too small to be shared: two threads take two to three times as long as one."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 class _Excess:
@@ -89,31 +82,32 @@ class _Excess:
     in order.
     """
 
-    def __init__(self, chosen: Tensor, labels: Tensor, probabilities: Sequence[Tensor], weights: Tensor) -> None:
-        self._sizes = torch.tensor([cells.shape[1] for cells in probabilities])
-        self._ends = self._sizes.cumsum(0)
+    def __init__(self, chosen: Integers, labels: Integers, probabilities: Sequence[Floats], weights: Floats) -> None:
+        self._sizes = np.array([cells.shape[1] for cells in probabilities])
+        self._ends = self._sizes.cumsum()
         self._behind = self._ends[-1] - self._ends  # cells of all columns behind each one
         areas = self._sizes * self._behind
-        self._starts = areas.cumsum(0) - areas
+        self._starts = areas.cumsum() - areas
         self._width = int(areas.sum())
-        records = torch.bincount(labels, minlength=len(weights)).double()
-        everything = torch.cat(list(probabilities), dim=1)
+        records = np.bincount(labels, minlength=len(weights))
+        everything = np.concatenate(probabilities, axis=1)
         matrices = []
         for column, cells in enumerate(probabilities[:-1]):
             end, behind = int(self._ends[column]), int(self._behind[column])
             shares = [((cells * weight[:, None]).T @ everything[:, end:]).reshape(-1) for weight in weights]
-            expected = torch.round(_STEPS * records[:, None] * torch.stack(shares))
+            expected = np.rint(_STEPS * records[:, None] * np.stack(shares)).astype(np.int64)
             others = chosen[:, column + 1 :] + (self._ends - self._sizes)[column + 1 :] - end
             at = (labels * expected.shape[1] + chosen[:, column] * behind)[:, None] + others
-            counts = torch.bincount(at.reshape(-1), minlength=expected.numel()).reshape(expected.shape)
-            matrices.append((_STEPS * counts - expected).to(torch.int64))
-        self._values = torch.cat(matrices, dim=1).reshape(-1)
+            counts = np.bincount(at.reshape(-1), minlength=expected.size).reshape(expected.shape)
+            matrices.append(_STEPS * counts - expected)
+        self._values = np.concatenate(matrices, axis=1).reshape(-1)
 
     def distance(self) -> float:
         """Sum of squares over all cells."""
-        return float(self._values.double().square().sum())
+        values = self._values.astype(np.float64)
+        return float((values * values).sum())
 
-    def swap(self, chosen: Tensor, labels: Tensor, column: int, pairs: Tensor) -> None:
+    def swap(self, chosen: Integers, labels: Integers, column: int, pairs: Integers) -> None:
         """Swap the values of a column between two rows, in place, if that alone makes the distance smaller.
 
         ``pairs`` (pairs, 2) are rows of one component, no row twice.
@@ -127,37 +121,37 @@ class _Excess:
         entered = base_a + own_b + other_a, base_b + own_a + other_b
         # (r + 1)^2 - r^2 = 2r + 1: half of what the squares of four cells grow by, 0 where the rows only change places.
         differ = (other_a != other_b) | (labels[a] != labels[b])[:, None]
-        growth = sum(self._values[at] for at in entered) - sum(self._values[at] for at in left) + 2 * _STEPS
-        better = (growth * differ).sum(dim=1) < 0
+        values = self._values
+        growth = values[entered[0]] + values[entered[1]] - values[left[0]] - values[left[1]] + 2 * _STEPS
+        better = (growth * differ).sum(axis=1) < 0
         moved = differ & better[:, None]
         for cells, step in ((left, -_STEPS), (entered, _STEPS)):
             for at in cells:
-                places = at[moved]
-                self._values.index_add_(0, places, torch.full(places.shape, step, dtype=torch.int64))
+                np.add.at(values, at[moved], step)
         a, b = a[better], b[better]
         chosen[a, column], chosen[b, column] = chosen[b, column], chosen[a, column]
 
-    def _places(self, column: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _places(self, column: int) -> tuple[Integers, Integers, Integers, Integers]:
         """The other columns, where the matrix with each begins, and its steps to the next cell of either column."""
-        others = torch.cat([torch.arange(column), torch.arange(column + 1, len(self._sizes))])
+        others = np.delete(np.arange(len(self._sizes)), column)
         before, begins = others < column, self._ends - self._sizes
-        starts = torch.where(
+        starts = np.where(
             before,
             self._starts[others] + begins[column] - self._ends[others],
             self._starts[column] + begins[others] - self._ends[column],
         )
-        own_steps = torch.where(before, 1, self._behind[column])
-        other_steps = torch.where(before, self._behind[others], 1)
+        own_steps = np.where(before, 1, self._behind[column])
+        other_steps = np.where(before, self._behind[others], 1)
         return others, starts, own_steps, other_steps
 
 
-def _pairs(groups: Tensor, generator: torch.Generator) -> Tensor:
+def _pairs(groups: Integers, random: np.random.Generator) -> Integers:
     """Random pairs of rows of one group, in random order, shape (pairs, 2); of an odd group one row is left."""
-    order = torch.randperm(len(groups), generator=generator)
-    order = order[torch.argsort(groups[order], stable=True)]
+    order = random.permutation(len(groups))
+    order = order[np.argsort(groups[order], kind="stable")]
     group = groups[order]
-    counts = torch.bincount(groups)
-    place = torch.arange(len(groups)) - (torch.cumsum(counts, 0) - counts)[group]
-    first = ((place[:-1] % 2 == 0) & (group[1:] == group[:-1])).nonzero()[:, 0]
-    pairs = torch.stack([order[first], order[first + 1]], dim=1)
-    return pairs[torch.randperm(len(pairs), generator=generator)]
+    counts = np.bincount(groups)
+    place = np.arange(len(groups)) - (np.cumsum(counts) - counts)[group]
+    first = np.flatnonzero((place[:-1] % 2 == 0) & (group[1:] == group[:-1]))
+    pairs = np.stack([order[first], order[first + 1]], axis=1)
+    return pairs[random.permutation(len(pairs))]

@@ -33,7 +33,7 @@ from likeness.release.released import Released
 if TYPE_CHECKING:
     import torch
 
-    from likeness.generators.latent import Generator
+    from likeness.generators.base import Compute, Generator, Trained
     from likeness.generators.training import Objective
     from likeness.methods.moments.ensemble import ImageEnsemble
     from likeness.methods.moments.estimates import Moments as Estimates
@@ -48,12 +48,27 @@ _EDGE_SHARE = 0.8  # of the noise's edge: directions above it stay where levels 
 _SEEN = 2.0  # standard deviations of noise that a cell must hold to count in a median
 
 
+def copula_generator() -> "type[GaussianImages]":
+    """The copula; imported when it is needed."""
+    from likeness.methods.moments.gaussian_images import GaussianImages
+
+    return GaussianImages
+
+
+def ensemble_generator() -> "type[ImageEnsemble]":
+    """The copula with a network beside it; imported when it is needed."""
+    from likeness.methods.moments.ensemble import ImageEnsemble
+
+    return ImageEnsemble
+
+
 @dataclass(frozen=True)
 class Moments(Method):
     """Noisy moments of clipped cosine coefficients, shares of images above levels, and a Gaussian copula a class."""
 
     name: ClassVar[str] = "moments"
     maps: ClassVar = (CosineLevels, CosineMoments, CosineNorms, LevelCounts)
+    generators: ClassVar = {"gaussian_images": copula_generator, "image_ensemble": ensemble_generator}
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
     privatize: Privatize = setting(Privatize())
@@ -111,13 +126,11 @@ class Moments(Method):
             remedy = "Lower moments.auxiliary.fourier.num_frequencies"
             within_limit("moments", features, limit, remedy, "Fourier features, by class")
 
-    @classmethod
-    def generators(cls) -> "tuple[type[Generator], ...]":
-        """The copula, and the copula with a network beside it."""
-        from likeness.methods.moments.ensemble import ImageEnsemble
-        from likeness.methods.moments.gaussian_images import GaussianImages
+    def check_device(self, device: str) -> None:
+        """Refuse a device that this machine does not have."""
+        from likeness.generators.training import choose_device
 
-        return GaussianImages, ImageEnsemble
+        choose_device(device)
 
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float | None:
         """Of the network, if there is one."""
@@ -166,27 +179,46 @@ class Moments(Method):
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
         """A Gaussian of coefficients for each class; beside a network where Fourier features are released too."""
         from likeness.generators.images import ImageGenerator
-        from likeness.methods.moments.ensemble import ImageEnsemble
 
         copula = self._copula(context, auxiliary)
         if self._network is None:
             return copula
         network = self._network.build_generator(context, auxiliary)
         assert isinstance(network, ImageGenerator)  # no other is allowed
-        return ImageEnsemble(copula, network)
+        return ensemble_generator()(copula, network)
 
-    def trained(self, generator: "Generator") -> "torch.nn.Module":
-        """The network, if there is one."""
-        from likeness.methods.moments.ensemble import ImageEnsemble
+    def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+        """The generator on PyTorch's device ``meta``."""
+        import torch
 
-        return generator.network if isinstance(generator, ImageEnsemble) else generator
+        with torch.device("meta"):
+            return self.build_generator(context, auxiliary)
+
+    def fit_generator(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
+    ) -> "Trained":
+        """Start in closed form, and train the network, if there is one."""
+        from likeness.generators.training import fit_network
+
+        def build() -> "GaussianImages | ImageEnsemble":
+            generator = self.build_generator(context, auxiliary)
+            self.start(context, auxiliary, embedding, generator)
+            return generator
+
+        return fit_network(
+            self.name,
+            build,
+            lambda device: self.build_objective(context, auxiliary, embedding, device),
+            self.training,
+            context.seed,
+            compute,
+            lambda generator: getattr(generator, "network", generator),
+        )
 
     def _copula(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
-        from likeness.methods.moments.gaussian_images import GaussianImages
-
         feature = self._feature(context, auxiliary)
         classes, levels, texture = context.layout.num_classes, self.auxiliary.levels, self.train.texture
-        return GaussianImages(feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture)
+        return copula_generator()(feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture)
 
     def start(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
@@ -212,11 +244,13 @@ class Moments(Method):
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
     ) -> "Objective":
         """Distance to the denoised moments; DP-MERF's objective for a network."""
+        import torch
+
         from likeness.generators.objective import EmbeddingObjective, LatentBatches, guarded_class_scale, rows_per_class
 
         if self._network:
             return self._network.build_objective(context, auxiliary, auxiliary[FOURIER], device)
-        weights = class_weights(auxiliary[CLASS_COUNTS])
+        weights = torch.from_numpy(class_weights(auxiliary[CLASS_COUNTS]))
         feature = self._feature(context, auxiliary)
         estimates = self._estimates(context, auxiliary, embedding)
         objective = EmbeddingObjective(
@@ -250,8 +284,10 @@ class Moments(Method):
 
     def _counts(self, context: Context, auxiliary: Mapping[str, Released]) -> "torch.Tensor":
         """Records of each class, positive, shape (classes,)."""
+        import torch
+
         released = auxiliary[CLASS_COUNTS]
-        return class_weights(released) * number_of_records(context, released)
+        return torch.from_numpy(class_weights(released)) * number_of_records(context, released)
 
     def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> CosineMoments:
         feature = self.embedding_query(context, auxiliary).feature

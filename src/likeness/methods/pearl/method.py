@@ -25,11 +25,19 @@ from likeness.release.released import Released
 if TYPE_CHECKING:
     import torch
 
-    from likeness.generators.latent import Generator
+    from likeness.generators.latent import LatentGenerator
     from likeness.generators.objective import Critic
+    from likeness.methods.pearl.modal_generator import ModalGenerator
 
 DISTANCE = "mean_pairwise_distance"
 _MOST_PAIRS = 2**24
+
+
+def modal_generator() -> "type[ModalGenerator]":
+    """The network of split rows; imported when it is needed."""
+    from likeness.methods.pearl.modal_generator import ModalGenerator
+
+    return ModalGenerator
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,7 @@ class Pearl(EmbeddingMethod):
 
     name: ClassVar[str] = "pearl"
     maps: ClassVar = (CharacteristicFunction, Modal, ModeStatistics, PairDistance)
+    generators: ClassVar = {**EmbeddingMethod.generators, "modal": modal_generator}
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
     privatize: Privatize = setting(Privatize())
@@ -151,21 +160,12 @@ class Pearl(EmbeddingMethod):
         whole = _of_split_rows(feature, context.layout, modes)
         return Query(EMBEDDING, "privatize", whole, num_groups=context.layout.num_classes)
 
-    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "LatentGenerator":
         """The papers' network, of split rows where there are modes."""
-        from likeness.methods.pearl.modal_generator import ModalGenerator
-
         modes, train = self.auxiliary.mixture.modes(auxiliary), self.train
         if not modes:
             return super().build_generator(context, auxiliary)
-        return ModalGenerator(context.layout, modes, train.latent_dim, train.hidden, train.sampling)
-
-    @classmethod
-    def generators(cls) -> "tuple[type[Generator], ...]":
-        """The papers' networks, and the one of split rows."""
-        from likeness.methods.pearl.modal_generator import ModalGenerator
-
-        return *super().generators(), ModalGenerator
+        return modal_generator()(context.layout, modes, train.latent_dim, train.hidden, train.sampling)
 
     def trained_feature(self, feature: FeatureMap) -> FeatureMap:
         """The rows of the network are split already."""

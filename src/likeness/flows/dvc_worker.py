@@ -1,7 +1,7 @@
-"""The process of :class:`likeness.pipeline.dvc_process.DVC`: it reads commands, asks DVC and answers.
+"""The process of :class:`likeness.flows.dvc_process.DVC`: it reads commands, asks DVC and answers.
 
-DVC decides what is out of date, and its state is loaded anew for each command. ``dvc repro`` runs two stages every
-time, because source and ledger are no files of DVC. Here both are looked at first.
+DVC decides what is out of date, and its state is loaded anew for each command. ``dvc repro`` runs three stages
+every time, because installed code, source and ledger are no files of DVC. Here they are looked at first.
 """
 
 import json
@@ -17,8 +17,9 @@ from dvc.stage import Stage
 
 from likeness.core.errors import LikenessError
 from likeness.core.paths import ProjectPaths, read_json, write_json
-from likeness.pipeline.dvc_process import ANSWER
+from likeness.flows.dvc_process import ANSWER
 from likeness.pipeline.project import Project
+from likeness.stages import code_digests
 
 
 def main() -> None:
@@ -65,6 +66,13 @@ def reproduce(repo: Repo, name: str, force: bool = False) -> bool:
     return True
 
 
+def same_code(project: Project) -> bool:
+    """Whether the installed code is the one of the last run."""
+    paths = project.paths
+    files = {path.name: path.read_text(encoding="utf-8") for path in paths.code.iterdir()}
+    return files == code_digests()
+
+
 def same_source(project: Project) -> bool:
     """Whether the source is the one of the fingerprint."""
     return bool(read_json(project.paths.source).get("hmac") == project.source_digest())
@@ -80,7 +88,7 @@ def same_ledger(project: Project) -> bool:
 
 
 ACCOUNT = "account"
-_LOOKS: dict[str, Callable[[Project], bool]] = {"fingerprint": same_source, ACCOUNT: same_ledger}
+_LOOKS: dict[str, Callable[[Project], bool]] = {"settings": same_code, "fingerprint": same_source, ACCOUNT: same_ledger}
 
 
 def _head() -> str | None:

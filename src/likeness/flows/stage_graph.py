@@ -8,7 +8,6 @@ from typing import Any
 import yaml
 
 from likeness.core.errors import ArtifactError, LikenessError
-from likeness.core.paths import ProjectPaths
 
 Graph = dict[str, list[str]]
 """From a stage to the stages whose outputs it reads. A stage comes after all that it reads."""
@@ -50,13 +49,6 @@ def left_out(graph: Graph, names: Collection[str]) -> list[str]:
         if name in names or set(needed) & set(out):
             out.append(name)
     return out
-
-
-def locked_stages(paths: ProjectPaths) -> dict[str, dict[str, Any]]:
-    """What DVC remembers of the last run of each stage; nothing before the first."""
-    content = yaml.safe_load(paths.lock.read_text()) if paths.lock.exists() else None
-    stages: dict[str, dict[str, Any]] = (content or {}).get("stages") or {}
-    return stages
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -17,15 +17,15 @@ from typing import IO, Any, Literal, Self
 
 from likeness.core.messages import LOG, MARK, REPORT, Report
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.pipeline.dvc_repair import dvc_environment, set_aside
+from likeness.flows.stage_graph import stage_graph
+from likeness.pipeline.dvc_repair import dvc_environment, locked_stages, set_aside
 from likeness.pipeline.run_stage import announcement
-from likeness.pipeline.stage_graph import locked_stages, stage_graph
 
 Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
 Listen = Callable[[Report], None]
 
 ANSWER = "\x06"
-"""Begins a line in which :mod:`likeness.pipeline.dvc_worker` answers."""
+"""Begins a line in which :mod:`likeness.flows.dvc_worker` answers."""
 _PARTS = re.compile(f"(?=[{ANSWER}{MARK}])")
 _PATIENCE = 0.5  # seconds between looks at the clock
 
@@ -60,7 +60,7 @@ class DVC:
         """Repair what a kill left, and start the process."""
         for line in set_aside(self._paths.root):
             LOG.warning(line)
-        command = [sys.executable, "-m", "likeness.pipeline.dvc_worker"]
+        command = [sys.executable, "-m", "likeness.flows.dvc_worker"]
         self._process = subprocess.Popen(
             command,
             cwd=self._paths.root,
@@ -83,9 +83,8 @@ class DVC:
     def is_stale(self, stage: str) -> bool:
         """Whether a stage is out of date now: its command, settings, dependencies or outputs are not those of its run.
 
-        Stages that DVC always runs are looked at too: is the source the one of the fingerprint, and does the ledger end
-        with the record that the account has seen? The first call looks at all stages at once. A stage that ran may have
-        changed any later one.
+        Stages that DVC always runs are looked at too: do code, source and ledger stand as their stages have seen them?
+        The first call looks at all stages at once. A stage that ran may have changed any later one.
         """
         if self._stale is None:
             self._stale = self._look(list(stage_graph(self._paths.stages)))

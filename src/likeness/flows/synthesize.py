@@ -1,0 +1,214 @@
+"""One pipeline run as a Prefect flow: a task with a state for every DVC stage, in order. Needs no server.
+
+DVC decides what is out of date, so Prefect caches and retries nothing: a refusal for lack of budget stays. Prefect's
+database holds settings, states, the messages of the library, and the privacy account. Other output of a stage goes to
+stderr only.
+"""
+
+import argparse
+import json
+import logging
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from prefect import flow, task
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.logging import get_run_logger
+from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.states import Completed, Failed
+
+from likeness.core.errors import LikenessError
+from likeness.core.messages import Report
+from likeness.core.paths import ProjectPaths
+from likeness.flows.dvc_process import DVC
+from likeness.flows.one_at_a_time import exclusive_run, server_limit
+from likeness.flows.stage_graph import stage_graph
+from likeness.pipeline.dvc_repair import dvc_environment
+from likeness.pipeline.project import Project
+
+_COLUMNS = ("query", "stage", "dimension", "sensitivity", "noise_multiplier", "share", "rho", "ledger_seq", "sha256")
+_DAY = 86_400.0
+_OVER = "over budget for "  # what every refusal by a cap says
+
+
+@task(task_run_name="dvc:{stage}", retries=0, cache_policy=NO_CACHE, persist_result=False)
+def dvc_stage(stage: str, dvc: DVC, timeout: float) -> State[None]:
+    """Reproduce one stage; the state's name is Ran, Restored, UpToDate or Failed."""
+    logger = get_run_logger()
+
+    def listen(report: Report) -> None:
+        if not report.text:
+            return
+        print(report.text, file=sys.stderr, flush=True)
+        if report.safe:
+            logger.info(report.text)
+
+    outcome = dvc.reproduce(stage, listen, timeout)
+    if outcome.ending == "Failed":
+        return Failed(message=outcome.message)
+    return Completed(name=outcome.ending, message=outcome.message)
+
+
+@task(task_run_name="budget", retries=0, cache_policy=NO_CACHE, persist_result=False)
+def budget(root: str) -> State[None]:
+    """Ask the ledger whether every cap has room for a run, before a stage reads data: Affordable, or Failed."""
+    done = _likeness(Path(root), "ledger", "afford")
+    if done.returncode:
+        return Failed(message=done.stderr.strip() or "likeness ledger afford ended without a message")
+    return Completed(name="Affordable", message=done.stdout.strip())
+
+
+@flow(name="synthesize", retries=0, persist_result=False, log_prints=False)
+def synthesize(
+    root: str = ".", stage_timeout: float = _DAY, check_budget: bool = False, wait: float = _DAY
+) -> State[None]:
+    """Run every stage of ``dvc.yaml`` in the folder ``root``, then put the privacy account on record.
+
+    A run that failed, was killed or was refused can be started again: finished stages are not repeated, and released
+    values come from the ledger's store. A refusal by a cap has a state name, OverBudget.
+
+    Args:
+        root: the project's folder.
+        stage_timeout: seconds after which a stage is killed.
+        check_budget: refuse a run over a cap before data are read. The door refuses it anyway.
+        wait: seconds to wait for another run of the same people.
+    """
+    try:
+        project = Project.load(Path(root))
+        with exclusive_run(project, wait, server_limit(project)):
+            return _stages(project.paths, stage_timeout, check_budget)
+    except LikenessError as error:
+        return Failed(message=str(error))
+
+
+def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> State[None]:
+    """Every stage that is out of date, in order, up to the first that fails."""
+    endings: dict[str, str] = {}
+    with DVC(paths.root) as dvc:
+        for stage in stage_graph(paths.stages):
+            if not dvc.is_stale(stage):
+                endings[stage] = "UpToDate"
+                continue
+            if check_budget and not set(endings.values()) - {"UpToDate"}:
+                state = budget(str(paths.root), return_state=True)
+                if not state.is_completed():
+                    return _failed(str(state.message))
+            state = dvc_stage(stage, dvc, stage_timeout, return_state=True)
+            if not state.is_completed():
+                return _failed(str(state.message))
+            endings[stage] = state.name
+    if set(endings.values()) != {"UpToDate"}:
+        publish(paths)
+    return Completed(message=", ".join(f"{stage} {ending}" for stage, ending in endings.items()))
+
+
+def is_up_to_date(root: Path) -> bool:
+    """Whether no stage has anything to do."""
+    try:
+        with DVC(root) as dvc:
+            return not any(dvc.is_stale(stage) for stage in stage_graph(ProjectPaths(root).stages))
+    except LikenessError:  # the flow says it
+        return False
+
+
+def _likeness(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """``likeness WORDS`` in ``root``; what it prints is safe to show."""
+    command = [sys.executable, "-m", "likeness", *words]
+    return subprocess.run(command, cwd=root, env=dvc_environment(), capture_output=True, text=True, check=False)
+
+
+def _failed(message: str) -> State[None]:
+    """A failed state; its name is OverBudget where a cap refused the run."""
+    return Failed(name="OverBudget" if _OVER in message else "Failed", message=message)
+
+
+def publish(paths: ProjectPaths) -> None:
+    """The account as Prefect artifacts: a table of the queries, the ledger's head, and the statement for a person.
+
+    All of it is public. Without noise no digest leaves, as for the tracking store.
+    """
+    if paths.privacy.exists():
+        privacy = json.loads(paths.privacy.read_text())
+        create_table_artifact(key="privacy", table=privacy_table(privacy), description=_headline(privacy))
+        head = _likeness(paths.root, "ledger", "witness")
+        if head.returncode == 0:  # an outside witness, see PRIVACY.md
+            create_markdown_artifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`")
+    if paths.statement.exists():
+        create_markdown_artifact(key="privacy-statement", markdown=paths.statement.read_text())
+
+
+def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row a query; without noise no digests, which would be those of private sums."""
+    columns = [column for column in _COLUMNS if privacy["private"] or column != "sha256"]
+    return [{column: _rounded(query[column]) for column in columns} for query in privacy["queries"]]
+
+
+def _headline(privacy: dict[str, Any]) -> str:
+    total = privacy["total"]
+    stamp = "" if privacy["private"] else "NOT PRIVATE: no noise was added. "
+    return (
+        f"{stamp}{privacy['identity']}, {privacy['method']}, {privacy['adjacency']}: epsilon "
+        f"{_rounded(total['epsilon'])} at delta {total['delta']}, rho {_rounded(total['rho'])}"
+    )
+
+
+def _rounded(value: Any) -> Any:
+    """To six digits, for reading; the statement has them all."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def main() -> int:
+    """Run once in the working folder; with ``--check-budget``, only if every cap has room.
+
+    Without a server nobody looks at a run that does nothing, so Prefect is not started for it.
+
+    Returns:
+        0, or 1 if a stage, or Prefect, failed: the last lines on stderr say why, without a traceback.
+    """
+    parser = argparse.ArgumentParser(prog="python -m flows.synthesize", description="Run the pipeline once.")
+    parser.add_argument("--check-budget", action="store_true", help="refuse before reading data what exceeds a cap")
+    check_budget = parser.parse_args().check_budget
+    stop_cleanly()
+    try:
+        if not PREFECT_API_URL.value() and is_up_to_date(Path()):
+            print("synthesize: every stage is up to date", file=sys.stderr)
+            return 0
+        # The heartbeat's thread costs a second at the end of a run and has no listener.
+        with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+            state = synthesize(check_budget=check_budget, return_state=True)
+    except KeyboardInterrupt:
+        print("synthesize: interrupted; the running stage was stopped", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except Exception as error:  # of Prefect's: what a stage does wrong is a state
+        print(f"synthesize: Prefect failed: {type(error).__name__}: {error}", file=sys.stderr)
+        print("synthesize: the pipeline itself needs no Prefect: dvc repro", file=sys.stderr)
+        return 1
+    if state.is_completed():
+        return 0
+    print(f"synthesize: {state.name}: {state.message}", file=sys.stderr)
+    return 1
+
+
+def stop_cleanly() -> None:
+    """Prepare this process to run a flow: stages and Prefect's server end with it, a failure is printed once."""
+    # Prefect's handler runs first while the flow runs, then this one. An exception stops Prefect's server; with the
+    # default action that child would stay for ever.
+    signal.signal(signal.SIGTERM, _terminate)
+    logging.getLogger("prefect").setLevel(logging.ERROR)
+    for name in ("prefect.flow_runs", "prefect.task_runs"):  # to the server only: main and stages print for themselves
+        logging.getLogger(name).setLevel(logging.INFO)
+        logging.getLogger(name).propagate = False
+
+
+def _terminate(number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Generators: what draws encoded rows. Their weights leave and enter as arrays of numpy."""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.features.base import plain
+
+Arrays = dict[str, NDArray[Any]]
+"""Weights by name, as a file of safetensors holds them."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a feature column of every drawn row may hold; anything else has probability 0.
+
+    Attributes:
+        categories: places of the allowed ones, for a column with categories. A missing category is the last place.
+        intervals: allowed parts of a number's unit scale, ascending and apart; both ends belong to them.
+        missing: whether a number may be missing.
+    """
+
+    categories: tuple[int, ...] = ()
+    intervals: tuple[tuple[float, float], ...] = ()
+    missing: bool = False
+
+
+Conditions = Mapping[int, Condition]
+"""By the place of the feature column in the schema."""
+
+
+class Compute(NamedTuple):
+    """How and where a generator is trained: section ``train`` of params.yaml."""
+
+    device: str = "auto"
+    threads: int = 1
+    precision: str = "float32"
+
+
+class Trained(NamedTuple):
+    """What a training gives.
+
+    Attributes:
+        generator: ready to draw.
+        environment: what the bits of its weights depend on, beside settings, seeds and the processor's vendor. Other
+            machines round otherwise, and after hundreds of steps their weights differ. They are as good.
+        losses: (iteration, loss) a hundred times.
+    """
+
+    generator: "Generator"
+    environment: dict[str, Any]
+    losses: list[tuple[int, float]]
+
+
+class Generator(ABC):
+    """What draws encoded rows.
+
+    Attributes:
+        name: in the specification, and in the registry of generators.
+        readers: functions that make an argument from its JSON form.
+        num_classes: 1 for a table without a class label.
+    """
+
+    name: ClassVar[str]
+    readers: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
+    num_classes: int
+
+    @abstractmethod
+    def arrays(self) -> Arrays:
+        """The weights."""
+
+    @abstractmethod
+    def load(self, arrays: Arrays) -> None:
+        """Take over weights of the generator's :meth:`shapes`."""
+
+    @classmethod
+    def shapes(cls, spec: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+        """Shape of each array that a specification asks for, without memory for them.
+
+        By default those of a new generator, whose arrays must not take memory before they are set.
+        """
+        return {name: array.shape for name, array in cls.from_spec(spec).arrays().items()}
+
+    @abstractmethod
+    def class_likelihood(self, conditions: Conditions) -> NDArray[np.float64]:
+        """Probability of the conditions in each class, up to a common factor, shape (num_classes,).
+
+        Raises:
+            ParamsError: the generator cannot condition on them.
+        """
+
+    @abstractmethod
+    def draw(
+        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions
+    ) -> NDArray[np.float64]:
+        """Encoded rows (n, width) of classes (n,) that meet the conditions, from public randomness."""
+
+    def spec(self) -> dict[str, Any]:
+        """Everything but the weights, as JSON: the arguments of the constructor."""
+        return {"generator": self.name, **{name: plain(self.argument(name)) for name in _arguments(type(self))}}
+
+    def argument(self, name: str) -> Any:
+        """An argument of the constructor: the attribute of that name."""
+        return getattr(self, name)
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
+        """Inverse of :meth:`spec`."""
+        given = {name: spec[name] for name in _arguments(cls) if name in spec}
+        return cls(**{name: cls.readers.get(name, _same)(value) for name, value in given.items()})
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _arguments(kind: type[Generator]) -> list[str]:
+    return list(inspect.signature(kind).parameters)

@@ -1,0 +1,81 @@
+"""Adam on arrays: the training of a product mixture, in place and on the CPU."""
+
+import math
+import platform
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_info
+
+from likeness.config.training import TrainingSettings
+from likeness.core.errors import ParamsError
+from likeness.methods.marginals.objective import MarginalObjective
+
+Float32 = NDArray[np.float32]
+_BETA1 = 0.9
+_EPSILON = 1e-8  # keeps a step finite where gradients are 0
+
+
+def environment() -> dict[str, Any]:
+    """See :class:`~likeness.generators.base.Trained`: numpy, and the kernels that its matrix products chose."""
+    kernels = [str(pool["architecture"]) for pool in threadpool_info() if "architecture" in pool]
+    return {
+        "numpy": np.__version__,
+        "device": "cpu",
+        "processor": f"{platform.machine()} {kernels[0] if kernels else 'unknown'}",
+        "processes": 1,
+    }
+
+
+def minimize(
+    objective: MarginalObjective,
+    logits: Float32,
+    weights: Float32,
+    settings: TrainingSettings,
+    progress: Callable[[int, float], None],
+) -> list[tuple[int, float]]:
+    """Change logits of cells and of components in place, and return (iteration, loss) a hundred times.
+
+    The optimizer is Adam (Kingma and Ba 2015). ``progress`` is called as often.
+
+    Raises:
+        ParamsError: the loss is not finite.
+    """
+    moving = [_Adam(array, settings.beta2) for array in (logits, weights)]
+    every, losses = max(1, settings.iterations // 100), []
+    for iteration in range(1, settings.iterations + 1):
+        loss, *slopes = objective.loss(logits, weights)
+        rate = settings.learning_rate
+        if settings.schedule == "cosine":
+            rate *= (1 + math.cos(math.pi * (iteration - 1) / settings.iterations)) / 2
+        for one, slope in zip(moving, slopes, strict=True):
+            one.step(slope, rate, iteration)
+        if iteration % every == 0 or iteration == settings.iterations:
+            if not math.isfinite(loss):
+                raise ParamsError(f"training diverged at step {iteration}. Lower train.learning_rate of the method.")
+            losses.append((iteration, loss))
+            progress(iteration, loss)
+    return losses
+
+
+class _Adam:
+    """One array, with running means of its slopes and of their squares."""
+
+    def __init__(self, array: Float32, beta2: float) -> None:
+        self._array = array
+        self._beta2 = beta2
+        self._mean, self._square = np.zeros_like(array), np.zeros_like(array)
+
+    def step(self, slope: Float32, rate: float, iteration: int) -> None:
+        """Move the array against its slope, which is overwritten."""
+        self._mean += (1 - _BETA1) * (slope - self._mean)
+        np.square(slope, out=slope)
+        self._square += (1 - self._beta2) * (slope - self._square)
+        np.sqrt(self._square, out=slope)
+        slope *= 1 / math.sqrt(1 - self._beta2**iteration)
+        slope += _EPSILON
+        np.divide(self._mean, slope, out=slope)
+        slope *= rate / (1 - _BETA1**iteration)
+        self._array -= slope

@@ -1,0 +1,50 @@
+"""The stages of ``dvc.yaml``: each module says what it reads, writes and spends. And the code that a stage loads.
+
+A project's `stages/` only start these modules, so an upgrade of the package upgrades every project. Stage ``settings``
+writes a file of digests for every other stage, and DVC runs a stage again when its file changes. Tests compare the
+table below with the imports.
+"""
+
+import hashlib
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[1]
+_ALL = "core config pipeline"
+FOLDERS = {
+    "fingerprint": "data privacy ledger",
+    "ingest": "engine data privacy ledger",
+    "plan": "data features privacy release evaluation methods preflight",
+    "categories": "data features privacy ledger release",
+    "preprocess": "data features privacy release",
+    "auxiliary": "engine data features privacy ledger release methods",
+    "privatize": "engine data features privacy ledger release methods",
+    "train": "data features privacy release generators methods",
+    "sample": "data features privacy release generators methods",
+    "evaluate": "data features privacy release evaluation report",
+    "account": "data features privacy ledger release generators methods report",
+    "report": "report",
+    "track": "data features privacy ledger release report tracking",
+}
+"""Folders of the package that a stage loads, beside those that all stages load. ``settings`` runs every time."""
+
+
+def code_digests(package: Path = _PACKAGE) -> dict[str, str]:
+    """For each stage a text that changes when a file of the package that it loads changes."""
+    names = {name for folders in FOLDERS.values() for name in f"{_ALL} {folders}".split()}
+    folders = {name: _digest(package, sorted((package / name).rglob("*"))) for name in names}
+    texts = {}
+    for stage, words in FOLDERS.items():
+        digests = {name: folders[name] for name in f"{_ALL} {words}".split()}
+        digests["stage"] = _digest(package, [package / "stages" / f"{stage}.py"])
+        texts[stage] = "".join(f"{name} {digest}\n" for name, digest in digests.items())
+    return texts
+
+
+def _digest(package: Path, paths: list[Path]) -> str:
+    """SHA-256 of the names and bytes of files, without what Python compiled."""
+    digest = hashlib.sha256()
+    for path in paths:
+        if path.is_file() and path.parent.name != "__pycache__":
+            data = path.read_bytes()
+            digest.update(f"{path.relative_to(package).as_posix()} {len(data)}\n".encode() + data)
+    return digest.hexdigest()

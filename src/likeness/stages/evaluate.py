@@ -1,0 +1,31 @@
+"""evaluate: compare the synthetic table with real held-out rows. What it writes is NOT private.
+
+Reads: data/private/table.parquet, data/synthetic. Writes: reports/internal. Spends: nothing, because it stays inside.
+"""
+
+import pandas as pd
+
+from likeness.data.private_tables import sample_private
+from likeness.data.schema.private_categories import closed
+from likeness.pipeline.private_rows import BESIDE, SPLIT
+from likeness.pipeline.project import Project
+from likeness.report.internal import evaluate
+
+
+def main(project: Project) -> None:
+    """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
+    settings, schema, paths = project.params.evaluate, project.schema, project.paths
+    rows = sample_private(paths.table, settings.real_rows, settings.seed)
+    table = closed(rows, project.written_schema, schema)
+    beside = [name for name in BESIDE if name in table]
+    train, test = (table[table[SPLIT] == part].drop(columns=beside) for part in ("train", "test"))
+    evaluate(
+        train,
+        test,
+        pd.read_parquet(paths.synthetic),
+        schema,
+        settings,
+        paths.internal,
+        classifiers=settings.classifiers,
+        max_rows=settings.max_rows,
+    )

@@ -1,0 +1,21 @@
+"""plan: split the budget by shares of rho.
+
+Reads: params.yaml. Writes: data/plan/plan.json. Spends: nothing; it reads no data. It also refuses settings that sample
+or evaluate would refuse later, when the budget is spent.
+"""
+
+from likeness.core.messages import LOG
+from likeness.core.paths import write_json
+from likeness.pipeline.project import Project
+
+
+def main(project: Project) -> None:
+    """Write every noise multiplier, or refuse."""
+    from likeness.preflight.later_stages import check_ahead  # here: it is heavy to load where classifiers are named
+
+    plan = project.plan
+    check_ahead(project)
+    write_json(project.paths.plan, plan.to_dict())
+    for query in plan.queries:
+        words = "%s: share %g, rho %.6g, noise multiplier %.6g"
+        LOG.info(words, query.query, query.share, query.rho, query.noise_multiplier)

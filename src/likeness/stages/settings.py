@@ -1,0 +1,23 @@
+"""settings: params.yaml with every default written out, and digests of the installed code.
+
+Reads: params.yaml, the installed package. Writes: data/plan/settings.yaml, data/plan/code. Spends: nothing.
+Runs every time, because the package is no file of the project. So DVC sees what changed, by key and by stage.
+"""
+
+import yaml
+
+from likeness.config.load import read_params
+from likeness.methods import resolved
+from likeness.pipeline.project import Project
+from likeness.stages import code_digests
+
+
+def main(project: Project) -> None:
+    """Write the settings of params.yaml, which an experiment's copy of the project shares, and the digests."""
+    paths = project.paths
+    settings = resolved(read_params(paths.params))
+    del settings["tracking"]["uri"]  # a place, which may hold a password; the numbers do not depend on it
+    paths.code.mkdir(parents=True, exist_ok=True)
+    paths.settings.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+    for stage, digests in code_digests().items():
+        (paths.code / stage).write_text(digests, encoding="utf-8")

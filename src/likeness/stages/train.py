@@ -1,0 +1,29 @@
+"""train: fit the generator to the released values, on CPU, CUDA or MPS.
+
+Reads: data/released, data/schema, params.yaml. Writes: data/models. Spends: nothing; no private file is needed.
+Several processes: torchrun --nproc-per-node 2 -m stages.train (docs/scale.md).
+Needs numpy, safetensors, threadpoolctl and pyyaml only, and PyTorch for networks; where there is no ledger, set
+LIKENESS_LEDGER=absent.
+"""
+
+import os
+
+from likeness.generators.base import Compute
+from likeness.methods.fit import fit
+from likeness.pipeline.project import Project
+from likeness.release.released import check_known, load_folder, load_released
+
+
+def main(project: Project) -> None:
+    """Train, save the generator and the loss curve."""
+    paths, train = project.paths, project.params.train
+    check_known(paths.released_files, *project.ledger_place)
+    released = load_folder(paths.auxiliary), load_released(paths.embedding)
+    beside = [load_released(path) for path in paths.category_files]
+    compute = Compute(train.device, train.threads, train.precision)
+    project.method.check_device(compute.device)
+    saved, losses = fit(project.method, project.context, *released, compute, beside)
+    if os.environ.get("RANK", "0") != "0":  # of several that torchrun started, one writes
+        return
+    saved.save(paths.generator)
+    paths.loss.write_text("iteration,loss\n" + "".join(f"{iteration},{loss:.9g}\n" for iteration, loss in losses))
