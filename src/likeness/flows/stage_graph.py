@@ -28,11 +28,22 @@ def stage_graph(path: Path) -> Graph:
         name: [other for other in stages if other != name and _meet(inputs[name], outputs[other])] for name in stages
     }
     try:
-        return {name: graph[name] for name in TopologicalSorter(graph).static_order()}
+        TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise ArtifactError(
             f"{path}: these stages wait for each other: {', '.join(error.args[1][1:])}. Remove a dependency."
         ) from None
+    ordered: Graph = {}
+
+    def add(name: str) -> None:
+        for other in graph[name]:
+            if other not in ordered:
+                add(other)
+        ordered.setdefault(name, graph[name])
+
+    for name in graph:
+        add(name)
+    return ordered
 
 
 def left_out(graph: Graph, names: Collection[str]) -> list[str]:
