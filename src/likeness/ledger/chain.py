@@ -318,7 +318,7 @@ def _moved_from(home: Home, head: Anchor) -> str | None:
         if anchor.ledger_id == head.ledger_id and anchor.head == head.head and home.url is None:
             return (
                 f"the ledger at {home.path} was at {anchor.home} when it was last written. If you moved the folder, "
-                f"run: likeness ledger reanchor {head.head}. If this is a copy, use the first one: set LIKENESS_HOME or "
+                f"run: likeness ledger reanchor {head.head}. If this is a copy, use the first: set LIKENESS_HOME or "
                 f"ledger.home to {anchor.home}. Two copies would each forget what the other spends."
             )
     return None
