@@ -270,7 +270,7 @@ def redraw(folder: Path, change: Callable[[Any], Any] = lambda table: table, onl
         change: of the table.
         only_csv: the Parquet file has the table without the change.
     """
-    sample = Bundle(folder).params.sample
+    sample = Bundle(folder).sample
     table = draw(folder, sample.rows, sample.seed, sample.where)
     changed = change(table)
     (folder / names.TABLE_CSV).write_bytes(csv_bytes(changed))

@@ -92,7 +92,7 @@ def test_the_projects_file_is_what_the_command_prints(tmp_path: Path, monkeypatc
     monkeypatch.chdir(ROOT)
     text = (ROOT / "params.yaml").read_text()
     assert text.endswith(printed()) and len(text.splitlines()) <= 120
-    assert set(differing(load_params())) == set(NEEDED)  # everything else has its default
+    assert set(differing(load_params())) == {*NEEDED, "sample"}  # everything else has its default
     monkeypatch.chdir(tmp_path)
     content = yaml.safe_load(printed())  # in an empty folder: what is to be decided is a question
     assert content["method"] == "marginals" and content["privacy"]["population"] is None
@@ -192,7 +192,8 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
         (("privacy", "adjacency"), "swap", r"privacy\.adjacency must be one of add_remove_one, replace_one"),
         (("privacy",), 3, r"privacy must be a section"),
         (("method",), "magic", f"method must be one of {', '.join(METHODS)}"),
-        (("sample", "rows"), 0, r"sample\.rows must be at least 1"),
+        (("sample", "rows"), 0, r"sample\.rows must be auto or a whole number from 1, got 0"),
+        (("sample", "rows"), "32000", r"sample\.rows must be auto or a whole number from 1, got '32000'"),
         (("sample", "rows"), 1.5, r"sample\.rows must be of type int"),
         (("sample", "where"), "income", r"sample\.where must be a mapping"),
         (("sample", "rows"), True, r"sample\.rows must be of type int"),

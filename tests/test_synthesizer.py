@@ -16,7 +16,15 @@ from sklearn.exceptions import NotFittedError
 
 from likeness import Schema, Synthesizer
 from likeness.config.params import LedgerSettings
-from likeness.core.errors import BudgetError, DataError, LikenessError, ParamsError, PlanError, ReleaseError
+from likeness.core.errors import (
+    BudgetError,
+    DataError,
+    LikenessError,
+    ParamsError,
+    PlanError,
+    ReleaseError,
+    SchemaError,
+)
 from likeness.data.source.files import read_frame, read_source
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -91,6 +99,8 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
     for wrong in ({"c": "x"}, {"nowhere": "x"}, {"a": 1}):
         with pytest.raises(ParamsError, match=r"sample\.where"):
             fitted.sample(1, where=wrong)
+    counted = fitted.releases_["class_counts"].values.sum()
+    assert len(fitted.sample()) == round(counted) != 400 and len(fitted.sample(where={"y": "No"})) == round(counted)
     with pytest.raises(ParamsError, match="n must be at least 1"):
         fitted.sample(0)
     privacy, budget = fitted.privacy, Ledger.open(locate()).budget("toy people")
@@ -175,8 +185,8 @@ def test_the_cap_is_kept_and_the_one_on_record_rules(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"population": None}, "population is missing"),
-        ({"schema": None}, "schema is missing"),
+        ({"population": None}, r"synthesizer\.population = \?"),
+        ({"schema": None}, r"likeness\.Schema\.draft\(frame\)"),
         ({"method": "gan"}, "method must be one of"),
         ({"epsilon": -1}, "privacy.epsilon must be greater than 0"),
         ({"epsilon": "much"}, "privacy.epsilon must be a number"),
@@ -200,6 +210,44 @@ def test_what_is_wrong_is_refused_before_anything_is_spent(
 def test_no_ledger_no_fit() -> None:
     with pytest.raises(LikenessError, match="likeness ledger init"):
         small().fit(rows())
+
+
+def test_a_first_fit_is_refused_once_with_all_that_it_lacks(tmp_path: Path) -> None:
+    table = rows().assign(id=MARKER)
+    draft = Schema.draft(table)
+    draft.person = "id"
+    first = Synthesizer(schema=draft, epsilon=-1, ledger_home=str(tmp_path / "home"), settings=FAST)
+    with pytest.raises(ParamsError, match="epsilon must be greater than 0") as caught:
+        first.fit(table.drop(columns=["a", "n"]))
+    assert "the DataFrame: columns 'a', 'n' are missing" in str(caught.value) and MARKER not in str(caught.value)
+    lines = str(caught.value).split("run these lines first:\n")[1]
+    answers = {
+        "synthesizer.population": "'toy people'",
+        "synthesizer.max_rows": "400",
+        "schema.source": "'made up'",
+        "schema.nullable": "['b', 'o']",
+        'schema["extra"].categories': "['not in the schema']",
+        'schema["a"].bounds': "(0, 1)",
+        'schema["b"].bounds': "(0, 9)",
+        'schema["n"].bounds': "(0, 9)",
+        'schema["c"].categories': "['u', 'v', 'w']",
+        'schema["o"].bounds': "(1, 3)",
+        'schema["y"].categories': "['No', 'Yes']",
+    }
+    asked = [line.split(" = ?")[0].split("; ")[-1] for line in lines.splitlines() if "?  #" in line]
+    assert sorted(asked) == sorted(answers) and "schema.label = None" in lines
+    for answer in answers.values():  # in the order of the lines
+        lines = lines.replace("?  #", f"{answer}  #", 1)
+    exec(lines, {"schema": draft, "synthesizer": first})
+    assert len(first.set_params(epsilon=1.0).fit(table).sample(30)) == 30
+    assert Ledger.open(locate()).budget("toy people") is not None
+
+
+def test_one_fault_keeps_its_kind(ledger: Ledger) -> None:
+    with pytest.raises(SchemaError, match=r"'a' has no bounds[^\0]*'c' has no categories"):
+        small(schema={**SCHEMA, "columns": {"a": {"kind": "numeric"}, "c": {"kind": "ordinal"}}}).fit(rows())
+    with pytest.raises(ParamsError, match="schema is missing"):
+        small(schema=None).fit(rows().to_numpy())
 
 
 def test_wrong_tables_are_refused_without_a_private_word(ledger: Ledger) -> None:
@@ -317,6 +365,14 @@ def test_importing_likeness_is_quick_and_names_are_there() -> None:
 
 def test_replace_one(ledger: Ledger) -> None:
     fitted = small(adjacency="replace_one", num_records=400).fit(rows())
+    assert len(fitted.sample()) == 400
     assert fitted.privacy["num_records"] == 400
     with pytest.raises(PlanError, match="must be null"):
         small(num_records=400).fit(rows())
+
+
+def test_the_words_of_smartnoise(ledger: Ledger) -> None:
+    made = Synthesizer.create("marginals", epsilon=2.0, schema=SCHEMA, population="toy people", settings=FAST)
+    drawn = made.fit_sample(rows())
+    assert made.privacy["target"]["epsilon"] == 2.0 and drawn.equals(made.sample())
+    assert len(drawn) == round(made.releases_["class_counts"].values.sum())

@@ -3,16 +3,20 @@
 Private rows pass one door once (:mod:`likeness.release`), as noisy sums. Everything after the door is
 post-processing: it may run for ever, on any machine, at no further cost in privacy.
 
-``from likeness import Synthesizer, Schema`` loads what they need at that moment, and not before (PEP 562).
+``from likeness import Ledger, Schema, Synthesizer`` loads what they need at that moment, and not before (PEP 562).
 """
 
 from importlib import import_module as _import_module
 
 __version__ = "0.1.0"
 
-__all__ = ["Schema", "Synthesizer", "__version__"]
+__all__ = ["Ledger", "Schema", "Synthesizer", "__version__"]
 
-_HOMES = {"Schema": "likeness.data.schema.schema", "Synthesizer": "likeness.synthesizer"}
+_HOMES = {
+    "Ledger": "likeness.ledger.ledger",
+    "Schema": "likeness.data.schema.schema",
+    "Synthesizer": "likeness.synthesizer",
+}
 
 
 def __getattr__(name: str) -> object:

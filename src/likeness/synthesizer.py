@@ -14,17 +14,30 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from likeness.config.params import ONE_PERSON, ONE_ROW, Categories, Ingest, LedgerSettings, Params, Privacy, Train
+from likeness.config.params import (
+    ONE_PERSON,
+    ONE_ROW,
+    Categories,
+    Ingest,
+    LedgerSettings,
+    Params,
+    Privacy,
+    Sample,
+    Train,
+)
 from likeness.config.typed import allowed, build, renamed, require
 from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
+from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.methods import DEFAULT, METHODS
+from likeness.methods.base import Context
+from likeness.onboarding.first_list import FirstList
 from likeness.pipeline.account import Standing, composed, privacy_json
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
-from likeness.pipeline.synthetic_table import draw
+from likeness.pipeline.synthetic_table import draw, numbered
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.query import Query
@@ -41,14 +54,15 @@ _SCHEMA, _GENERATOR, _RELEASED = "schema.yaml", "generator", "released"  # as in
 class Synthesizer(BaseEstimator):  # type: ignore[misc]
     """Differentially private synthetic rows, in the conventions of scikit-learn.
 
-    Every parameter is public. A ledger must exist (``likeness ledger init``, once a machine).
+    Every parameter is public. A ledger must exist (``likeness.Ledger.start()``, once a machine). What a fit lacks, it
+    lists in one refusal.
 
     Args:
         method: a name in :data:`likeness.methods.METHODS`.
         epsilon: ε of the whole fit; ``inf`` turns noise off and states NOT PRIVATE.
         delta: δ, well below 1 / number of records.
-        schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, the path of a schema
-            file, or its content as a mapping.
+        schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, a completed
+            ``Schema.draft(frame)``, the path of a schema file, or its content as a mapping.
         adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
         num_records: number of rows; with ``replace_one`` only, and then always.
         population: a name for the people in the data. New versions of the data keep it, and costs add up under it.
@@ -88,7 +102,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         method: str = DEFAULT,
         epsilon: float = 1.0,
         delta: float = 1e-5,
-        schema: "Schema | Mapping[str, Any] | str | Path | None" = None,
+        schema: "Schema | SchemaDraft | Mapping[str, Any] | str | Path | None" = None,
         adjacency: str = Privacy.adjacency,
         num_records: int | None = None,
         population: str | None = None,
@@ -155,6 +169,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
 
         if y is not None:
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
+        self._refuse_all(X)
         project = Project(Path(), self._params(), _schema(self.schema))
         written, recipe, plan = project.written_schema, project.method, project.plan
         recipe.check_device(project.params.train.device)
@@ -192,11 +207,11 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         self._keep(written, released, privacy)
         return self
 
-    def sample(self, n: int, where: Mapping[str, Any] | None = None, seed: int = 0) -> "DataFrame":
+    def sample(self, n: int | None = None, where: Mapping[str, Any] | None = None, seed: int = 0) -> "DataFrame":
         """Draw any number of synthetic rows. They cost nothing.
 
         Args:
-            n: number of rows.
+            n: number of rows; None: as many as the noisy count of training rows says, or ``num_records``.
             where: only rows with these categories, by the name of their column; None for missing.
             seed: public; equal seeds give equal rows.
 
@@ -209,8 +224,20 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             sklearn.exceptions.NotFittedError: :meth:`fit` was not called.
         """
         check_is_fitted(self, "generator_")
+        if n is None:
+            context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
+            n = numbered(Sample(), context, self.releases_).rows
         require(operator.index(n) >= 1, "n", n, "at least 1")
         return draw(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
+
+    @classmethod
+    def create(cls, method: str = DEFAULT, epsilon: float = 1.0, **parameters: Any) -> "Synthesizer":
+        """A synthesizer in the words of SmartNoise: ``Synthesizer.create("marginals", epsilon=1.0, schema=...)``."""
+        return cls(method=method, epsilon=epsilon, **parameters)
+
+    def fit_sample(self, X: "DataFrame") -> "DataFrame":  # noqa: N803 (scikit-learn's name)
+        """:meth:`fit`, and then :meth:`sample` with as many rows as the noisy count says, as in SmartNoise."""
+        return self.fit(X).sample()
 
     @property
     def privacy(self) -> dict[str, Any]:
@@ -287,12 +314,25 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             )
         return loaded
 
+    def _refuse_all(self, frame: Any) -> None:
+        """Refuse everything that is missing or wrong in ledger, parameters and schema, in one list."""
+        first = FirstList()
+        first.ledger(None if self.ledger_home is None else str(self.ledger_home))
+        if self.population is None:
+            first.question("synthesizer.population", "a name for the PEOPLE in the data; new versions of it keep it")
+        person = getattr(self.schema, "person", None)
+        if person is not None and self.unit_column is None:
+            words = "the most rows of one person that are used; noise grows with it"
+            first.question(f"synthesizer.unit_column = {person!r}; synthesizer.max_rows", words)
+        first.schema(self.schema, frame)
+        first.tried(self._params)
+        first.refuse()
+
     def _params(self) -> Params:
         """The parameters as the stages have them, checked by their rules."""
         allowed("method", self.method, METHODS)
-        if self.population is None:
-            raise ParamsError("population is missing. Give the people in the data a name that later versions keep.")
         privacy = {name: _plain(getattr(self, name)) for name in _PRIVACY_KEYS}
+        privacy["population"] = "?" if self.population is None else self.population  # which is refused before
         if self.unit_column is not None and self.unit == ONE_ROW:
             privacy["unit"] = ONE_PERSON
         if (self.unit_column is None) is not (self.max_rows is None):
@@ -346,14 +386,14 @@ _LEFT_OUT = ("schema", "ledger_home")  # not in the saved parameters: it has a f
 _NO_TABLE: dict[str, Any] = {"rows": None, "seed": None, "where": {}}  # the account is about a generator only
 
 
-def _schema(given: "Schema | Mapping[str, Any] | str | Path | None") -> Schema:
+def _schema(given: "Schema | SchemaDraft | Mapping[str, Any] | str | Path | None") -> Schema:
+    """The checked schema; that there is one, the first list made sure."""
+    assert given is not None
     if isinstance(given, Schema):
         return given
-    if isinstance(given, Mapping):
-        return Schema.from_dict(given, "schema")
-    if given is None:
-        raise ParamsError("schema is missing. Give a Schema, a mapping, or the path of a schema file.")
-    return Schema.load(given)
+    if isinstance(given, SchemaDraft):
+        return given.complete()
+    return Schema.from_dict(given, "schema") if isinstance(given, Mapping) else Schema.load(given)
 
 
 def _plain(value: Any) -> Any:

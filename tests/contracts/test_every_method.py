@@ -13,6 +13,7 @@ from likeness.config.typed import build
 from likeness.core.errors import PlanError, ReleaseError
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
+from likeness.generators.base import Compute
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
@@ -113,6 +114,11 @@ def test_every_registered_method_is_here() -> None:
     assert {name.split()[0] for name in SMALL} == set(METHODS)
 
 
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_generators_have_the_names_under_which_a_method_lists_them(name: str) -> None:
+    assert all(load().name == listed for listed, load in METHODS[name].generators.items())
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 def test_queries_are_the_planned_ones_and_spend_the_whole_plan(
@@ -158,7 +164,7 @@ def test_a_release_of_another_question_is_not_trained_on(
     auxiliary, _ = released(Adjacency.ADD_REMOVE_ONE)
     own = context(Adjacency.ADD_REMOVE_ONE, method.name)
     with pytest.raises(ReleaseError, match=f"class_counts: answers another question than {method.name} asks"):
-        fit(method, own, auxiliary, auxiliary["class_counts"], device="cpu")
+        fit(method, own, auxiliary, auxiliary["class_counts"], Compute("cpu"))
 
 
 @pytest.mark.long
@@ -167,8 +173,8 @@ def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(
 ) -> None:
     auxiliary, embedding = released(Adjacency.ADD_REMOVE_ONE)
     own = context(Adjacency.ADD_REMOVE_ONE, method.name)
-    saved, losses = fit(method, own, auxiliary, embedding, device="cpu")
-    again, _ = fit(method, own, auxiliary, embedding, device="cpu")
+    saved, losses = fit(method, own, auxiliary, embedding, Compute("cpu"))
+    again, _ = fit(method, own, auxiliary, embedding, Compute("cpu"))
     if method.training.iterations:
         assert losses[-1][1] < losses[0][1]
     else:

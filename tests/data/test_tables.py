@@ -117,6 +117,14 @@ def test_a_bad_cell_is_refused_without_its_value_or_place(
     assert_no_private_word(caught.value)
 
 
+def test_all_bad_columns_are_named_at_once(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        read_source(write(tmp_path, f"age,code,city,height\n{MARKER}x,7,{MARKER},1\n2,7,Rome,{MARKER}!\n"), PEOPLE)
+    named = [line.split("'")[1] for line in str(caught.value).splitlines()]
+    assert named == ["age", "height"]  # an unknown city is its other
+    assert_no_private_word(caught.value)
+
+
 @pytest.mark.parametrize(
     ("data", "name"),
     [
@@ -156,6 +164,11 @@ def test_columns_and_files_that_are_not_there_are_named(tmp_path: Path) -> None:
         read_source(write(tmp_path, "age,code,city,height,age\n1,7,Rome,1,2\n"), PEOPLE)
     with pytest.raises(DataError, match=r"columns 'city', 'height' are missing\. .* columns 'age', 'code' occur"):
         read_source(write(tmp_path, "age,code,age,code\n1,7,1,7\n"), PEOPLE)
+    with pytest.raises(DataError, match=r"column 'city' is missing\. .* the schema does not name column 'town'\."):
+        read_source(write(tmp_path, "age,code,town,height\n1,7,Rome,1\n"), PEOPLE)
+    with pytest.raises(DataError, match=r"columns 'age', 'code', 'city', 'height' are missing\.") as caught:
+        read_source(write(tmp_path, f"{MARKER},7,Rome,1\n"), PEOPLE)  # a row in the place of the header
+    assert_no_private_word(caught.value)
     with pytest.raises(DataError, match=r"absent\.csv: no such file"):
         read_source(tmp_path / "absent.csv", PEOPLE)
     with pytest.raises(DataError, match=r"people\.xlsx: unknown format"):

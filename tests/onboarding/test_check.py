@@ -89,7 +89,7 @@ def test_all_faults_are_told_at_once_column_by_column(clone: Path) -> None:
     assert code == 1
     for words in (
         "privacy.population is an open question",
-        "sample.rows must be at least 1, got 0",
+        "sample.rows must be auto or a whole number from 1, got 0",
         "evaluate.bins must be at least 2, got 1",
     ):
         assert words in output

@@ -1,7 +1,10 @@
 """``likeness init``: a draft with names and kinds, questions for the rest, and not one word of the rows."""
 
+import difflib
 import gzip
+import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from likeness.cli.app import app
+from likeness.config.edit import edited
 from likeness.config.load import load_params
 from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.schema.schema import Schema, read_mapping
@@ -116,28 +120,40 @@ def test_a_draft_does_not_depend_on_how_many_or_which_values_there_are(clone: Pa
     assert (clone / "data/schema/again.yaml").read_text() == draft.replace("name: own", "name: again")
 
 
-def test_params_hold_what_differs_and_what_is_to_be_decided(clone: Path) -> None:
-    shipped = yaml.safe_load((clone / "params.yaml").read_text())
-    shipped["ledger"]["home"], shipped["evaluate"]["bins"] = "mine", 8
-    (clone / "params.yaml").write_text(yaml.safe_dump({**shipped, "pearl": {"privatize": {"seed": 3}}}))
-    run("own.csv", "--name", "mine")
+def test_params_change_in_place_and_ask_what_is_to_be_decided(clone: Path) -> None:
+    mine = "# mine\n" + (clone / "params.yaml").read_text().replace("    seed: 0", "    seed: 0  # mine too", 1)
+    (clone / "params.yaml").write_text(mine)
+    run("own.csv", "--name", "mine", "--person", "name")
     text = (clone / "params.yaml").read_text()
-    assert yaml.safe_load(text) == {
-        "method": "marginals",
-        "privacy": {"epsilon": 1.0, "delta": 1e-5, "population": None},
-        "ledger": {"home": "mine"},
-        "ingest": {"source": "own.csv", "schema": "data/schema/mine.yaml"},
-        "pearl": {"privatize": {"seed": 3}},
-        "evaluate": {"bins": 8},
-    }
+    changed = [line for line in difflib.ndiff(mine.splitlines(), text.splitlines()) if line.startswith("+ ")]
+    values = ["population: null", "unit: one person", "source: own.csv", "schema: data/schema/mine.yaml"]
+    values += ["column: null", "unit: {column: name, max_rows: null}", "rows: auto"]
+    assert [line[2:].partition("#")[0].strip() for line in changed] == values
+    assert all(line.index("#") == 36 for line in changed if "{" not in line)  # each comment in its column
     assert "  population: null                # ? a name for the PEOPLE" in text
+    assert "max_rows: null}  # ? several rows a person" in text
     with pytest.raises(ParamsError, match=r"privacy\.population must be of type str"):
         load_params()
-    shipped["evaluate"]["bins"] = 1
-    (clone / "params.yaml").write_text(yaml.safe_dump(shipped))
-    with pytest.raises(LikenessError, match=r"evaluate\.bins must be at least 2"):
+    (clone / "params.yaml").write_text(mine.replace("  max_tuples: 200", "  max_tuples: 0"))
+    with pytest.raises(LikenessError, match=r"evaluate\.max_tuples must be at least 1"):
         run("own.csv", "--name", "other")
     assert not (clone / "data/schema/other.yaml").exists()
+
+
+PIECES = ["a: 1", "b:\n  c: 2  # two\n  # below\n  d: [1, 2]", "b:\n  e:  # of e\n    f: x\n\n  c: 'a # b'   # c"]
+PIECES += ["b:", "b:\n  c: >\n    folded\n    text\n  # next\n  g: 1", "# only a comment\nb:\n  c:\n  - 1\n  - 2\n"]
+
+
+@pytest.mark.parametrize("text", PIECES)
+@pytest.mark.parametrize("name", ["a", "b.c", "b.e.f", "b.z"])
+@pytest.mark.parametrize("value", [None, "yes", "x: #y", {"k": None}])
+def test_a_value_is_changed_and_every_comment_stays(text: str, name: str, value: Any) -> None:
+    changed = edited(f"{text}\nlast: 1  # end\n", {name: value}, {})
+    section = yaml.safe_load(changed)
+    for key in name.split("."):
+        section = section[key]
+    assert section == value and yaml.safe_load(changed)["last"] == 1
+    assert all(comment in changed for comment in re.findall(r"# (?!b).*", f"{text}\n# end"))
 
 
 def test_nothing_is_overwritten(clone: Path) -> None:

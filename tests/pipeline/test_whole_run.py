@@ -10,6 +10,7 @@ import pytest
 from small_project import Clone
 
 from likeness.data.private_tables import read_manifest, read_private, write_private
+from likeness.release.released import load_released
 from likeness.verify import verify
 
 RELEASED = ["data/released/auxiliary/class_counts.safetensors", "data/released/embedding.safetensors"]
@@ -172,10 +173,15 @@ def test_no_privacy_is_stamped_everywhere(another: Clone) -> None:
 def test_replace_one_and_merf(another: Clone) -> None:
     another.own_ledger()
     another.set(
-        method="merf", privacy__adjacency="replace_one", privacy__population="others", privacy__num_records=1000
+        method="merf",
+        privacy__adjacency="replace_one",
+        privacy__population="others",
+        privacy__num_records=1000,
+        sample__rows="auto",
     )
     another.stages("account", without=["evaluate"])
     privacy = json.loads(another.bytes("reports/privacy.json"))
+    assert privacy["sample"]["rows"] == 1000
     assert (privacy["adjacency"], privacy["method"]) == ("replace_one", "merf")
     assert privacy["queries"][0]["sensitivity"] == pytest.approx(2**0.5)
     another.set(privacy__num_records=999)
@@ -184,7 +190,7 @@ def test_replace_one_and_merf(another: Clone) -> None:
 
 def test_marginals(another: Clone, tmp_path: Path) -> None:
     named = {"marginals__privatize__tables": [["age", "education", "sex"]], "marginals__privatize__tables_share": 0.2}
-    another.set(method="marginals", privacy__epsilon=5.0, **named)  # a thousand rows are few
+    another.set(method="marginals", privacy__epsilon=5.0, sample__rows="auto", **named)  # a thousand rows are few
     another.stages("account", without=["evaluate"])
     privacy = json.loads(another.bytes("reports/privacy.json"))
     assert (privacy["private"], privacy["method"]) == (True, "marginals")
@@ -194,7 +200,12 @@ def test_marginals(another: Clone, tmp_path: Path) -> None:
     verdicts = {check.name: check.passed for check in verify(tmp_path / "bundle", retrain=True)}
     assert set(verdicts.values()) == {True}, verdicts
     table = pd.read_parquet(another.root / "data/synthetic/synthetic.parquet")
-    assert len(table) == 700 and table["age"].between(17, 90).all()
+    counted = round(float(load_released(another.root / RELEASED[0]).values.sum()))
+    assert json.loads((tmp_path / "bundle/settings.json").read_text())["sample"]["rows"] == "auto"
+    assert privacy["sample"]["rows"] == len(table) == counted != 1000
+    for place in (tmp_path / "bundle", another.root):  # and without a number, the command draws as many
+        assert f"{counted:,} rows" in another.run("likeness", "sample", str(place), "--out", "drawn.csv")
+    assert table["age"].between(17, 90).all()
     assert (table["capital-gain"] == 0).mean() > 0.8  # the spike at zero has a cell of its own
 
 

@@ -59,6 +59,18 @@ def test_a_ledger_is_started_once_and_by_hand(tmp_path: Path) -> None:
     assert locate().key_file.stat().st_mode & 0o777 == 0o600
 
 
+def test_python_starts_a_ledger_as_the_command_does(caplog: pytest.LogCaptureFixture) -> None:
+    ledger = Ledger.start()
+    assert "Back up both" in caplog.text and all(str(place) in repr(ledger) for place in (locate().path, ledger.id))
+    with pytest.raises(LedgerError, match="exists already"):
+        Ledger.start()
+    caplog.clear()
+    assert Ledger.start(if_absent=True).id == ledger.id and not caplog.text
+    locate().database.unlink()
+    with pytest.raises(LedgerError, match="exists already, or was lost"):
+        Ledger.start(if_absent=True)
+
+
 @pytest.mark.parametrize(
     ("state", "found"),
     [("state", ("data", "state")), ("data", ("data/ledger", "data/anchor"))],  # as on Linux, as on macOS

@@ -87,8 +87,10 @@ def verify(
 @app.command()
 def sample(
     path: Annotated[Path, typer.Argument(help="A bundle (a folder or a zip file), or a project's folder.")],
-    rows: Annotated[int, typer.Option(min=1, help="How many rows. They cost no privacy.")],
     out: Annotated[Path, typer.Option(help="A .csv or .parquet file.")],
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="How many rows, at no cost of privacy; by default the noisy count.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Public; the same seed gives the same rows.")] = 0,
     where: Annotated[list[str] | None, typer.Option(help="COLUMN=CATEGORY; may be given several times.")] = None,
     as_json: JSON = False,
@@ -109,8 +111,8 @@ def sample(
         table.to_csv(out, index=False)
     else:
         table.to_parquet(out, index=False)
-    drawn = {"file": str(out), "rows": rows, "seed": seed, "where": given, "columns": list(table.columns)}
-    say_json(drawn) if as_json else say(f"{out}: {rows:,} rows")
+    drawn = {"file": str(out), "rows": len(table), "seed": seed, "where": given, "columns": list(table.columns)}
+    say_json(drawn) if as_json else say(f"{out}: {len(table):,} rows")
 
 
 def main() -> None:

@@ -36,9 +36,7 @@ def ledger_init(if_absent: Annotated[bool, typer.Option(help="Do nothing if a le
         say(f"ledger at {home.place}")
         return
     ledger = Ledger.create(home)
-    say(f"started ledger {ledger.id} at {home.place}, anchor in {home.anchor}. Back up both in different places.")
-    if home.url is not None:
-        say(f"Every machine of the team needs a copy of {home.key_file}; it is secret.")
+    say(ledger.welcome)
     for other in sorted({witness.ledger_id for witness in git_witnesses(Path())} - {ledger.id}):
         say(f"warning: git remembers ledger {other}. If it is this machine's, restore it instead.", err=True)
 

@@ -16,6 +16,8 @@ _READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re
 
 ONE_ROW, ONE_PERSON = "one row is one person", "one person"
 """The default of ``privacy.unit``, and an example for use with ``ingest.unit``."""
+AUTO = "auto"
+"""``sample.rows``: as many rows as the noisy count, or the public number, says."""
 MOST_ROWS = 10_000
 """Most rows of one person: sums of features and their wider noise stay far from the ends of 64 bits."""
 
@@ -191,13 +193,20 @@ class Train(Section):
 class Sample(Section):
     """Section ``sample``."""
 
-    rows: int = setting(
-        32_000, "as many as you like: rows cost nothing. Published: never a private number of records", least=1
+    rows: int | str = setting(
+        AUTO,
+        "auto: as many as the noisy count of training rows; or a number. Rows cost nothing",
+        least=1,
+        rule="auto or a whole number from 1",
     )
     seed: int = setting(0, "public; the same seed gives the same rows")
-    where: Mapping[str, Any] = setting(
-        dict, 'only such rows, e.g. {income: ">50K", sex: Female}; any category with marginals'
-    )
+    where: Mapping[str, Any] = setting(dict, 'only such rows: {income: ">50K", age: 30..40}; with marginals any column')
+
+    def __post_init__(self) -> None:
+        """Check the number of rows, or the word in its place."""
+        super().__post_init__()
+        given = self.rows == AUTO or not isinstance(self.rows, str)
+        require(given, "sample.rows", self.rows, f"{AUTO} or a whole number from 1")
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,9 @@ class Chain:
                     f"{home.database if home.url is None else home.place} is missing, but its anchor counts "
                     f"{anchor.count} records. Restore the ledger from a backup: spent budget stays spent."
                 )
-            raise LedgerError(f"there is no ledger at {home.place}. Run: likeness ledger init")
+            raise LedgerError(
+                f"there is no ledger at {home.place}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
+            )
         _make_folders(home)
         with _locked(home):
             chain = cls._connect(home)
@@ -293,7 +295,9 @@ class Chain:
             LedgerError: the chain has another head, or there is an anchor.
         """
         if not cls.exists(home):
-            raise LedgerError(f"there is no ledger at {home.place}. Run: likeness ledger init")
+            raise LedgerError(
+                f"there is no ledger at {home.place}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
+            )
         _make_folders(home)
         with _locked(home):
             if read_anchor(home) is not None:

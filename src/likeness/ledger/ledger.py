@@ -6,9 +6,11 @@ add up over releases, methods, versions of the data, clones and branches. Storag
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 from likeness.core.errors import BudgetError, LedgerError
+from likeness.core.messages import LOG
 from likeness.ledger.budget import (
     SCOPES,
     Asker,
@@ -26,6 +28,7 @@ from likeness.ledger.budget import (
     limits_of,
 )
 from likeness.ledger.chain import Chain
+from likeness.ledger.home import locate
 from likeness.ledger.records import Record, append, moment
 from likeness.ledger.reservation import Reservation, check_owner, open_queries, sealed
 from likeness.privacy.adjacency import Adjacency
@@ -36,7 +39,37 @@ __all__ = ["Budget", "Ledger", "Reservation"]
 
 
 class Ledger(Chain):
-    """Budgets and reservations over a chain. Use :meth:`create` once, then :meth:`open`."""
+    """Budgets and reservations over a chain. Use :meth:`start` once, then :meth:`open`."""
+
+    @classmethod
+    def start(cls, home: str | Path | None = None, url: str | None = None, if_absent: bool = False) -> Self:
+        """Start the ledger of this machine, or of a team: once, and then :meth:`open`.
+
+        Args:
+            home: its folder; None: the user's data folder. ``LIKENESS_HOME`` overrides both.
+            url: of a team's database; None: SQLite in ``home``. ``LIKENESS_LEDGER_URL`` overrides both.
+            if_absent: open the ledger if there is one.
+
+        Raises:
+            LedgerError: a ledger exists, or existed here.
+        """
+        place = locate(None if home is None else str(home), url)
+        if if_absent and cls.exists(place):
+            return cls.open(place)
+        ledger = cls.create(place)
+        LOG.warning(ledger.welcome)
+        return ledger
+
+    @property
+    def welcome(self) -> str:
+        """What a person must do about a new ledger."""
+        words = f"started {self!r}. Back up both in different places."
+        team = f"\nEvery machine of the team needs a copy of {self.home.key_file}; it is secret."
+        return words if self.home.url is None else words + team
+
+    def __repr__(self) -> str:
+        """Where it is. A backup needs both places."""
+        return f"ledger {self.id} at {self.home.place}, anchor in {self.home.anchor}"
 
     @property
     def id(self) -> str:

@@ -6,7 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from likeness.config.training import TrainingSettings
 from likeness.core.messages import LOG
@@ -14,16 +17,11 @@ from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, Map
 from likeness.features.constant import Constant
+from likeness.generators.base import Compute, Generator, Trained
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, EachRecord
 from likeness.release.released import Released
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from likeness.generators.base import Compute, Generator, Trained
 
 CLASS_COUNTS = "class_counts"
 EMBEDDING = "embedding"
@@ -82,7 +80,7 @@ class Method(ABC):
 
     name: ClassVar[str]
     maps: ClassVar[tuple[type[Map], ...]] = ()
-    generators: ClassVar[Mapping[str, Callable[[], Any]]]
+    generators: ClassVar[Mapping[str, Callable[[], type[Generator]]]]
     any_category: ClassVar[bool] = False
     public_names: ClassVar[tuple[str, ...]] = ()
 
@@ -175,17 +173,17 @@ class Method(ABC):
         return None
 
     @abstractmethod
-    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> Generator:
         """An untrained generator. Its shape may depend on released values."""
 
-    def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
+    def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> Generator:
         """An untrained generator without memory for its weights: only its specification counts."""
         return self.build_generator(context, auxiliary)
 
     @abstractmethod
     def fit_generator(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
-    ) -> "Trained":
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: Compute
+    ) -> Trained:
         """Build a generator and train it against the released values."""
 
     @property
@@ -204,14 +202,12 @@ def class_counts_query(context: Context) -> Query:
     return Query(CLASS_COUNTS, "auxiliary", Constant(), num_groups=context.layout.num_classes)
 
 
-def class_weights(released: Released) -> "NDArray[np.float64]":
+def class_weights(released: Released) -> NDArray[np.float64]:
     """Class weights π from noisy counts, shape (num_classes,).
 
     Post-processing: a count is raised to one standard deviation of its noise, and to 1. So a small class is rare, not
     absent, and no weight is negative. Then the weights are scaled to sum to 1.
     """
-    import numpy as np
-
     counts = np.maximum(released.values[:, 0], max(1.0, released.noise_std))
     weights: NDArray[np.float64] = counts / counts.sum()
     return weights

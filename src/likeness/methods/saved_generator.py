@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 from likeness.core import rng
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.hashing import sha256_bytes
-from likeness.generators.base import Conditions, Generator
+from likeness.generators.base import NONE, Conditions, Generator
 from likeness.generators.sampling import systematic
 from likeness.generators.weights import SPEC_DIGEST, check_weights
 from likeness.methods import METHODS
@@ -108,7 +108,7 @@ class SavedGenerator:
         return cls(network, class_weights, provenance, sampler)
 
     def draw(
-        self, rows: int, seed: int, classes: Collection[int] = (), conditions: Conditions | None = None
+        self, rows: int, seed: int, classes: Collection[int] = (), conditions: Conditions = NONE
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Draw encoded rows; more rows cost no privacy.
 
@@ -124,7 +124,7 @@ class SavedGenerator:
         Raises:
             ParamsError: the generator cannot condition on them, or they never happen in the model.
         """
-        random, conditions = rng.public(seed, "sample"), conditions or {}
+        random = rng.public(seed, "sample")
         weights = np.array(self.class_weights) * self.network.class_likelihood(conditions)
         if classes:
             weights *= np.isin(np.arange(len(weights)), list(classes))

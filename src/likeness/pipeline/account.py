@@ -48,8 +48,8 @@ def account(project: Project) -> dict[str, Any]:
         receipts,
         composed(params, receipts),
         Standing.of(ledger, params.privacy.population),
-        sample_request(params.sample),
-        check_synthetic(params.sample, project.paths),
+        sample_request(project.sample),
+        check_synthetic(project.sample, project.paths),
         project.method.notes(project.context, auxiliary_of(released.values())),
         {one.receipt.query: len(one.keys) for one in released.values()},
     )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows
+    from likeness.pipeline.synthetic_table import Request
     from likeness.privacy.plan import Plan
     from likeness.release.door import Door
     from likeness.release.request import Dataset
@@ -122,6 +123,22 @@ class Project:
 
         params = self.params
         return Context(schema, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
+
+    @cached_property
+    def sample(self) -> "Request":
+        """The request for the table, with its number of rows.
+
+        Raises:
+            ArtifactError: the number is ``auto``, and nothing is released yet.
+        """
+        from likeness.config.params import AUTO
+        from likeness.pipeline.synthetic_table import numbered
+        from likeness.release.released import load_folder
+
+        sample = self.params.sample
+        if sample.rows == AUTO and not self.paths.auxiliary_files:
+            raise ArtifactError(f"{self.paths.auxiliary} is missing. Run: dvc repro")
+        return numbered(sample, self.context, load_folder(self.paths.auxiliary))
 
     @cached_property
     def plan(self) -> "Plan":

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from likeness.config.params import Sample
+from likeness.config.params import AUTO, Sample
 from likeness.config.typed import allowed
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.hashing import sha256_bytes
@@ -17,7 +17,9 @@ from likeness.generators.base import Condition
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
+    from likeness.release.released import Released
 
 _LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
 
@@ -69,6 +71,29 @@ def pairs(words: Sequence[str]) -> dict[str, str]:
     return where
 
 
+class Request(NamedTuple):
+    """Section ``sample`` with its number of rows."""
+
+    rows: int
+    seed: int
+    where: Mapping[str, Any]
+
+
+def numbered(sample: Sample, context: "Context", auxiliary: "Mapping[str, Released]") -> Request:
+    """The request with a number of rows: in the place of ``auto`` the noisy number of training rows.
+
+    Args:
+        sample: the request.
+        context: public facts; under ``replace_one`` the number is one of them.
+        auxiliary: released answers by the name of their query.
+    """
+    from likeness.methods.base import CLASS_COUNTS, number_of_records
+
+    auto = sample.rows == AUTO
+    rows = round(number_of_records(context, auxiliary[CLASS_COUNTS])) if auto else int(sample.rows)
+    return Request(rows, sample.seed, sample.where)
+
+
 def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
     """Rows of a generator as a typed table, for the stage, ``likeness sample`` and the API."""
     from likeness.data.encoding.encoder import Encoder
@@ -77,7 +102,7 @@ def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: M
     return Encoder(schema).decode(x, labels)
 
 
-def write_synthetic(table: "DataFrame", sample: Sample, paths: ProjectPaths) -> None:
+def write_synthetic(table: "DataFrame", sample: Request, paths: ProjectPaths) -> None:
     """Write both forms.
 
     Args:
@@ -115,13 +140,13 @@ def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping
     return data
 
 
-def sample_request(sample: Sample) -> dict[str, Any]:
+def sample_request(sample: Sample | Request) -> dict[str, Any]:
     """The request for a table as JSON."""
     given = {str(name): None if value is None else str(value) for name, value in sample.where.items()}
     return {"rows": sample.rows, "seed": sample.seed, "where": given}
 
 
-def check_synthetic(sample: Sample, paths: ProjectPaths) -> dict[str, str]:
+def check_synthetic(sample: Request, paths: ProjectPaths) -> dict[str, str]:
     """SHA-256 of the generator's files and of the table in both forms, by their names in the project.
 
     Raises:

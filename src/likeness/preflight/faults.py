@@ -67,7 +67,7 @@ def examine(root: Path = Path()) -> Examined:
     except SchemaError as error:
         return Examined(project, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
     faults += [Fault(where.name, text) for text in schema_faults(mapping)]
-    constant = [name for name, spec in _columns(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
+    constant = [name for name, spec in columns_of(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
     if constant:
         words = "one category only, which costs noise and holds no information; kind drop is cheaper"
         notes.append(f"{words}: {', '.join(constant)}")
@@ -92,7 +92,7 @@ def schema_faults(mapping: Any) -> list[str]:
     faults = [f"{key} is not a key of a schema. Keys: {', '.join(KEYS)}." for key in mapping if key not in KEYS]
     faults += [f"{key} is an open question: {_OPEN[key]}." for key in _OPEN if mapping.get(key) is None]
     good: list[dict[str, Any]] = []
-    columns = _columns(mapping)
+    columns = columns_of(mapping)
     for name, spec in columns:
         try:
             column = column_from(name, spec)
@@ -118,7 +118,7 @@ def schema_faults(mapping: Any) -> list[str]:
 _OPEN = {"name": "a short name of the table", "source": "where bounds and categories come from"}
 
 
-def _columns(mapping: Any) -> list[tuple[str, Any]]:
+def columns_of(mapping: Any) -> list[tuple[str, Any]]:
     """The readable columns of a schema, without the pixels of an image."""
     try:
         return list(entries(mapping.get("columns"))) if isinstance(mapping, Mapping) else []
@@ -191,7 +191,7 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
         header = header_of(source) if database is None else database.columns()
     except DataError as error:
         return [_fault(f"ingest.source: {error}")]
-    columns = dict(_columns(mapping))
+    columns = dict(columns_of(mapping))
     needed = [name for name, spec in columns.items() if not (isinstance(spec, Mapping) and spec.get("kind") == DROP)]
     split = params.ingest.split.column
     faults = [

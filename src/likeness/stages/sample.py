@@ -1,7 +1,7 @@
 """sample: write the synthetic table.
 
-Reads: data/models, data/released/categories, data/schema. Writes: data/synthetic/synthetic.parquet and .csv.
-Spends: nothing, however many rows.
+Reads: data/models, data/released (categories, auxiliary), data/schema.
+Writes: data/synthetic/synthetic.parquet and .csv. Spends: nothing, however many rows.
 """
 
 from likeness.methods.saved_generator import SavedGenerator
@@ -11,6 +11,6 @@ from likeness.pipeline.synthetic_table import draw, write_synthetic
 
 def main(project: Project) -> None:
     """Draw rows and decode them to the original columns."""
-    sample, generator = project.params.sample, SavedGenerator.load(project.paths.generator)
+    sample, generator = project.sample, SavedGenerator.load(project.paths.generator)
     table = draw(generator, project.schema, sample.rows, sample.seed, sample.where)
     write_synthetic(table, sample, project.paths)

@@ -29,6 +29,7 @@ from likeness.ledger.records import Record
 from likeness.methods.base import Context
 from likeness.pipeline.consistency import auxiliary_of
 from likeness.pipeline.project import Project
+from likeness.pipeline.synthetic_table import Request, numbered
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed
@@ -113,6 +114,11 @@ class Bundle:
     def auxiliary(self) -> dict[str, Released]:
         """Answers of the auxiliary stage, by the name of their query."""
         return auxiliary_of(self.answers)
+
+    @cached_property
+    def sample(self) -> Request:
+        """The request for the table, with the number of rows that settings and releases give."""
+        return numbered(self.params.sample, self.facts, self.auxiliary)
 
     @cached_property
     def chain(self) -> list[dict[str, Any]]:

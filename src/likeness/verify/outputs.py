@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.bundle import contents as names
 from likeness.bundle.data_card import data_card
+from likeness.config.params import Sample
 from likeness.data.schema.schema import Schema
 from likeness.report.statement import statement
 from likeness.verify.files import Bundle
@@ -136,7 +137,7 @@ def table(bundle: Bundle) -> str:
     from likeness.methods.saved_generator import SAMPLER, SavedGenerator
     from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
 
-    privacy, sample = bundle.json(names.PRIVACY), bundle.params.sample
+    privacy, sample = bundle.json(names.PRIVACY), bundle.sample
     columns, csv = len(bundle.schema.columns), bundle.folder / names.TABLE_CSV
     # A row of a CSV has at least a byte a column: never draw more rows than the file can hold.
     require(
@@ -171,7 +172,7 @@ def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "Data
 
     from likeness.pipeline.synthetic_table import parquet_bytes, sample_request
 
-    expected = pq.ParquetFile(pa.BufferReader(parquet_bytes(again, files, sample_request(bundle.params.sample))))
+    expected = pq.ParquetFile(pa.BufferReader(parquet_bytes(again, files, sample_request(bundle.sample))))
     with pq.ParquetFile(bundle.folder / names.TABLE) as file:
         stated = file.metadata
         groups = [stated.row_group(place) for place in range(stated.num_row_groups)]
@@ -224,21 +225,33 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") 
     return int((distance > 0).sum())
 
 
-def draw(folder: Path, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
-    """Draw rows from the generator of a bundle, or of a project's folder, as a typed pandas DataFrame."""
-    from likeness.core.paths import ProjectPaths
+def draw(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) -> "DataFrame":
+    """Draw rows from the generator of a bundle, or of a project's folder, as a typed pandas DataFrame.
+
+    Args:
+        folder: of a bundle, a saved synthesizer or a project.
+        rows: how many; None: as many as the noisy count of training rows, or the public number, says.
+        seed: public.
+        where: which rows, see :func:`likeness.pipeline.synthetic_table.conditions`.
+    """
+    from likeness.core.paths import ProjectPaths, read_json
+    from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline import synthetic_table as synthetic
     from likeness.pipeline.project import Project
     from likeness.release.partition_selection import STAGE, completed
-    from likeness.release.released import load_released
+    from likeness.release.released import load_folder
 
-    generator, paths = folder / "generator", ProjectPaths(folder)
+    generator, paths, project = folder / "generator", ProjectPaths(folder), None
     if not generator.exists() and paths.params.exists():
-        generator, schema = paths.generator, Project.load(folder).schema
+        generator, project = paths.generator, Project.load(folder)
+        schema, released = project.schema, paths.auxiliary
     else:
-        schema = Schema.load(folder / names.SCHEMA, aliases=False)
+        schema, released = Schema.load(folder / names.SCHEMA, aliases=False), folder / names.RELEASED
         if schema.open_columns:
-            files = sorted((folder / names.RELEASED).glob(f"{STAGE}_*.safetensors"))
-            schema = completed(schema, [load_released(path) for path in files])
+            schema = completed(schema, [one for one in load_folder(released).values() if one.receipt.stage == STAGE])
+    if rows is None:
+        facts = read_json(folder / names.PRIVACY) if project is None else vars(project.params.privacy)
+        context = Context(schema, facts["adjacency"], facts["num_records"], 0)
+        rows = synthetic.numbered(Sample(), context, load_folder(released)).rows
     return synthetic.draw(SavedGenerator.load(generator), schema, rows, seed, where)

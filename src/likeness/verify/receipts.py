@@ -233,7 +233,7 @@ def account(bundle: Bundle) -> str:
         receipts,
         _account(receipts, privacy["total"], params.privacy.delta),
         Standing(str(bundle.records[0].body["ledger_id"]), budget, digests),
-        sample_request(params.sample),
+        sample_request(bundle.sample),
         {str(path): _digest(bundle, name) for path, name in files.items()},
         bundle.project.method.notes(bundle.facts, bundle.auxiliary),
         {one.receipt.query: len(one.keys) for one in answers},

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -18,6 +18,11 @@ from likeness.core.errors import SchemaError
 from likeness.data.schema.column import SPLIT_COLUMN, Column
 from likeness.data.schema.column_keys import DROP, Dropped, column_from
 from likeness.data.schema.kinds import KINDS, TRANSFORMS
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from likeness.data.schema.draft import SchemaDraft
 
 __all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
 
@@ -122,6 +127,49 @@ class Schema:
             raise SchemaError(f"label '{self.label}' has one category. A class label needs at least two.")
         if column.nullable:
             raise SchemaError(f"label '{self.label}' is nullable, but a label is never missing. Drop nullable.")
+
+    @staticmethod
+    def draft(frame: "DataFrame", name: str = "table") -> "SchemaDraft":
+        """Draft the schema of a frame: names, and kinds by dtype. No cell is read.
+
+        Args:
+            frame: any rows, or none.
+            name: short name of the table.
+
+        Returns:
+            a draft. ``print`` shows it, with a question mark for what only a person can say.
+
+        Raises:
+            DataError: the names of the frame do not look like a header.
+        """
+        from likeness.data.schema.draft import SchemaDraft
+        from likeness.data.source.header import kinds_of_frame, never_missing
+
+        return SchemaDraft(kinds_of_frame(frame), name, never_missing(frame))
+
+    @staticmethod
+    def from_sdv(metadata: Any, table: str | None = None) -> "SchemaDraft":
+        """Draft the schema of a table from SDV's metadata: a mapping, the path of a JSON file, or an object of SDV.
+
+        Args:
+            metadata: of one table or of several.
+            table: the name of one of several.
+
+        Returns:
+            a draft, as :meth:`draft` gives it. SDV knows no bounds, and no categories without an order.
+
+        Raises:
+            SchemaError: it is no metadata of SDV, or has several tables and no name is given.
+        """
+        from likeness.data.schema.sdv import draft_from_sdv
+
+        return draft_from_sdv(metadata, table)
+
+    def to_sdv(self) -> dict[str, Any]:
+        """SDV's metadata of the synthetic table, for ``sdv.metadata.Metadata.load_from_dict``."""
+        from likeness.data.schema.sdv import to_sdv
+
+        return to_sdv(self)
 
     @classmethod
     def load(cls, path: str | Path, aliases: bool = True) -> "Schema":
@@ -268,7 +316,7 @@ def read_mapping(path: str | Path, aliases: bool = True) -> Any:
         raise SchemaError(f"{path}: is not valid YAML. Correct it: {error}") from None
 
 
-def schema_text(schema: Schema) -> str:
+def schema_text(schema: "Schema | SchemaDraft") -> str:
     """A schema as YAML; :meth:`Schema.load` reads it back."""
     return yaml.safe_dump(schema.to_dict(), sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
 

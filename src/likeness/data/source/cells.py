@@ -20,9 +20,18 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str) -> pd.DataFrame:
     """The columns of the schema, in its order and its types.
 
     Raises:
-        DataError: a value breaks the schema's rule for its column.
+        DataError: values break the schema's rules for their columns; all such columns.
     """
-    return pd.DataFrame({column.name: typed_column(raw[column.name], column, where) for column in schema.columns})
+    columns: dict[str, pd.Series[Any]] = {}
+    faults = []
+    for column in schema.columns:
+        try:
+            columns[column.name] = typed_column(raw[column.name], column, where)
+        except DataError as error:
+            faults.append(str(error))
+    if faults:
+        raise DataError("\n".join(faults))
+    return pd.DataFrame(columns)
 
 
 def typed_column(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[Any]":

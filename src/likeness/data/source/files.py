@@ -5,7 +5,7 @@ that cell and the schema only. So a table larger than memory passes in chunks an
 """
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
 _BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group
 
 _IN_FILE = "The first row must be a header with the columns that the schema and ingest.split name"
-_IN_FRAME = "It must have"
+IN_FRAME = "It must have"
 
 Typed = tuple[pd.DataFrame, "pd.Series[str] | None"]
 
@@ -216,15 +216,13 @@ def _frame_cells(
     if not isinstance(df, pd.DataFrame):
         raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}. Convert it.")
     present = [str(name) for name in df.columns]
-    check_names(present, names, where, _IN_FRAME)
+    check_names(present, names, where, IN_FRAME)
     # The digest of the source covers all columns, also those outside the schema.
     wanted = present if source is not None else names
     columns = {name: _raw_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
     if source is not None:
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
-    for name in names:
-        if columns[name] is None:
-            raise _no_texts(where, name, "Convert them to texts or numbers")
+    _check_texts(columns, names, where, "Convert them to texts or numbers")
     return pd.DataFrame({name: columns[name] for name in names})
 
 
@@ -254,17 +252,19 @@ def cells_of(
             columns[name] = python_texts(cells)
     if source is not None:
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
-    for name in wanted:
-        if columns[name] is None:
-            raise _no_texts(where, name, "CAST them in ingest.query")
+    _check_texts(columns, wanted, where, "CAST them in ingest.query")
     return pd.DataFrame({name: columns[name] for name in wanted})
 
 
-def _no_texts(where: str, name: str, remedy: str) -> DataError:
-    return DataError(
+def _check_texts(columns: Mapping[str, Any], wanted: Sequence[str], where: str, remedy: str) -> None:
+    faults = [
         f"{where}: column '{name}' holds cells that are not single values: lists, records, objects, or bytes that are "
         f"not UTF-8. {remedy}, or give the column kind drop."
-    )
+        for name in wanted
+        if columns[name] is None
+    ]
+    if faults:
+        raise DataError("\n".join(faults))
 
 
 def _unreadable(path: Path) -> DataError:

@@ -18,6 +18,8 @@ from likeness.data.schema.dates import number_of
 from likeness.data.schema.kinds import KINDS_BY_NAME, NUMBER, Categorical, guess
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from likeness.data.source.databases import Database
 
 _ROWS = 1000
@@ -29,7 +31,7 @@ _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "m
 def check_names(present: Sequence[str], wanted: Iterable[str], where: str, rule: str) -> None:
     """Refuse a table that lacks wanted columns, or has two of one name. One error lists all of them.
 
-    It shows wanted names only: without a header, the first line of a file is a row.
+    Without a header, the first line of a file is a row. So other names are shown only beside most of the wanted ones.
 
     Args:
         present: names of the table's columns.
@@ -46,6 +48,9 @@ def check_names(present: Sequence[str], wanted: Iterable[str], where: str, rule:
     faults = []
     if missing:
         faults.append(f"{_columns(missing)} {'are' if missing[1:] else 'is'} missing. {rule}: {', '.join(wanted)}.")
+        others = [name for name in present if name not in wanted]
+        if others and 2 * len(missing) < len(wanted):
+            faults.append(f"the schema does not name {_columns(others)}.")
     if twice:
         faults.append(f"{_columns(twice)} {'occur' if twice[1:] else 'occurs'} twice. Give each column its own name.")
     if faults:
@@ -82,15 +87,37 @@ def kinds_of(path: Path) -> dict[str, str]:
     """
     names = header_of(path)
     if path.suffix == ".parquet" or path.is_dir():
-        _check_header(names, path, numbers=True)
+        _check_header(names, path.name, numbers=True)
         types = _parquet_schema(path).types
         return {name: _kind_of_type(kind) for name, kind in zip(names, types, strict=True)}
-    _check_header(names, path, numbers=False)
+    _check_header(names, path.name, numbers=False)
     rows = _records(path, 1 + _ROWS)[1:]
     cells = [[row[place].strip() for row in rows if place < len(row)] for place in range(len(names))]
     if any(name in own for name, own in zip(names, cells, strict=True)):
-        _refuse_header(path)
+        _refuse_header(path.name)
     return {name: _kind_of_cells(own) for name, own in zip(names, cells, strict=True)}
+
+
+def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:
+    """A guess of each column's kind from its dtype. No cell is read: the guess comes from the frame without rows.
+
+    Raises:
+        DataError: the frame's names do not look like a header.
+    """
+    empty = frame.iloc[:0]
+    texts = [name for name in empty.columns if isinstance(name, str)]  # a number is pandas' own name, and of no row
+    _check_header(texts, "the DataFrame", numbers=False)
+    names = [str(name) for name in empty.columns]
+    _check_header(names, "the DataFrame", numbers=True)
+    return {name: _kind_of_series(empty.iloc[:, place]) for place, name in enumerate(names)}
+
+
+def never_missing(frame: "pd.DataFrame") -> frozenset[str]:
+    """The columns whose dtype has no missing value: numpy's integers and booleans."""
+    import numpy as np
+
+    dtypes = zip(map(str, frame.columns), frame.dtypes, strict=True)
+    return frozenset(name for name, dtype in dtypes if isinstance(dtype, np.dtype) and dtype.kind in "iub")
 
 
 def kinds_of_query(database: "Database") -> dict[str, str]:
@@ -106,19 +133,19 @@ def kinds_of_query(database: "Database") -> dict[str, str]:
     return {name: _kind_of_cells(own) for name, own in zip(names, cells, strict=True)}
 
 
-def _check_header(names: Sequence[str], path: Path, numbers: bool) -> None:
+def _check_header(names: Sequence[str], where: str, numbers: bool) -> None:
     """Names go into a public file: a first line that may be a row is refused, and not quoted."""
 
     def looks_like_a_value(name: str) -> bool:
         return not name or (not numbers and (bool(NUMBER.fullmatch(name)) or number_of("datetime", name) is not None))
 
     if any(looks_like_a_value(name) for name in names) or len(set(names)) < len(names):
-        _refuse_header(path)
+        _refuse_header(where)
 
 
-def _refuse_header(path: Path) -> NoReturn:
+def _refuse_header(where: str) -> NoReturn:
     raise DataError(
-        f"{path.name}: its first line does not look like a header: a name is empty, stands twice, is a number or a "
+        f"{where}: its first line does not look like a header: a name is empty, stands twice, is a number or a "
         "date, or stands among the values below it. Names go into a public file, so nothing was written. Add a header."
     )
 
@@ -170,3 +197,14 @@ def _kind_of_type(kind: Any) -> str:
 
     kinds = KINDS_BY_NAME.values()
     return next((one.name for one in kinds if any(getattr(pa.types, test)(kind) for test in one.arrow)), "drop")
+
+
+def _kind_of_series(empty: "pd.Series[Any]") -> str:
+    """Of a column without rows. A dtype that may hold anything is most often one of texts."""
+    import pyarrow as pa
+
+    try:
+        kind = pa.Array.from_pandas(empty).type
+    except (pa.ArrowException, TypeError, ValueError):
+        return "drop"
+    return Categorical.name if pa.types.is_null(kind) else _kind_of_type(kind)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.features.cells import Cells
-from likeness.generators.base import Arrays, Condition, Conditions, Generator
+from likeness.generators.base import NONE, Arrays, Condition, Conditions, Generator
 from likeness.generators.sampling import places_within, systematic
 from likeness.methods.marginals.pair_swapping import swap_pairs
 from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS
@@ -184,7 +184,7 @@ class ProductMixture(Generator):
         return likelihood
 
     def draw(
-        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions
+        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions = NONE
     ) -> NDArray[np.float64]:
         """Dense encoded rows (n, width) of classes (n,) that meet the conditions, from public randomness.
 
@@ -226,7 +226,7 @@ def rows_from_cells(
     width: int,
     chosen: NDArray[np.int64],
     random: np.random.Generator,
-    conditions: Conditions | None = None,
+    conditions: Conditions = NONE,
 ) -> NDArray[np.float64]:
     """Dense encoded rows (n, width) from cells (n, columns); a number is drawn from its bin, under its condition."""
     x = np.zeros((len(chosen), width))
@@ -237,7 +237,8 @@ def rows_from_cells(
             x[rows, start + cells] = 1
             continue
         present = cells < column.cells.size - int(column.cells.missing)
-        x[present, start] = column.values(cells[present], random, (conditions or {}).get(place))
+        if present.any():
+            x[present, start] = column.values(cells[present], random, conditions.get(place))
         if column.cells.missing:
             x[~present, start + 1] = 1
     return x

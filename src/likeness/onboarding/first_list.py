@@ -1,0 +1,118 @@
+"""What a first ``fit`` lacks, in one list: a newcomer should meet one refusal, and not one a try.
+
+Each entry is a line of Python to complete and paste, or a sentence with its remedy.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likeness.core.errors import LedgerError, LikenessError, ParamsError, SchemaError
+from likeness.data.schema.column_keys import DROP
+from likeness.data.schema.draft import SchemaDraft, as_lines
+from likeness.data.schema.schema import Schema, read_mapping
+from likeness.data.source.files import IN_FRAME
+from likeness.data.source.header import check_names
+from likeness.ledger.chain import read_anchor
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.preflight.faults import columns_of, schema_faults
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+@dataclass
+class FirstList:
+    """Everything that is missing or wrong.
+
+    Attributes:
+        lines: of Python, in the order in which they run.
+        sentences: faults that no line can mend.
+        kinds: of all of them.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+    kinds: set[type[LikenessError]] = field(default_factory=set)
+
+    def line(self, text: str, kind: type[LikenessError] = ParamsError) -> None:
+        """Add lines to paste."""
+        self.lines += text.splitlines()
+        self.kinds.add(kind)
+
+    def question(self, place: str, words: str) -> None:
+        """Add a parameter that only a person can give."""
+        self.line(as_lines({place: words}))
+
+    def tried(self, action: Callable[[], Any]) -> None:
+        """Add the refusal of an action, if it refuses."""
+        try:
+            action()
+        except LikenessError as error:
+            self._wrong(str(error), type(error))
+
+    def ledger(self, home: str | None) -> None:
+        """Add a ledger that is not started, or is lost."""
+        self.tried(lambda: self._ledger(home))
+
+    def _ledger(self, home: str | None) -> None:
+        place = locate(home)
+        if Ledger.exists(place):
+            return
+        if read_anchor(place) is not None:
+            Ledger.open(place)
+        start = f"likeness.Ledger.start({'' if home is None else repr(home)})"
+        self.line(f"import likeness\n{start}  # once a machine; or run: likeness ledger init", LedgerError)
+
+    def schema(self, given: Any, frame: "DataFrame | Any") -> None:
+        """Add what a schema lacks, or a draft of the frame where there is none; and columns that the frame lacks."""
+        if given is None and hasattr(frame, "dtypes"):
+            self.line("synthesizer.schema = schema = likeness.Schema.draft(frame)", SchemaError)
+            given = Schema.draft(frame)
+        if given is None:
+            self._wrong("schema is missing. Give a Schema, a mapping, or the path of a schema file.", ParamsError)
+        elif isinstance(given, SchemaDraft) and given.missing():
+            self.line(as_lines(given.missing()), SchemaError)
+            self.lines += [] if given.label else ["schema.label = None  # or the name of the column to be predicted"]
+            self._header(given.to_dict(), frame)
+        else:
+            self.tried(lambda: self._content(given, frame))
+
+    def _content(self, given: Any, frame: "DataFrame | Any") -> None:
+        """Add the faults of a schema that has no open question."""
+        where = Path(given).name if isinstance(given, str | Path) else "schema"
+        content = read_mapping(given) if isinstance(given, str | Path) else given
+        content = content if isinstance(content, Mapping) else content.to_dict()
+        for text in schema_faults(content):
+            self._wrong(f"{where}: {text}", SchemaError)
+        self._header(content, frame)
+
+    def _header(self, content: Mapping[str, Any], frame: "DataFrame | Any") -> None:
+        """Add the columns that the frame lacks."""
+        if hasattr(frame, "dtypes") and content.get("image") is None:
+            names = [
+                name for name, spec in columns_of(content) if isinstance(spec, Mapping) and spec.get("kind") != DROP
+            ]
+            self.tried(lambda: check_names(list(map(str, frame.columns)), names, "the DataFrame", IN_FRAME))
+
+    def _wrong(self, text: str, kind: type[LikenessError]) -> None:
+        self.sentences.append(text)
+        self.kinds.add(kind)
+
+    def refuse(self) -> None:
+        """Refuse, if there is anything.
+
+        Raises:
+            LikenessError: of the one kind of all entries, else a ParamsError.
+        """
+        if not self.kinds:
+            return
+        parts = list(self.sentences)
+        if self.lines:
+            parts.append(
+                "Complete each ? from public knowledge, never from the rows, and run these lines first:\n"
+                + "\n".join(self.lines)
+            )
+        raise (self.kinds.pop() if len(self.kinds) == 1 else ParamsError)("\n".join(parts))

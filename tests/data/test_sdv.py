@@ -1,0 +1,68 @@
+"""SDV's metadata as a draft, and a schema as SDV's metadata."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from likeness import Schema
+from likeness.core.errors import SchemaError
+
+COLUMNS: dict[str, Any] = {
+    "id": {"sdtype": "id", "regex_format": "[0-9]{4}"},
+    "key": {"sdtype": "categorical"},
+    "mail": {"sdtype": "email", "pii": True},
+    "age": {"sdtype": "numerical", "computer_representation": "Int64"},
+    "cost": {"sdtype": "numerical"},
+    "ward": {"sdtype": "categorical"},
+    "level": {"sdtype": "categorical", "order": ["low", "high"]},
+    "well": {"sdtype": "boolean"},
+    "born": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
+    "seen": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M:%S"},
+}
+SINGLE = {"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "primary_key": "key", "columns": COLUMNS}
+KINDS = ["drop", "drop", "drop", "integer", "numeric", "categorical", "ordinal", "boolean", "date", "datetime"]
+
+
+def completed() -> Schema:
+    draft = Schema.from_sdv(SINGLE)
+    draft.source, draft.nullable, draft.label = "codebook", "none", "well"
+    draft["age"].bounds, draft["cost"].bounds, draft["ward"].categories = (0, 110), (0, 5), ["a", "b"]
+    for name in ("born", "seen"):
+        draft[name].bounds = ("1900-01-01", "2024-12-31")
+    return draft.complete()
+
+
+def test_metadata_gives_a_draft_without_bounds(tmp_path: Path) -> None:
+    draft = Schema.from_sdv(SINGLE)
+    assert [draft[name].kind for name in draft] == KINDS and list(draft) == list(COLUMNS)
+    assert draft["level"].categories == ["low", "high"] and draft["born"].format == "%d.%m.%Y"
+    assert draft["seen"].format is None and not [name for name in ("id", "key", "mail") if draft[name].missing()]
+    assert 'schema["age"].bounds' in draft.missing() and 'schema["ward"].categories' in draft.missing()
+    (tmp_path / "metadata.json").write_text(json.dumps({"tables": {"one": SINGLE, "two": SINGLE}}))
+    assert repr(Schema.from_sdv(tmp_path / "metadata.json", "two")) == repr(draft).replace('"table"', '"two"')
+    with pytest.raises(SchemaError, match=r"several tables\. Give table, one of: one, two"):
+        Schema.from_sdv(str(tmp_path / "metadata.json"))
+
+
+def test_a_schema_is_the_metadata_of_its_synthetic_table() -> None:
+    metadata = completed().to_sdv()
+    columns = metadata["tables"]["table"]["columns"]
+    cost = {"sdtype": "numerical", "computer_representation": "Float"}
+    assert columns == {**{name: COLUMNS[name] for name in list(COLUMNS)[3:]}, "cost": cost}
+    assert json.loads(json.dumps(metadata)) == metadata
+    again = Schema.from_sdv(metadata)
+    assert [again[name].kind for name in again] == [column.kind for column in completed().columns]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, [], {"columns": {"a": "text"}}, {"tables": {"a": 1}}, "absent.json", "here.json"]
+)
+def test_what_is_no_metadata_is_refused(wrong: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("here.json").write_text("no: json")
+    with pytest.raises(SchemaError, match=r"no metadata of SDV|cannot be read|is not JSON"):
+        Schema.from_sdv(wrong)
+    with pytest.raises(SchemaError, match=r"has no table 'other'\. Tables: table"):
+        Schema.from_sdv(SINGLE, "other")
