@@ -6,7 +6,8 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressBar, ProgressColumn, Task, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from likeness.core.messages import LOG, Report

@@ -31,7 +31,7 @@ def main() -> None:
     repo = Repo(_wait_for_lock=True)  # another dvc may work in this folder, on another stage
     for line in commands:
         command, *stages = json.loads(line)
-        answer = stale(repo, stages) if command == "stale" else reproduce(repo, *stages, force=command == "force")
+        answer = stale(repo, stages) if command == "stale" else reproduce(repo, stages[0], command == "force")
         sys.stdout.write(f"{ANSWER}{json.dumps(answer)}\n")
         sys.stdout.flush()
 
@@ -51,7 +51,7 @@ def _is_stale(stage: Stage, name: str) -> bool:
         return True
 
 
-def reproduce(repo: Repo, name: str, force: bool = False) -> bool:
+def reproduce(repo: Repo, name: str, force: bool) -> bool:
     """Run a stage; return whether it went well. DVC's words go to standard error."""
     head = _head() if name == ACCOUNT else None
     try:

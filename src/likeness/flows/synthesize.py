@@ -102,7 +102,7 @@ def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> St
             state = dvc_stage(stage, dvc, stage_timeout, return_state=True)
             if not state.is_completed():
                 return _failed(str(state.message))
-            endings[stage] = state.name
+            endings[stage] = str(state.name)
     if set(endings.values()) != {"UpToDate"}:
         publish(paths)
     return Completed(message=", ".join(f"{stage} {ending}" for stage, ending in endings.items()))
