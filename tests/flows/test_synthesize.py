@@ -95,7 +95,7 @@ def test_without_a_server_a_run_with_nothing_to_do_starts_no_flow(
 ) -> None:
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    from flows import synthesize
+    from likeness.flows import synthesize
 
     monkeypatch.setattr(sys, "argv", ["synthesize"])
     monkeypatch.setattr(synthesize, "stop_cleanly", lambda: None)
