@@ -43,7 +43,7 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("generator")
     layout = Layout.from_schema(Schema.load(ROOT / "data/schema/adult.yaml"))
-    SavedGenerator(TabularGenerator(layout, 2, [4]).eval(), (0.7, 0.3), {}).save(folder)
+    SavedGenerator(TabularGenerator(layout, 2, [4]).eval(), (0.7, 0.3), {"environment": {"torch": "2"}}).save(folder)
     return folder
 
 

@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -143,7 +145,7 @@ def test_a_first_row_in_place_of_a_header_is_not_quoted(clone: Path, first: str)
 
 def test_what_a_later_stage_would_stop_at_is_told_with_all_else(clone: Path) -> None:
     """After training, sampling and evaluating, the budget would be spent."""
-    later = {"sample__where": {"age": 3, "sick": "maybe", "town": "t1"}, "evaluate__classifiers": ["lda", "oracle"]}
+    later = {"sample__where": {"age": "old", "sick": "maybe", "town": "t1"}, "evaluate__classifiers": ["lda", "oracle"]}
     for used, other in (("pearl", None), ("marginals", "gone")):
         columns = {**GOOD["columns"], **({} if other is None else {other: GOOD["columns"]["age"]})}
         write(clone, {**GOOD, "columns": columns}, **later, marginals__bogus=1, method=used)
@@ -152,7 +154,7 @@ def test_what_a_later_stage_would_stop_at_is_told_with_all_else(clone: Path) -> 
         told = [line.strip() for line in output.splitlines() if line.startswith("  params.yaml: ")]
         where = {
             "pearl": [f"sample.where.{name}: method pearl can draw rows of a class only" for name in ("age", "town")],
-            "marginals": ["sample.where.age: 'age' is integer. Give a column with categories."],
+            "marginals": ["sample.where.age must be a number"],
         }[used]
         where.insert(1, "sample.where.sick must be one of false")
         assert [words.partition(",")[0] for words in told if "bogus" not in words] == [
@@ -178,7 +180,7 @@ def test_the_plan_stage_refuses_it_too(clone: Path) -> None:
     from likeness.stages import plan
 
     for changes, words in (
-        ({"sample__where": {"age": 3}}, "sample.where.age"),
+        ({"sample__where": {"age": [3, "9..7"]}}, "sample.where.age: the range 9..7 ends before it begins"),
         ({"evaluate__classifiers": ["oracle"]}, "evaluate.classifiers: 'oracle'"),
     ):
         write(clone, GOOD, **changes)
@@ -408,3 +410,25 @@ def test_the_shipped_project_passes_for_adult(monkeypatch: pytest.MonkeyPatch) -
     assert examine().faults == ()
     code, output = run("--rows", "32561")
     assert code == 0 and "embedding: 36,694 coordinates" in output
+
+
+def test_categories_that_no_cell_of_the_source_can_be_are_told(clone: Path) -> None:
+    kinds = {
+        "x": (pa.float64(), ["1", "2.0", "2.5", "rest"]),
+        "n": (pa.int32(), ["7", "07", "x"]),
+        "b": (pa.bool_(), ["True", "no"]),
+        "d": (pa.date32(), ["2024-12-31", "31.12.2024"]),
+        "m": (pa.decimal128(6, 2), ["1.50", "1.5"]),
+        "w": (pa.dictionary(pa.int8(), pa.string()), ["2.0", "07"]),
+    }
+    names = list(kinds)
+    pq.write_table(pa.schema([(name, kind) for name, (kind, _) in kinds.items()]).empty_table(), clone / "own.parquet")
+    columns: dict[str, Any] = {name: {"kind": "categorical", "categories": kinds[name][1]} for name in names}
+    columns["x"]["other"] = "rest"
+    schema = {"name": "own", "source": "made up", "task": "none", "columns": columns}
+    write(clone, schema, ingest={"source": "own.parquet", "schema": "own.yaml"})
+    wrong = ["'x': no cell of type double gives '2.0'", "'n': no cell of type int32 gives '07', 'x'"]
+    wrong += ["'b': no cell of type bool gives 'no'", "'d': no cell of type date32[day] gives '31.12.2024'"]
+    wrong += ["'m': no cell of type decimal128(6, 2) gives '1.5'"]
+    texts = [fault.text for fault in examine(clone).faults if "no cell of type" in fault.text]
+    assert [text.partition(", so the source")[0].removeprefix("column ") for text in texts] == wrong

@@ -18,10 +18,12 @@ from typer.testing import CliRunner
 from likeness.cli.app import app
 from likeness.config.edit import edited
 from likeness.config.load import load_params
+from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.schema.schema import Schema, read_mapping
 from likeness.data.source.header import kinds_of
 from likeness.onboarding.draft import draft_schema
+from likeness.preflight.faults import schema_faults
 
 ROOT = Path(__file__).resolve().parents[2]
 # Values that stand for private ones: none may be in anything that is written or printed.
@@ -168,7 +170,7 @@ def test_nothing_is_overwritten(clone: Path) -> None:
     ("arguments", "words"),
     [
         (["absent.csv"], "absent.csv: no such file"),
-        (["own.xlsx"], "not a format that is read"),
+        (["own.txt"], "not a format that is read"),
         (["own.csv", "--label", "height"], "--label height is not a column. Give a name of the first line"),
         (["own.csv", "--label", "SMOKER"], "--label SMOKER is not a column. One is that differs in capitals only"),
         (["sqlite:///own.db"], "needs --query"),
@@ -188,7 +190,6 @@ def test_what_cannot_be_drafted_is_said_and_leaves_nothing(clone: Path, argument
         "Xq7Secret,8675309\nOther,3\n",  # a number for a name
         "Xq7Secret,1867-05-30\nOther,1901-11-29\n",
         "Xq7Secret,\nOther,3\n",
-        "Xq7Secret,Xq7Secret\nOther,3\n",
         "Xq7Secret,female\nOther,male\nThird,female\n",  # a word that stands below too
     ],
 )
@@ -199,12 +200,42 @@ def test_a_row_is_not_taken_for_a_header(clone: Path, text: str) -> None:
     assert "Xq7Secret" not in str(caught.value) and not (clone / "data").exists()
 
 
+def test_names_that_stand_twice_have_one_cause_and_one_remedy(clone: Path) -> None:
+    (clone / "own.csv").write_text("Xq7Secret,age,Xq7Secret\nOther,3,4\n")
+    with pytest.raises(DataError) as caught:
+        run("own.csv")
+    message = "own.csv: columns 1 and 3 of its header have one name. Rename them, so that each column has its own name."
+    assert str(caught.value) == f"{message} Nothing was written."
+
+
 @pytest.mark.parametrize("mark", [";", "\t", "|"], ids=["semicolon", "tab", "bar"])
-def test_a_table_without_commas_is_told_and_not_drafted_as_one_column(clone: Path, mark: str) -> None:
-    (clone / "own.csv").write_text(f"age{mark}born\n42{mark}1867-05-30\n")
-    with pytest.raises(DataError, match="must be separated by commas") as caught:
-        run("own.csv", "--label", "age")
-    assert "1867" not in str(caught.value) and not (clone / "data").exists()
+def test_the_first_line_shows_the_separator(clone: Path, mark: str) -> None:
+    (clone / "own.csv").write_text(f"age{mark}born{mark}cost, net{mark}smokes\n42{mark}1867-05-30{mark}1,5{mark}0.0\n")
+    with (clone / "own.csv").open("a") as file:
+        file.write(f"43{mark}1901-11-29{mark}2,25{mark}1.0\n")
+    run("own.csv", "--decimal", ",")
+    columns = yaml.safe_load((clone / "data/schema/own.yaml").read_text())["columns"]
+    kinds = {name: column["kind"] for name, column in columns.items()}
+    assert kinds == {"age": "integer", "born": "date", "cost, net": "numeric", "smokes": "boolean"}
+    written = yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["format"]
+    assert FileFormat(**written) == FileFormat(decimal=",")
+
+
+def test_the_split_column_is_no_data(clone: Path) -> None:
+    (clone / "own.csv").write_text("age,Split,part\n42,train,a\n43,test,b\n")
+    for options, split, left in ([], "Split", ["age", "part"]), (["--split", "part"], "part", ["age", "Split"]):
+        run("own.csv", "--name", split, *options)
+        assert list(yaml.safe_load((clone / f"data/schema/{split}.yaml").read_text())["columns"]) == left
+        assert yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["split"]["column"] == split
+
+
+def test_classes_1_and_2_are_categories_and_a_whole_label_is_a_question(clone: Path) -> None:
+    (clone / "own.csv").write_text("sex,grade,seat\n1,1,1.0\n2,2,2.0\n1,3,1.0\n")
+    run("own.csv", "--label", "grade")
+    draft = yaml.safe_load((clone / "data/schema/own.yaml").read_text())
+    assert [column["kind"] for column in draft["columns"].values()] == ["categorical", "integer", "categorical"]
+    assert draft["task"] is None and draft["label"] == "grade"
+    assert "task is an open question: classification or regression." in schema_faults(draft)
 
 
 def test_kinds_of_parquet_come_from_its_types_and_no_row_is_read(tmp_path: Path) -> None:

@@ -92,11 +92,13 @@ def sample(
         int | None, typer.Option(min=1, help="How many rows, at no cost of privacy; by default the noisy count.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Public; the same seed gives the same rows.")] = 0,
-    where: Annotated[list[str] | None, typer.Option(help="COLUMN=CATEGORY; may be given several times.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="COLUMN=VALUE, COLUMN=30..40, or COLUMN= for missing; several times.")
+    ] = None,
     as_json: JSON = False,
 ) -> None:
     """Draw more rows from a bundle, a saved synthesizer or a project with its generator, on any machine."""
-    from likeness.pipeline.synthetic_table import pairs
+    from likeness.pipeline.where import pairs
     from likeness.verify.files import opened
     from likeness.verify.outputs import draw
 

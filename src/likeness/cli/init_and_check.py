@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeness.cli.console import say, say_json, wrapped
-from likeness.config.params import Ingest
+from likeness.config.params import DATABASES, FileFormat, Ingest
 from likeness.core.errors import LikenessError, SchemaError
 from likeness.core.paths import ProjectPaths
+from likeness.core.remote import RemotePath, place_at
 
 if TYPE_CHECKING:
     from likeness.onboarding.interview import Completed, Interview
     from likeness.preflight.report import Report
 
 _PARAMS = ProjectPaths.params
-_ENDINGS = (".csv.gz", ".csv", ".parquet")
 _FILL_IN = """{sheet}: one row for each column of the table. Fill it in with a spreadsheet or an editor. Save it as CSV.
 All you write becomes PUBLIC: from a codebook or law, never from the rows. The kinds are guesses. Correct them.
   possible values   0..110, or red, green, blue, or no/yes, or 1990-01-01..2026-12-31
@@ -39,9 +39,7 @@ def register(app: typer.Typer) -> None:
 def init(
     source: Annotated[
         str,
-        typer.Argument(
-            help="A .csv, .csv.gz or .parquet file with a header, a folder of .parquet files, or a database's URL."
-        ),
+        typer.Argument(help="A CSV, Excel or Parquet file with a header, a folder of .parquet files, or a URL."),
     ],
     name: Annotated[str | None, typer.Option(help="Short name of the table; by default that of the file.")] = None,
     label: Annotated[str | None, typer.Option("--label", "-l", help="The column to predict, if there is one.")] = None,
@@ -54,10 +52,6 @@ def init(
         typer.Option(
             help="A completed schema, as of an earlier year. It answers the questions about columns of its names."
         ),
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(help="The public column that says train or test; by default a column named 'split'."),
     ] = None,
     ask: Annotated[
         bool, typer.Option("--ask", "-a", help="Ask here, one line a column, and write no draft; then offer to run.")
@@ -74,6 +68,14 @@ def init(
             help="Columns that may miss a value: all, none, or names separated by commas. Never look at the rows."
         ),
     ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="The public column that says train or test; by default a column named 'split'."),
+    ] = None,
+    separator: Annotated[str | None, typer.Option(help="Of a CSV; by default its first line shows it.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="Mark of decimals in a CSV: a point, or a comma.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of a CSV, as latin-1; by default UTF-8.")] = None,
+    sheet: Annotated[str | None, typer.Option(help="Of an Excel file with several sheets.")] = None,
     private_categories: Annotated[
         bool,
         typer.Option(
@@ -84,6 +86,7 @@ def init(
 ) -> None:
     """Draft the public schema of your table, and point params.yaml to it. A person completes it, there or here."""
     from likeness.config.load import read_content
+    from likeness.config.typed import build
     from likeness.data.schema.column_keys import DROP
     from likeness.data.schema.draft import NAMES_PERSON
     from likeness.data.schema.schema import Schema, entries, read_mapping
@@ -96,7 +99,11 @@ def init(
         raise LikenessError("params.yaml is missing. Run this command in the project's folder.")
     if ask and not _terminal():
         raise LikenessError("--ask needs a terminal for your answers. Leave --ask out to get a draft.")
-    source, name, kinds = _opened(source, query, name)
+    options = {"separator": separator, "decimal": decimal, "encoding": encoding, "sheet": sheet}
+    given = {key: value for key, value in options.items() if value is not None}
+    layout = build(FileFormat, given, "ingest.format")
+    source, name, kinds = _opened(source, query, name, layout)
+    split = next((each for each in kinds if each.casefold() == "split"), None) if split is None else split
     target = ProjectPaths.schemas / f"{name}.yaml"
     if target.exists():
         raise LikenessError(f"{target} exists and is not overwritten. Give another --name, or delete the file.")
@@ -105,14 +112,13 @@ def init(
         Schema.load(answers)  # complete, or refused
         earlier = read_mapping(answers)
     label = label_of(kinds, label, earlier)
-    split = next((each for each in kinds if each.casefold() == "split"), None) if split is None else split
     check_columns(kinds, label, person, split)
     kinds = {each: kind for each, kind in kinds.items() if each != split}
     settled = {} if earlier is None else {name: spec for name, spec in entries(earlier["columns"]) if name in kinds}
     settled |= {} if person is None else {person: {"kind": DROP, "reason": NAMES_PERSON}}
     read_content(_PARAMS)  # readable, or refused
     settings = partial(
-        draft_params, _PARAMS.read_text(encoding="utf-8"), source, query, target.as_posix(), person, split
+        draft_params, _PARAMS.read_text(encoding="utf-8"), source, query, target.as_posix(), person, split, layout
     )
     drafted = settings()  # complete, or refused before the interview
     if columns is not None:
@@ -156,21 +162,22 @@ def _filled(sheet: Path, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict
         raise SchemaError(f"{sheet} has faults. Correct them and run the command again.\n{error}") from None
 
 
-def _opened(source: str, query: str | None, name: str | None) -> tuple[str, str, dict[str, str]]:
+def _opened(source: str, query: str | None, name: str | None, layout: FileFormat) -> tuple[str, str, dict[str, str]]:
     """A source as params.yaml writes it, a name for its table, and the guessed kind of each column."""
     from likeness.data.source.databases import Database
     from likeness.data.source.header import kinds_of, kinds_of_query
+    from likeness.data.source.opening import table_name
 
-    if "://" in source and not query:
+    if not query and source.startswith(DATABASES):
         raise LikenessError("A database needs --query. Give the name of a table, or one SELECT in quotes.")
     database = Database(source, query or "") if Ingest(source, "", query=query).from_database else None
-    file = Path(source).name if database is None else database.name
-    ending = next((ending for ending in _ENDINGS if file.endswith(ending)), Path(file).suffix)
-    name = file.removesuffix(ending) if name is None else name
+    place = place_at(Path(), source)
+    file = place.name if database is None else database.name
+    name = table_name(file) if name is None else name
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise LikenessError(f"'{name}' cannot name a table. Give a --name of letters, digits, - and _.")
     if database is None:
-        return Path(source).as_posix(), name, kinds_of(Path(source))
+        return place.url if isinstance(place, RemotePath) else place.as_posix(), name, kinds_of(place, layout)
     return source, name, kinds_of_query(database)
 
 

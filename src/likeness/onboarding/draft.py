@@ -7,6 +7,7 @@ rows: no bound, category or missing code, not whether values are missing, not th
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from textwrap import indent
 from typing import Any
 
@@ -15,12 +16,12 @@ import yaml
 from likeness.config.edit import edited
 from likeness.config.explain import plain
 from likeness.config.load import params_from
-from likeness.config.params import ONE_PERSON, Sample
+from likeness.config.params import ONE_PERSON, FileFormat, Sample
 from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import NAMES_PERSON, questions_of, task_of
-from likeness.data.schema.kinds import OTHER, PRIVATE
+from likeness.data.schema.kinds import OTHER, PRIVATE, Integer
 from likeness.data.schema.schema import entries
 
 GUESSED = "# from the data: confirm from public knowledge"
@@ -79,7 +80,11 @@ def draft_schema(
         lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
     else:
         kind = answered.get(label, {}).get("kind", kinds[label])
-        lines += [f"task: {task_of(kind)}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
+        if label not in answered and kind == Integer.name:
+            task = "null  # ? regression; or classification, and its kind categorical, if its numbers are classes"
+        else:
+            task = f"{task_of(kind)}  {GUESSED}: classification or regression"
+        lines += [f"task: {task}", f"label: {_key(label)}"]
     lines.append("columns:")
     for column, kind in kinds.items():
         if column == person:
@@ -116,6 +121,7 @@ def draft_params(
     schema: str,
     person: str | None = None,
     split: str | None = None,
+    layout: FileFormat | None = None,
     max_rows: int | None = None,
     population: str | None = None,
 ) -> str:
@@ -128,6 +134,7 @@ def draft_params(
         schema: place of the schema.
         person: the column that names people, where they may have several rows.
         split: the column that says which rows train.
+        layout: how a CSV or Excel file is written; None: by the defaults.
         max_rows: most rows of a person that are used; None is a question.
         population: the name of the people; None is a question.
 
@@ -140,6 +147,11 @@ def draft_params(
     changes: dict[str, Any] = {"ingest.source": source, "ingest.schema": schema, people: population}
     changes |= {"ingest.query": query} if query is not None or "query" in ingest else {}
     unit = None if person is None else {"column": person, "max_rows": max_rows}
+    before, default = ingest.get("format") or {}, asdict(FileFormat())
+    written = asdict(layout or FileFormat())
+    written = {key: value for key, value in written.items() if key in before or value != default[key]}
+    changes |= {f"ingest.format.{key}": value for key, value in written.items()} if before else {}
+    changes |= {"ingest.format": written} if written and not before else {}
     changes |= {"ingest.unit": unit} if unit is not None or "unit" in ingest else {}
     if ingest.get("split"):
         changes["ingest.split.column"] = split

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from likeness.config.explain import plain
 from likeness.config.load import read_params
-from likeness.core.errors import BudgetError, LikenessError
+from likeness.config.params import Ingest
+from likeness.config.typed import build
+from likeness.core.errors import BudgetError, LikenessError, ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.budget import Asker, Budget, Cost, Headroom, check_headrooms, headrooms
@@ -37,10 +38,11 @@ def last_rows(project: Project) -> "Dataset | None":
             return None
     except LikenessError:
         return None
-    now = plain(read_params(project.paths.params).ingest)
+    now = read_params(project.paths.params).ingest
     try:
-        then = locked_stages(project.paths)["ingest"]["params"][str(ProjectPaths.settings)]["ingest"]
-    except (KeyError, TypeError):
+        settings = locked_stages(project.paths)["ingest"]["params"][str(ProjectPaths.settings)]
+        then = build(Ingest, settings["ingest"], "ingest")
+    except (KeyError, TypeError, ParamsError):
         return None
     return dataset if then == now else None
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from likeness.core.bounds import MOST_CATEGORIES
-from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, TRUE_WORDS, spelled
+from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, NUMBERS, TRUE_WORDS, spelled
 from likeness.data.schema.dates import EARLIEST, date_range, number_of, text_of
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Numeric(Kind):
         """What is wrong with a cell that is none of these numbers: the rest of a sentence, and the remedy."""
         return (
             f"a number, but its kind is {self.name}. If it means missing, name it in missing_values. Decimals are "
-            "written with a point, thousands without a mark."
+            "written with a point, or as ingest.format.decimal says, thousands without a mark."
         )
 
     def read(self, texts: "pd.Series[Any]", column: "Column") -> "NDArray[np.float64]":
@@ -146,9 +146,9 @@ class Numeric(Kind):
         return pd.Series(numbers, dtype="float64")
 
     def fits(self, texts: Set[str]) -> bool:
-        """Numbers that are not all digits: those would be codes."""
+        """Numbers that are not all digits: those would be codes. Nor are they 1 and 2 alone."""
         numbers = all(NUMBER.fullmatch(text) and not text.lstrip("-+").startswith("00") for text in texts)
-        return numbers and not all(text.isdigit() for text in texts)
+        return numbers and texts != {"1.0", "2.0"} and not all(text.isdigit() for text in texts)
 
     def encoding(self, column: "Column") -> dict[str, Any]:
         """Bounds, transform, and spikes where there are any."""
@@ -211,8 +211,8 @@ class Integer(Numeric):
         return pd.Series(numbers, dtype="Float64").astype("Int64")
 
     def fits(self, texts: Set[str]) -> bool:
-        """Whole numbers without leading zeros."""
-        return all(_WHOLE.fullmatch(text) for text in texts)
+        """Whole numbers without leading zeros; but 1 and 2 alone are two classes."""
+        return texts != {"1", "2"} and all(_WHOLE.fullmatch(text) for text in texts)
 
     def _allowed(self, *numbers: float) -> bool:
         return all(number.is_integer() and abs(number) <= LARGEST_INTEGER for number in numbers)
@@ -422,7 +422,7 @@ class Boolean(Categorical):
 
     def fits(self, texts: Set[str]) -> bool:
         """0 and 1, or the usual words."""
-        folded = {text.casefold() for text in texts}
+        folded = {NUMBERS.get(text, text.casefold()) for text in texts}
         return folded == {"0", "1"} or folded <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}
 
     def encoding(self, column: "Column") -> dict[str, Any]:
