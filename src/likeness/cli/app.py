@@ -10,6 +10,7 @@ from likeness.cli import run as cli_run
 from likeness.cli.console import say, say_json
 from likeness.cli.init_and_check import register
 from likeness.cli.ledger import ledger_app
+from likeness.cli.new import new
 from likeness.cli.params import params
 from likeness.cli.run import JSON
 from likeness.core.errors import LikenessError
@@ -25,6 +26,7 @@ app = typer.Typer(
     help="Differentially private synthetic data.",
 )
 app.add_typer(ledger_app, name="ledger")
+app.command()(new)
 register(app)  # init and check
 app.command()(params)
 app.command()(cli_run.run)

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from likeness.core.errors import ArtifactError, LikenessError
+from likeness.core.errors import ArtifactError, LikenessError, no_project
 
 Graph = dict[str, list[str]]
 """From a stage to the stages whose outputs it reads. A stage comes after all that it reads."""
@@ -66,7 +66,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_text())
     except FileNotFoundError:
-        raise ArtifactError(f"{path} is missing. Run from the project's folder.") from None
+        raise ArtifactError(no_project(path)) from None
     except yaml.YAMLError as error:
         raise ArtifactError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     stages = content.get("stages") if isinstance(content, dict) else None
