@@ -9,6 +9,7 @@ import typer
 
 from likeness.cli.console import say, say_json, table
 from likeness.core.errors import LikenessError
+from likeness.core.extras import need
 from likeness.core.messages import LOG
 from likeness.core.paths import ProjectPaths
 from likeness.flows.dvc_process import DVC, last_seconds
@@ -44,6 +45,7 @@ def run(
 
     if bundle is not None and bundle.exists():  # refused now, not after the run
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
+    need("dvc", "likeness run")
     paths = ProjectPaths()
     graph = stage_graph(paths.stages)
     out = left_out(graph, without or [])

@@ -115,7 +115,9 @@ class DVC:
             self._kill()
             return Outcome("Failed", f"{stage}: stopped after {timeout:g} s. {alone}")
         if answer is not True:
-            return Outcome("Failed", failure.read_text() if failure.exists() else f"{stage}: it failed. {alone}")
+            return Outcome(
+                "Failed", failure.read_text(encoding="utf-8") if failure.exists() else f"{stage}: it failed. {alone}"
+            )
         marker, outputs = (one != other for one, other in zip(before, self._traces(stage), strict=True))
         ending: Ending = "Ran" if marker else "Restored" if outputs else "UpToDate"
         return Outcome(ending, f"{stage}: {ending}")
@@ -150,7 +152,9 @@ class DVC:
     def _traces(self, stage: str) -> tuple[str, Any]:
         """What a stage writes when it ends, and what DVC remembers of its outputs."""
         marker = self._paths.markers / f"{stage}.json"
-        return marker.read_text() if marker.exists() else "", locked_stages(self._paths).get(stage, {}).get("outs")
+        return marker.read_text(encoding="utf-8") if marker.exists() else "", locked_stages(self._paths).get(
+            stage, {}
+        ).get("outs")
 
     def _kill(self) -> None:
         """Kill the process group."""

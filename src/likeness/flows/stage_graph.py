@@ -64,7 +64,7 @@ def left_out(graph: Graph, names: Collection[str]) -> list[str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ArtifactError(no_project(path)) from None
     except yaml.YAMLError as error:

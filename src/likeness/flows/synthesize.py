@@ -134,13 +134,13 @@ def publish(paths: ProjectPaths) -> None:
     All of it is public. Without noise no digest leaves, as for the tracking store.
     """
     if paths.privacy.exists():
-        privacy = json.loads(paths.privacy.read_text())
+        privacy = json.loads(paths.privacy.read_text(encoding="utf-8"))
         create_table_artifact(key="privacy", table=privacy_table(privacy), description=_headline(privacy))
         head = _likeness(paths.root, "ledger", "witness")
         if head.returncode == 0:  # an outside witness, see PRIVACY.md
             create_markdown_artifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`")
     if paths.statement.exists():
-        create_markdown_artifact(key="privacy-statement", markdown=paths.statement.read_text())
+        create_markdown_artifact(key="privacy-statement", markdown=paths.statement.read_text(encoding="utf-8"))
 
 
 def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:

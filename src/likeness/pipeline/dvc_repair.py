@@ -28,7 +28,7 @@ def dvc_environment() -> dict[str, str]:
 
 def locked_stages(paths: ProjectPaths) -> dict[str, dict[str, Any]]:
     """What DVC remembers of the last run of each stage; nothing before the first."""
-    content = yaml.safe_load(paths.lock.read_text()) if paths.lock.exists() else None
+    content = yaml.safe_load(paths.lock.read_text(encoding="utf-8")) if paths.lock.exists() else None
     stages: dict[str, dict[str, Any]] = (content or {}).get("stages") or {}
     return stages
 

@@ -14,6 +14,7 @@ from typing import NoReturn
 import yaml
 
 from likeness.core.errors import LikenessError
+from likeness.core.extras import missing
 from likeness.core.files import make_private_folder, write_privately
 from likeness.core.messages import LOG, is_reported, show_messages
 from likeness.core.paths import ProjectPaths
@@ -45,13 +46,13 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
     except LikenessError as error:
         _fail(name, f"{name}: {error}", 2, paths)
     except Exception as error:
-        refusal = storage_refusal(error)
+        refusal = storage_refusal(error) or missing(error, "it")
         if refusal is not None:
             _fail(name, f"{name}: {refusal}", 2, paths)
         _fail(name, _keep_private(name, error, paths.failures), 3, paths)
     if first:
         marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
-        (paths.markers / f"{name}.json").write_text(json.dumps(marker))
+        (paths.markers / f"{name}.json").write_bytes(json.dumps(marker).encode())
 
 
 def _announce(name: str, paths: ProjectPaths) -> None:
@@ -64,7 +65,7 @@ def _announce(name: str, paths: ProjectPaths) -> None:
 
 def announcement(name: str, paths: ProjectPaths) -> str:
     """Number, name and description of a stage."""
-    stages = yaml.safe_load(paths.stages.read_text())["stages"] if paths.stages.exists() else {}
+    stages = yaml.safe_load(paths.stages.read_text(encoding="utf-8"))["stages"] if paths.stages.exists() else {}
     if name not in stages:
         return name
     return f"[{[*stages].index(name) + 1:2d}/{len(stages)}] {name}: {stages[name].get('desc', '')}"
