@@ -11,8 +11,8 @@ from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
 from likeness.data.booleans import spelled
+from likeness.data.encoding.condition import Condition
 from likeness.data.schema.schema import Schema
-from likeness.generators.base import Condition
 
 if TYPE_CHECKING:
     from pandas import DataFrame

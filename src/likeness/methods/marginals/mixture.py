@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from likeness.data.encoding.condition import NONE, Condition, Conditions
 from likeness.features.cells import Cells
-from likeness.generators.base import NONE, Arrays, Condition, Conditions, Generator
+from likeness.generators.base import Arrays, Generator
 from likeness.generators.sampling import places_within, systematic
 from likeness.methods.marginals.pair_swapping import swap_pairs
 from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS
