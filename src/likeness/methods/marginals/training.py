@@ -55,7 +55,9 @@ def minimize(
                 one.step(slope, rate, iteration)
             if iteration % every == 0 or iteration == settings.iterations:
                 if not math.isfinite(loss):
-                    raise ParamsError(f"training diverged at step {iteration}. Lower train.learning_rate of the method.")
+                    raise ParamsError(
+                        f"training diverged at step {iteration}. Lower train.learning_rate of the method."
+                    )
                 losses.append((iteration, loss))
                 progress(iteration, loss)
     return losses
