@@ -217,12 +217,6 @@ def read_results(path: Path, keys: list[str]) -> pd.DataFrame:
     return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=keys)
 
 
-def done(path: Path, row: dict[str, object]) -> bool:
-    """Whether the CSV file has a row with these values."""
-    rows = read_results(path, list(row))
-    return bool((rows[list(row)] == list(row.values())).all(axis=1).any())
-
-
 def in_a_process(module: str, *options: object) -> tuple[pd.DataFrame, dict[str, float]]:
     """Rows and costs of ``python -m MODULE OPTIONS FOLDER``, which calls :func:`measured` with that folder."""
     with tempfile.TemporaryDirectory() as folder:

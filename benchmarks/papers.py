@@ -1,7 +1,8 @@
 """Every method of the papers on the papers' data, beside their own numbers. Fills docs/evidence/RESULTS.md.
 
 Run: ``python -m benchmarks.papers [--data adult] [--method pearl] [--epsilon 1] [--adjacency add_remove_one]
-[--draws 3]``. Resumable: a row that is in the CSV is not run again. Without ``--data`` or ``--method``: all of them.
+[--draws 3]``. A row that is in the CSV is shown and skipped. ``--again`` runs it too and shows both; the CSV stays.
+``--list`` shows what there is. Without ``--data`` or ``--method``: all of them.
 
 Settings are those of params.yaml for tables and of examples/ for images: the papers' where our bounds allow them,
 public reasoning elsewhere, never a score. Each draw is a release of its own, in a ledger of the benchmark's own and a
@@ -14,6 +15,8 @@ import argparse
 import copy
 import dataclasses
 import math
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +31,6 @@ from benchmarks.common import (
     adjacent,
     cell,
     commit,
-    done,
     in_a_process,
     keep,
     load,
@@ -118,43 +120,110 @@ def main() -> None:
     parser.add_argument("--threads", type=int, help="of training; those of params by default. 1 where others compute")
     parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0], help="train.precision of params")
     parser.add_argument("--mlflow", metavar="URI")
+    parser.add_argument("--again", action="store_true", help="run what is in the CSV too, and show both rows")
+    parser.add_argument("--list", action="store_true", help="show what is in the CSV and run nothing")
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     parser.add_argument("--one", nargs=2, metavar=("DRAW", "OUT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         make(arguments, int(arguments.one[0]), Path(arguments.one[1]))
+    elif arguments.list:
+        print(listed(read_results(RESULTS, KEYS)))
+    else:
+        if not arguments.page:
+            run_all(arguments)
+        write_page(read_results(RESULTS, KEYS))
+
+
+def listed(results: pd.DataFrame) -> str:
+    """The number of draws in the CSV, by table, method, epsilon and adjacency."""
+    counts = results.groupby(KEYS[:-1], sort=False).size().rename("draws").reset_index()
+    return f"{RESULTS}:\n{counts.to_string(index=False)}"
+
+
+def run_all(arguments: argparse.Namespace) -> None:
+    """Every table that was asked for; of all tables, those whose file is there."""
+    if arguments.data:
+        run(arguments.data, arguments)
         return
-    for name in [] if arguments.page else [arguments.data] if arguments.data else NAMES:
-        run(name, arguments)
-    write_page(read_results(RESULTS, KEYS))
+    for name in NAMES:
+        try:
+            run(name, arguments)
+        except SystemExit as missing:
+            print(f"{name} is skipped: {missing}", flush=True)
 
 
 def run(name: str, arguments: argparse.Namespace) -> None:
-    """Ceiling, floor, and every draw of every method that is not in the CSV file."""
-    table = load(name)
-    controls = {"real": table.train, "shuffled": shuffle_columns(table.train, table.params.evaluate.seed)}
-    picture(name, "real", table.test, table)
-    for control, other in controls.items():
-        keys = [name, control, 0.0, "-", 0]
-        if not done(RESULTS, dict(zip(KEYS, keys, strict=True))):
-            add(keys, {"seconds": 0.0, "peak_mb": 0.0, **score(other, table)}, arguments.mlflow)
+    """Ceiling, floor, and every draw of every method. A row of the CSV is shown, and run again only if asked for."""
+    table = cache(partial(load, name))  # loaded only if something runs
+
+    def control(method: str) -> dict[str, float]:
+        rows = table().train if method == "real" else shuffle_columns(table().train, table().params.evaluate.seed)
+        picture(name, "real", table().test, table())
+        return {"seconds": 0.0, "peak_mb": 0.0, **score(rows, table())}
+
+    def drawn(method: str, draw: int) -> dict[str, float]:
+        return one_draw(name, table(), arguments, method, draw)
+
+    controls_again = arguments.again and arguments.method in (None, "none")
+    for method in CONTROLS:
+        row(arguments, [name, method, 0.0, "-", 0], partial(control, method), controls_again)
     for method in [arguments.method] if arguments.method else RUN:
-        own = VARIANTS.get(method, Variant(method))
-        if own.method not in table.params.sections or (table.schema.image is None and own.only_images):
-            continue  # none, too
-        for draw in range(1, arguments.draws + 1):
+        for draw in range(1, arguments.draws + 1) if method != "none" else ():
             keys = [name, method, arguments.epsilon, arguments.adjacency, draw]
-            if done(RESULTS, dict(zip(KEYS, keys, strict=True))):
-                continue
-            options = ["--data", name, "--method", method, "--epsilon", arguments.epsilon]
-            options += ["--adjacency", arguments.adjacency, "--precision", arguments.precision]
-            options += [] if arguments.threads is None else ["--threads", arguments.threads]
-            synthetic, cost = in_a_process("benchmarks.papers", *options, "--one", draw)
-            more = method in VARIANTS and VARIANTS[method].rows is not None  # of the same look
-            if arguments.epsilon == 1 and arguments.adjacency == ADJACENCIES[0] and not more:
-                picture(name, method, synthetic, table)
-            values = {**cost, **score(synthetic, table)}
-            add(keys, values, arguments.mlflow, arguments.precision)
+            if committed(keys) is None and not fits(method, table()):
+                print(f"{name}, {method} is skipped: the method is not meant for this table.", flush=True)
+                break
+            row(arguments, keys, partial(drawn, method, draw), arguments.again)
+
+
+def fits(method: str, table: Table) -> bool:
+    """Whether a method is meant for a table."""
+    variant = VARIANTS.get(method, Variant(method))
+    return variant.method in table.params.sections and not (table.schema.image is None and variant.only_images)
+
+
+def committed(keys: list[Any]) -> pd.Series | None:
+    """The row of the CSV with these keys."""
+    results = read_results(RESULTS, KEYS)
+    rows = results[(results[KEYS] == keys).all(axis=1)]
+    return None if rows.empty else rows.iloc[0]
+
+
+def row(arguments: argparse.Namespace, keys: list[Any], measure: Callable[[], dict[str, float]], again: bool) -> None:
+    """Show the row of the CSV, and measure what it lacks. A row that is measured again is not written."""
+    earlier = committed(keys)
+    if earlier is not None and not again:
+        print(f"\n{' '.join(map(str, keys))}: skipped, because {RESULTS} has it. --again runs it.", flush=True)
+        print(beside(earlier, None), flush=True)
+        return
+    values = measure()
+    if earlier is None:
+        add(keys, values, arguments.mlflow, arguments.precision)
+    else:
+        print(f"\n{' '.join(map(str, keys))}: the row of {RESULTS}, and the new one\n{beside(earlier, values)}")
+
+
+def beside(earlier: pd.Series, values: dict[str, float] | None) -> str:
+    """The scores of the page and the costs of a committed row, and of a new one beside it."""
+    measured_ones = set(earlier.dropna().index)
+    columns = [name for names in (*SHOWN.values(), COSTS) for name in names if name in measured_ones]
+    shown = pd.DataFrame({f"commit {earlier['commit']}": earlier[columns].astype(float)})
+    if values is not None:
+        shown["new"] = pd.Series({column: values.get(column, math.nan) for column in columns})
+    return shown.to_string(float_format="{:.4g}".format)
+
+
+def one_draw(name: str, table: Table, arguments: argparse.Namespace, method: str, draw: int) -> dict[str, float]:
+    """Costs and scores of one draw in a process of its own."""
+    options = ["--data", name, "--method", method, "--epsilon", arguments.epsilon]
+    options += ["--adjacency", arguments.adjacency, "--precision", arguments.precision]
+    options += [] if arguments.threads is None else ["--threads", arguments.threads]
+    synthetic, cost = in_a_process("benchmarks.papers", *options, "--one", draw)
+    more = method in VARIANTS and VARIANTS[method].rows is not None  # of the same look
+    if arguments.epsilon == 1 and arguments.adjacency == ADJACENCIES[0] and not more:
+        picture(name, method, synthetic, table)
+    return {**cost, **score(synthetic, table)}
 
 
 def make(arguments: argparse.Namespace, draw: int, folder: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
+from likeness.config.explain import plain
 from likeness.core.errors import BudgetError
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import Cost
@@ -52,6 +53,21 @@ def test_the_grid_is_composed_and_what_runs_share_is_counted_once(project: Path)
     costs = grid_costs(runs(("merf", 1.0), ("pearl", 1.0), ("merf", 2.0)), None)
     assert costs == pytest.approx([ONE, 0.95 * ONE, rho_for(2.0, 1e-5)], rel=1e-6)
     assert [cost.rho for cost in afford(runs(("merf", 1.0), ("merf", 2.0)))[0]] == [costs[0], costs[2]]
+
+
+def test_a_key_that_the_lock_lacks_had_its_default(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (run,) = runs(("merf", 1.0))
+    monkeypatch.setattr(Project, "rows", lambda self: ("the rows", {}))
+    monkeypatch.setattr(Project, "source_digest", lambda self: "the source")
+    run.paths.source.parent.mkdir(parents=True, exist_ok=True)
+    run.paths.source.write_text('{"hmac": "the source"}')
+    written = plain(run.params.ingest)
+    older = {key: value for key, value in written.items() if key != "format"}
+    others = {"source": "other.csv"}, {"format": {"decimal": ","}}, {"unknown": 1}
+    for ingest, same in ((written, True), (older, True), *(({**written, **other}, False) for other in others)):
+        lock = {"stages": {"ingest": {"params": {"data/plan/settings.yaml": {"ingest": ingest}}}}}
+        run.paths.lock.write_text(yaml.safe_dump(lock))
+        assert (last_rows(run) == "the rows") is same
 
 
 @pytest.mark.long

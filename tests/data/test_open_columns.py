@@ -16,8 +16,8 @@ from likeness.data.private_tables import iter_private, text_columns, write_priva
 from likeness.data.schema.column import Column
 from likeness.data.schema.private_categories import LONGEST, closed
 from likeness.data.schema.schema import Schema, schema_text
-from likeness.data.source.cells import typed
-from likeness.data.source.files import cells_of, iter_part, read_frame, read_source, source_parts
+from likeness.data.source.cells import cells_of, typed
+from likeness.data.source.files import iter_part, read_frame, read_source, source_parts
 from likeness.data.source.row_digests import row_hashes, typed_digest
 from likeness.preflight.faults import schema_faults
 

@@ -39,6 +39,19 @@ rows = st.lists(
 )
 
 
+@pytest.mark.parametrize(
+    "cells", [["a", 7, None], [7, 8.5], ["a", True], ["a", b"b"]], ids=["both", "float", "bool", "bytes"]
+)
+def test_whether_a_cell_may_name_a_person_depends_on_that_cell_alone(cells: list[Any]) -> None:
+    for some in (cells[:1], cells[1:], cells):
+        column = pd.Series(some, dtype="object", name="p").dropna()
+        if all(cell in ("a", 7, None) and cell is not True for cell in some):
+            assert people_of(column, "t").tolist() == [str(cell) for cell in column]
+        else:
+            with pytest.raises(DataError, match="must hold texts or whole numbers"):
+                people_of(column, "t")
+
+
 def kept(table: list[Row], most: int) -> list[Row]:
     """The rows that are used, in order."""
     frame = pd.DataFrame(table, columns=["p", "a", "c", "part"])

@@ -171,8 +171,8 @@ def test_columns_and_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     assert_no_private_word(caught.value)
     with pytest.raises(DataError, match=r"absent\.csv: no such file"):
         read_source(tmp_path / "absent.csv", PEOPLE)
-    with pytest.raises(DataError, match=r"people\.xlsx: unknown format"):
-        read_source(write(tmp_path, good, "people.xlsx"), PEOPLE)
+    with pytest.raises(DataError, match=r"people\.txt: unknown format"):
+        read_source(write(tmp_path, good, "people.txt"), PEOPLE)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:

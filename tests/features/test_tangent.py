@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.nn.functional import conv1d, conv2d
 
 from likeness.core.errors import ReleaseError
-from likeness.features.constant import Constant
 from likeness.features.means import class_distances, class_means
 from likeness.features.numerics import fitting_bits, on_grid, sum_of_squares
 from likeness.features.random_network import KERNEL, WEIGHT_BITS, RandomNetwork
@@ -170,8 +169,3 @@ def test_the_seed_and_nothing_else_makes_the_network() -> None:
 def test_impossible_networks_are_refused(architecture: str, widths: tuple[int, ...], shape: tuple[int, ...]) -> None:
     with pytest.raises(ReleaseError, match="tangent:"):
         NetworkTangent(architecture, widths, shape, seed=0)
-
-
-def test_means_of_other_maps_are_means() -> None:
-    x = torch.rand(5, 3)
-    assert torch.equal(class_means(Constant(), x, [2, 3]), torch.ones(2, 1))

@@ -8,7 +8,8 @@ import torch
 
 from likeness.config.training import TrainingSettings
 from likeness.core.errors import ParamsError
-from likeness.methods.marginals.training import environment, minimize
+from likeness.generators.base import environment
+from likeness.methods.marginals.training import minimize
 
 
 class Bowl:

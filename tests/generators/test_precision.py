@@ -62,26 +62,3 @@ def test_it_learns_as_well_and_hands_on_single_precision(own: Callable[[], Laten
     assert objective.rows[0].dtype == torch.float32
     if own is images:  # before any step: the products alone are of another arithmetic
         assert 0 < (single.rows[0] - objective.rows[0]).abs().max() < 0.05
-
-
-class Constant(nn.Module):
-    """Not a network of latent noise, as the mixture is not."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.value = nn.Parameter(torch.rand(30, 30, generator=torch.Generator().manual_seed(0)))
-
-    def forward(self) -> Tensor:
-        return self.value @ self.value
-
-
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_other_generators_keep_single_precision(precision: str) -> None:
-    class Squares:
-        def loss(self, generator: nn.Module) -> Tensor:
-            return (generator() - 1).square().sum()
-
-    network = Constant()
-    expected = float((network() - 1).square().sum().detach())
-    losses = train(network, Squares(), TrainingSettings(1, 1, 1e-3), CPU, lambda *_: None, precision)
-    assert losses == [(1, expected)]

@@ -1,5 +1,6 @@
 """``likeness init --ask``: whatever is typed becomes a valid schema, or is told why not and asked again."""
 
+import csv
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,10 +42,10 @@ KNOWN = {
     "7 note": "free text",
     "8 town": "private",
     "9 rank": "ordinal: 1, 2, 3",
-    "Columns with": "1, ward 4",
-    "Written": "NA, ?",
-    "Name of": "patients-2024",
-    "Rows of": "5",
+    "Columns that": "1, ward 4",
+    "Words": "NA, ?",
+    "Name for": "patients-2024",
+    "Most rows": "5",
 }
 MORE = "  and: "
 EXPECTED: dict[str, Any] = {
@@ -111,7 +112,7 @@ def test_the_answers_that_are_shown_are_taken() -> None:
     text = (ROOT / "docs/own-data.md").read_text()
     shown = re.findall(r"^(\d+ (\w+), (\w+): )(.*)$", text, re.MULTILINE)
     assert len(shown) == 6
-    person = Person({**{question: answer for question, _, _, answer in shown}, **KNOWN, "Columns with": "all"})
+    person = Person({**{question: answer for question, _, _, answer in shown}, **KNOWN, "Columns that": "all"})
     columns = person.interview({name: kind for _, name, kind, _ in shown}, label="readmitted").schema["columns"]
     assert not [line for line in person.told if "column '" in line]
     assert columns["severity"]["categories"] == ["mild", "moderate", "severe"] and columns["seen"]["kind"] == "date"
@@ -142,11 +143,11 @@ def test_the_answers_that_are_shown_are_taken() -> None:
         ("6 sick", "private", "is boolean: its categories are two words"),
         ("6 sick", "drop: x", "label 'sick' has kind drop"),
         ("7 note", "", "reason is missing"),
-        ("Columns with", "age, wages", "'wages' is not a column"),
-        ("Columns with", "sick", "column 'sick' is the label, is dropped or has an answer"),
-        ("Columns with", "note", "column 'note' is the label, is dropped"),
-        ("Written", "medicine", "has the same text in categories and in missing_values"),
-        ("Name of", "", "privacy.population must be a name for the people"),
+        ("Columns that", "age, wages", "'wages' is not a column"),
+        ("Columns that", "sick", "column 'sick' is the label, is dropped or has an answer"),
+        ("Columns that", "note", "column 'note' is the label, is dropped"),
+        ("Words", "medicine", "has the same text in categories and in missing_values"),
+        ("Name for", "", "privacy.population must be a name for the people"),
     ],
 )
 def test_what_is_wrong_is_told_in_the_schema_s_words_and_asked_again(key: str, line: str, words: str) -> None:
@@ -164,7 +165,7 @@ LINES = st.one_of(st.text(max_size=20), st.lists(WORDS, max_size=6).map(" ".join
 # What may be said of any column in any state: its kind is named, and it may be the label.
 ALWAYS = {**KNOWN, "2 ward": "categorical: a, b", "6 sick": "boolean: no, yes", "8 town": "categorical: x, y"}
 ALWAYS |= {key: f"{GUESSED[key[2:]]}: {KNOWN[key]}" for key in ("1 age", "3 pay", "4 day", "5 seen")}
-ALWAYS |= {"7 note": "ordinal: low, high", "Columns with": "", "Written": ""}
+ALWAYS |= {"7 note": "ordinal: low, high", "Columns that": "", "Words": ""}
 TYPED = st.fixed_dictionaries({key: st.lists(LINES, max_size=2) for key in KNOWN})
 
 
@@ -220,7 +221,7 @@ def test_a_completed_schema_is_not_asked_again_and_options_answer() -> None:
     columns = person.interview(label="sick", **given_before).schema["columns"]
     assert {name: columns[name] for name in known} == known
     asked = [question.partition(" ")[0] for question in person.asked]
-    assert asked == ["3", "5", "6", "9", "Written", "Name"]
+    assert asked == ["3", "5", "6", "9", "Words", "Name"]
     assert columns["pay"]["nullable"] and columns["town"] == EXPECTED["town"] and "nullable" not in columns["seen"]
 
 
@@ -232,7 +233,7 @@ def test_what_no_answer_could_put_right_is_refused_before_a_question() -> None:
 
 
 def test_rows_of_a_person_follow_the_rule_of_the_settings() -> None:
-    person = Person(KNOWN, {"Rows of": ["0", "many", "20000"]})
+    person = Person(KNOWN, {"Most rows": ["0", "many", "20000"]})
     settled = {"note": {"kind": "drop", "reason": "names the person"}}
     assert person.interview(person="note", settled=settled).max_rows == 5
     assert any("ingest.unit.max_rows must be 1 to 10,000" in line for line in person.told)
@@ -251,7 +252,100 @@ def test_a_kind_is_changed_by_its_word_alone_too() -> None:
     assert read_answer("ordinal", "integer").kind == "ordinal"
     person = Person({"9 rank, ordinal": "1, 2, 3", **KNOWN, "9 rank": "ordinal"})
     assert person.interview().schema["columns"] == EXPECTED
-    assert "  ordinal: all possible, in order: low, middle, high" in person.told
+    assert "  rank is ordinal" in person.told
+    assert "  ordinal: all possible values in their order: low, middle, high" in person.told
+
+
+@pytest.mark.parametrize(
+    ("line", "guess", "kind", "rest"),
+    [
+        ("0..110", "integer", "integer", {"lower": 0, "upper": 110}),
+        ("0 to 110", "categorical", "integer", {"lower": 0, "upper": 110}),
+        ("-5..-1.5", "categorical", "numeric", {"lower": -5, "upper": -1.5}),
+        ("0..5 decimals 2", "categorical", "numeric", {"lower": 0, "upper": 5, "decimals": 2}),
+        ("1e-3..1e3 log", "numeric", "numeric", {"lower": 1e-3, "upper": 1e3, "transform": "log1p"}),
+        ("1990-01-01..2026-12-31", "categorical", "date", {"lower": "1990-01-01", "upper": "2026-12-31"}),
+        ("date 1990-01-01..2026-12-31", "numeric", "date", {"lower": "1990-01-01", "upper": "2026-12-31"}),
+        ("1990-01-01 10:05..1990-01-02", "date", "datetime", {"lower": "1990-01-01 10:05", "upper": "1990-01-02"}),
+        ("yes/no", "categorical", "boolean", {"categories": ["no", "yes"]}),
+        ("0/1", "integer", "boolean", {"categories": ["0", "1"]}),
+        ("m/f", "categorical", "categorical", {"categories": ["f", "m"]}),
+        ("1, 2, 3", "integer", "categorical", {"categories": ["1", "2", "3"]}),
+        ("low, high", "numeric", "categorical", {"categories": ["low", "high"]}),
+        ("private", "integer", "categorical", {"categories": "private", "other": "other"}),
+        ("0, 110", "integer", "integer", {"lower": 0, "upper": 110}),
+        ("pages 1..5", "drop", "drop", {"reason": "pages 1..5"}),
+    ],
+)
+def test_the_form_of_an_answer_says_its_kind(line: str, guess: str, kind: str, rest: dict[str, Any]) -> None:
+    assert read_answer(line, guess).spec() == {"kind": kind, **rest}
+
+
+# 36 columns, as a survey of a hospital may have them.
+MANY = {"age": "integer", "ward": "categorical", "stage": "categorical", "seen": "date", "weight": "numeric"}
+MANY |= {f"lab_{place}": "numeric" for place in range(1, 13)} | {f"q{place}": "categorical" for place in range(1, 11)}
+MANY |= {name: "boolean" for name in ("ill", "smoker", "old", "alone", "sick")} | {f"x{n}": "integer" for n in "1234"}
+SHORT = {"Source": "codebook", "Column to": "sick", "1 age": "0..110", "2 ward": "a, b", "3 stage": "ordinal: I, II"}
+SHORT |= {"4 seen": "2020-01-01..2026-12-31", "5 weight": "0..400", "6 lab_1": "0..9", "18 q1": "no, yes"}
+SHORT |= {"33 x1": "1..5", "Name for": "people", "Columns that": "lab_* 1-3"}
+
+
+def test_columns_alike_share_a_question_and_36_take_15() -> None:
+    person = Person(SHORT)
+    columns = person.interview(MANY).schema["columns"]
+    assert len(columns) == 36 and len(person.asked) == 15
+    assert columns["lab_12"] == {"kind": "numeric", "lower": 0, "upper": 9, "nullable": True}
+    assert columns["x4"] == {"kind": "integer", "lower": 1, "upper": 5} and columns["smoker"] == {"kind": "boolean"}
+    assert [name for name in columns if columns[name].get("nullable")] == ["age", "ward", "stage", *list(MANY)[5:17]]
+    assert any(line.startswith("  12 columns alike: lab_1, lab_2, ") for line in person.told)
+    assert "6-17\u00a0lab_1 to lab_12, " in person.told[2]
+
+
+def test_columns_alike_may_have_answers_of_their_own() -> None:
+    alone = {"6 lab_1 to": "each", "6 lab_1,": "0..1", "7 lab_2": "0..2", "8 lab_3": "lab_* as lab_1"}
+    columns = Person({**alone, **SHORT}).interview(MANY).schema["columns"]
+    assert [columns[f"lab_{place}"]["upper"] for place in range(1, 13)] == [1, 2, *[1] * 10]
+
+
+def test_a_pattern_needs_an_answer_and_columns() -> None:
+    person = Person(SHORT, {"18 q1": ["lab_* as q1", "z* as age", "q* as lab_1"]})
+    columns = person.interview(MANY).schema["columns"]
+    assert columns["q1"] == columns["q10"] == {"kind": "numeric", "lower": 0, "upper": 9}
+    assert "  column 'q1' has no answer yet. Answer it first." in person.told
+    assert "  no column without an answer has a name like z*." in person.told
+
+
+def test_every_question_has_help() -> None:
+    person = Person(KNOWN, {key: ["help" if key == "Words" else "?"] for key in KNOWN})
+    settled = {"note": {"kind": "drop", "reason": "names the person"}}
+    person.interview(person="note", settled=settled)
+    questions = [key for key in KNOWN if key != "7 note"]
+    assert [sum(asked.startswith(key) for asked in person.asked) for key in questions] == [2] * len(questions)
+    assert len([line for line in person.told if "X* as X1" in line]) == 8
+
+
+def test_a_person_goes_back_to_the_last_question_or_to_a_column() -> None:
+    back = {"Source": ["<"], "3 pay": ["<"], "2 ward": ["a, b", "back"], "1 age": ["0..1"], "4 day": ["< age"]}
+    person = Person({"1 age": KNOWN["1 age"], **KNOWN}, back)
+    assert person.interview().schema["columns"] == EXPECTED
+    order = [key for key in (asked.partition(",")[0] for asked in person.asked) if key[0].isdigit()][:8]
+    assert order == ["1 age", "2 ward", "3 pay", "2 ward", "1 age", "2 ward", "3 pay", "4 day"]
+    assert "  this is the first question." in person.told
+
+
+@given(st.lists(st.sampled_from(["<", "< 1", "< ward", "back 9"]), max_size=4), st.integers(0, 12))
+@settings(max_examples=25, deadline=None)
+def test_lines_that_are_taken_again_give_the_answers_that_they_gave(back: list[str], stop: int) -> None:
+    kept: list[tuple[str, str]] = []
+
+    def save(lines: Any) -> None:
+        kept[:] = lines
+
+    person = Person(ALWAYS, {"8 town": back})
+    whole = person.interview(save=save)
+    assert Person({}).interview(lines=list(kept)) == whole
+    rest = Person(ALWAYS).interview(lines=kept[:stop])
+    assert rest.schema["columns"].keys() == whole.schema["columns"].keys()
 
 
 @pytest.fixture
@@ -279,7 +373,7 @@ def test_the_files_are_complete_and_nothing_is_spent_without_a_word(clone: Path)
     assert (params.ingest.unit.column, params.ingest.unit.max_rows) == ("pid", 4)
     assert schema.column("age").nullable and [dropped.name for dropped in schema.dropped] == ["pid"]
     assert re.search(r"^[\d,]+ training records are enough, by a rule of thumb\.$", result.output, re.MULTILINE)
-    assert "Run now: spend epsilon 1, make this machine's ledger, bundle to own.zip? [y/N]: " in result.output
+    assert "The run will spend epsilon 1, make this machine's ledger, bundle to own.zip.\nRun now? " in result.output
     assert "Nothing is spent. Then: likeness ledger init, likeness run --bundle own.zip" in result.output
     assert "Keep own.csv out of git." in result.output  # it lies in the project's folder
     assert not (clone / "HOME").exists()
@@ -314,7 +408,7 @@ def test_nothing_is_offered_that_would_be_refused(clone: Path, right: str, wrong
 
 
 @pytest.mark.parametrize("count", range(len(LINES_TYPED)))
-def test_whoever_stops_leaves_nothing_behind(clone: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+def test_whoever_stops_goes_on_with_the_same_command(clone: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     lines = iter(LINES_TYPED[:count])
 
     def interrupted(*_: Any, **__: Any) -> str:
@@ -322,12 +416,20 @@ def test_whoever_stops_leaves_nothing_behind(clone: Path, monkeypatch: pytest.Mo
             return line
         raise typer.Abort
 
-    monkeypatch.setattr(typer, "prompt", interrupted)
     before = sorted(clone.rglob("*"))
-    result = CliRunner().invoke(app, ARGUMENTS)
-    assert result.exit_code == 1 and "Stopped. Nothing was written." in result.output
-    assert sorted(clone.rglob("*")) == before
+    with monkeypatch.context() as patched:
+        patched.setattr(typer, "prompt", interrupted)
+        result = CliRunner().invoke(app, ARGUMENTS)
+    kept = Path("data/schema/own.answers.json")
+    assert result.exit_code == 1 and ("Nothing was written." in result.output) is (count == 0) is (not kept.exists())
+    files = [path for path in sorted(clone.rglob("*")) if path.is_file() and path != clone / kept]
+    assert files == [path for path in before if path.is_file()]
     assert (clone / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
+    rest = "\n".join([*LINES_TYPED[count:], "", ""])
+    result = CliRunner().invoke(app, ARGUMENTS, input=rest, catch_exceptions=False)
+    assert result.exit_code == 0 and (f"Going on after {count} answers" in result.output) is (count > 0)
+    assert Schema.load("data/schema/own.yaml").source == "codebook" and not kept.exists()
+    assert load_params().privacy.population == "patients"
 
 
 def test_bytes_that_are_no_text_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,3 +482,53 @@ def test_columns_that_have_no_missing_values_are_refused(clone: Path, option: st
     with pytest.raises(SchemaError, match=words):
         CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert not (clone / "data").exists()
+
+
+FILLED = [["pid", "drop", "an id", ""], ["age", "integer", "0..110", "NA, ?"], ["sick", "boolean", "", "no"]]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_sheet_answers_for_its_columns(clone: Path, separator: str) -> None:
+    arguments = ["init", "own.csv", "--columns", "columns.csv", "--label", "sick"]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0 and "run the same command again" in result.output
+    new = (clone / "columns.csv").read_text(encoding="utf-8-sig")
+    assert new.splitlines()[1:] == ["pid,categorical,,", "age,integer,,", "sick,boolean,,", "ward,categorical,,"]
+    assert not (clone / "data").exists() and not {"Zork", "p1", "42"} & set(re.split(r"\W", new))
+    rows = [["name", "kind", "values", "missing"], *FILLED, ["ward", "ordinal", "", ""]]
+    with (clone / "columns.csv").open("w", newline="", encoding="utf-8-sig") as file:
+        csv.writer(file, delimiter=separator).writerows(rows)
+    CliRunner().invoke(app, arguments, catch_exceptions=False)
+    columns = read_mapping(clone / "data/schema/own.yaml")["columns"]
+    assert columns["age"] == {"kind": "integer", "lower": 0, "upper": 110, "nullable": True} | {
+        "missing_values": ["NA", "?"]
+    }
+    assert columns["pid"] == {"kind": "drop", "reason": "an id"} and columns["sick"] == {"kind": "boolean"}
+    assert columns["ward"] == {"kind": "ordinal", "categories": None, "nullable": None}  # still a question
+
+
+def test_one_error_lists_every_fault_of_a_sheet(clone: Path) -> None:
+    rows = ["name,kind,values,missing", "age,integer,110..0,", "age,integer,0..1,", "wages,integer,,", "sick,bool,,"]
+    (clone / "columns.csv").write_text("\n".join([*rows, 'ward,categorical,"a, a",']))
+    with pytest.raises(SchemaError) as caught:
+        CliRunner().invoke(app, ["init", "own.csv", "--columns", "columns.csv"], catch_exceptions=False)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "columns.csv has faults. Correct them and run the command again."
+    assert [line.partition(":")[0] for line in lines[1:]] == ["row 2", "row 4", "row 5", "row 6"]
+    assert "'wages' is not a column" in lines[2] and "lists a category twice" in lines[4]
+    (clone / "columns.csv").write_bytes(b"name\n\xe4\xf6")
+    with pytest.raises(LikenessError, match="Save it as CSV in UTF-8"):
+        CliRunner().invoke(app, ["init", "own.csv", "--columns", "columns.csv"], catch_exceptions=False)
+
+
+def test_the_column_of_the_split_is_no_data(clone: Path) -> None:
+    CliRunner().invoke(app, ["init", "own.csv", "--split", "ward"], catch_exceptions=False)
+    assert list(read_mapping(clone / "data/schema/own.yaml")["columns"]) == ["pid", "age", "sick"]
+    assert yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["split"]["column"] == "ward"
+    (clone / "other.csv").write_text("age,Split\n3,train\n")
+    CliRunner().invoke(app, ["init", "other.csv"], catch_exceptions=False)
+    assert list(read_mapping(clone / "data/schema/other.yaml")["columns"]) == ["age"]
+    assert yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["split"]["column"] == "Split"
+    with pytest.raises(SchemaError, match="--split sick is the label"):
+        arguments = ["init", "own.csv", "--name", "third", "--split", "sick", "--label", "sick"]
+        CliRunner().invoke(app, arguments, catch_exceptions=False)

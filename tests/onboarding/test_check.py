@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -408,3 +410,25 @@ def test_the_shipped_project_passes_for_adult(monkeypatch: pytest.MonkeyPatch) -
     assert examine().faults == ()
     code, output = run("--rows", "32561")
     assert code == 0 and "embedding: 36,694 coordinates" in output
+
+
+def test_categories_that_no_cell_of_the_source_can_be_are_told(clone: Path) -> None:
+    kinds = {
+        "x": (pa.float64(), ["1", "2.0", "2.5", "rest"]),
+        "n": (pa.int32(), ["7", "07", "x"]),
+        "b": (pa.bool_(), ["True", "no"]),
+        "d": (pa.date32(), ["2024-12-31", "31.12.2024"]),
+        "m": (pa.decimal128(6, 2), ["1.50", "1.5"]),
+        "w": (pa.dictionary(pa.int8(), pa.string()), ["2.0", "07"]),
+    }
+    names = list(kinds)
+    pq.write_table(pa.schema([(name, kind) for name, (kind, _) in kinds.items()]).empty_table(), clone / "own.parquet")
+    columns: dict[str, Any] = {name: {"kind": "categorical", "categories": kinds[name][1]} for name in names}
+    columns["x"]["other"] = "rest"
+    schema = {"name": "own", "source": "made up", "task": "none", "columns": columns}
+    write(clone, schema, ingest={"source": "own.parquet", "schema": "own.yaml"})
+    wrong = ["'x': no cell of type double gives '2.0'", "'n': no cell of type int32 gives '07', 'x'"]
+    wrong += ["'b': no cell of type bool gives 'no'", "'d': no cell of type date32[day] gives '31.12.2024'"]
+    wrong += ["'m': no cell of type decimal128(6, 2) gives '1.5'"]
+    texts = [fault.text for fault in examine(clone).faults if "no cell of type" in fault.text]
+    assert [text.partition(", so the source")[0].removeprefix("column ") for text in texts] == wrong

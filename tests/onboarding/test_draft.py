@@ -1,7 +1,10 @@
 """``likeness init``: a draft with names and kinds, questions for the rest, and not one word of the rows."""
 
+import difflib
 import gzip
+import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -13,11 +16,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from likeness.cli.app import app
+from likeness.config.edit import edited
 from likeness.config.load import load_params
+from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.schema.schema import Schema, read_mapping
 from likeness.data.source.header import kinds_of
 from likeness.onboarding.draft import draft_schema
+from likeness.preflight.faults import schema_faults
 
 ROOT = Path(__file__).resolve().parents[2]
 # Values that stand for private ones: none may be in anything that is written or printed.
@@ -116,28 +122,40 @@ def test_a_draft_does_not_depend_on_how_many_or_which_values_there_are(clone: Pa
     assert (clone / "data/schema/again.yaml").read_text() == draft.replace("name: own", "name: again")
 
 
-def test_params_hold_what_differs_and_what_is_to_be_decided(clone: Path) -> None:
-    shipped = yaml.safe_load((clone / "params.yaml").read_text())
-    shipped["ledger"]["home"], shipped["evaluate"]["bins"] = "mine", 8
-    (clone / "params.yaml").write_text(yaml.safe_dump({**shipped, "pearl": {"privatize": {"seed": 3}}}))
-    run("own.csv", "--name", "mine")
+def test_params_change_in_place_and_ask_what_is_to_be_decided(clone: Path) -> None:
+    mine = "# mine\n" + (clone / "params.yaml").read_text().replace("    seed: 0", "    seed: 0  # mine too", 1)
+    (clone / "params.yaml").write_text(mine)
+    run("own.csv", "--name", "mine", "--person", "name")
     text = (clone / "params.yaml").read_text()
-    assert yaml.safe_load(text) == {
-        "method": "marginals",
-        "privacy": {"epsilon": 1.0, "delta": 1e-5, "population": None},
-        "ledger": {"home": "mine"},
-        "ingest": {"source": "own.csv", "schema": "data/schema/mine.yaml"},
-        "pearl": {"privatize": {"seed": 3}},
-        "evaluate": {"bins": 8},
-    }
+    changed = [line for line in difflib.ndiff(mine.splitlines(), text.splitlines()) if line.startswith("+ ")]
+    values = ["population: null", "unit: one person", "source: own.csv", "schema: data/schema/mine.yaml"]
+    values += ["column: null", "unit: {column: name, max_rows: null}", "rows: auto"]
+    assert [line[2:].partition("#")[0].strip() for line in changed] == values
+    assert all(line.index("#") == 36 for line in changed if "{" not in line)  # each comment in its column
     assert "  population: null                # ? a name for the PEOPLE" in text
+    assert "max_rows: null}  # ? several rows a person" in text
     with pytest.raises(ParamsError, match=r"privacy\.population must be of type str"):
         load_params()
-    shipped["evaluate"]["bins"] = 1
-    (clone / "params.yaml").write_text(yaml.safe_dump(shipped))
-    with pytest.raises(LikenessError, match=r"evaluate\.bins must be at least 2"):
+    (clone / "params.yaml").write_text(mine.replace("  max_tuples: 200", "  max_tuples: 0"))
+    with pytest.raises(LikenessError, match=r"evaluate\.max_tuples must be at least 1"):
         run("own.csv", "--name", "other")
     assert not (clone / "data/schema/other.yaml").exists()
+
+
+PIECES = ["a: 1", "b:\n  c: 2  # two\n  # below\n  d: [1, 2]", "b:\n  e:  # of e\n    f: x\n\n  c: 'a # b'   # c"]
+PIECES += ["b:", "b:\n  c: >\n    folded\n    text\n  # next\n  g: 1", "# only a comment\nb:\n  c:\n  - 1\n  - 2\n"]
+
+
+@pytest.mark.parametrize("text", PIECES)
+@pytest.mark.parametrize("name", ["a", "b.c", "b.e.f", "b.z"])
+@pytest.mark.parametrize("value", [None, "yes", "x: #y", {"k": None}])
+def test_a_value_is_changed_and_every_comment_stays(text: str, name: str, value: Any) -> None:
+    changed = edited(f"{text}\nlast: 1  # end\n", {name: value}, {})
+    section = yaml.safe_load(changed)
+    for key in name.split("."):
+        section = section[key]
+    assert section == value and yaml.safe_load(changed)["last"] == 1
+    assert all(comment in changed for comment in re.findall(r"# (?!b).*", f"{text}\n# end"))
 
 
 def test_nothing_is_overwritten(clone: Path) -> None:
@@ -152,7 +170,7 @@ def test_nothing_is_overwritten(clone: Path) -> None:
     ("arguments", "words"),
     [
         (["absent.csv"], "absent.csv: no such file"),
-        (["own.xlsx"], "not a format that is read"),
+        (["own.txt"], "not a format that is read"),
         (["own.csv", "--label", "height"], "--label height is not a column. Give a name of the first line"),
         (["own.csv", "--label", "SMOKER"], "--label SMOKER is not a column. One is that differs in capitals only"),
         (["sqlite:///own.db"], "needs --query"),
@@ -172,7 +190,6 @@ def test_what_cannot_be_drafted_is_said_and_leaves_nothing(clone: Path, argument
         "Xq7Secret,8675309\nOther,3\n",  # a number for a name
         "Xq7Secret,1867-05-30\nOther,1901-11-29\n",
         "Xq7Secret,\nOther,3\n",
-        "Xq7Secret,Xq7Secret\nOther,3\n",
         "Xq7Secret,female\nOther,male\nThird,female\n",  # a word that stands below too
     ],
 )
@@ -183,12 +200,42 @@ def test_a_row_is_not_taken_for_a_header(clone: Path, text: str) -> None:
     assert "Xq7Secret" not in str(caught.value) and not (clone / "data").exists()
 
 
+def test_names_that_stand_twice_have_one_cause_and_one_remedy(clone: Path) -> None:
+    (clone / "own.csv").write_text("Xq7Secret,age,Xq7Secret\nOther,3,4\n")
+    with pytest.raises(DataError) as caught:
+        run("own.csv")
+    message = "own.csv: columns 1 and 3 of its header have one name. Rename them, so that each column has its own name."
+    assert str(caught.value) == f"{message} Nothing was written."
+
+
 @pytest.mark.parametrize("mark", [";", "\t", "|"], ids=["semicolon", "tab", "bar"])
-def test_a_table_without_commas_is_told_and_not_drafted_as_one_column(clone: Path, mark: str) -> None:
-    (clone / "own.csv").write_text(f"age{mark}born\n42{mark}1867-05-30\n")
-    with pytest.raises(DataError, match="must be separated by commas") as caught:
-        run("own.csv", "--label", "age")
-    assert "1867" not in str(caught.value) and not (clone / "data").exists()
+def test_the_first_line_shows_the_separator(clone: Path, mark: str) -> None:
+    (clone / "own.csv").write_text(f"age{mark}born{mark}cost, net{mark}smokes\n42{mark}1867-05-30{mark}1,5{mark}0.0\n")
+    with (clone / "own.csv").open("a") as file:
+        file.write(f"43{mark}1901-11-29{mark}2,25{mark}1.0\n")
+    run("own.csv", "--decimal", ",")
+    columns = yaml.safe_load((clone / "data/schema/own.yaml").read_text())["columns"]
+    kinds = {name: column["kind"] for name, column in columns.items()}
+    assert kinds == {"age": "integer", "born": "date", "cost, net": "numeric", "smokes": "boolean"}
+    written = yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["format"]
+    assert FileFormat(**written) == FileFormat(decimal=",")
+
+
+def test_the_split_column_is_no_data(clone: Path) -> None:
+    (clone / "own.csv").write_text("age,Split,part\n42,train,a\n43,test,b\n")
+    for options, split, left in ([], "Split", ["age", "part"]), (["--split", "part"], "part", ["age", "Split"]):
+        run("own.csv", "--name", split, *options)
+        assert list(yaml.safe_load((clone / f"data/schema/{split}.yaml").read_text())["columns"]) == left
+        assert yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["split"]["column"] == split
+
+
+def test_classes_1_and_2_are_categories_and_a_whole_label_is_a_question(clone: Path) -> None:
+    (clone / "own.csv").write_text("sex,grade,seat\n1,1,1.0\n2,2,2.0\n1,3,1.0\n")
+    run("own.csv", "--label", "grade")
+    draft = yaml.safe_load((clone / "data/schema/own.yaml").read_text())
+    assert [column["kind"] for column in draft["columns"].values()] == ["categorical", "integer", "categorical"]
+    assert draft["task"] is None and draft["label"] == "grade"
+    assert "task is an open question: classification or regression." in schema_faults(draft)
 
 
 def test_kinds_of_parquet_come_from_its_types_and_no_row_is_read(tmp_path: Path) -> None:

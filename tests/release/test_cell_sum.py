@@ -45,7 +45,7 @@ def table(n: int, seed: int, classes: int = 2) -> Records:
 @given(seed=st.integers(0, 10_000), n=st.integers(0, 60))
 def test_counting_gives_the_sum_of_the_dense_features(feature: PairMarginals, seed: int, n: int) -> None:
     query, records = Query("q", "privatize", feature, num_groups=2), table(n, seed)
-    dense = to_lattice(feature(torch.from_numpy(records.x)).numpy(), feature.parts, query.lattice_bits)
+    dense = to_lattice(feature(records.x), feature.parts, query.lattice_bits)
     expected = np.stack([dense[records.labels == group].sum(axis=0) for group in range(2)])
     found = lattice_sum(query, [records])
     # The dense path shortens a vector of irrational length in steps; here the length is the largest integer.
@@ -168,8 +168,8 @@ def test_records_are_counted_exactly(classes: int) -> None:
 
 
 @pytest.mark.process
-def test_counting_loads_no_torch() -> None:
-    """It would take as much memory as all the rest of a release."""
+def test_sums_of_marginals_and_moments_load_no_torch() -> None:
+    """The small installation has no torch, and it would take as much memory as all the rest of a release."""
     code = """
 import sys
 import numpy as np
@@ -180,9 +180,12 @@ from likeness.release.door import Door
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.records import Records
+from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
+from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 rows = Records(np.eye(4), np.zeros(4, dtype=np.int64))
-for feature in (Constant(), PairMarginals((Cells(0, 2), Cells(2, 2)))):
-    assert lattice_sum(Query("q", "auxiliary", feature, num_groups=1), [rows]).sum() > 0
+images = CosineMoments((2, 2), 3, 1.0, 0.3), CosineNorms((2, 2), 3, 5), CosineLevels((2, 2), 3, 2, 0.5)
+for feature in (Constant(), PairMarginals((Cells(0, 2), Cells(2, 2))), *images, LevelCounts((2, 2), 2, 5)):
+    assert lattice_sum(Query("q", "auxiliary", feature, num_groups=1), [rows]).any()
 assert "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -16,10 +16,13 @@ _ENDLESS = 100_000  # columns of a pipe or a file, where no line breaks
 
 def say(text: str, err: bool = False) -> None:
     """Print text. A terminal breaks long lines between words and indents their rest."""
+    typer.echo(wrapped(text, err), err=err)
+
+
+def wrapped(text: str, err: bool = False) -> str:
+    """Text with lines that fit a terminal."""
     console = _console(err)
-    if console.is_terminal:
-        text = "\n".join(_broken(line, console.width) for line in text.split("\n"))
-    typer.echo(text, err=err)
+    return "\n".join(_broken(line, console.width) for line in text.split("\n")) if console.is_terminal else text
 
 
 def say_json(value: Any) -> None:

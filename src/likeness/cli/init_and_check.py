@@ -1,26 +1,33 @@
 """Commands for a new table: ``likeness init`` drafts its schema, ``likeness check`` lists what is missing."""
 
 import contextlib
+import csv
+import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likeness.cli.console import say, say_json
-from likeness.config.params import Ingest
+from likeness.cli.console import say, say_json, wrapped
+from likeness.config.params import DATABASES, FileFormat, Ingest
 from likeness.core.errors import LikenessError, SchemaError
 from likeness.core.paths import ProjectPaths
+from likeness.core.remote import RemotePath, place_at
 
 if TYPE_CHECKING:
     from likeness.onboarding.interview import Completed, Interview
     from likeness.preflight.report import Report
 
 _PARAMS = ProjectPaths.params
-_ENDINGS = (".csv.gz", ".csv", ".parquet")
+_FILL_IN = """{sheet}: one row for each column of the table. Fill it in with a spreadsheet or an editor. Save it as CSV.
+All you write becomes PUBLIC: from a codebook or law, never from the rows. The kinds are guesses. Correct them.
+  possible values   0..110, or red, green, blue, or no/yes, or 1990-01-01..2026-12-31
+  missing           no, yes, or the words that mean a missing value, as NA, ?
+Then run the same command again, best with --ask: it asks what the sheet leaves open."""
 
 
 def register(app: typer.Typer) -> None:
@@ -32,9 +39,7 @@ def register(app: typer.Typer) -> None:
 def init(
     source: Annotated[
         str,
-        typer.Argument(
-            help="A .csv, .csv.gz or .parquet file with a header, a folder of .parquet files, or a database's URL."
-        ),
+        typer.Argument(help="A CSV, Excel or Parquet file with a header, a folder of .parquet files, or a URL."),
     ],
     name: Annotated[str | None, typer.Option(help="Short name of the table; by default that of the file.")] = None,
     label: Annotated[str | None, typer.Option("--label", "-l", help="The column to predict, if there is one.")] = None,
@@ -51,12 +56,26 @@ def init(
     ask: Annotated[
         bool, typer.Option("--ask", "-a", help="Ask here, one line a column, and write no draft; then offer to run.")
     ] = False,
+    columns: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV with a row for each column: written if it is not there, and read once you filled it in."
+        ),
+    ] = None,
     nullable: Annotated[
         str | None,
         typer.Option(
             help="Columns that may miss a value: all, none, or names separated by commas. Never look at the rows."
         ),
     ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="The public column that says train or test; by default a column named 'split'."),
+    ] = None,
+    separator: Annotated[str | None, typer.Option(help="Of a CSV; by default its first line shows it.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="Mark of decimals in a CSV: a point, or a comma.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of a CSV, as latin-1; by default UTF-8.")] = None,
+    sheet: Annotated[str | None, typer.Option(help="Of an Excel file with several sheets.")] = None,
     private_categories: Annotated[
         bool,
         typer.Option(
@@ -67,18 +86,24 @@ def init(
 ) -> None:
     """Draft the public schema of your table, and point params.yaml to it. A person completes it, there or here."""
     from likeness.config.load import read_content
+    from likeness.config.typed import build
     from likeness.data.schema.column_keys import DROP
     from likeness.data.schema.draft import NAMES_PERSON
     from likeness.data.schema.schema import Schema, entries, read_mapping
     from likeness.onboarding.answers import chosen
     from likeness.onboarding.draft import check_columns, draft_params, draft_schema, label_of
     from likeness.onboarding.interview import Interview
+    from likeness.onboarding.sheet import new_sheet
 
     if not _PARAMS.is_file():
         raise LikenessError("params.yaml is missing. Run this command in the project's folder.")
     if ask and not _terminal():
         raise LikenessError("--ask needs a terminal for your answers. Leave --ask out to get a draft.")
-    source, name, kinds = _opened(source, query, name)
+    options = {"separator": separator, "decimal": decimal, "encoding": encoding, "sheet": sheet}
+    given = {key: value for key, value in options.items() if value is not None}
+    layout = build(FileFormat, given, "ingest.format")
+    source, name, kinds = _opened(source, query, name, layout)
+    split = next((each for each in kinds if each.casefold() == "split"), None) if split is None else split
     target = ProjectPaths.schemas / f"{name}.yaml"
     if target.exists():
         raise LikenessError(f"{target} exists and is not overwritten. Give another --name, or delete the file.")
@@ -87,17 +112,33 @@ def init(
         Schema.load(answers)  # complete, or refused
         earlier = read_mapping(answers)
     label = label_of(kinds, label, earlier)
-    check_columns(kinds, label, person)
+    check_columns(kinds, label, person, split)
+    kinds = {each: kind for each, kind in kinds.items() if each != split}
     settled = {} if earlier is None else {name: spec for name, spec in entries(earlier["columns"]) if name in kinds}
     settled |= {} if person is None else {person: {"kind": DROP, "reason": NAMES_PERSON}}
+    read_content(_PARAMS)  # readable, or refused
+    settings = partial(
+        draft_params, _PARAMS.read_text(encoding="utf-8"), source, query, target.as_posix(), person, split, layout
+    )
+    drafted = settings()  # complete, or refused before the interview
+    if columns is not None:
+        open_kinds = {each: kind for each, kind in kinds.items() if each not in settled}
+        if not columns.exists():
+            columns.write_text(new_sheet(open_kinds), encoding="utf-8-sig")  # the mark that Excel looks for
+            say(_FILL_IN.format(sheet=columns))
+            return
+        filled, left = _filled(columns, open_kinds)
+        settled |= filled
+        kinds |= left
     missing = None
     if nullable is not None:
         able = [each for each in kinds if each not in settled and each != label and (ask or kinds[each] != DROP)]
         missing = chosen(nullable, list(kinds), able)
-    settings = partial(draft_params, read_content(_PARAMS), source, query, target.as_posix(), person)
-    drafted = settings()  # complete, or refused before the interview
+    if split is not None:
+        say(f"Column {split} says train or test and is no data. Its two words stand in params.yaml, ingest.split.")
     if not ask:
-        schema = draft_schema(name, kinds, label, person, earlier, missing, private_categories)
+        completed = {**(earlier or {}), "columns": settled}
+        schema = draft_schema(name, kinds, label, person, completed, missing, private_categories)
         _draft(schema, target, drafted, person is not None)
         return
     origin = None if earlier is None else str(earlier["source"])
@@ -109,21 +150,34 @@ def init(
     )
 
 
-def _opened(source: str, query: str | None, name: str | None) -> tuple[str, str, dict[str, str]]:
+def _filled(sheet: Path, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The answers in a sheet, and the kinds of the columns without one."""
+    from likeness.onboarding.sheet import read_sheet
+
+    try:
+        return read_sheet(sheet.read_text(encoding="utf-8-sig"), kinds)
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise LikenessError(f"{sheet} cannot be read. Save it as CSV in UTF-8.") from None
+    except SchemaError as error:
+        raise SchemaError(f"{sheet} has faults. Correct them and run the command again.\n{error}") from None
+
+
+def _opened(source: str, query: str | None, name: str | None, layout: FileFormat) -> tuple[str, str, dict[str, str]]:
     """A source as params.yaml writes it, a name for its table, and the guessed kind of each column."""
     from likeness.data.source.databases import Database
     from likeness.data.source.header import kinds_of, kinds_of_query
+    from likeness.data.source.opening import table_name
 
-    if "://" in source and not query:
+    if not query and source.startswith(DATABASES):
         raise LikenessError("A database needs --query. Give the name of a table, or one SELECT in quotes.")
     database = Database(source, query or "") if Ingest(source, "", query=query).from_database else None
-    file = Path(source).name if database is None else database.name
-    ending = next((ending for ending in _ENDINGS if file.endswith(ending)), Path(file).suffix)
-    name = file.removesuffix(ending) if name is None else name
+    place = place_at(Path(), source)
+    file = place.name if database is None else database.name
+    name = table_name(file) if name is None else name
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise LikenessError(f"'{name}' cannot name a table. Give a --name of letters, digits, - and _.")
     if database is None:
-        return Path(source).as_posix(), name, kinds_of(Path(source))
+        return place.url if isinstance(place, RemotePath) else place.as_posix(), name, kinds_of(place, layout)
     return source, name, kinds_of_query(database)
 
 
@@ -134,7 +188,7 @@ def _draft(schema: str, target: Path, settings: str, person: bool) -> None:
         f"{target}: a draft. Its column names come from the header, and its kinds are guesses. Every '# ?' in it "
         f"({schema.count('  # ? ')}) is a question to you. Answer from public knowledge, because the schema is "
         "published with the results.\n"
-        "params.yaml holds all settings that differ from the defaults. Answer privacy.population there"
+        "params.yaml now points to it. Answer privacy.population there"
         + (", and ingest.unit.max_rows" if person else ". If a person may have several rows, see ingest.unit")
         + ". Keep the table out of git.\n"
         "Then: likeness check"
@@ -145,8 +199,10 @@ def _complete(interview: "Interview", target: Path, settings: Callable[..., str]
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
     from likeness.onboarding.draft import completed_schema
 
-    answered = _answered(interview)
+    kept = target.with_suffix(".answers.json")
+    answered = _answered(interview, kept)
     _write(target, completed_schema(answered.schema), settings(answered.max_rows, answered.population))
+    kept.unlink(missing_ok=True)
     say(f"Written: {target}, params.yaml. For details: likeness check")
     if "://" not in source and Path(source).resolve().is_relative_to(Path.cwd()):
         say(f"Keep {source} out of git.")
@@ -159,15 +215,39 @@ def _complete(interview: "Interview", target: Path, settings: Callable[..., str]
         _offer_run(Path(f"{interview.name}.zip"))
 
 
-def _answered(interview: "Interview") -> "Completed":
-    """The interview to its end. If a person stops it, nothing is written."""
+def _answered(interview: "Interview", kept: Path) -> "Completed":
+    """The interview to its end. If a person stops it, the answers so far stay in a file."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 (arrow keys, and lines longer than a terminal's buffer)
+    interview.lines, interview.save = _kept_lines(kept), partial(_keep, kept)
+    if interview.lines:
+        say(f"Going on after {len(interview.lines)} answers in {kept}. To start again, delete the file.")
     try:
         return interview.run()
     except typer.Abort:
-        say("\nStopped. Nothing was written.", err=True)
+        where = (
+            f"Your answers are in {kept}. likeness init goes on with the same options."
+            if kept.exists()
+            else "Nothing was written."
+        )
+        say(f"\nStopped. {where}", err=True)
         raise typer.Exit(1) from None
+
+
+def _kept_lines(path: Path) -> list[tuple[str, str]]:
+    """Lines of an interview that stopped."""
+    try:
+        return [(str(key), str(line)) for key, line in json.loads(path.read_text(encoding="utf-8"))]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, TypeError):
+        raise LikenessError(f"{path} cannot be read. Delete it to start again.") from None
+
+
+def _keep(path: Path, lines: Sequence[tuple[str, str]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pairs = ",\n".join(json.dumps(pair, ensure_ascii=False) for pair in lines)
+    path.write_text(f"[\n{pairs}\n]\n", encoding="utf-8")
 
 
 def _offer_run(bundle: Path) -> None:
@@ -183,7 +263,8 @@ def _offer_run(bundle: Path) -> None:
     steps = [f"spend epsilon {project.params.privacy.epsilon:g}", f"bundle to {bundle}"]
     if first:
         steps.insert(1, "make this machine's ledger")
-    if typer.confirm(f"Run now: {', '.join(steps)}?", default=False):
+    say(f"The run will {', '.join(steps)}.")
+    if typer.confirm("Run now?", default=False):
         if first:
             ledger_init()
         run(bundle=bundle)
@@ -193,9 +274,12 @@ def _offer_run(bundle: Path) -> None:
 
 
 def _ask(question: str) -> str:
-    """A line from the terminal."""
+    """A line from the terminal, which the last line of a long question begins."""
+    above, break_, last = wrapped(question).rpartition("\n")
+    if break_:
+        typer.echo(above)
     try:
-        return str(typer.prompt(question, default="", show_default=False, prompt_suffix=""))
+        return str(typer.prompt(last, default="", show_default=False, prompt_suffix=" "))
     except UnicodeDecodeError:
         raise LikenessError("your answer is not UTF-8 text. Type it again.") from None
 

@@ -12,8 +12,11 @@ from likeness.core.errors import ParamsError
 
 _DATABASES = ("sqlite", "postgresql+psycopg")
 _SQLITE = "sqlite:///"  # before the place of a file
+_NOT_PLAIN = re.compile(r"//[^/@]*:[^@]*@|\?|::")  # a password, a signature, or a copy somewhere
 _READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re.ASCII)
 
+DATABASES = ("sqlite:", "postgres", "mysql", "mariadb", "oracle", "mssql")
+"""How URLs of databases begin. Any other URL is that of a file."""
 ONE_ROW, ONE_PERSON = "one row is one person", "one person"
 """The default of ``privacy.unit``, and an example for use with ``ingest.unit``."""
 AUTO = "auto"
@@ -100,12 +103,41 @@ class Split(Section):
 
 
 @dataclass(frozen=True)
+class FileFormat(Section):
+    """Section ``ingest.format``: how a CSV or Excel file is written. A Parquet file says it itself."""
+
+    separator: str | None = setting(
+        None, 'of a CSV: one character, "\\t" for a tab; null: , ; tab or | of its first line'
+    )
+    decimal: str = setting(".", "mark of decimals in a CSV: '.' or ','", options=(".", ","))
+    encoding: str | None = setting(None, "of a CSV, as latin-1; null: UTF-8, or what its byte-order mark says")
+    quote: str = setting('"', "around cells of a CSV that hold a separator; '' where there is none")
+    sheet: str | None = setting(None, "of an Excel file; only where it has several")
+
+    def __post_init__(self) -> None:
+        """Check characters and the name of the encoding."""
+        super().__post_init__()
+        mark, rule = self.separator, "null, or one character of ASCII that is no quote, letter, digit or line end"
+        single = mark is None or (len(mark) == 1 and mark.isascii() and not mark.isalnum() and mark not in "\r\n")
+        require(single and mark != self.quote, "ingest.format.separator", mark, rule)
+        rule = "one character of ASCII, or '' for none"
+        require(len(self.quote) < 2 and self.quote.isascii(), "ingest.format.quote", self.quote, rule)
+        try:
+            "".encode(self.encoding or "utf-8")
+        except LookupError:
+            require(
+                False, "ingest.format.encoding", self.encoding, "null or an encoding of Python, as latin-1 or cp1252"
+            )
+
+
+@dataclass(frozen=True)
 class Ingest(Section):
     """Section ``ingest``."""
 
-    source: str = setting(help=".csv, .csv.gz or .parquet file; or sqlite:///people.db, postgresql+psycopg://...")
+    source: str = setting(help="file, folder, s3://... or https://...; or sqlite:///..., postgresql+psycopg://...")
     schema: str = setting(help="public: bounds and categories from the codebook, never from the rows")
     split: Split = setting(Split(), "which rows train, and which are held out for tests")
+    format: FileFormat = setting(FileFormat(), "how a CSV or Excel file is written")
     unit: PrivacyUnit | None = setting(
         None, "several rows a person: {column: patient_id, max_rows: 5}; noise is 5 times wider"
     )
@@ -113,8 +145,8 @@ class Ingest(Section):
 
     @property
     def from_database(self) -> bool:
-        """Whether the source is a database and not a file."""
-        return "://" in self.source
+        """Whether the source is a database and not a file, here or elsewhere."""
+        return "://" in self.source and (self.query is not None or self.source.startswith(DATABASES))
 
     def __post_init__(self) -> None:
         """Check the source, and the column of people with several rows."""
@@ -133,6 +165,11 @@ class Ingest(Section):
         if not self.from_database:
             if self.query is not None:
                 raise ParamsError("ingest.query is for a database: ingest.source is a file. Set ingest.query: null")
+            if "://" in self.source and _NOT_PLAIN.search(self.source):
+                raise ParamsError(
+                    "ingest.source must be a plain URL, without a password, '?' or '::': params.yaml, dvc.lock and "
+                    "logs would keep it. fsspec takes credentials from the environment, as AWS_ACCESS_KEY_ID."
+                )
             return
         try:
             parts = urlsplit(self.source)

@@ -24,6 +24,14 @@ OLD_NAMES = {
 }
 """Old names of settings: settings.json of a bundle has them, params.yaml may have them."""
 
+WITHOUT_EFFECT = {
+    "moments.train.iterations": 0,
+    "moments.train.batch_size": None,
+    "moments.train.learning_rate": None,
+    "moments.train.schedule": None,
+}
+"""Settings that a file may still have, and the only value of each; None: any."""
+
 
 def setting(
     default: Any = MISSING,
@@ -141,12 +149,16 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
 
 
 def renamed(mapping: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The section ``where`` with today's names in the place of the old ones.
+    """The section ``where`` with today's names in the place of the old ones, without settings that have no effect.
 
     Raises:
-        ParamsError: it has both names of a setting.
+        ParamsError: it has both names of a setting, or wants the effect.
     """
     values = dict(mapping)
+    for key, only in WITHOUT_EFFECT.items():
+        section, _, name = key.rpartition(".")
+        if section == where and name in values and values.pop(name) != only and only is not None:
+            raise ParamsError(f"{key} can only be {only}. Remove it.")
     for key, old in OLD_NAMES.items():
         section, _, name = key.rpartition(".")
         if section == where and old in values:

@@ -4,8 +4,9 @@ import hashlib
 import hmac
 import json
 import math
-from pathlib import Path
 from typing import Any
+
+from likeness.core.remote import Place
 
 
 def canonical_json(value: Any) -> str:
@@ -23,11 +24,11 @@ def sha256_bytes(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def keyed_digest(path: Path, key: bytes) -> str:
+def keyed_digest(path: Place, key: bytes) -> str:
     """Keyed hash of a file, or of the names and hashes in a folder: DVC sees changes and no hash of private bytes."""
     digest = hmac.new(key, digestmod="sha256")
     if path.is_dir():
-        files = {file.name: keyed_digest(file, key) for file in sorted(path.iterdir()) if file.is_file()}
+        files = {file.name: keyed_digest(file, key) for file in path.iterdir()}
         digest.update(json.dumps(files, sort_keys=True).encode())
         return digest.hexdigest()
     with path.open("rb") as file:

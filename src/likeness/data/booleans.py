@@ -2,6 +2,7 @@
 
 FALSE_WORDS = ("false", "no", "f", "n", "0")
 TRUE_WORDS = ("true", "yes", "t", "y", "1")
+NUMBERS = {"0.0": "0", "1.0": "1"}  # as a CSV of floats writes them
 DEFAULT_WORDS = ("false", "true")
 
 
@@ -12,9 +13,9 @@ def spelled(text: str, words: tuple[str, ...]) -> str:
         text: the text of a cell.
         words: the column's word for false, and for true.
     """
-    folded = text.casefold()
     if text in words or len(words) != 2:
         return text
+    folded = NUMBERS.get(text, text.casefold())
     if folded in (*FALSE_WORDS, words[0].casefold()):
         return words[0]
     return words[1] if folded in (*TRUE_WORDS, words[1].casefold()) else text

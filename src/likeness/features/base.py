@@ -1,16 +1,17 @@
 """Feature maps: bounded functions of one record, fixed by public numbers before any record is read."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from likeness.core.bounds import Part
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from torch import Tensor
 
 
@@ -18,7 +19,8 @@ class FeatureMap(Protocol):
     """A map from inputs (n, d) to features (n, width).
 
     The same object is called by the door on private rows (float64) and by the objective on generated rows (float32,
-    with gradients). Its ``parts`` are proved in its docstring and enforced by the door.
+    with gradients). Its ``parts`` are proved in its docstring and enforced by the door. A map that a network is trained
+    on takes and gives tensors, others arrays (:func:`evaluate`).
     """
 
     @property
@@ -39,7 +41,7 @@ class FeatureMap(Protocol):
 class CellMap(FeatureMap, Protocol):
     """A map with one nonzero coordinate in each part: the door counts places and needs no vectors."""
 
-    def places(self, x: "NDArray[np.float64]") -> "NDArray[np.int64]":
+    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """Coordinate within each part, shape (n, parts), each within 0 ... width of the part - 1.
 
         Rows come as they are encoded, not rounded to the door's grid, in blocks of any size. A map that does more than
@@ -109,10 +111,11 @@ class PairedMap(FeatureMap, Protocol):
 class Map(FeatureMap):
     """What the dataclasses of maps share: a specification that lists their fields, and what others may check.
 
-    ``name`` stands in the specification and in the registry of maps.
+    ``name`` stands in the specification and in the registry of maps. ``takes_tensors`` says what the map computes with.
     """
 
     name: ClassVar[str]
+    takes_tensors: ClassVar[bool] = True
 
     def spec(self) -> dict[str, Any]:
         """Public specification as JSON. A field that equality ignores is left out."""
@@ -132,7 +135,7 @@ class Map(FeatureMap):
         """
         return self
 
-    def differences(self, values: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    def differences(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Differences of numbers that the map gives twice, in released sums (num_groups, width): noise only."""
         return values[:, :0]
 
@@ -140,16 +143,36 @@ class Map(FeatureMap):
 class OneHotMap(CellMap, Map):
     """A map of cells: each part holds the root of its bound at one place and 0 elsewhere."""
 
-    def __call__(self, x: "Tensor") -> "Tensor":
-        """Dense features, shape (n, width): for small tables, and for tests of the sparse path."""
-        import torch
+    takes_tensors: ClassVar[bool] = False
 
-        places = torch.from_numpy(self.places(x.detach().cpu().double().numpy()))
-        rows = [
-            torch.nn.functional.one_hot(place, part.width).to(x) * math.sqrt(part.norm_bound_squared)
-            for part, place in zip(self.parts, places.T, strict=True)
-        ]
-        return torch.cat(rows, dim=1)
+    def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:  # type: ignore[override]
+        """Dense features, shape (n, width): for small tables, and for tests of the sparse path."""
+        features = np.zeros((len(x), width(self)))
+        start, rows = 0, np.arange(len(x))
+        for part, places in zip(self.parts, self.places(x).T, strict=True):
+            features[rows, start + places] = math.sqrt(part.norm_bound_squared)
+            start += part.width
+        return features
+
+
+def evaluate(feature: FeatureMap, function: Callable[[Any], Any], x: NDArray[np.float64]) -> Any:
+    """What a function of a map makes of inputs, as arrays.
+
+    Args:
+        feature: the map.
+        function: the map itself, or its ``factors`` or ``paired``.
+        x: inputs, shape (n, d).
+    """
+    if not getattr(feature, "takes_tensors", True):
+        return function(x)
+    import torch
+
+    with torch.no_grad():
+        return _arrays(function(torch.from_numpy(x)))
+
+
+def _arrays(result: Any) -> Any:
+    return tuple(_arrays(one) for one in result) if isinstance(result, tuple) else result.numpy()
 
 
 def plain(value: Any) -> Any:
@@ -165,7 +188,7 @@ def width(feature: FeatureMap) -> int:
     return sum(part.width for part in feature.parts)
 
 
-def blocks_of(parts: tuple[Part, ...], values: "NDArray[Any]") -> "Iterator[tuple[Part, NDArray[Any]]]":
+def blocks_of(parts: tuple[Part, ...], values: NDArray[Any]) -> Iterator[tuple[Part, NDArray[Any]]]:
     """Each part with its columns of released sums, shape (num_groups, width)."""
     start = 0
     for part in parts:

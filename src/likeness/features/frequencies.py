@@ -18,13 +18,23 @@ if TYPE_CHECKING:
 INPUT_BITS = 24
 """The door rounds inputs, which lie in the unit cube, to multiples of ``2**-INPUT_BITS``."""
 
+FLOAT_BITS = 52
+"""Of float64's 53: one is left for what rounding adds to a sum."""
+
 _MOST_BITS = 20
-_FLOAT_BITS = 53
+
+
+def fitting_bits(largest: float, most: int) -> int:
+    """Largest q of at most ``most`` such that float64 adds multiples of ``2**-q`` exactly in every order.
+
+    ``largest`` bounds the sum of the terms' sizes.
+    """
+    return min(most, FLOAT_BITS - math.ceil(math.log2(max(1.0, largest))))
 
 
 def draw_frequencies(
-    count: int, dimension: int, scale: "float | NDArray[np.float64]", seed: int, purpose: str
-) -> "Tensor":
+    count: int, dimension: int, scale: float | NDArray[np.float64], seed: int, purpose: str
+) -> NDArray[np.float64]:
     """Draw ``t_j ~ N(0, scale_j² I)`` from public randomness, rounded so that products with inputs are exact.
 
     Matrix products add in an order that depends on processor, threads and a row's place in its block. Another order
@@ -37,18 +47,17 @@ def draw_frequencies(
     Returns:
         shape (count, dimension), float64.
     """
-    import torch
-
     drawn = public(seed, purpose).standard_normal((count, dimension)) * scale
     # No partial sum exceeds the sum of absolute frequencies, rounding (half a step each) counted.
     largest = max(1.0, float(np.abs(drawn).sum(axis=1).max(initial=0)) + dimension * 2.0**-_MOST_BITS)
-    bits = min(_MOST_BITS, _FLOAT_BITS - INPUT_BITS - math.ceil(math.log2(largest)))
-    return torch.from_numpy(np.rint(drawn * 2.0**bits) * 2.0**-bits)
+    bits = min(_MOST_BITS, FLOAT_BITS + 1 - INPUT_BITS - math.ceil(math.log2(largest)))
+    frequencies: NDArray[np.float64] = np.rint(drawn * 2.0**bits) * 2.0**-bits
+    return frequencies
 
 
-def frequencies_digest(frequencies: "Tensor") -> str:
+def frequencies_digest(frequencies: NDArray[np.float64]) -> str:
     """SHA-256 of frequencies as single-precision little-endian bytes, the same on every machine."""
-    return hashlib.sha256(np.ascontiguousarray(frequencies.numpy(), dtype="<f4").tobytes()).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(frequencies, dtype="<f4").tobytes()).hexdigest()
 
 
 class FrequencyMap(Map):
@@ -62,7 +71,7 @@ class FrequencyMap(Map):
     seed: int
     digest: str
 
-    def _draw(self, count: int, dimension: int, scale: "float | NDArray[np.float64]") -> None:
+    def _draw(self, count: int, dimension: int, scale: float | NDArray[np.float64]) -> None:
         """Draw the frequencies, and refuse those of another release.
 
         Raises:
@@ -77,11 +86,12 @@ class FrequencyMap(Map):
     @property
     def frequencies(self) -> "Tensor":
         """One row a frequency, float64."""
-        drawn: Tensor = self._frequencies  # type: ignore[attr-defined]
-        return drawn
+        import torch
+
+        return torch.from_numpy(self._frequencies)  # type: ignore[attr-defined]
 
 
-def check_digest(frequencies: "Tensor", digest: str, name: str) -> None:
+def check_digest(frequencies: NDArray[np.float64], digest: str, name: str) -> None:
     """Refuse frequencies that are not those of the release.
 
     Raises:

@@ -3,21 +3,12 @@
 Why this matters to privacy: :func:`likeness.features.frequencies.draw_frequencies`.
 """
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
-_FLOAT_BITS = 52  # of 53: one is kept for what rounding adds to a sum
-
-
-def fitting_bits(largest: float, most: int) -> int:
-    """Largest q of at most ``most`` such that float64 adds multiples of ``2**-q`` exactly in every order.
-
-    ``largest`` bounds the sum of the terms' sizes.
-    """
-    return min(most, _FLOAT_BITS - math.ceil(math.log2(max(1.0, largest))))
+from likeness.features.frequencies import FLOAT_BITS, fitting_bits
 
 
 class _Round(torch.autograd.Function):
@@ -45,5 +36,5 @@ def sum_of_squares(values: Tensor, bounds: Tensor) -> Tensor:
     if values.dtype != torch.float64:
         dots: Tensor = torch.linalg.vecdot(values, values)
         return dots[..., None]
-    bits = fitting_bits(float(bounds.square().sum()), _FLOAT_BITS)
+    bits = fitting_bits(float(bounds.square().sum()), FLOAT_BITS)
     return on_grid(values.square(), bits).sum(dim=-1, keepdim=True)

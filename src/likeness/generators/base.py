@@ -1,13 +1,16 @@
 """Generators: what draws encoded rows. Their weights leave and enter as arrays of numpy."""
 
 import inspect
+import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_info
 
+from likeness.core.errors import ParamsError
 from likeness.data.encoding.condition import NONE, Conditions
 from likeness.features.base import plain
 
@@ -36,6 +39,17 @@ class Trained(NamedTuple):
     generator: "Generator"
     environment: dict[str, Any]
     losses: list[tuple[int, float]]
+
+
+def environment() -> dict[str, Any]:
+    """Of a training on arrays, see :class:`Trained`: numpy, and the kernels that its matrix products chose."""
+    kernels = [str(pool["architecture"]) for pool in threadpool_info() if "architecture" in pool]
+    return {
+        "numpy": np.__version__,
+        "device": "cpu",
+        "processor": f"{platform.machine()} {kernels[0] if kernels else 'unknown'}",
+        "processes": 1,
+    }
 
 
 class Generator(ABC):
@@ -67,13 +81,20 @@ class Generator(ABC):
         """
         return {name: array.shape for name, array in cls.from_spec(spec).arrays().items()}
 
-    @abstractmethod
     def class_likelihood(self, conditions: Conditions) -> NDArray[np.float64]:
         """Probability of the conditions in each class, up to a common factor, shape (num_classes,).
+
+        By default there must be none.
 
         Raises:
             ParamsError: the generator cannot condition on them.
         """
+        if conditions:
+            raise ParamsError(
+                "sample.where may name the label only: this generator takes no other column. "
+                "Remove the others, or train another method."
+            )
+        return np.ones(self.num_classes)
 
     @abstractmethod
     def draw(

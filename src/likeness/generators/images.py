@@ -20,7 +20,6 @@ class ImageGenerator(LatentGenerator):
     """
 
     name: ClassVar[str] = "image"
-    is_network: ClassVar[bool] = True
 
     def __init__(
         self, shape: Sequence[int], num_classes: int, latent_dim: int, hidden: int, channels: Sequence[int]

@@ -1,14 +1,14 @@
 """What networks of latent noise share: they draw rows in pieces, conditioned on the class."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from likeness.core.errors import DataError, ParamsError
+from likeness.core.errors import DataError
 from likeness.core.messages import progress
 from likeness.data.encoding.condition import NONE, Conditions
 from likeness.generators.base import Arrays, Generator
@@ -17,12 +17,7 @@ _ROWS = 10_000  # rows made at once
 
 
 class LatentGenerator(Generator, nn.Module):
-    """A network from z ~ N(0, I), of dimension ``latent_dim``, and a class to a relaxed encoded row.
-
-    ``is_network`` says whether its products may use half precision.
-    """
-
-    is_network: ClassVar[bool] = False
+    """A network from z ~ N(0, I), of dimension ``latent_dim``, and a class to a relaxed encoded row."""
 
     def __init__(self, latent_dim: int, num_classes: int) -> None:
         """Remember the sizes of the input."""
@@ -52,19 +47,6 @@ class LatentGenerator(Generator, nn.Module):
         """Shape of each array; the network is built without memory for them (PyTorch's device ``meta``)."""
         with torch.device("meta"):
             return {name: tuple(value.shape) for name, value in cls.from_spec(spec).state_dict().items()}
-
-    def class_likelihood(self, conditions: Conditions) -> NDArray[np.float64]:
-        """1 for every class, if there is no condition.
-
-        Raises:
-            ParamsError: there is one; the network conditions on the class only.
-        """
-        if conditions:
-            raise ParamsError(
-                "sample.where may name the label only: this generator takes no other column. "
-                "Remove the others, or train another method."
-            )
-        return np.ones(self.num_classes)
 
     @torch.no_grad()
     def draw(

@@ -19,7 +19,6 @@ class TabularGenerator(LatentGenerator):
     """
 
     name: ClassVar[str] = "tabular"
-    is_network: ClassVar[bool] = True
     readers: ClassVar = {"layout": Layout.from_dict}
 
     def __init__(

@@ -59,7 +59,6 @@ def fit_network(
     settings: TrainingSettings,
     seed: int,
     compute: Compute,
-    part: Callable[[Any], nn.Module] = lambda generator: generator,
 ) -> Trained:
     """Build a network from seeded random weights and train it.
 
@@ -72,14 +71,13 @@ def fit_network(
         settings: of the loop.
         seed: public.
         compute: device, threads and precision.
-        part: the part of the generator that the objective is for.
     """
     with _seeded(seed, compute.threads), parallel.together(choose_device(compute.device)) as device:
         generator, where = build(), environment(device)
         target = objective(device)
         with progress(f"train {name}", settings.iterations if parallel.is_first() else 0) as step:
             losses = train(
-                part(generator),
+                generator,
                 target,
                 settings,
                 device,
@@ -111,11 +109,11 @@ def train(
     progress: Callable[[int, int, float], None],
     precision: str = "float32",
 ) -> list[tuple[int, float]]:
-    """Fit a generator, and return (iteration, loss) a hundred times. Without iterations, a closed form stays as it is.
+    """Fit a network, and return (iteration, loss) a hundred times.
 
     ``progress`` is called as often, with (iteration, iterations, loss); between calls the loss stays on the device.
     With precision ``bfloat16`` the products of a network have that type. Weights, rows, features and the loss keep
-    float32, and generators that are formulas keep it throughout.
+    float32.
     """
     generator.to(device).train()
     if parallel.size() > 1:
@@ -126,7 +124,7 @@ def train(
         scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(1, settings.iterations))
     every = max(1, settings.iterations // 100)
     losses = []
-    seen = _Half(generator) if precision == "bfloat16" and getattr(generator, "is_network", False) else generator
+    seen = _Half(generator) if precision == "bfloat16" else generator
     for iteration in range(1, settings.iterations + 1):
         loss = objective.loss(seen)
         optimizer.zero_grad(set_to_none=True)
@@ -141,11 +139,6 @@ def train(
             if not math.isfinite(losses[-1][1]):
                 raise ParamsError(f"training diverged at step {iteration}. Lower train.learning_rate of the method.")
             progress(iteration, settings.iterations, losses[-1][1])
-    if not losses:
-        with torch.no_grad():
-            losses.append((0, float(objective.loss(generator))))
-        if not math.isfinite(losses[0][1]):
-            raise ParamsError("the closed form has no finite loss: the noise is too large. Raise privacy.epsilon.")
     generator.to("cpu").eval()
     return losses
 

@@ -8,6 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from likeness.config.training import TrainingSettings
 from likeness.core.messages import LOG
 from likeness.data.encoding.layout import Layout
@@ -20,9 +23,6 @@ from likeness.release.records import AllRecords, EachRecord
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from likeness.generators.base import Compute, Generator, Trained
 
 CLASS_COUNTS = "class_counts"
@@ -204,14 +204,12 @@ def class_counts_query(context: Context) -> Query:
     return Query(CLASS_COUNTS, "auxiliary", Constant(), num_groups=context.layout.num_classes)
 
 
-def class_weights(released: Released) -> "NDArray[np.float64]":
+def class_weights(released: Released) -> NDArray[np.float64]:
     """Class weights π from noisy counts, shape (num_classes,).
 
     Post-processing: a count is raised to one standard deviation of its noise, and to 1. So a small class is rare, not
     absent, and no weight is negative. Then the weights are scaled to sum to 1.
     """
-    import numpy as np
-
     counts = np.maximum(released.values[:, 0], max(1.0, released.noise_std))
     weights: NDArray[np.float64] = counts / counts.sum()
     return weights

@@ -2,12 +2,12 @@
 
 Only the form is read here; the schema checks the content. The forms:
 
-- a number or date: ``LOWER UPPER``, then ``log`` (log1p), ``decimals 2``, ``spikes VALUE ...``, for dates ``format
+- a number or date: ``LOWER..UPPER``, then ``log`` (log1p), ``decimals 2``, ``spikes VALUE ...``, for dates ``format
   %d.%m.%Y``
 - categories: ``one, two, three``, with quotes around a text with a comma; ``private``; a last one that ends in ``...``
   takes every unknown value
-- a boolean: nothing, or its two words; a column to be dropped: the reason
-- another kind than the guessed one: ``KIND: ANSWER``
+- a boolean: nothing, or ``no/yes``; a column to be dropped: the reason
+- ``KIND: ANSWER`` names the kind. Without it, a form that the guessed kind cannot have decides.
 - an answer for all later columns of one guessed kind too: ``ANSWER *``
 """
 
@@ -16,15 +16,24 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from likeness.core.errors import SchemaError
+from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
 from likeness.data.schema.column_keys import DROP
-from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, OTHER, PRIVATE
+from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, NUMBER, OTHER, PRIVATE
 
 _KIND = re.compile(rf"({'|'.join((*KINDS, DROP))})\s*(?::|$)\s*")
 _WORD = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\s,]*|[^\s,]+", re.ASCII)  # a time has a blank in it
 _NAMES = ("all", "none")
+_NUMBERS = ("integer", "numeric", "date", "datetime")
+_DATE = r"\d{4}-\d{2}-\d{2}"
+_VALUE = rf"(?:{_DATE}(?:[ T]\d{{2}}:\d{{2}}(?::[\d.]*\d)?)?|{NUMBER.pattern})"
+_TO = re.compile(rf"({_VALUE})\s*(?:\.\.|\bto\b)\s*(?={_VALUE})", re.ASCII)
+_RANGE = re.compile(rf"(?:({'|'.join(_NUMBERS)})\s+)?({_TO.pattern}{_VALUE})(?:\s.*)?", re.ASCII)
+_FROM_TO = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
+_TWO = re.compile(r"([^/,]+)/([^/,]+)")
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,35 @@ def read_answer(text: str, guessed: str) -> Answer:
     again = text == "*" or text.endswith(" *")
     text = text.removesuffix("*").rstrip() if again else text
     named = _KIND.match(text)
-    return Answer(named[1] if named else guessed, text[named.end() :] if named else text, again)
+    if named:
+        return Answer(named[1], text[named.end() :], again)
+    return Answer(*((guessed, text) if guessed == DROP else _by_form(text, guessed)), again)
+
+
+def _by_form(text: str, guessed: str) -> tuple[str, str]:
+    """The kind that a text without a kind's name means, and the rest of the text."""
+    words = _TWO.fullmatch(text)
+    if words:
+        first, second = (word.strip() for word in words.groups())
+        if first.casefold() in TRUE_WORDS or second.casefold() in FALSE_WORDS:
+            first, second = second, first
+        usual = first.casefold() in FALSE_WORDS and second.casefold() in TRUE_WORDS
+        kind = "boolean" if usual else "categorical" if guessed in _NUMBERS else guessed
+        return kind, f"{first}, {second}"
+    limits = _RANGE.fullmatch(text)
+    if limits:
+        return limits[1] or _kind_of_range(text, guessed), text[limits.start(2) :]
+    listed = text.split(", ")
+    is_list = len(listed) > 2 or (len(listed) > 1 and not re.match(_VALUE, text, re.ASCII))
+    return ("categorical" if guessed in _NUMBERS and (is_list or text == PRIVATE) else guessed), text
+
+
+def _kind_of_range(text: str, guessed: str) -> str:
+    if re.match(_DATE, text, re.ASCII):
+        return "datetime" if guessed == "datetime" or ":" in text else "date"
+    if guessed in ("integer", "numeric"):
+        return guessed
+    return "numeric" if "decimals" in text or "." in text.replace("..", "") else "integer"
 
 
 def pieces(text: str) -> list[str]:
@@ -74,21 +111,30 @@ def pieces(text: str) -> list[str]:
 
 
 def chosen(text: str, columns: Sequence[str], answerable: Sequence[str]) -> frozenset[str]:
-    """Columns by name, or by number from 1, between commas or blanks; ``all`` or ``none`` of the answerable columns.
+    """Columns between commas or blanks, by name, number from 1, ``2-5`` or ``lab_*``; or ``all`` or ``none``.
 
     Raises:
         SchemaError: a word is not a column, or not an answerable one.
     """
     if text.strip() in ("", *_NAMES):
         return frozenset(answerable if text.strip() == "all" else ())
-    names = []
-    for name in pieces(text):
+    names: list[str] = []
+    patterned: set[str] = set()
+    for piece in pieces(text):
         # Names may hold blanks, numbers do not.
-        names += [column_called(word, columns) for word in ([name] if name in columns else name.split() or [name])]
+        for word in [piece] if piece in columns else piece.split() or [piece]:
+            between = _FROM_TO.fullmatch(word)
+            if word not in columns and "*" in word:
+                patterned |= {name for name in columns if fnmatchcase(name, word)} or {column_called(word, columns)}
+            elif word not in columns and between:
+                first, last = (columns.index(column_called(end, columns)) for end in between.groups())
+                patterned |= set(columns[first : last + 1])
+            else:
+                names.append(column_called(word, columns))
     odd = [name for name in names if name not in answerable]
     if odd:
         raise SchemaError(f"column '{odd[0]}' is the label, is dropped or has an answer. Leave it out.")
-    return frozenset(names)
+    return frozenset(names) | (patterned & set(answerable))
 
 
 def column_called(text: str, columns: Sequence[str]) -> str:
@@ -123,6 +169,7 @@ def _bounds(text: str, dates: bool) -> Mapping[str, Any]:
     if dates:  # a format may hold blanks and commas, so it is the rest of the line
         text, _, layout = f" {text}".partition(" format ")
         more |= {"format": layout.strip()} if layout.strip() else {}
+    text = _TO.sub(r"\1 ", text)
     bounds: list[Any] = []
     spikes: list[Any] = []
     target = bounds
@@ -138,7 +185,7 @@ def _bounds(text: str, dates: bool) -> Mapping[str, Any]:
             target.append(word if dates else _number(word))
     if len(bounds) > 2:
         raise SchemaError(
-            "more than two bounds. Write the smallest and the largest possible value, a blank between: 0 12000.5. "
+            "more than two bounds. Write the smallest and the largest possible value: 0..12000.5. "
             "Decimals have a point, thousands no mark."
         )
     more |= {"spikes": spikes} if spikes else {}

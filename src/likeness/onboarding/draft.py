@@ -7,21 +7,22 @@ rows: no bound, category or missing code, not whether values are missing, not th
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from textwrap import indent
 from typing import Any
 
 import yaml
 
-from likeness.config.explain import with_help
+from likeness.config.edit import edited
+from likeness.config.explain import plain
 from likeness.config.load import params_from
-from likeness.config.params import ONE_PERSON, Params
+from likeness.config.params import ONE_PERSON, FileFormat, Sample
 from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import NAMES_PERSON, questions_of, task_of
-from likeness.data.schema.kinds import OTHER, PRIVATE
+from likeness.data.schema.kinds import OTHER, PRIVATE, Integer
 from likeness.data.schema.schema import entries
-from likeness.methods import METHODS, differing
 
 GUESSED = "# from the data: confirm from public knowledge"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ .-][A-Za-z0-9_]+)*", re.ASCII)
@@ -32,10 +33,8 @@ _COMPLETED = (
     "# PUBLIC: all of it must be public knowledge, from a codebook, a law, a questionnaire, never from the rows.",
     "# docs/own-data.md says what each key means.",
 )
-_PARAMS = (
-    "# What differs from the defaults, and what a person must decide. `likeness params` prints every setting,\n"
-    "# `likeness params pearl` those of another method. Answer every question (# ?) and run: likeness check.\n"
-)
+_PEOPLE = "a name for the PEOPLE in the data; new versions of the data keep it"
+_MAX_ROWS = "the most rows of one person that are used; public; noise grows with it"
 
 
 def draft_schema(
@@ -74,14 +73,18 @@ def draft_schema(
         else "# A person may have several rows: ingest.unit in params.yaml asks how many of them are used at most.",
         f"name: {_key(name)}",
         "source: null  # ? where bounds and categories come from: the codebook, the law, the questionnaire"
-        if answers is None
-        else _as_yaml({"source": answers["source"]}),
+        if not (answers or {}).get("source")
+        else _as_yaml({"source": (answers or {})["source"]}),
     ]
     if label is None:
         lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
     else:
         kind = answered.get(label, {}).get("kind", kinds[label])
-        lines += [f"task: {task_of(kind)}  {GUESSED}: classification or regression", f"label: {_key(label)}"]
+        if label not in answered and kind == Integer.name:
+            task = "null  # ? regression; or classification, and its kind categorical, if its numbers are classes"
+        else:
+            task = f"{task_of(kind)}  {GUESSED}: classification or regression"
+        lines += [f"task: {task}", f"label: {_key(label)}"]
     lines.append("columns:")
     for column, kind in kinds.items():
         if column == person:
@@ -112,37 +115,57 @@ def completed_schema(schema: Mapping[str, Any]) -> str:
 
 
 def draft_params(
-    content: Mapping[str, Any],
+    text: str,
     source: str,
     query: str | None,
     schema: str,
     person: str | None = None,
+    split: str | None = None,
+    layout: FileFormat | None = None,
     max_rows: int | None = None,
     population: str | None = None,
 ) -> str:
-    """params.yaml for another table, as YAML text: keys that differ from the defaults, each with its help.
+    """params.yaml for another table. Only lines about the table, its people and the sample change.
 
     Args:
-        content: of the present params.yaml; all but ``ingest``, ``sample`` and the people stays.
+        text: of the present params.yaml.
         source: a file, or the URL of a database.
         query: of a database.
         schema: place of the schema.
         person: the column that names people, where they may have several rows.
+        split: the column that says which rows train.
+        layout: how a CSV or Excel file is written; None: by the defaults.
         max_rows: most rows of a person that are used; None is a question.
         population: the name of the people; None is a question.
 
     Raises:
         ParamsError: a setting that stays is wrong.
     """
-    unit = None if person is None else {"column": person, "max_rows": max_rows or 1}
-    ingest = {"source": source, "query": query, "schema": schema, "unit": unit}
-    privacy = {**renamed(content.get("privacy") or {}, "privacy"), "population": population or "?"}
-    privacy |= {} if person is None else {"unit": ONE_PERSON}
-    values = differing(params_from({**content, "privacy": privacy, "ingest": ingest, "sample": {}}))
-    values["privacy"]["population"] = population
-    if unit is not None:
-        values["ingest"]["unit"] = {**unit, "max_rows": max_rows}
-    return f"{_PARAMS}\n{with_help(Params, values, METHODS)}\n"
+    content = yaml.safe_load(text)
+    ingest, privacy = content.get("ingest") or {}, content.get("privacy") or {}
+    people = "privacy.population" if privacy == renamed(privacy, "privacy") else "privacy.identity"
+    changes: dict[str, Any] = {"ingest.source": source, "ingest.schema": schema, people: population}
+    changes |= {"ingest.query": query} if query is not None or "query" in ingest else {}
+    unit = None if person is None else {"column": person, "max_rows": max_rows}
+    before, default = ingest.get("format") or {}, asdict(FileFormat())
+    written = asdict(layout or FileFormat())
+    written = {key: value for key, value in written.items() if key in before or value != default[key]}
+    changes |= {f"ingest.format.{key}": value for key, value in written.items()} if before else {}
+    changes |= {"ingest.format": written} if written and not before else {}
+    changes |= {"ingest.unit": unit} if unit is not None or "unit" in ingest else {}
+    if ingest.get("split"):
+        changes["ingest.split.column"] = split
+    elif split is not None:
+        changes["ingest.split"] = {"column": split, "train": "train", "test": "test"}
+    sample, defaults = content.get("sample") or {}, Sample()
+    changes |= {f"sample.{key}": plain(getattr(defaults, key)) for key in ("rows", "where") if key in sample}
+    changes |= {} if person is None else {"privacy.unit": ONE_PERSON}
+    questions = {people: _PEOPLE} if population is None else {}
+    questions |= {"ingest.unit": _MAX_ROWS} if unit is not None and max_rows is None else {}
+    answered = {**changes, people: population or "?"}
+    answered |= {} if unit is None else {"ingest.unit": {**unit, "max_rows": max_rows or 1}}
+    params_from(yaml.safe_load(edited(text, answered, {})))
+    return edited(text, changes, questions)
 
 
 def label_of(kinds: Mapping[str, str], label: str | None, answers: Mapping[str, Any] | None) -> str | None:
@@ -150,19 +173,23 @@ def label_of(kinds: Mapping[str, str], label: str | None, answers: Mapping[str, 
     return answers["label"] if label is None and answers is not None and answers.get("label") in kinds else label
 
 
-def check_columns(kinds: Mapping[str, str], label: str | None, person: str | None) -> None:
-    """Refuse a label, or a name of people, that is no column.
+def check_columns(
+    kinds: Mapping[str, str], label: str | None, person: str | None = None, split: str | None = None
+) -> None:
+    """Refuse a label, a name of people, or a column of the split that is no column.
 
     Raises:
         SchemaError: naming the option.
     """
-    for option, column in (("--label", label), ("--person", person)):
+    for option, column in (("--label", label), ("--person", person), ("--split", split)):
         if column is not None and column not in kinds:
             # No error names the columns: a first line of words may be a row.
             words = "Give a name of the first line, which must be a header."
             if column.casefold() in {name.casefold() for name in kinds}:
                 words = "One is that differs in capitals only: write it as in the first line."
             raise SchemaError(f"{option} {column} is not a column. {words}")
+    if split is not None and split in (label, person):
+        raise SchemaError(f"--split {split} is the label or names people. Give another column.")
     if person is not None and person == label:
         raise SchemaError(
             f"--person {person} is the label, but names of people are never released. Give another column."

@@ -17,7 +17,7 @@ from likeness.privacy.adjacency import Adjacency
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-    from likeness.data.source.files import SourcePart
+    from likeness.data.source.parquet_files import SourcePart
     from likeness.data.source.row_digests import SourceDigest
     from likeness.pipeline.project import Project
 
@@ -83,9 +83,9 @@ def _typed_part(job: _Job) -> "Iterator[tuple[DataFrame, int]]":
     from likeness.data.source.files import iter_part
     from likeness.data.source.row_digests import SourceDigest
 
-    split = job.params.ingest.split
+    ingest = job.params.ingest
     source = None if job.key is None else SourceDigest(job.key)
-    for table, column in iter_part(job.part, job.schema, split.column, source):
+    for table, column in iter_part(job.part, job.schema, ingest.split.column, source, ingest.format):
         if column is not None or job.params.privacy.adjacency != Adjacency.REPLACE_ONE:
             table = table.assign(**{SPLIT: split_parts(job.params, job.schema, table, column)})
         yield table, 0 if source is None else source.take()

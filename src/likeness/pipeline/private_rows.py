@@ -142,7 +142,7 @@ def source_rows(
     columns = ingest.split.column, None if ingest.unit is None else ingest.unit.column
     if database is not None:
         return database.read(schema, *columns, source)
-    return read_people(project.source, schema, *columns, source)
+    return read_people(project.source, schema, *columns, source, ingest.format)
 
 
 def used_rows(

@@ -15,6 +15,7 @@ from likeness.config.load import load_params, source_at
 from likeness.config.params import Params
 from likeness.core.errors import ArtifactError, DataError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
+from likeness.core.remote import Place, place_at
 
 if TYPE_CHECKING:
     from likeness.data.schema.schema import Schema
@@ -181,18 +182,17 @@ class Project:
     # --- the source
 
     @property
-    def source(self) -> Path:
+    def source(self) -> Place:
         """The private source.
 
         Raises:
             DataError: it does not exist.
         """
-        path = self.root / self.params.ingest.source
+        from likeness.data.source.opening import FORMATS
+
+        path = place_at(self.root, self.params.ingest.source)
         if not path.exists():
-            raise DataError(
-                f"params.yaml: ingest.source {path} does not exist. Give a .csv, .csv.gz or .parquet file, or a folder "
-                "of .parquet files."
-            )
+            raise DataError(f"params.yaml: ingest.source {self.params.ingest.source} does not exist. Give {FORMATS}.")
         return path
 
     @property

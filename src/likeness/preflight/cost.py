@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from likeness.config.explain import plain
 from likeness.config.load import read_params
-from likeness.core.errors import BudgetError, LikenessError
+from likeness.config.params import Ingest
+from likeness.config.typed import build
+from likeness.core.errors import BudgetError, LikenessError, ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.budget import Asker, Budget, Cost, Headroom, check_headrooms, headrooms
@@ -39,10 +40,10 @@ def last_rows(project: Project) -> "Dataset | None":
             return None
     except LikenessError:
         return None
-    lock, now = _yaml(project.paths.lock), plain(read_params(project.paths.params).ingest)
+    lock, now = _yaml(project.paths.lock), read_params(project.paths.params).ingest
     try:
-        then = lock["stages"]["ingest"]["params"][str(ProjectPaths.settings)]["ingest"]
-    except (KeyError, TypeError):
+        then = build(Ingest, lock["stages"]["ingest"]["params"][str(ProjectPaths.settings)]["ingest"], "ingest")
+    except (KeyError, TypeError, ParamsError):
         return None
     return dataset if then == now else None
 

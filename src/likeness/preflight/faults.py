@@ -15,10 +15,12 @@ from likeness.config.params import Params
 from likeness.config.typed import build, renamed
 from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaError
 from likeness.core.paths import ProjectPaths
+from likeness.core.remote import place_at
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
 from likeness.data.schema.schema import KEYS, Schema, entries, read_mapping
-from likeness.data.source.header import header_of
+from likeness.data.source.header import header_of, is_parquet, types_of
+from likeness.data.source.parquet_files import texts_without_cells
 from likeness.methods import method_from
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
@@ -90,6 +92,8 @@ def schema_faults(mapping: Any) -> list[str]:
         return [str(error) for error in _refused(lambda: Schema.from_dict(mapping, "schema"))]
     faults = [f"{key} is not a key of a schema. Keys: {', '.join(KEYS)}." for key in mapping if key not in KEYS]
     faults += [f"{key} is an open question: {_OPEN[key]}." for key in _OPEN if mapping.get(key) is None]
+    if mapping.get("task", "") is None:
+        faults.append("task is an open question: classification or regression.")
     good: list[dict[str, Any]] = []
     columns = columns_of(mapping)
     for name, spec in columns:
@@ -102,6 +106,8 @@ def schema_faults(mapping: Any) -> list[str]:
         good.append({"name": name, **content})
     rest = {key: mapping[key] for key in KEYS if key in mapping}
     rest |= {key: "?" for key in _OPEN if mapping.get(key) is None}
+    if rest.get("task", "") is None:
+        rest |= {"task": "none", "label": None}
     bad = {name for name, _ in columns} - {column["name"] for column in good}
     if bad:
         # Stand-ins try the rules that span columns; rules about the label need a readable label.
@@ -181,13 +187,13 @@ def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
 def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fault]:
     """The differences between the header of the source and the schema."""
     params = project.params
-    source = project.root / params.ingest.source
+    source = place_at(project.root, params.ingest.source)
     if source.suffix == ".npz":
         return []
     database = project.database
     where = source.name if database is None else database.name
     try:
-        header = header_of(source) if database is None else database.columns()
+        header = header_of(source, params.ingest.format) if database is None else database.columns()
     except DataError as error:
         return [_fault(f"ingest.source: {error}")]
     columns = dict(columns_of(mapping))
@@ -206,12 +212,34 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     if person in needed:
         words = "names people (ingest.unit) and is never released. Give it kind drop, or leave it out"
         faults.append(Fault(Path(params.ingest.schema).name, f"column '{person}' {words}."))
+    if database is None and is_parquet(source):
+        faults += _category_faults(project, columns, types_of(source))
     past = [name for name in header if name not in columns and name not in (split, person)]
     if past:
         # A file without a header has a row there: names are safe to show only beside all names of the schema.
         safe = bool(needed) and set(needed) <= set(header)
         names = ", ".join(past) if safe else f"{len(past)} of {len(header)} columns of the first line"
         notes.append(f"not read, because the schema does not name them: {names}")
+    return faults
+
+
+def _category_faults(project: Project, columns: Mapping[str, Any], types: Mapping[str, Any]) -> list[Fault]:
+    """Categories that no cell of a Parquet column can give, by its type. Other files have no types."""
+    faults = []
+    for name in [name for name in columns if name in types]:
+        try:
+            column = column_from(name, columns[name])
+        except SchemaError:
+            continue  # which is among the faults
+        if not isinstance(column, Column) or column.kind not in ("categorical", "ordinal") or column.open:
+            continue
+        wrong = texts_without_cells(types[name], [text for text in column.categories if text != column.other])
+        if wrong:
+            words = (
+                f"no cell of type {types[name]} gives {', '.join(map(repr, wrong))}, so the source has no such value"
+            )
+            remedy = "Write whole numbers as 3, true and false as True and False, days as 2024-12-31"
+            faults.append(Fault(project.schema_file.name, f"column '{name}': {words}. {remedy}."))
     return faults
 
 

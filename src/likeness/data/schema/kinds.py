@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from likeness.core.bounds import MOST_CATEGORIES
-from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, TRUE_WORDS, spelled
+from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, NUMBERS, TRUE_WORDS, spelled
 from likeness.data.schema.dates import EARLIEST, date_range, number_of, text_of
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Numeric(Kind):
         ("lower", "the smallest possible value, from the codebook; values beyond are clipped"),
         ("upper", "the largest possible value, from the codebook"),
     )
-    hint = "possible range: 0 110; amounts: 0 5000 log decimals 2; frequent values: 0 99 spikes 40"
+    hint = "possible range: 0..110; amounts: 0..5000 log decimals 2; frequent values: 0..99 spikes 40"
     range_rule: ClassVar[str] = ""
     are_numbers: ClassVar[bool] = True  # in a source that has types; else texts are read
 
@@ -117,7 +117,7 @@ class Numeric(Kind):
         """What is wrong with a cell that is none of these numbers: the rest of a sentence, and the remedy."""
         return (
             f"a number, but its kind is {self.name}. If it means missing, name it in missing_values. Decimals are "
-            "written with a point, thousands without a mark."
+            "written with a point, or as ingest.format.decimal says, thousands without a mark."
         )
 
     def read(self, texts: "pd.Series[Any]", column: "Column") -> "NDArray[np.float64]":
@@ -146,9 +146,9 @@ class Numeric(Kind):
         return pd.Series(numbers, dtype="float64")
 
     def fits(self, texts: Set[str]) -> bool:
-        """Numbers that are not all digits: those would be codes."""
+        """Numbers that are not all digits: those would be codes. Nor are they 1 and 2 alone."""
         numbers = all(NUMBER.fullmatch(text) and not text.lstrip("-+").startswith("00") for text in texts)
-        return numbers and not all(text.isdigit() for text in texts)
+        return numbers and texts != {"1.0", "2.0"} and not all(text.isdigit() for text in texts)
 
     def encoding(self, column: "Column") -> dict[str, Any]:
         """Bounds, transform, and spikes where there are any."""
@@ -211,8 +211,8 @@ class Integer(Numeric):
         return pd.Series(numbers, dtype="Float64").astype("Int64")
 
     def fits(self, texts: Set[str]) -> bool:
-        """Whole numbers without leading zeros."""
-        return all(_WHOLE.fullmatch(text) for text in texts)
+        """Whole numbers without leading zeros; but 1 and 2 alone are two classes."""
+        return texts != {"1", "2"} and all(_WHOLE.fullmatch(text) for text in texts)
 
     def _allowed(self, *numbers: float) -> bool:
         return all(number.is_integer() and abs(number) <= LARGEST_INTEGER for number in numbers)
@@ -230,7 +230,7 @@ class Date(Numeric):
         ("lower", "the first possible day, as 1994-03-01; days before are clipped"),
         ("upper", "the last possible day"),
     )
-    hint = "possible range: 1994-03-01 2024-12-31; written otherwise: format %d.%m.%Y behind"
+    hint = "possible range: 1994-03-01..2024-12-31; dates like 31.12.2024: add format %d.%m.%Y"
     is_whole = True
     are_numbers = False
     range_rule = "is a date, so its bounds must be dates of the years 1 to 9999."
@@ -315,7 +315,7 @@ class Datetime(Date):
         ("lower", "the first possible day or time, as 1994-03-01 or 1994-03-01 17:05:00"),
         ("upper", "the last possible day or time; a day means all of it"),
     )
-    hint = "possible range: 1994-03-01 2024-12-31"
+    hint = "possible range: 1994-03-01..2024-12-31"
     range_rule = "is a datetime, so its bounds must be dates of the years 1 to 9999."
     example = "1994-03-01 or 1994-03-01 17:05:00"
     moment = "2003-11-29 17:45"
@@ -335,7 +335,7 @@ class Categorical(Kind):
             "text: kind drop; days like 31.12.1999: kind date with lower, upper and format",
         ),
     )
-    hint = "all possible: red, green, blue; not publicly known: private"
+    hint = "all possible values: red, green, blue; not publicly known: private"
     needs_public: ClassVar[str] = ""  # what of the categories must be public, so that they cannot be private
     unknown: ClassVar[str] = (
         "Add the category to the schema if it is publicly known, written as in the source (3 and 3.0 are two texts), "
@@ -395,7 +395,7 @@ class Ordinal(Categorical):
     name = "ordinal"
     arrow: ClassVar[_Words] = ()
     is_ordered = True
-    hint = "all possible, in order: low, middle, high"
+    hint = "all possible values in their order: low, middle, high"
     needs_public = "their order"
 
 
@@ -408,7 +408,7 @@ class Boolean(Categorical):
     arrow: ClassVar[_Words] = ("is_boolean",)
     default_categories: ClassVar[_Words] = DEFAULT_WORDS
     questions: ClassVar[tuple[tuple[str, str], ...]] = ()
-    hint = "Enter; or its two words, the one for false first"
+    hint = "Enter, for false and true; or two words: no/yes"
     needs_public = "its two words"
     unknown = (
         "A boolean is written true, yes, t, y or 1 and false, no, f, n or 0, in any case, or in its own two "
@@ -422,7 +422,7 @@ class Boolean(Categorical):
 
     def fits(self, texts: Set[str]) -> bool:
         """0 and 1, or the usual words."""
-        folded = {text.casefold() for text in texts}
+        folded = {NUMBERS.get(text, text.casefold()) for text in texts}
         return folded == {"0", "1"} or folded <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}
 
     def encoding(self, column: "Column") -> dict[str, Any]:

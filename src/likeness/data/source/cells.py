@@ -4,6 +4,7 @@ Messages name file, column and rule; never a value, a count or a place of a row.
 cell and on the schema only.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,20 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import Categorical
 from likeness.data.schema.private_categories import unfit
 from likeness.data.schema.schema import Schema
+from likeness.data.source.header import check_names
+from likeness.data.source.opening import SWAPPED_MARKS
+from likeness.data.source.python_cells import python_texts
+from likeness.data.source.row_digests import SourceDigest
 
 
-def typed(raw: pd.DataFrame, schema: Schema, where: str) -> pd.DataFrame:
+def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".") -> pd.DataFrame:
     """The columns of the schema, in its order and its types.
+
+    Args:
+        raw: raw cells.
+        schema: public schema.
+        where: name of the source in messages.
+        decimal: mark of decimals in texts.
 
     Raises:
         DataError: values break the schema's rules for their columns; all such columns.
@@ -26,7 +37,7 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str) -> pd.DataFrame:
     faults = []
     for column in schema.columns:
         try:
-            columns[column.name] = typed_column(raw[column.name], column, where)
+            columns[column.name] = typed_column(raw[column.name], column, where, decimal)
         except DataError as error:
             faults.append(str(error))
     if faults:
@@ -34,8 +45,8 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def typed_column(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[Any]":
-    """The same for one column. file: what messages call the source."""
+def typed_column(values: "pd.Series[Any]", column: Column, file: str, decimal: str = ".") -> "pd.Series[Any]":
+    """One column, as :func:`typed`."""
     if column.is_categorical and not column.open and isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
         return _typed_by_kind(values, column, file)
     plain = isinstance(values.dtype, np.dtype) and not column.missing_values
@@ -51,7 +62,10 @@ def typed_column(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Ser
         return texts.mask(unfit(texts), str(column.other)).mask(missing).astype("str")
     if column.is_categorical:
         return _typed_categories(texts, missing, column, file)
-    read = pd.Series(column.number.read(texts.mask(missing), column), index=values.index)
+    texts = texts.mask(missing)
+    if decimal == "," and column.number.are_numbers:
+        texts = texts.str.translate(SWAPPED_MARKS)
+    read = pd.Series(column.number.read(texts, column), index=values.index)
     return _typed_numbers(read, missing, column, file)
 
 
@@ -119,3 +133,49 @@ def texts_of(values: "pd.Series[Any]") -> "pd.Series[str]":
         as_text = values.astype("object").where(~whole, values.where(whole, 0).astype("int64").astype("object"))
         return as_text.where(values.notna(), None).astype("str")
     return values.astype("str").str.strip()
+
+
+def cells_of(
+    names: Sequence[str],
+    values: Sequence[Sequence[Any]],
+    wanted: Sequence[str],
+    where: str,
+    source: SourceDigest | None = None,
+) -> pd.DataFrame:
+    """Wanted columns of a database's answer as texts, each cell by itself.
+
+    Args:
+        names: names of all columns.
+        values: cells of each column, Python's objects.
+        wanted: names of the wanted columns.
+        where: name of the source in messages.
+        source: digest that takes all columns.
+
+    Raises:
+        DataError: a column is missing, occurs twice, or has a cell without a text.
+    """
+    columns = {}
+    check_names(names, wanted, where, "ingest.query must give")
+    for name, cells in zip(names, values, strict=True):
+        if source is not None or name in wanted:
+            columns[name] = python_texts(cells)
+    if source is not None:
+        source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
+    check_texts(columns, wanted, where, "CAST them in ingest.query")
+    return pd.DataFrame({name: columns[name] for name in wanted})
+
+
+def check_texts(columns: Mapping[str, Any], wanted: Sequence[str], where: str, remedy: str) -> None:
+    """Refuse wanted columns that have no texts, which are None here.
+
+    Raises:
+        DataError: naming all of them.
+    """
+    faults = [
+        f"{where}: column '{name}' holds cells that are not single values: lists, records, objects, or bytes that are "
+        f"not UTF-8. {remedy}, or give the column kind drop."
+        for name in wanted
+        if columns[name] is None
+    ]
+    if faults:
+        raise DataError("\n".join(faults))

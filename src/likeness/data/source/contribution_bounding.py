@@ -31,8 +31,8 @@ def people_of(values: "pd.Series[Any]", where: str) -> "pd.Series[str]":
         DataError: a row names nobody, or a name is neither a text nor a whole number.
     """
     values = values.astype("object")
-    kind = pd.api.types.infer_dtype(values, skipna=True)
-    if kind not in ("string", "integer", "empty"):
+    types = set(map(type, values[values.notna()]))
+    if not all(issubclass(each, str | int | np.integer) and each is not bool for each in types):
         raise DataError(
             f"{where}: column '{values.name}' of ingest.unit must hold texts or whole numbers, one spelling a person. "
             "Correct the source."

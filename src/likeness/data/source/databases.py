@@ -18,9 +18,8 @@ import pandas as pd
 from likeness.core.errors import DataError
 from likeness.core.hashing import canonical_json
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import texts_of, typed
+from likeness.data.source.cells import cells_of, texts_of, typed
 from likeness.data.source.contribution_bounding import people_of
-from likeness.data.source.files import cells_of
 from likeness.data.source.row_digests import SourceDigest, row_hashes
 
 if TYPE_CHECKING:

@@ -1,30 +1,27 @@
 """Header of a table, and a guess of each column's kind. Nothing else of the rows leaves this module.
 
-A Parquet file tells types, and no row of it is read. A CSV file has only its first rows to guess from: each kind is
-then a word that depends on rows, which is why a draft marks it, and why a person has to confirm it.
+A Parquet file tells types, and no row of it is read. A CSV or Excel file has only its first rows to guess from: each
+kind is then a word that depends on rows, which is why a draft marks it, and why a person has to confirm it.
 """
 
-import csv
-import gzip
-import io
-import zlib
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
+from likeness.core.remote import Place
 from likeness.data.schema.dates import number_of
-from likeness.data.schema.kinds import KINDS_BY_NAME, NUMBER, Categorical, guess
+from likeness.data.schema.kinds import KINDS_BY_NAME, NUMBER, Categorical, Numeric, guess
+from likeness.data.source.opening import FORMATS, SWAPPED_MARKS, is_excel, is_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from likeness.data.source.databases import Database
 
+IN_FILE = "The first row must be a header with the columns that the schema and ingest.split name"
+_PLAIN = FileFormat()
 _ROWS = 1000
-_LONGEST = 1 << 20  # bytes of a header
-_SEPARATORS = ";\t|"
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "missing"}
 
 
@@ -61,41 +58,48 @@ def _columns(names: Sequence[str]) -> str:
     return f"column{'s' if names[1:] else ''} " + ", ".join(f"'{name}'" for name in names)
 
 
-def header_of(path: Path) -> list[str]:
-    """Names of the columns, without reading a row.
+def header_of(path: Place, layout: FileFormat = _PLAIN) -> list[str]:
+    """Names of the columns, without reading a row of a CSV or Parquet file.
+
+    Args:
+        path: of the table.
+        layout: how a CSV or Excel file is written.
 
     Raises:
-        DataError: there is no such file, it is no table, or its columns are not separated by commas.
+        DataError: there is no such file, or it is no table.
     """
-    if path.suffix == ".parquet" or path.is_dir():
-        return [str(name) for name in _parquet_schema(path).names]
-    names = [name.strip() for name in _records(path, None)[0]]
-    if len(names) == 1 and any(mark in names[0] for mark in _SEPARATORS):
-        raise DataError(
-            f"{path.name}: its first line has no comma, but a semicolon, tab or bar: columns must be separated by "
-            "commas, and decimals be written with a point. Write it again, best as Parquet; docs/own-data.md says how."
-        )
-    return names
+    if is_parquet(path):
+        return _fields(path)[0]
+    if is_text(path.name) and path.is_file():
+        from likeness.data.source.csv_files import csv_names
+
+        return csv_names(path, layout)
+    return _first_rows(path, layout, 1)[0]
 
 
-def kinds_of(path: Path) -> dict[str, str]:
+def kinds_of(path: Place, layout: FileFormat = _PLAIN) -> dict[str, str]:
     """A guess of each column's kind, by name: one of the kinds of a schema.
+
+    Args:
+        path: of the table.
+        layout: how a CSV or Excel file is written.
 
     Raises:
         DataError: there is no such file, it is no table, or its first line does not look like a header: a name is
             empty, stands twice, is a number or a date, or stands among its own values.
     """
-    names = header_of(path)
-    if path.suffix == ".parquet" or path.is_dir():
-        _check_header(names, path.name, numbers=True)
-        types = _parquet_schema(path).types
-        return {name: _kind_of_type(kind) for name, kind in zip(names, types, strict=True)}
-    _check_header(names, path.name, numbers=False)
-    rows = _records(path, 1 + _ROWS)[1:]
-    cells = [[row[place].strip() for row in rows if place < len(row)] for place in range(len(names))]
-    if any(name in own for name, own in zip(names, cells, strict=True)):
-        _refuse_header(path.name)
-    return {name: _kind_of_cells(own) for name, own in zip(names, cells, strict=True)}
+    if is_parquet(path):
+        _check_header(_fields(path)[0], path.name, are_public=True)
+        return {name: _kind_of_type(kind) for name, kind in types_of(path).items()}
+    names, cells = _first_rows(path, layout, _ROWS)
+    if any(name in column for name, column in zip(names, cells, strict=True)):
+        _refuse_header(path.name, "a name stands among the values below it")
+    _check_header(names, path.name, are_public=False)
+    kinds = {name: _kind_of_cells(column) for name, column in zip(names, cells, strict=True)}
+    if layout.decimal == ",":
+        swapped = (_kind_of_cells([cell.translate(SWAPPED_MARKS) for cell in column]) for column in cells)
+        kinds |= {name: kind for name, kind in zip(names, swapped, strict=True) if kind == Numeric.name}
+    return kinds
 
 
 def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:
@@ -106,9 +110,9 @@ def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:
     """
     empty = frame.iloc[:0]
     texts = [name for name in empty.columns if isinstance(name, str)]  # a number is pandas' own name, and of no row
-    _check_header(texts, "the DataFrame", numbers=False)
+    _check_header(texts, "the DataFrame", are_public=False)
     names = [str(name) for name in empty.columns]
-    _check_header(names, "the DataFrame", numbers=True)
+    _check_header(names, "the DataFrame", are_public=True)
     return {name: _kind_of_series(empty.iloc[:, place]) for place, name in enumerate(names)}
 
 
@@ -133,63 +137,74 @@ def kinds_of_query(database: "Database") -> dict[str, str]:
     return {name: _kind_of_cells(own) for name, own in zip(names, cells, strict=True)}
 
 
-def _check_header(names: Sequence[str], where: str, numbers: bool) -> None:
-    """Names go into a public file: a first line that may be a row is refused, and not quoted."""
+def _check_header(names: Sequence[str], where: str, are_public: bool) -> None:
+    """Names go into a public file: a first line that may be a row is refused, and not quoted.
 
-    def looks_like_a_value(name: str) -> bool:
-        return not name or (not numbers and (bool(NUMBER.fullmatch(name)) or number_of("datetime", name) is not None))
+    Args:
+        names: of the columns.
+        where: name of the table in messages.
+        are_public: whether the format keeps names apart from rows.
+    """
+    if not all(names):
+        _refuse_header(where, "a column has no name")
+    if not are_public and any(NUMBER.fullmatch(name) or number_of("datetime", name) is not None for name in names):
+        _refuse_header(where, "a name is a number or a date")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        places = [str(place) for place, name in enumerate(names, start=1) if name == twice]
+        raise DataError(
+            f"{where}: columns {' and '.join(places)} of its header have one name. Rename them, so that each "
+            "column has its own name. Nothing was written."
+        )
 
-    if any(looks_like_a_value(name) for name in names) or len(set(names)) < len(names):
-        _refuse_header(where)
 
-
-def _refuse_header(where: str) -> NoReturn:
+def _refuse_header(where: str, fault: str) -> NoReturn:
     raise DataError(
-        f"{where}: its first line does not look like a header: a name is empty, stands twice, is a number or a "
-        "date, or stands among the values below it. Names go into a public file, so nothing was written. Add a header."
+        f"{where}: its first line does not look like a header: {fault}. Names go into a public file, so nothing "
+        "was written. Give each column a name in the first line."
     )
 
 
-def _records(path: Path, count: int | None) -> list[list[str]]:
-    """The first records of a CSV file, as cells; None: its first line, and not a byte behind it is decoded."""
-    if not path.name.endswith((".csv", ".csv.gz")):
-        raise DataError(f"{path.name}: not a format that is read. Give a .csv, .csv.gz or .parquet file.")
+def _first_rows(path: Place, layout: FileFormat, count: int) -> tuple[list[str], list[list[str]]]:
+    """Names and first cells of the columns of a CSV or Excel file."""
+    from likeness.data.source.csv_files import csv_chunks
+    from likeness.data.source.excel_files import excel_chunks
+
+    if not (is_text(path.name) or is_excel(path.name)):
+        raise DataError(f"{path.name}: not a format that is read. Give {FORMATS}.")
     if not path.is_file():
-        raise DataError(f"{path}: no such file. Give the path of the table.")
-    opener: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
-    found = None
-    try:
-        with opener(path, "rb") as file:
-            if count is None:
-                found = list(csv.reader([file.readline(_LONGEST).decode("utf-8-sig")]))
-            else:
-                found = list(islice(csv.reader(io.TextIOWrapper(file, "utf-8-sig", newline="")), count))
-    except (OSError, UnicodeDecodeError, csv.Error, EOFError, zlib.error):
-        found = None
-    if not found or not found[0]:
-        # Raised here and not in an except block: the library's error may quote a row.
-        raise DataError(f"{path.name}: cannot be read as a table. Check that it is complete, and in UTF-8.")
-    return found
+        raise DataError(f"{path.name}: no such file. Give the path of the table.")
+    chunk = next((csv_chunks if is_text(path.name) else excel_chunks)(path, layout, 1 + count))
+    cells = [chunk.iloc[:, place].fillna("").str.strip().tolist() for place in range(chunk.shape[1])]
+    return [str(name) for name in chunk.columns], cells
+
+
+def is_parquet(path: Place) -> bool:
+    """Whether a table is one of Parquet: a file, or a folder."""
+    return path.suffix == ".parquet" or (not is_text(path.name) and not is_excel(path.name) and path.is_dir())
+
+
+def types_of(path: Place) -> dict[str, Any]:
+    """The Arrow type of each column of a Parquet file or folder.
+
+    Raises:
+        DataError: there is no such file, or it is damaged.
+    """
+    return dict(zip(*_fields(path), strict=True))
+
+
+def _fields(path: Place) -> tuple[list[str], list[Any]]:
+    from likeness.data.source.parquet_files import parquet_fields
+
+    if not path.exists():
+        raise DataError(f"{path.name}: no such file. Give the path of the table.")
+    fields = parquet_fields(path)
+    return [str(field.name) for field in fields], [field.type for field in fields]
 
 
 def _kind_of_cells(cells: Sequence[str]) -> str:
     present = {cell for cell in cells if cell.casefold() not in _MISSING}
     return guess(present) if present else Categorical.name
-
-
-def _parquet_schema(path: Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if path.is_dir():  # a table in several files: what the first one says
-        path = min(path.glob("*.parquet"), default=path / "*.parquet")
-    if not path.is_file():
-        raise DataError(f"{path}: no such file. Give the path of the table.")
-    try:
-        return pq.read_schema(path)
-    except (pa.ArrowException, OSError):
-        pass
-    raise DataError(f"{path.name}: cannot be read as a table. Check that it is complete.")
 
 
 def _kind_of_type(kind: Any) -> str:

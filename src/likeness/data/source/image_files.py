@@ -1,7 +1,6 @@
 """Images in .npz files, as Keras stores MNIST: arrays of gray images and of class numbers, for training and test."""
 
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
+from likeness.core.remote import Place
 from likeness.data.schema.schema import BRIGHTEST, Schema
 
 _PARTS = ("train", "test")
 
 
-def read_images(path: Path, schema: Schema, split_column: str | None = None) -> pd.DataFrame:
+def read_images(path: Place, schema: Schema, split_column: str | None = None) -> pd.DataFrame:
     """Read ``x_train``, ``y_train``, ``x_test`` and ``y_test`` as one table of pixels, label and split.
 
     Images are whole numbers from 0 to 255, shape (n, height, width). Labels are class numbers, shape (n,), in the order
@@ -52,9 +52,9 @@ def read_images(path: Path, schema: Schema, split_column: str | None = None) -> 
     return pd.concat(tables, ignore_index=True)
 
 
-def _arrays(path: Path) -> dict[str, NDArray[Any]] | None:
+def _arrays(path: Place) -> dict[str, NDArray[Any]] | None:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as packed, np.load(packed, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError):
         return None

@@ -200,9 +200,9 @@ class Marginals(Method):
         """Start around the released one-way marginals, and fit all blocks and tables."""
         from threadpoolctl import threadpool_limits
 
-        from likeness.generators.base import Trained
+        from likeness.generators.base import Trained, environment
         from likeness.methods.marginals.objective import one_way_marginals
-        from likeness.methods.marginals.training import environment, minimize
+        from likeness.methods.marginals.training import minimize
 
         feature, settings = self._feature(context, auxiliary), self.training
         generator = self.build_generator(context, auxiliary)

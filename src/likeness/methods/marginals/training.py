@@ -1,13 +1,10 @@
 """Adam on arrays: the training of a product mixture, in place and on the CPU."""
 
 import math
-import platform
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_info
 
 from likeness.config.training import TrainingSettings
 from likeness.core.errors import ParamsError
@@ -16,17 +13,6 @@ from likeness.methods.marginals.objective import MarginalObjective
 Float32 = NDArray[np.float32]
 _BETA1 = 0.9
 _EPSILON = 1e-8  # keeps a step finite where gradients are 0
-
-
-def environment() -> dict[str, Any]:
-    """See :class:`~likeness.generators.base.Trained`: numpy, and the kernels that its matrix products chose."""
-    kernels = [str(pool["architecture"]) for pool in threadpool_info() if "architecture" in pool]
-    return {
-        "numpy": np.__version__,
-        "device": "cpu",
-        "processor": f"{platform.machine()} {kernels[0] if kernels else 'unknown'}",
-        "processes": 1,
-    }
 
 
 def minimize(

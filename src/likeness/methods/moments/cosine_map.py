@@ -4,25 +4,21 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.base import Map, OneHotMap
-from likeness.features.frequencies import INPUT_BITS
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from likeness.features.base import Map, OneHotMap, width
+from likeness.features.frequencies import FLOAT_BITS, INPUT_BITS, fitting_bits
 
 _BASIS_BITS = 20
-_FLOAT_BITS = 52  # of 53: one is kept for what rounding adds to a sum
 
 
 @lru_cache(maxsize=8)
-def cosine_basis(shape: tuple[int, int], count: int) -> "Tensor":
+def cosine_basis(shape: tuple[int, int], count: int) -> NDArray[np.float64]:
     """The ``count`` lowest frequencies of the orthonormal two-dimensional discrete cosine transform (DCT-II).
 
     Lowest first, by ``(u / height)² + (v / width)²``. Entries are rounded to multiples of ``2**-20``. So products with
@@ -33,14 +29,13 @@ def cosine_basis(shape: tuple[int, int], count: int) -> "Tensor":
     Returns:
         shape (count, height · width), float64. It is shared: do not write to it.
     """
-    import torch
-
     height, width = shape
     down, across = cosine_transform(height), cosine_transform(width)
     rows = np.stack([np.outer(down[u], across[v]).ravel() for u, v in lowest_frequencies(shape)[:count]])
     largest = max(1.0, float(np.abs(rows).sum(axis=1).max()) + height * width * 2.0**-_BASIS_BITS)
-    bits = min(_BASIS_BITS, _FLOAT_BITS - INPUT_BITS - math.ceil(math.log2(largest)))
-    return torch.from_numpy(np.rint(rows * 2.0**bits) * 2.0**-bits)
+    bits = min(_BASIS_BITS, FLOAT_BITS - INPUT_BITS - math.ceil(math.log2(largest)))
+    basis: NDArray[np.float64] = np.rint(rows * 2.0**bits) * 2.0**-bits
+    return basis
 
 
 def lowest_frequencies(shape: tuple[int, int]) -> list[tuple[int, int]]:
@@ -60,13 +55,18 @@ def cosine_transform(size: int) -> NDArray[np.float64]:
     return matrix
 
 
-def _coefficients(x: "Tensor", shape: tuple[int, int], count: int) -> "tuple[Tensor, Tensor]":
-    """Coefficients (n, count) of images (n, pixels), and their squared norms (n, 1)."""
-    from likeness.features.numerics import sum_of_squares
+def _coefficients(
+    x: NDArray[np.float64], shape: tuple[int, int], count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Coefficients (n, count) of images (n, pixels), and their squared norms (n, 1).
 
-    basis = cosine_basis(shape, count).to(x)
+    Squares are rounded to a grid on which float64 adds them exactly: no sum depends on the order of additions.
+    """
+    basis = cosine_basis(shape, count)
+    bits = fitting_bits(float((np.abs(basis).sum(axis=1) ** 2).sum()), FLOAT_BITS)
     coefficients = x @ basis.T
-    return coefficients, sum_of_squares(coefficients, cosine_basis(shape, count).abs().sum(dim=1))
+    squares = np.rint(coefficients**2 * 2.0**bits) * 2.0**-bits
+    return coefficients, squares.sum(axis=1, keepdims=True)
 
 
 def check_cosine(name: str, shape: tuple[int, int], count: int) -> None:
@@ -142,11 +142,9 @@ class CosineNorms(OneCell):
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
-        import torch
-
-        _, squares = _coefficients(torch.from_numpy(rounded(x)), self.shape, self.num_coefficients)
+        _, squares = _coefficients(rounded(x), self.shape, self.num_coefficients)
         borders = np.arange(1, self.cells) ** 2 * (self.shape[0] * self.shape[1] / self.cells**2)
-        places: NDArray[np.int64] = np.searchsorted(borders, squares.numpy(), side="right").astype(np.int64)
+        places: NDArray[np.int64] = np.searchsorted(borders, squares, side="right").astype(np.int64)
         return places
 
 
@@ -179,6 +177,7 @@ class CosineMoments(Map):
     """
 
     name: ClassVar[str] = "cosine_moments"
+    takes_tensors: ClassVar[bool] = False
     shape: tuple[int, int]
     num_coefficients: int
     bound: float
@@ -201,20 +200,17 @@ class CosineMoments(Map):
         """One signed part of norm 1, as the class docstring proves."""
         return (Part(self.num_coefficients * (1 + self.num_coefficients), Fraction(1)),)
 
-    def factors(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
+    def factors(self, x: NDArray[np.float64]) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
         """u, shape (n, K), and ``[√a, √(1 − a) u]``, shape (n, 1 + K)."""
-        import torch
-
         coefficients, squares = _coefficients(x, self.shape, self.num_coefficients)
-        u = coefficients * (1 / squares.clamp(min=self.bound**2).sqrt())
-        first = torch.full_like(squares, math.sqrt(self.first_share))
-        return ((u, torch.cat([first, math.sqrt(1 - self.first_share) * u], dim=1)),)
+        u = coefficients * (1 / np.sqrt(np.maximum(squares, self.bound**2)))
+        first = np.full_like(squares, math.sqrt(self.first_share))
+        return ((u, np.hstack([first, math.sqrt(1 - self.first_share) * u])),)
 
-    def __call__(self, x: "Tensor") -> "Tensor":
+    def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Map images (n, pixels) to features (n, K · (1 + K)), row by row of the outer product."""
-        from likeness.features.means import outer_features
-
-        return outer_features(self.factors(x))
+        ((left, right),) = self.factors(x)
+        return (left[:, :, None] * right[:, None, :]).reshape(len(x), width(self))
 
     def differences(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Differences across the diagonal of the matrix of second moments, which is symmetric."""

@@ -3,8 +3,10 @@
 import math
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
+
+Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -17,22 +19,22 @@ class Moments:
             directions that the noise hides.
     """
 
-    means: Tensor
-    factors: Tensor
+    means: Float64
+    factors: Float64
 
     @property
     def ranks(self) -> list[int]:
         """Number of directions of each class that the noise does not hide."""
-        return [int((factor.abs().sum(dim=0) > 0).sum()) for factor in self.factors]
+        return [int(factor.any(axis=0).sum()) for factor in self.factors]
 
-    def features(self, first_share: float) -> Tensor:
+    def features(self, first_share: float) -> Float64:
         """Mean feature of each class (:class:`likeness.methods.maps.CosineMoments`), shape (classes, K · (1 + K))."""
         second = self.factors @ self.factors.mT + self.means[:, :, None] * self.means[:, None, :]
         first = math.sqrt(first_share) * self.means[:, :, None]
-        return torch.cat([first, math.sqrt(1 - first_share) * second], dim=2).flatten(1)
+        return np.concatenate([first, math.sqrt(1 - first_share) * second], axis=2).reshape(len(first), -1)
 
 
-def denoised(sums: Tensor, counts: Tensor, first_share: float, noise_std: float, edge_share: float = 1.0) -> Moments:
+def denoised(sums: Float64, counts: Float64, first_share: float, noise_std: float, edge_share: float = 1.0) -> Moments:
     r"""Class means and covariances from released sums of :class:`likeness.methods.maps.CosineMoments`.
 
     Making the matrix of second moments symmetric halves the noise's variance off the diagonal. That noise, a symmetric
@@ -55,14 +57,14 @@ def denoised(sums: Tensor, counts: Tensor, first_share: float, noise_std: float,
         edge_share: part of the edge e that an eigenvalue must exceed, in [0, 1].
     """
     size = round((math.sqrt(1 + 4 * sums.shape[1]) - 1) / 2)
-    blocks = sums.view(len(sums), size, 1 + size) / counts[:, None, None]
+    blocks = sums.reshape(len(sums), size, 1 + size) / counts[:, None, None]
     means = blocks[:, :, 0] / math.sqrt(first_share)
-    means = means / means.norm(dim=1, keepdim=True).clamp(min=1)
+    means = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1)
     second = blocks[:, :, 1:] / math.sqrt(1 - first_share)
     covariance = (second + second.mT) / 2 - means[:, :, None] * means[:, None, :]
     edges = noise_std * math.sqrt(2 * size / (1 - first_share)) / counts
-    values, directions = torch.linalg.eigh(covariance)
-    values, directions = values.flip(1), directions.flip(2)
+    values, directions = np.linalg.eigh(covariance)
+    values, directions = values[:, ::-1], directions[:, :, ::-1]
     seen = values > edge_share * edges[:, None]
-    true = (values + (values.square() - edges[:, None].square()).clamp(min=0).sqrt()) / 2
-    return Moments(means, directions * torch.where(seen, true, 0.0).clamp(min=0).sqrt()[:, None, :])
+    true = (values + np.sqrt(np.maximum(values**2 - edges[:, None] ** 2, 0))) / 2
+    return Moments(means, directions * np.sqrt(np.maximum(np.where(seen, true, 0.0), 0))[:, None, :])

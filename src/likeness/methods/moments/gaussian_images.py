@@ -4,20 +4,23 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import torch
-from torch import Tensor, nn
+import numpy as np
+from numpy.typing import NDArray
 
-from likeness.generators.latent import LatentGenerator
+from likeness.core.messages import progress
+from likeness.generators.base import Arrays, Conditions, Generator
 from likeness.methods.moments.brightness import brightness, share_brighter
 from likeness.methods.moments.cosine_map import cosine_basis
 from likeness.methods.moments.estimates import Moments
 from likeness.methods.moments.texture import Texture
 
+Float32 = NDArray[np.float32]
 _MOST_TEXTURE = 100
+_ROWS = 10_000  # images made at once
 _LEAST = 1e-6  # of a pixel's deviation: below it, its place in the Gaussian is 0 over 0
 
 
-class GaussianImages(LatentGenerator):
+class GaussianImages(Generator):
     r"""A Gaussian copula of pixels: :math:`x = Q_y(1 - \Phi((B^\top L_y z + d_y) / s_y))`, z ~ N(0, I).
 
     B is the public cosine basis and L L' the covariance of its coefficients, so pixels vary together as the class's low
@@ -32,8 +35,6 @@ class GaussianImages(LatentGenerator):
     """
 
     name: ClassVar[str] = "gaussian_images"
-    basis: Tensor
-    shares: Tensor
 
     def __init__(
         self,
@@ -57,47 +58,74 @@ class GaussianImages(LatentGenerator):
         height, width = (int(size) for size in shape)
         if not (0 <= texture <= _MOST_TEXTURE and 0 < bound < math.inf) or (texture and not levels):
             raise ValueError("gaussian images: bound must be above 0, texture from 0 to 100, and 0 without levels")
-        super().__init__(num_coefficients + (height * width if texture else 0), num_classes)
         self.shape = (height, width)
+        self.num_classes = num_classes
+        self.latent_dim = num_coefficients + (height * width if texture else 0)
         self.num_coefficients = num_coefficients
         self.bound = bound
         self.levels = levels
         self.texture = Texture(self.shape, num_coefficients, texture) if texture else None
-        self.means = nn.Parameter(torch.zeros(num_classes, num_coefficients))
-        self.factors = nn.Parameter(torch.zeros(num_classes, num_coefficients, num_coefficients))
-        shares = torch.zeros(num_classes, levels, self.shape[0] * self.shape[1])
-        self.register_buffer("shares", shares, persistent=levels > 0)
-        self.register_buffer("basis", cosine_basis(self.shape, num_coefficients).float(), persistent=False)
+        self.means = np.zeros((num_classes, num_coefficients), np.float32)
+        self.factors = np.zeros((num_classes, num_coefficients, num_coefficients), np.float32)
+        self.shares = np.zeros((num_classes, levels, height * width), np.float32)
+        self._basis = cosine_basis(self.shape, num_coefficients).astype(np.float32)
 
-    def start_from(self, moments: Moments, shares: Tensor | None = None) -> None:
+    def start_from(self, moments: Moments, shares: NDArray[np.float64] | None = None) -> None:
         """Take over means and factors, and how often pixels are above levels, shape (classes, J, pixels)."""
-        with torch.no_grad():
-            self.means.copy_(moments.means)
-            self.factors.copy_(moments.factors)
-            if shares is not None:
-                self.shares.copy_(shares)
+        self.means[...] = moments.means
+        self.factors[...] = moments.factors
+        if shares is not None:
+            self.shares[...] = shares
 
-    def forward(self, z: Tensor, labels: Tensor) -> Tensor:
-        """Pixels in [0, 1], shape (n, height * width), differentiable; z (n, K) has h · w more columns with detail."""
-        pixels = z.new_empty(len(z), self.shape[0] * self.shape[1])
+    def arrays(self) -> Arrays:
+        """Means, factors and shares above levels."""
+        return {"means": self.means, "factors": self.factors, **({"shares": self.shares} if self.levels else {})}
+
+    def load(self, arrays: Arrays) -> None:
+        """Take them over."""
+        self.means, self.factors = arrays["means"], arrays["factors"]
+        self.shares = arrays.get("shares", self.shares)
+
+    def images(self, z: Float32, labels: NDArray[np.int64]) -> Float32:
+        """Pixels in [0, 1], shape (n, height * width); z (n, K) has h · w more columns with detail."""
+        pixels = np.empty((len(z), self.shape[0] * self.shape[1]), np.float32)
         for label in range(self.num_classes):
-            places = (labels == label).nonzero()[:, 0]
-            pixels = pixels.index_copy(0, places, self._of_class(label, z[places]))
+            members = labels == label
+            pixels[members] = self._of_class(label, z[members])
         return pixels
 
-    def _of_class(self, label: int, z: Tensor) -> Tensor:
+    def draw(
+        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions
+    ) -> NDArray[np.float64]:
+        """Images (n, height * width) of classes (n,), from public randomness; there must be no condition.
+
+        Raises:
+            ParamsError: there is a condition.
+        """
+        self.class_likelihood(conditions)
+        pixels = np.empty((len(labels), self.shape[0] * self.shape[1]))
+        starts = range(0, len(labels), _ROWS)
+        with progress("sample", len(starts) if len(starts) > 1 else 0) as step:
+            for done, start in enumerate(starts, start=1):
+                part = labels[start : start + _ROWS]
+                z = random.standard_normal((len(part), self.latent_dim), np.float32)
+                pixels[start : start + _ROWS] = self.images(z, part)
+                step(done, "")
+        return pixels
+
+    def _of_class(self, label: int, z: Float32) -> Float32:
         """Images of one class, shape (n, pixels)."""
+        factors = self.factors[label]
         if self.levels == 0:
-            pixels: Tensor = self.bound * (self.means[label] + z @ self.factors[label].T) @ self.basis
-            return pixels.clamp(0, 1)
-        directions = self.factors[label].T @ self.basis
+            return np.clip(self.bound * (self.means[label] + z @ factors.T) @ self._basis, 0, 1)
+        directions = factors.T @ self._basis
         field = z[:, : self.num_coefficients] @ directions
-        variances = directions.square().sum(dim=0)
+        variances = (directions**2).sum(axis=0)
         if self.texture is not None:
-            deviation = self.texture.deviation(self.factors[label])
-            field = field + deviation * self.texture(z[:, self.num_coefficients :])
-            variances = variances + deviation.square() * self.texture.variances
-        return brightness(share_brighter(field / variances.clamp(min=_LEAST**2).sqrt()), self.shares[label])
+            deviation = self.texture.deviation(factors)
+            field += deviation * self.texture(z[:, self.num_coefficients :])
+            variances += deviation**2 * self.texture.variances
+        return brightness(share_brighter(field / np.sqrt(np.maximum(variances, _LEAST**2))), self.shares[label])
 
     def argument(self, name: str) -> Any:
         """An argument of the constructor; of the detail, its strength."""

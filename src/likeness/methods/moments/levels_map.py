@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,6 @@ from likeness.core.errors import ReleaseError
 from likeness.features.base import Map
 from likeness.features.frequencies import INPUT_BITS
 from likeness.methods.moments.cosine_map import OneCell, check_cosine, cosine_basis, rounded
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def thresholds(levels: int) -> list[float]:
@@ -98,6 +95,7 @@ class CosineLevels(Map):
     """
 
     name: ClassVar[str] = "cosine_levels"
+    takes_tensors: ClassVar[bool] = False
     shape: tuple[int, int]
     num_coefficients: int
     levels: int
@@ -125,15 +123,13 @@ class CosineLevels(Map):
         """Number of pairs of a pixel and a level."""
         return self.shape[0] * self.shape[1] * self.levels
 
-    def __call__(self, x: "Tensor") -> "Tensor":
+    def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Map images (n, pixels) to features (n, J · K), level by level."""
-        import torch
-
-        basis = cosine_basis(self.shape, self.num_coefficients).to(x)
-        pairs, features = x.new_zeros(len(x)), []
+        basis = cosine_basis(self.shape, self.num_coefficients)
+        pairs, features = np.zeros(len(x)), []
         for level in thresholds(self.levels):  # one after the other: for a large image, all at once take much memory
-            above = (x > level).to(x)
-            pairs = pairs + above.sum(dim=1)
+            above = (x > level).astype(np.float64)
+            pairs += above.sum(axis=1)
             features.append(above @ basis.T)
-        scale = 1 / pairs.clamp(min=self._pairs * self.share).sqrt()
-        return torch.cat(features, dim=1) * scale[:, None]
+        scale = 1 / np.sqrt(np.maximum(pairs, self._pairs * self.share))
+        return np.hstack(features) * scale[:, None]

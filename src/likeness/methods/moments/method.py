@@ -1,15 +1,19 @@
 """Moments: second moments of images' low frequencies by class, how bright each pixel is, and a Gaussian copula."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from likeness.config.training import TrainingSettings
 from likeness.config.typed import require, setting
-from likeness.core.errors import PlanError
+from likeness.core.errors import ParamsError, PlanError
+from likeness.core.rng import public
 from likeness.methods.base import (
     CLASS_COUNTS,
     EMBEDDING,
@@ -23,6 +27,8 @@ from likeness.methods.base import (
 from likeness.methods.merf.method import Merf
 from likeness.methods.merf.method import Privatize as MerfPrivatize
 from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
+from likeness.methods.moments.estimates import Moments as Estimates
+from likeness.methods.moments.estimates import denoised
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize, TrainMoments
 from likeness.methods.settings import FREE, with_memory, within_limit
@@ -31,12 +37,8 @@ from likeness.release.query import Query
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
-    import torch
-
-    from likeness.generators.base import Compute, Generator, Trained
-    from likeness.generators.training import Objective
+    from likeness.generators.base import Compute, Trained
     from likeness.methods.moments.ensemble import ImageEnsemble
-    from likeness.methods.moments.estimates import Moments as Estimates
     from likeness.methods.moments.gaussian_images import GaussianImages
 
 NORMS = "norms"
@@ -45,18 +47,19 @@ LEVELS = "levels"
 FOURIER = "fourier"
 _BYTES = 130  # of memory a coordinate, in the door and after it
 _EDGE_SHARE = 0.8  # of the noise's edge: directions above it stay where levels are released
+_DRAWN = 100  # images of each class, for the loss
 _SEEN = 2.0  # standard deviations of noise that a cell must hold to count in a median
 
 
-def copula_generator() -> "type[GaussianImages]":
+def gaussian_images() -> "type[GaussianImages]":
     """The copula; imported when it is needed."""
     from likeness.methods.moments.gaussian_images import GaussianImages
 
     return GaussianImages
 
 
-def ensemble_generator() -> "type[ImageEnsemble]":
-    """The copula with a network beside it; imported when it is needed."""
+def image_ensemble() -> "type[ImageEnsemble]":
+    """The copula and a network; imported when it is needed, with PyTorch."""
     from likeness.methods.moments.ensemble import ImageEnsemble
 
     return ImageEnsemble
@@ -68,7 +71,7 @@ class Moments(Method):
 
     name: ClassVar[str] = "moments"
     maps: ClassVar = (CosineLevels, CosineMoments, CosineNorms, LevelCounts)
-    generators: ClassVar = {"gaussian_images": copula_generator, "image_ensemble": ensemble_generator}
+    generators: ClassVar = {"gaussian_images": gaussian_images, "image_ensemble": image_ensemble}
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
     privatize: Privatize = setting(Privatize())
@@ -89,9 +92,6 @@ class Moments(Method):
                 require(0 < share < 1, key, share, rule)
             else:
                 require(share == 0, key, share, f"0 while moments.auxiliary.{cause} is 0: there are none")
-        if fourier.num_frequencies:
-            rule = "0 while moments.auxiliary.fourier has frequencies: its network is trained, the copula is not"
-            require(self.train.iterations == 0, "moments.train.iterations", self.train.iterations, rule)
         if not levels:
             texture, rule = self.train.texture, "0 while moments.auxiliary.levels is 0: detail would be gray there"
             require(texture == 0, "moments.train.texture", texture, rule)
@@ -127,10 +127,8 @@ class Moments(Method):
             within_limit("moments", features, limit, remedy, "Fourier features, by class")
 
     def check_device(self, device: str) -> None:
-        """Refuse a device that this machine does not have."""
-        from likeness.generators.training import choose_device
-
-        choose_device(device)
+        """Refuse a device that this machine does not have, for the network, if there is one."""
+        (self._network or super()).check_device(device)
 
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float | None:
         """Of the network, if there is one."""
@@ -178,116 +176,71 @@ class Moments(Method):
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
         """A Gaussian of coefficients for each class; beside a network where Fourier features are released too."""
-        from likeness.generators.images import ImageGenerator
-
         copula = self._copula(context, auxiliary)
         if self._network is None:
             return copula
-        network = self._network.build_generator(context, auxiliary)
-        assert isinstance(network, ImageGenerator)  # no other is allowed
-        return ensemble_generator()(copula, network)
-
-    def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
-        """The generator on PyTorch's device ``meta``."""
-        import torch
-
-        with torch.device("meta"):
-            return self.build_generator(context, auxiliary)
-
-    def fit_generator(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
-    ) -> "Trained":
-        """Start in closed form, and train the network, if there is one."""
-        from likeness.generators.training import fit_network
-
-        def build() -> "GaussianImages | ImageEnsemble":
-            generator = self.build_generator(context, auxiliary)
-            self.start(context, auxiliary, embedding, generator)
-            return generator
-
-        return fit_network(
-            self.name,
-            build,
-            lambda device: self.build_objective(context, auxiliary, embedding, device),
-            self.training,
-            context.seed,
-            compute,
-            lambda generator: getattr(generator, "network", generator),
-        )
+        return image_ensemble()(copula, self._network.build_generator(context, auxiliary))
 
     def _copula(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
         feature = self._feature(context, auxiliary)
         classes, levels, texture = context.layout.num_classes, self.auxiliary.levels, self.train.texture
-        return copula_generator()(feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture)
+        return gaussian_images()(feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture)
 
-    def start(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, generator: "Generator"
-    ) -> None:
-        """Means, covariances and shares above levels in closed form; training is not needed."""
-        import torch
+    def fit_generator(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
+    ) -> "Trained":
+        """The copula in closed form; a network beside it is trained on the Fourier features."""
+        from likeness.generators.base import Trained, environment
 
+        copula = self._fitted(context, auxiliary, embedding)
+        if self._network:
+            network = self._network.fit_generator(context, auxiliary, auxiliary[FOURIER], compute)
+            return network._replace(generator=image_ensemble()(copula, network.generator))
+        with threadpool_limits(compute.threads):
+            distance = self._distance(copula, context, auxiliary, embedding)
+        if not math.isfinite(distance):
+            raise ParamsError("the closed form has no finite loss: the noise is too large. Raise privacy.epsilon.")
+        return Trained(copula, environment(), [(0, distance)])
+
+    def _fitted(self, context: Context, auxiliary: Mapping[str, Released], embedding: Released) -> "GaussianImages":
+        """The copula with means, covariances and shares above levels."""
         from likeness.methods.moments.brightness import shares_above
-        from likeness.methods.moments.ensemble import ImageEnsemble
-        from likeness.methods.moments.gaussian_images import GaussianImages
 
-        copula = generator.copula if isinstance(generator, ImageEnsemble) else generator
-        assert isinstance(copula, GaussianImages)
-        shares = None
+        copula, shares = self._copula(context, auxiliary), None
         if self.auxiliary.levels:
-            sums = torch.from_numpy(auxiliary[LEVELS].values)
             feature = self._levels_query(context, self._share(auxiliary)).feature
             assert isinstance(feature, CosineLevels)
-            shares = shares_above(sums, self._counts(context, auxiliary), feature)
+            shares = shares_above(auxiliary[LEVELS].values, self._counts(context, auxiliary), feature)
         copula.start_from(self._estimates(context, auxiliary, embedding), shares)
+        return copula
 
-    def build_objective(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
-    ) -> "Objective":
-        """Distance to the denoised moments; DP-MERF's objective for a network."""
-        import torch
-
-        from likeness.generators.objective import EmbeddingObjective, LatentBatches, guarded_class_scale, rows_per_class
-
-        if self._network:
-            return self._network.build_objective(context, auxiliary, auxiliary[FOURIER], device)
-        weights = torch.from_numpy(class_weights(auxiliary[CLASS_COUNTS]))
-        feature = self._feature(context, auxiliary)
-        estimates = self._estimates(context, auxiliary, embedding)
-        objective = EmbeddingObjective(
-            feature=feature,
-            target=weights[:, None] * estimates.features(feature.first_share),
-            class_weights=weights,
-            class_scale=guarded_class_scale(weights, "joint", 1.0),
-        ).to(device)
-        counts = rows_per_class(weights, self.train.batch_size)
-        latent_dim = self._copula(context, auxiliary).latent_dim
-        return LatentBatches(objective, latent_dim, counts, context.seed, device)
+    def _distance(
+        self, copula: "GaussianImages", context: Context, auxiliary: Mapping[str, Released], embedding: Released
+    ) -> float:
+        """Squared distance of the denoised moments from those of drawn images, weighed by class."""
+        weights, feature = class_weights(auxiliary[CLASS_COUNTS]), self._feature(context, auxiliary)
+        labels = np.repeat(np.arange(len(weights)), _DRAWN)
+        images = copula.draw(labels, public(context.seed, "train.latent"), {})
+        drawn = np.stack([feature(part).mean(axis=0) for part in np.split(images, len(weights))])
+        target = self._estimates(context, auxiliary, embedding).features(feature.first_share)
+        return float((weights[:, None] ** 2 * (target - drawn) ** 2).sum())
 
     @property
     def training(self) -> TrainingSettings:
-        """Section ``moments.train``, or of it ``network``."""
-        if self._network:
-            return self._network.training
-        train = self.train
-        return TrainingSettings(train.iterations, train.batch_size, train.learning_rate, train.schedule)
+        """Of the network, if there is one; the copula needs no step."""
+        return self._network.training if self._network else TrainingSettings(0, 1, 0.0)
 
-    def _estimates(self, context: Context, auxiliary: Mapping[str, Released], embedding: Released) -> "Estimates":
-        import torch
-
-        from likeness.methods.moments.estimates import denoised
-
-        sums, counts = torch.from_numpy(embedding.values), self._counts(context, auxiliary)
+    def _estimates(self, context: Context, auxiliary: Mapping[str, Released], embedding: Released) -> Estimates:
+        sums, counts = embedding.values, self._counts(context, auxiliary)
         # With levels, brightness is released: a direction of noise makes no pixel brighter. With few directions, images
         # would be too much alike.
         edge_share = _EDGE_SHARE if self.auxiliary.levels else 1.0
         return denoised(sums, counts, self._feature(context, auxiliary).first_share, embedding.noise_std, edge_share)
 
-    def _counts(self, context: Context, auxiliary: Mapping[str, Released]) -> "torch.Tensor":
+    def _counts(self, context: Context, auxiliary: Mapping[str, Released]) -> NDArray[np.float64]:
         """Records of each class, positive, shape (classes,)."""
-        import torch
-
         released = auxiliary[CLASS_COUNTS]
-        return torch.from_numpy(class_weights(released)) * number_of_records(context, released)
+        return class_weights(released) * number_of_records(context, released)
 
     def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> CosineMoments:
         feature = self.embedding_query(context, auxiliary).feature

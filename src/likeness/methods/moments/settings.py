@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from likeness.config.typed import Section, require, setting
-from likeness.methods.settings import IMAGE_TRAINING, MOST_FEATURES, SCHEDULES, NetworkTraining, coordinates
+from likeness.methods.settings import IMAGE_TRAINING, MOST_FEATURES, NetworkTraining, coordinates
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,8 @@ class ImageNetwork(NetworkTraining):
 
 @dataclass(frozen=True)
 class TrainMoments(Section):
-    """Section ``moments.train``: iterations make up for what clipping pixels does to the moments."""
+    """Section ``moments.train``. The copula is a closed form; a network beside it is trained."""
 
-    iterations: int = setting(0, "0: the closed form; more fit what pixels between 0 and 1 do to the moments", least=0)
-    batch_size: int = setting(1000, "synthetic images a step", least=2)
-    learning_rate: float = setting(0.001, "of Adam", above=0)
-    schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     texture: float = setting(
         1.0, "detail beyond these frequencies, as strong as they end; 0 is none", least=0, most=100
     )

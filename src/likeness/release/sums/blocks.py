@@ -1,7 +1,6 @@
 """Contributions in blocks of a fixed shape, so that chunks and memory change no bit of a sum."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,21 +9,16 @@ from likeness.features.frequencies import INPUT_BITS
 from likeness.release.query import MAX_SUMMED, Query
 from likeness.release.records import Records
 
-if TYPE_CHECKING:
-    import torch
-
 BLOCK = 1024  # most rows evaluated at once: a fixed shape, so that chunking cannot change a bit of the result
 
 
-def padded(x: np.ndarray, rows: int) -> "torch.Tensor":
+def padded(x: np.ndarray, rows: int) -> np.ndarray:
     """Inputs in the unit cube, rounded to its grid, and rows of zeros.
 
     See :func:`likeness.features.frequencies.draw_frequencies` for the reason of the rounding.
     """
-    import torch
-
-    inputs = torch.zeros(rows, x.shape[1], dtype=torch.float64)
-    inputs[: len(x)] = torch.from_numpy(np.rint(np.clip(x, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS)
+    inputs = np.zeros((rows, x.shape[1]))
+    inputs[: len(x)] = np.rint(np.clip(x, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS
     return inputs
 
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from likeness.core.bounds import Part
 
@@ -54,8 +53,8 @@ def _clip(scaled: np.ndarray, bound_squared: int) -> np.ndarray:
 
 
 def outer_lattice(
-    factors: Sequence[tuple[torch.Tensor, torch.Tensor]], bound_squared: int, bits: int
-) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    factors: Sequence[tuple[np.ndarray, np.ndarray]], bound_squared: int, bits: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Clip the factors of every contribution, and truncate them to integers whose products obey the bound.
 
     After this, ``Σ_blocks |left|² |right|²``, the squared norm of its lattice vector, is at most
@@ -82,7 +81,7 @@ def outer_lattice(
     return list(zip(lefts, rights, strict=True))
 
 
-def paired_lattice(columns: Sequence[torch.Tensor], nonnegative: Sequence[bool], bound_squared: int) -> torch.Tensor:
+def paired_lattice(columns: Sequence[np.ndarray], nonnegative: Sequence[bool], bound_squared: int) -> np.ndarray:
     r"""Clip the features of every column, and round them to integers whose products of two columns obey the bound.
 
     With :math:`q = \lfloor \sqrt L \rfloor`, L the bound, the squared norm of every column's integers is at most q. It
@@ -103,36 +102,38 @@ def paired_lattice(columns: Sequence[torch.Tensor], nonnegative: Sequence[bool],
     most = math.isqrt(bound_squared)
     lattice = []
     for values, positive in zip(columns, nonnegative, strict=True):
-        scaled = torch.where(values.isfinite(), values, 0.0) * math.sqrt(most)
-        scaled = scaled.clamp(0 if positive else -math.isqrt(most), math.isqrt(most))
-        nearest = scaled.round()
-        too_long = (_squares(nearest) > most).flatten()
+        scaled = np.where(np.isfinite(values), values, 0.0) * math.sqrt(most)
+        np.clip(scaled, 0 if positive else -math.isqrt(most), math.isqrt(most), out=scaled)
+        nearest = np.rint(scaled)
+        too_long = (_squares(nearest) > most)[:, 0]
         nearest[too_long] = _shortened((scaled[too_long],), (1,), most)[0]
         lattice.append(nearest)
-    return torch.cat(lattice, dim=1)
+    return np.concatenate(lattice, axis=1)
 
 
 def _shortened(
-    vectors: Sequence[torch.Tensor], weights: Sequence[torch.Tensor | int], bound_squared: int
-) -> list[torch.Tensor]:
+    vectors: Sequence[np.ndarray], weights: Sequence[np.ndarray | int], bound_squared: int
+) -> list[np.ndarray]:
     """Integers toward zero, rows shortened until the weighted sum of squared norms is at most the bound, exactly."""
     limit = math.isqrt(bound_squared)
     # No honest value exceeds the limit; this only keeps a dishonest one from overflowing.
-    scaled = [torch.where(values.isfinite(), values, 0.0).clamp(-limit, limit) for values in vectors]
-    lattice = [values.trunc() for values in scaled]
+    scaled = [np.clip(np.where(np.isfinite(values), values, 0.0), -limit, limit) for values in vectors]
+    lattice = [np.trunc(values) for values in scaled]
     while True:
-        norms = torch.zeros(len(lattice[0]), 1, dtype=torch.int64)
+        norms = np.zeros((len(lattice[0]), 1), dtype=np.int64)
         for values, weight in zip(lattice, weights, strict=True):
             norms += _squares(values) * weight
-        too_long = (norms > bound_squared).flatten()
-        if not bool(too_long.any()):
+        too_long = (norms > bound_squared)[:, 0]
+        if not too_long.any():
             return lattice
-        shrink = _SHRINK_FACTOR * (bound_squared / norms[too_long].double()).sqrt()
+        shrink = _SHRINK_FACTOR * np.sqrt(bound_squared / norms[too_long])
         for values, integers in zip(scaled, lattice, strict=True):
             values[too_long] *= shrink
-            integers[too_long] = values[too_long].trunc()
+            integers[too_long] = np.trunc(values[too_long])
 
 
-def _squares(integers: torch.Tensor) -> torch.Tensor:
+def _squares(integers: np.ndarray) -> np.ndarray:
     """Squared norms of integer rows, shape (n, 1), int64."""
-    return integers.long().square_().sum(dim=1, keepdim=True)
+    whole = integers.astype(np.int64)
+    squares: np.ndarray = np.einsum("ij,ij->i", whole, whole)[:, None]
+    return squares

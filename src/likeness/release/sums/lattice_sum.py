@@ -1,7 +1,4 @@
-"""Exact integer sums of clipped features. A sum is private until the door has added noise.
-
-Counting needs no torch, so torch is loaded where vectors are summed only: a release of counts takes less memory.
-"""
+"""Exact integer sums of clipped features. A sum is private until the door has added noise."""
 
 import math
 from collections.abc import Iterable
@@ -9,10 +6,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from likeness.core.errors import ReleaseError
-from likeness.features.base import CellMap, OuterMap, PairedMap
+from likeness.features.base import CellMap, OuterMap, PairedMap, evaluate
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.blocks import BLOCK, blocks, padded
+from likeness.release.sums.clipping import to_lattice
+from likeness.release.sums.products import outer_sum, paired_sum
 
 _WIDE = 1 << 21  # coordinates evaluated at once: a wide map has a smaller block, fixed by its width alone
 _CELLS_AT_ONCE = 1 << 21  # places held in memory at once
@@ -31,9 +30,6 @@ def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
     """
     if isinstance(query.feature, CellMap):
         return _cell_sum(query, query.feature, records)
-    from likeness.release.sums.clipping import to_lattice
-    from likeness.release.sums.products import outer_sum, paired_sum
-
     if isinstance(query.feature, OuterMap):
         return outer_sum(query, query.feature, records)
     if isinstance(query.feature, PairedMap) and query.feature.pairs:
@@ -77,11 +73,8 @@ def _cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.
 
 def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:
     """Features of one block of at most :func:`block_rows` rows, padded to the fixed shape."""
-    import torch
-
     rows = block_rows(query)
-    with torch.no_grad():
-        features: np.ndarray = query.feature(padded(x, rows)).numpy()
+    features: np.ndarray = evaluate(query.feature, query.feature, padded(x, rows))
     if features.shape != (rows, query.width):
         raise ReleaseError(f"{query.name}: the feature map must return the width that it declares")
     return features[: len(x)]

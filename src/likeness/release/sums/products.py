@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-import torch
+from scipy.linalg.blas import dgemm
 
 from likeness.core.errors import ReleaseError
-from likeness.features.base import OuterMap, PairedMap
+from likeness.features.base import OuterMap, PairedMap, evaluate
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.blocks import BLOCK, blocks, padded
@@ -38,12 +38,11 @@ def outer_sum(query: Query, feature: OuterMap, records: Iterable[Records]) -> np
         held = exact.room_for(len(chunk.x))
         lattice = outer_lattice(_factors(query, feature, chunk.x, rows), bound_squared, query.lattice_bits)
         for group in range(query.num_groups):
-            members = torch.from_numpy(np.flatnonzero(chunk.labels == group))
+            members = chunk.labels == group
             start = 0
             for left, right in lattice:
                 stop = start + left.shape[1] * right.shape[1]
-                block = held[group, start:stop].view(left.shape[1], right.shape[1])
-                block.addmm_(left[members].T, right[members])
+                _add_product(held[group, start:stop].reshape(left.shape[1], -1), left[members], right[members])
                 start = stop
     return exact.total()
 
@@ -73,12 +72,12 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     for chunk in blocks(query, records, rows):
         held = exact.room_for(len(chunk.x))
         first, *others = _paired(query, feature, chunk.x, rows, widths)
-        clipped, lattice = to_lattice(first.numpy(), head, bits), paired_lattice(others, signs, bound_squared)
+        clipped, lattice = to_lattice(first, head, bits), paired_lattice(others, signs, bound_squared)
         for group in range(query.num_groups):
             members = chunk.labels == group
             plain[group] += clipped[members].sum(axis=0)
-            chosen = lattice[torch.from_numpy(np.flatnonzero(members))]
-            held[group].addmm_(chosen.T, chosen)
+            chosen = lattice[members]
+            _add_product(held[group], chosen, chosen)
     joint, ends = exact.total(), np.cumsum(sizes).tolist()
     places = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
     blocks_of_pairs = [joint[:, places[i], places[j]].reshape(query.num_groups, -1) for i, j in pairs]
@@ -95,10 +94,10 @@ class _ExactSum:
 
     def __init__(self, shape: tuple[int, ...], bound_squared: int) -> None:
         self._most_rows = _EXACT // (math.isqrt(bound_squared) + 1)
-        self._held, self._rows = torch.zeros(shape, dtype=torch.float64), 0
+        self._held, self._rows = np.zeros(shape), 0
         self._total = np.zeros(shape, dtype=np.int64)
 
-    def room_for(self, rows: int) -> torch.Tensor:
+    def room_for(self, rows: int) -> np.ndarray:
         """The sum to which the products of ``rows`` more rows may be added."""
         if self._rows + rows > self._most_rows:
             self._move()
@@ -111,25 +110,32 @@ class _ExactSum:
         return self._total
 
     def _move(self) -> None:
-        self._total += self._held.numpy().astype(np.int64)
-        self._held.zero_()
+        self._total += self._held.astype(np.int64)
+        self._held.fill(0)
         self._rows = 0
 
 
-def _paired(query: Query, feature: PairedMap, x: np.ndarray, rows: int, widths: tuple[int, ...]) -> list[torch.Tensor]:
+def _add_product(total: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
+    """Add leftᵀ right to a matrix, in place: a matrix product that makes no other of its size.
+
+    BLAS stores columns one after the other, so it sees each array here as its transpose.
+    """
+    if len(left):
+        dgemm(1.0, right.T, left.T, beta=1.0, c=total.T, trans_b=True, overwrite_c=True)
+
+
+def _paired(query: Query, feature: PairedMap, x: np.ndarray, rows: int, widths: tuple[int, ...]) -> list[np.ndarray]:
     """Plain coordinates and columns' features of one block, evaluated with rows of zeros up to ``rows``."""
-    with torch.no_grad():
-        first, columns = feature.paired(padded(x, rows))
+    first, columns = evaluate(feature, feature.paired, padded(x, rows))
     features = [first, *columns]
-    if [tuple(block.shape) for block in features] != [(rows, width) for width in widths]:
+    if [block.shape for block in features] != [(rows, width) for width in widths]:
         raise ReleaseError(f"{query.name}: the feature map must return the columns that it declares")
     return [block[: len(x)] for block in features]
 
 
-def _factors(query: Query, feature: OuterMap, x: np.ndarray, rows: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+def _factors(query: Query, feature: OuterMap, x: np.ndarray, rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Factors of one block, padded to ``rows`` rows."""
-    with torch.no_grad():
-        factors = feature.factors(padded(x, rows))
+    factors = evaluate(feature, feature.factors, padded(x, rows))
     if [(left.shape, right.shape) for left, right in factors] != [((rows, a), (rows, b)) for a, b in feature.sizes]:
         raise ReleaseError(f"{query.name}: the feature map must return the factors that it declares")
     return [(left[: len(x)], right[: len(x)]) for left, right in factors]

@@ -1,0 +1,74 @@
+"""Sheets of Excel files. Excel types each cell by itself, and a cell's text depends on that cell alone."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, time
+from itertools import islice
+from typing import Any
+
+import pandas as pd
+
+from likeness.config.params import FileFormat
+from likeness.core.errors import DataError
+from likeness.core.remote import Place
+from likeness.data.source.opening import unbroken
+from likeness.data.source.python_cells import python_texts, text_of
+
+
+def excel_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
+    """All cells as text, in chunks, at least one. The first row names the columns; a row without cells is left out.
+
+    Args:
+        path: of the file.
+        layout: names the sheet.
+        rows: most rows of a chunk.
+
+    Raises:
+        DataError: it is no table, or has several sheets of which none is named.
+    """
+    return unbroken(_chunks(path, layout, rows), path)
+
+
+def _chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
+    with path.open("rb") as file:
+        cells = (row for row in _sheet(file, path.name, layout).iter_rows(values_only=True) if any(map(_is_full, row)))
+        header = [(text_of(name) or "").strip() for name in next(cells)]
+        header = header[: max(place for place, name in enumerate(header, start=1) if name)]
+        chunk = list(islice(cells, rows))
+        yield _frame(header, chunk)
+        while chunk := list(islice(cells, rows)):
+            yield _frame(header, chunk)
+
+
+def _sheet(file: Any, where: str, layout: FileFormat) -> Any:
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        load_workbook = None
+    if load_workbook is None:
+        raise DataError(f"{where}: Excel files need openpyxl. Run: pip install 'likeness[excel]'")
+    sheets = {sheet.title: sheet for sheet in load_workbook(file, read_only=True, data_only=True).worksheets}
+    if layout.sheet is None and len(sheets) > 1:
+        raise DataError(f"{where}: has several sheets. Name one in params.yaml, ingest.format.sheet.")
+    if layout.sheet is not None and layout.sheet not in sheets:
+        # The other names may be private.
+        raise DataError(f"{where}: has no sheet '{layout.sheet}'. Correct ingest.format.sheet.")
+    sheet = next(iter(sheets.values())) if layout.sheet is None else sheets[layout.sheet]
+    sheet.reset_dimensions()  # a file may say another size than it has
+    return sheet
+
+
+def _frame(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
+    width = len(header)
+    if any(_is_full(cell) for row in rows for cell in row[width:]):
+        raise ValueError("a row has more cells than the header")
+    columns = [python_texts(_plain(row[place]) if place < len(row) else None for row in rows) for place in range(width)]
+    return pd.DataFrame(dict(enumerate(columns))).set_axis(list(header), axis="columns")
+
+
+def _plain(cell: Any) -> Any:
+    """Excel has no dates without a time of day, so midnight is left out."""
+    return cell.date() if isinstance(cell, datetime) and cell.time() == time() else cell
+
+
+def _is_full(cell: Any) -> bool:
+    return cell is not None

@@ -1,0 +1,204 @@
+"""Parquet files, and folders of them: one table in parts. Folders within, such as ``year=2024``, are columns."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from likeness.core.errors import DataError
+from likeness.core.remote import Place
+from likeness.data.source.cells import texts_of
+from likeness.data.source.header import IN_FILE, check_names
+from likeness.data.source.opening import BROKEN, unbroken, unreadable
+from likeness.data.source.row_digests import SourceDigest
+
+MOST_CELLS = 1 << 22  # of a chunk
+_BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group
+_MISSING = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class SourcePart:
+    """A part of a source.
+
+    Attributes:
+        path: a file.
+        groups: row groups of a Parquet file; None: all of the file.
+        folders: names and values of the columns that the folders of the file stand for.
+    """
+
+    path: Place
+    groups: tuple[int, ...] | None = None
+    folders: tuple[tuple[str, str | None], ...] = ()
+
+
+def parquet_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]:
+    """The parts of a Parquet file or folder, as :func:`likeness.data.source.files.source_parts`.
+
+    Raises:
+        DataError: a folder has no such file, or others within it than those of partitions; or a file is damaged.
+    """
+    files = _files(path, path.name) if path.is_dir() else [SourcePart(path)]
+    if not files or len({tuple(name for name, _ in file.folders) for file in files}) > 1:
+        raise _wrong_folder(path.name)
+    if most_rows is None:
+        return files
+    parts = []
+    for file in files:
+        sizes = group_sizes(file)
+        start = 0
+        for stop in range(1, len(sizes) + 1):
+            if stop == len(sizes) or sum(sizes[start : stop + 1]) > most_rows:
+                parts.append(replace(file, groups=tuple(range(start, stop))))
+                start = stop
+        if not sizes:
+            parts.append(file)
+    return parts
+
+
+def _files(folder: Place, where: str, folders: tuple[tuple[str, str | None], ...] = ()) -> list[SourcePart]:
+    files, inside = [], list[Place](folder.iterdir())
+    for item in sorted(inside, key=lambda item: item.name):
+        if item.is_dir():
+            name, mark, value = item.name.partition("=")
+            if not (name and mark):
+                raise _wrong_folder(where)
+            files += _files(item, where, (*folders, (unquote(name), None if value == _MISSING else unquote(value))))
+        elif item.suffix == ".parquet":
+            files.append(SourcePart(item, None, folders))
+    return files
+
+
+def _wrong_folder(where: str) -> DataError:
+    return DataError(
+        f"{where}: a folder as a source must hold .parquet files, at least one. Folders in it are partitions, as "
+        "year=2024, and all of its files lie in folders of the same names."
+    )
+
+
+def parquet_fields(path: Place) -> list[pa.Field]:
+    """Names and types of the columns. No row is read; a folder has those of its first file.
+
+    Raises:
+        DataError: there is no such file, or it is damaged.
+    """
+    first = parquet_parts(path)[0]
+    return [*_opened(first.path).schema_arrow, *(pa.field(name, pa.string()) for name, _ in first.folders)]
+
+
+def texts_without_cells(kind: pa.DataType, texts: Sequence[str]) -> list[str]:
+    """The texts that no cell of a type can give, as '1.0' of a column of floats, whose cell is read as '1'.
+
+    Args:
+        kind: type of a column.
+        texts: categories of a schema.
+    """
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return [text for text in texts if not _can_give(kind, text)]
+
+
+def _can_give(kind: pa.DataType, text: str) -> bool:
+    try:
+        cells = arrow_cells(pa.table({"": pa.array([text]).cast(kind)}), "")[""]
+    except pa.ArrowInvalid:
+        return False
+    except (pa.ArrowException, DataError):  # nothing is certain of a type that texts do not become
+        return True
+    return bool(texts_of(cells).iloc[0] == text)
+
+
+def group_sizes(part: SourcePart) -> list[int]:
+    """Rows of each row group of the part's file, from its footer."""
+    return _group_sizes(_opened(part.path))
+
+
+def _group_sizes(file: pq.ParquetFile) -> list[int]:
+    about = file.metadata
+    return [about.row_group(place).num_rows for place in range(about.num_row_groups)]
+
+
+def _opened(path: Place) -> pq.ParquetFile:
+    file = None
+    with suppress(*BROKEN):
+        place = path if isinstance(path, Path) else path.open()
+        file = pq.ParquetFile(place, buffer_size=_BUFFER, pre_buffer=False)
+    if file is None:
+        raise unreadable(path)
+    return file
+
+
+def parquet_chunks(
+    part: SourcePart, wanted: Sequence[str], rows: int, source: SourceDigest | None = None
+) -> Iterator[pd.DataFrame]:
+    """Wanted columns as raw cells, in chunks, at least one.
+
+    Args:
+        part: a file, or row groups of it.
+        wanted: names of columns.
+        rows: most rows of a chunk.
+        source: digest that takes all columns of single values.
+
+    Raises:
+        DataError: a wanted column is missing or holds lists, or the file is damaged.
+    """
+    file = _opened(part.path)
+    fields = file.schema_arrow
+    folders = dict(part.folders)
+    check_names([*fields.names, *folders], wanted, part.path.name, IN_FILE)
+    plain = [field.name for field in fields if not pa.types.is_nested(field.type)]
+    read = [name for name in wanted if name not in folders]
+    read = read if source is None else list(dict.fromkeys([*read, *plain]))
+    rows = max(1, min(rows, MOST_CELLS // len(read)))
+
+    def chunks() -> Iterator[pd.DataFrame]:
+        batches = file.iter_batches(rows, row_groups=part.groups, columns=read)
+        if not any(_group_sizes(file)):  # without a batch there would be no column
+            empty = [pa.array([], field.type) for field in map(fields.field, read)]
+            batches = iter([pa.RecordBatch.from_arrays(empty, names=read)])
+        for batch in batches:
+            for name, value in folders.items():
+                batch = batch.append_column(name, pa.array([value] * len(batch), pa.string()))
+            if source is not None:
+                source.add(batch.schema.names, batch.columns)
+            yield arrow_cells(pa.Table.from_batches([batch]).select(list(wanted)), part.path.name)
+
+    return unbroken(chunks(), part.path)
+
+
+def arrow_cells(table: pa.Table, where: str) -> pd.DataFrame:
+    """Raw cells of Arrow's columns, each cell by itself: pandas would choose one format for a column.
+
+    Args:
+        table: columns.
+        where: name of the source in messages.
+
+    Raises:
+        DataError: a column holds lists or records.
+    """
+    for place, field in enumerate(table.schema):
+        kind, cells = field.type, table.column(place)
+        cells.validate(full=True)  # a damaged file can hold text that is not UTF-8
+        if pa.types.is_nested(kind):
+            raise DataError(
+                f"{where}: column '{field.name}' holds lists or records, not single values. Give it kind drop, or "
+                "split it into columns."
+            )
+        if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
+            kind, cells = kind.value_type, cells.cast(kind.value_type)
+        if pa.types.is_duration(kind):
+            cells = cells.cast(pa.int64())
+        elif pa.types.is_temporal(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            cells = cells.cast(pa.string())  # bytes are text in UTF-8, or refused here
+        table = table.set_column(place, field.name, cells)
+    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    return frame
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
