@@ -62,7 +62,7 @@ def test_compare_refuses_what_is_no_run(runs: tuple[Path, Path], tmp_path: Path,
 def test_run_needs_a_project_and_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
     monkeypatch.chdir(tmp_path)
     code, _, error = command("run")
-    assert code == 2 and "dvc.yaml is missing. Run from the project's folder." in error
+    assert code == 2 and "dvc.yaml is missing: go to the folder of a project, or" in error
     root = Path(__file__).parents[1]
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())

@@ -259,7 +259,7 @@ def test_missing_settings_and_files_are_named(tmp_path: Path) -> None:
     del content["privacy"]["delta"]
     with pytest.raises(ParamsError, match=r"params\.yaml: privacy\.delta is missing"):
         loaded(tmp_path, content)
-    with pytest.raises(ParamsError, match="Run from the project's folder"):
+    with pytest.raises(ParamsError, match="make a project with `likeness new FOLDER`"):
         load_params(tmp_path / "nothing.yaml")
     (tmp_path / "broken.yaml").write_text("a: [1\n")
     with pytest.raises(ParamsError, match="not valid YAML"):

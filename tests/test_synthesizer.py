@@ -14,6 +14,7 @@ import yaml
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+import likeness
 from likeness import Schema, Synthesizer
 from likeness.config.params import LedgerSettings
 from likeness.core.errors import (
@@ -96,7 +97,7 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
     assert fitted.sample(500).equals(synthetic) and not fitted.sample(500, seed=1).equals(synthetic)
     chosen = fitted.sample(50, where={"y": "Yes", "c": "w", "o": None})
     assert (chosen["y"] == "Yes").all() and (chosen["c"] == "w").all() and chosen["o"].isna().all()
-    for wrong in ({"c": "x"}, {"nowhere": "x"}, {"a": 1}):
+    for wrong in ({"c": "x"}, {"nowhere": "x"}, {"a": "x"}):
         with pytest.raises(ParamsError, match=r"sample\.where"):
             fitted.sample(1, where=wrong)
     counted = fitted.releases_["class_counts"].values.sum()
@@ -376,3 +377,27 @@ def test_the_words_of_smartnoise(ledger: Ledger) -> None:
     drawn = made.fit_sample(rows())
     assert made.privacy["target"]["epsilon"] == 2.0 and drawn.equals(made.sample())
     assert len(drawn) == round(made.releases_["class_counts"].values.sum())
+
+
+def test_a_first_notebook() -> None:
+    """From a frame to rows, as a newcomer writes it: no file, no command, no refusal."""
+    random = np.random.default_rng(0)
+    df = pd.DataFrame({"age": random.integers(18, 90, 2_000), "sex": random.choice(["female", "male"], 2_000)})
+    df["income"] = df["age"] * 1_000 * random.random(2_000)
+    df["smoker"] = random.random(2_000) < np.where(df["sex"] == "male", 0.4, 0.1)
+    likeness.Ledger.start(if_absent=True)
+    schema = Schema.draft(df)
+    schema.source, schema.label, schema.nullable = "questionnaire of 2026", "smoker", "none"
+    schema["age"].bounds = (18, 100)
+    schema["income"].bounds = (0, 1_000_000)
+    schema["income"].transform = "log1p"
+    schema["sex"].categories = ["female", "male"]
+    synthesizer = Synthesizer(schema=schema, population="survey 2026", epsilon=1).fit(df)
+    synthetic = synthesizer.sample()
+    assert 1_900 < len(synthetic) < 2_100 and list(synthetic.columns) == list(df.columns)
+    share = synthetic["smoker"].astype(str).eq("true").groupby(synthetic["sex"], observed=True).mean()
+    assert share["male"] - share["female"] > 0.2
+    young = synthesizer.sample(where={"age": (18, 30), "sex": "male"})
+    assert len(young) == len(synthetic) and young["age"].max() <= 30 and set(young["sex"]) == {"male"}
+    beside = synthesizer.sample(where=df[["age", "sex"]].head(20))
+    assert beside["age"].tolist() == df["age"].head(20).tolist()

@@ -126,7 +126,7 @@ def test_the_generator_is_a_model_that_draws_typed_rows_and_holds_no_pickle(
     for asked, params, rule in (
         (0, {}, "at least 1"),
         (pd.DataFrame({"rows": [1, 2]}), {}, "one row and the column 'rows'"),
-        (1, {"where": ["income"]}, "COLUMN=CATEGORY"),
+        (1, {"where": ["income"]}, "COLUMN=VALUE"),
         (1, {"where": ["income=much"]}, "sample.where.income must be one of"),
     ):
         with pytest.raises(ParamsError, match=rule):

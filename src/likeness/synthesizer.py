@@ -38,6 +38,7 @@ from likeness.pipeline.account import Standing, composed, privacy_json
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
 from likeness.pipeline.synthetic_table import draw, numbered
+from likeness.pipeline.where import drawn_beside
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.query import Query
@@ -207,12 +208,15 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         self._keep(written, released, privacy)
         return self
 
-    def sample(self, n: int | None = None, where: Mapping[str, Any] | None = None, seed: int = 0) -> "DataFrame":
+    def sample(
+        self, n: int | None = None, where: "Mapping[str, Any] | DataFrame | None" = None, seed: int = 0
+    ) -> "DataFrame":
         """Draw any number of synthetic rows. They cost nothing.
 
         Args:
             n: number of rows; None: as many as the noisy count of training rows says, or ``num_records``.
-            where: only rows with these categories, by the name of their column; None for missing.
+            where: only such rows: by the name of a column a value, a pair as a range with both ends, None for missing,
+                or a list of these. Or a frame with some of the columns: one row is drawn for each of its rows.
             seed: public; equal seeds give equal rows.
 
         Returns:
@@ -224,6 +228,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             sklearn.exceptions.NotFittedError: :meth:`fit` was not called.
         """
         check_is_fitted(self, "generator_")
+        if where is not None and not isinstance(where, Mapping):
+            require(n is None or n == len(where), "n", n, "the number of rows of where, or left out")
+            return drawn_beside(self.generator_, self.schema_, where, operator.index(seed))
         if n is None:
             context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
             n = numbered(Sample(), context, self.releases_).rows

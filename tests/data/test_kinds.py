@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.errors import DataError, ParamsError, SchemaError
 from likeness.data.encoding.bins import grid_of
+from likeness.data.encoding.condition import Condition
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.column import Column
@@ -24,7 +25,7 @@ from likeness.data.source.date_cells import numbers_of_dates, typed_dates
 from likeness.data.source.files import read_source
 from likeness.data.source.row_digests import typed_digest
 from likeness.features.cells import Cells
-from likeness.pipeline.synthetic_table import conditions
+from likeness.pipeline.where import conditions
 from likeness.report.histograms import histograms
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -271,8 +272,8 @@ def test_histograms_show_every_kind() -> None:
 
 @pytest.mark.parametrize("given_", [True, "True", "yes", "1", "T"])
 def test_a_boolean_can_be_asked_for_in_any_spelling(given_: object) -> None:
-    assert conditions({"smoker": given_, "insured": "no"}, PATIENTS) == (None, {2: 1, 3: 0})
+    assert conditions({"smoker": given_, "insured": "no"}, PATIENTS) == ((), {2: Condition((1,)), 3: Condition((0,))})
     with pytest.raises(ParamsError, match=r"sample\.where\.smoker must be one of false, true, got 'perhaps'"):
         conditions({"smoker": "perhaps"}, PATIENTS)
-    with pytest.raises(ParamsError, match="'seen' is datetime"):
-        conditions({"seen": "2001-02-03"}, PATIENTS)
+    with pytest.raises(ParamsError, match=r"sample\.where\.seen must be a datetime like"):
+        conditions({"seen": "early"}, PATIENTS)

@@ -12,8 +12,6 @@ from likeness.config.training import TrainingSettings
 from likeness.core.errors import ParamsError
 from likeness.data.encoding.condition import Condition
 from likeness.data.encoding.layout import Block, Layout
-from likeness.data.schema.column import Column
-from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.generators.sampling import systematic
 from likeness.generators.tabular import TabularGenerator
@@ -22,7 +20,6 @@ from likeness.methods.marginals.objective import MarginalObjective, one_way_marg
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.training import minimize
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.synthetic_table import conditions
 
 COLUMNS = [
     MixtureColumn(Cells(0, 3)),
@@ -410,20 +407,3 @@ def test_the_network_can_be_asked_for_a_class_only() -> None:
     assert (saved.draw(20, seed=0, classes=(1,))[1] == 1).all()
     with pytest.raises(ParamsError, match="the label only"):
         saved.draw(20, seed=0, conditions={0: Condition((0,))})
-
-
-def test_conditions_are_read_against_the_schema() -> None:
-    number, word = Column("a", "numeric", 0.0, 1.0), Column("c", "categorical", categories=("u", "v"), nullable=True)
-    columns = (number, word, Column("y", "categorical", categories=("no", "yes")))
-    schema = Schema("t", "made up", "classification", "y", columns)
-    assert conditions({}, schema) == ((), {})
-    assert conditions({"y": "yes", "c": "v"}, schema) == ((1,), {1: Condition((1,))})
-    assert conditions({"c": None}, schema) == ((), {1: Condition((2,))})
-    for where, message in (
-        ({"x": 1}, "sample.where.x must be one of a, c, y"),
-        ({"a": 1}, "'a' is numeric"),
-        ({"c": "w"}, "sample.where.c must be one of u, v"),
-        ({"y": None}, "sample.where.y must be one of no, yes"),
-    ):
-        with pytest.raises(ParamsError, match=message):
-            conditions(where, schema)

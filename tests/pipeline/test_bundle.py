@@ -59,7 +59,7 @@ def test_verify_and_sample_from_the_command_line(finished: Clone, whole: Path, t
     more = pd.read_csv(out)
     assert len(more) == 50 and set(more["income"]) == {">50K"}
     for arguments, message in (
-        (["--where", "income"], "must have the form COLUMN=CATEGORY"),
+        (["--where", "income"], "must have the form COLUMN=VALUE"),
         (["--where", "income=rich"], "must be one of <=50K, >50K"),
     ):
         words = ["likeness", "sample", str(whole), "--rows", "5", "--out", str(out), *arguments]

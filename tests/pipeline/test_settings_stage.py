@@ -63,9 +63,9 @@ def rerun(folder: Path, content: dict[str, Any]) -> set[str]:
 def test_missing_keys_have_their_defaults_and_another_method_needs_no_section(folder: Path) -> None:
     shipped = yaml.safe_load((ROOT / "params.yaml").read_text())
     assert rerun(folder, shipped) == set(STAGES)
-    few = {key: shipped[key] for key in ("method", "privacy", "ingest")}
+    few = {key: shipped[key] for key in ("method", "privacy", "ingest", "sample")}
     assert rerun(folder, few) == {"settings"}
-    assert yaml.safe_load((folder / ProjectPaths.settings).read_text())["sample"] == shipped["sample"]
+    assert yaml.safe_load((folder / ProjectPaths.settings).read_text())["evaluate"] == shipped["evaluate"]
     question = {"plan", "categories", "auxiliary", "privatize", "train", "account"}
     assert rerun(folder, {**few, "method": "hp"}) == {"settings", *question}
     few |= {"method": "hp", "hp": {"train": {"latent_dim": 5}}}

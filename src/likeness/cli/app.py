@@ -10,6 +10,7 @@ from likeness.cli import run as cli_run
 from likeness.cli.console import say, say_json
 from likeness.cli.init_and_check import register
 from likeness.cli.ledger import ledger_app
+from likeness.cli.new import new
 from likeness.cli.params import params
 from likeness.cli.run import JSON
 from likeness.core.errors import LikenessError
@@ -25,6 +26,7 @@ app = typer.Typer(
     help="Differentially private synthetic data.",
 )
 app.add_typer(ledger_app, name="ledger")
+app.command()(new)
 register(app)  # init and check
 app.command()(params)
 app.command()(cli_run.run)
@@ -92,11 +94,13 @@ def sample(
         int | None, typer.Option(min=1, help="How many rows, at no cost of privacy; by default the noisy count.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Public; the same seed gives the same rows.")] = 0,
-    where: Annotated[list[str] | None, typer.Option(help="COLUMN=CATEGORY; may be given several times.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="COLUMN=VALUE, COLUMN=30..40, or COLUMN= for missing; several times.")
+    ] = None,
     as_json: JSON = False,
 ) -> None:
     """Draw more rows from a bundle, a saved synthesizer or a project with its generator, on any machine."""
-    from likeness.pipeline.synthetic_table import pairs
+    from likeness.pipeline.where import pairs
     from likeness.verify.files import opened
     from likeness.verify.outputs import draw
 

@@ -14,7 +14,7 @@ import typer
 
 from likeness.cli.console import say, say_json, wrapped
 from likeness.config.params import DATABASES, FileFormat, Ingest
-from likeness.core.errors import LikenessError, SchemaError
+from likeness.core.errors import LikenessError, ParamsError, SchemaError, no_project
 from likeness.core.paths import ProjectPaths
 from likeness.core.remote import RemotePath, place_at
 
@@ -96,7 +96,7 @@ def init(
     from likeness.onboarding.sheet import new_sheet
 
     if not _PARAMS.is_file():
-        raise LikenessError("params.yaml is missing. Run this command in the project's folder.")
+        raise ParamsError(no_project(_PARAMS))
     if ask and not _terminal():
         raise LikenessError("--ask needs a terminal for your answers. Leave --ask out to get a draft.")
     options = {"separator": separator, "decimal": decimal, "encoding": encoding, "sheet": sheet}
@@ -303,6 +303,8 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """List all faults, and forecast cost and noise. Spends nothing, opens no row. Exit code 0 or 1."""
+    if not _PARAMS.exists():
+        raise ParamsError(no_project(_PARAMS))
     report = _report(rows)
     say_json(report.to_dict()) if as_json else say(report.text())
     if not report.passed:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from likeness.cli.console import say, say_json, table
-from likeness.core.errors import ArtifactError, LikenessError
+from likeness.core.errors import ArtifactError, LikenessError, no_project
 from likeness.core.paths import ProjectPaths
 from likeness.pipeline.dvc_repair import dvc_environment, set_aside
 
@@ -44,7 +44,7 @@ def run(
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
     paths = ProjectPaths()
     if not paths.stages.exists():
-        raise ArtifactError(f"{paths.stages} is missing. Run from the project's folder.")
+        raise ArtifactError(no_project(paths.stages))
     Project.load().ledger  # noqa: B018 (refuses a missing ledger now, not in the first stage)
     for line in set_aside(paths.root):
         say(line, err=True)

@@ -10,7 +10,7 @@ import yaml
 
 from likeness.config.params import _SQLITE, Params
 from likeness.config.typed import build
-from likeness.core.errors import ParamsError
+from likeness.core.errors import ParamsError, no_project
 from likeness.core.paths import ProjectPaths
 
 
@@ -46,7 +46,7 @@ def read_content(path: Path | str) -> dict[str, Any]:
     """
     path = Path(path)
     if not path.exists():
-        raise ParamsError(f"{path} is missing. Run from the project's folder.")
+        raise ParamsError(no_project(path))
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, ValueError) as error:  # a ValueError: not UTF-8, or a date that does not exist

@@ -5,6 +5,11 @@ class LikenessError(Exception):
     """Base of every error that a person can act on. People see its text without a traceback."""
 
 
+def no_project(missing: object) -> str:
+    """The message about a folder without a file that every project has."""
+    return f"{missing} is missing: go to the folder of a project, or make a project with `likeness new FOLDER`."
+
+
 class ParamsError(LikenessError):
     """A setting in ``params.yaml`` is unknown, missing or out of range."""
 

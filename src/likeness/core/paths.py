@@ -33,6 +33,8 @@ class ProjectPaths:
     params = Place("params.yaml")
     stages = Place("dvc.yaml")
     lock = Place("dvc.lock")
+    dvc = Place(".dvc")
+    dvc_config = Place(".dvc/config")
     lock_of_dvc = Place(".dvc/tmp/rwlock")
     markers = Place(".likeness/stages")
     tracked = Place(".likeness/tracked.json")

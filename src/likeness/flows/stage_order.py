@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from likeness.core.errors import ArtifactError
+from likeness.core.errors import ArtifactError, no_project
 
 
 def stage_order(path: Path) -> list[str]:
@@ -35,7 +35,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_text())
     except FileNotFoundError:
-        raise ArtifactError(f"{path} is missing. Run from the project's folder.") from None
+        raise ArtifactError(no_project(path)) from None
     except yaml.YAMLError as error:
         raise ArtifactError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     stages = content.get("stages") if isinstance(content, dict) else None

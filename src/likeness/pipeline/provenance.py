@@ -22,8 +22,8 @@ def provenance(root: Path = Path()) -> dict[str, Any]:
     software = {name: version(name) for name in ("numpy", "opendp", "pandas", "sqlalchemy")}
     return {
         "asked_by": user,
-        "git_commit": _git(root, "rev-parse", "--verify", "--quiet", "HEAD") or "none",
-        "git_changed": bool(_git(root, "status", "--porcelain", "--untracked-files=no")),
+        "git_commit": git(root, "rev-parse", "--verify", "--quiet", "HEAD") or "none",
+        "git_changed": bool(git(root, "status", "--porcelain", "--untracked-files=no")),
         "likeness": __version__,
         "software": {"python": platform.python_version(), **software},
     }
@@ -40,8 +40,8 @@ def public_settings(params: Params) -> dict[str, Any]:
     return value
 
 
-def _git(folder: Path, *words: str) -> str:
-    """The output of git; empty without git or a repository."""
+def git(folder: Path, *words: str) -> str:
+    """The output of git in a folder; empty without git or a repository."""
     try:
         done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError:

@@ -1,18 +1,16 @@
 """The synthetic table on disk: Parquet and CSV, each tied to the generator that made it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from likeness.config.params import AUTO, Sample
-from likeness.config.typed import allowed
-from likeness.core.errors import ArtifactError, ParamsError
+from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
-from likeness.data.booleans import spelled
-from likeness.data.encoding.condition import Condition
 from likeness.data.schema.schema import Schema
+from likeness.pipeline.where import conditions, with_exact_ends
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -22,53 +20,6 @@ if TYPE_CHECKING:
     from likeness.release.released import Released
 
 _LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
-
-
-def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[tuple[int, ...], dict[int, Condition]]:
-    """The class that ``sample.where`` gives, and the conditions on feature columns by their place.
-
-    Args:
-        where: from the name of a categorical column to one of its categories; null for missing.
-        schema: of the table.
-
-    Raises:
-        ParamsError: naming the key, the value and what is allowed.
-    """
-    classes: tuple[int, ...] = ()
-    given: dict[int, Condition] = {}
-    names = [column.name for column in schema.feature_columns]
-    for name, value in where.items():
-        key = f"sample.where.{name}"
-        allowed(key, name, schema.names)
-        column = schema.column(name)
-        if not column.is_categorical:
-            raise ParamsError(f"{key}: '{name}' is {column.kind}. Give a column with categories.")
-        if value is None and column.nullable:
-            given[names.index(name)] = Condition((len(column.categories),))
-            continue
-        text = spelled(str(value), column.categories) if column.kind == "boolean" else str(value)
-        allowed(key, text, column.categories)
-        place = column.categories.index(text)
-        if name in names:
-            given[names.index(name)] = Condition((place,))
-        else:
-            classes = (place,)
-    return classes, given
-
-
-def pairs(words: Sequence[str]) -> dict[str, str]:
-    """Read ``COLUMN=CATEGORY`` of a command line for :func:`conditions`.
-
-    Raises:
-        ParamsError: a word has another form.
-    """
-    where = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise ParamsError(f"--where {word} must have the form COLUMN=CATEGORY")
-        where[name] = value
-    return where
 
 
 class Request(NamedTuple):
@@ -99,7 +50,7 @@ def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: M
     from likeness.data.encoding.encoder import Encoder
 
     x, labels = saved.draw(rows, seed, *conditions(where, schema))
-    return Encoder(schema).decode(x, labels)
+    return with_exact_ends(Encoder(schema).decode(x, labels), where, schema)
 
 
 def write_synthetic(table: "DataFrame", sample: Request, paths: ProjectPaths) -> None:
@@ -142,8 +93,15 @@ def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping
 
 def sample_request(sample: Sample | Request) -> dict[str, Any]:
     """The request for a table as JSON."""
-    given = {str(name): None if value is None else str(value) for name, value in sample.where.items()}
+    given = {str(name): _plain(value) for name, value in sample.where.items()}
     return {"rows": sample.rows, "seed": sample.seed, "where": given}
+
+
+def _plain(value: Any) -> Any:
+    """A condition as JSON: texts, null, or a list of these."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return None if value is None else str(value)
 
 
 def check_synthetic(sample: Request, paths: ProjectPaths) -> dict[str, str]:

@@ -22,6 +22,7 @@ from likeness.data.schema.schema import KEYS, Schema, entries, read_mapping
 from likeness.data.source.header import header_of, is_parquet, types_of
 from likeness.data.source.parquet_files import texts_without_cells
 from likeness.methods import method_from
+from likeness.pipeline.new_project import outdated_files
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 
@@ -74,6 +75,8 @@ def examine(root: Path = Path()) -> Examined:
         notes.append(f"{words}: {', '.join(constant)}")
     faults += _source_faults(project, mapping, notes)
     faults += _ledger_faults(project, notes)
+    if project.paths.stages.exists() and (old := outdated_files(root)):
+        notes.append(f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade")
     return Examined(project, tuple(faults), tuple(notes))
 
 
@@ -167,6 +170,8 @@ def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
         faults.append(_fault(f"privacy.population is an open question: {words}."))
         content = {**content, "privacy": {**privacy, "population": "?"}}
     ingest = content.get("ingest")
+    if isinstance(ingest, dict) and "source" in ingest and ingest["source"] is None:  # as `likeness new` writes it
+        return None, [*faults, _fault("ingest.source is an open question: the table. Run: likeness init TABLE")]
     unit = ingest.get("unit") if isinstance(ingest, dict) else None
     if isinstance(ingest, dict) and isinstance(unit, dict) and unit.get("max_rows") is None:
         words = "the most rows of one person that are used. It is public, and the noise grows with it"

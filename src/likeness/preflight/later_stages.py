@@ -3,7 +3,7 @@
 from likeness.core.errors import ParamsError
 from likeness.methods import METHODS
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import conditions
+from likeness.pipeline.where import conditions
 
 
 def refusals(project: Project) -> list[ParamsError]:
@@ -19,9 +19,10 @@ def refusals(project: Project) -> list[ParamsError]:
     private = {column.name for column in schema.open_columns}
     method = METHODS.get(params.method)  # building a method refuses an unknown one
     for name, value in params.sample.where.items():
-        if method is not None and not method.any_category and name in schema.names and name != schema.label:
+        is_class = name == schema.label and schema.task == "classification"
+        if method is not None and not method.any_category and name in schema.names and not is_class:
             able = ", ".join(other for other, kind in METHODS.items() if kind.any_category)
-            words = f"method {params.method} can draw rows of a class only, {able} of any category"
+            words = f"method {params.method} can draw rows of a class only, {able} of any value"
             refused.append(ParamsError(f"sample.where.{name}: {words}"))
             continue
         if name in private:

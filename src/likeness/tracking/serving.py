@@ -13,7 +13,7 @@ from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
 
 class Generator(PythonModel):
-    """``predict(rows)`` draws a typed table; ``params``: ``where``, a list of COLUMN=CATEGORY, and ``seed``."""
+    """``predict(rows)`` draws a typed table; ``params``: ``where``, a list of COLUMN=VALUE, and ``seed``."""
 
     def load_context(self, context: PythonModelContext) -> None:
         """Read generator and schema."""
@@ -37,7 +37,8 @@ class Generator(PythonModel):
         Raises:
             ParamsError: naming the impossible wish, and what is possible.
         """
-        from likeness.pipeline.synthetic_table import draw, pairs
+        from likeness.pipeline.synthetic_table import draw
+        from likeness.pipeline.where import pairs
 
         wishes = params or {}
         given = pairs([str(text) for text in wishes.get("where", [])])

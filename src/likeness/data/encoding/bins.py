@@ -81,7 +81,7 @@ def grid_of(column: Column, bins: int) -> Grid:
 
 def spike_bins(column: Column, inner: Sequence[float]) -> frozenset[int]:
     """Bins that hold one spike of a column and nothing else, from the edges between bins."""
-    spikes = [_unit(column, spike) for spike in _spikes(column)]
+    spikes = [unit_of(column, spike) for spike in _spikes(column)]
     return frozenset(np.searchsorted(np.array(inner), spikes, side="right").tolist())
 
 
@@ -97,13 +97,13 @@ def _integer_grid(column: Column, bins: int) -> Grid:
     starts = {lower, *_first_integers(column, bins), *spikes, *(spike + 1 for spike in spikes)}
     firsts = sorted(first for first in starts if lower <= first <= upper)
     lasts = [first - 1 for first in firsts[1:]] + [upper]
-    edges = tuple(_unit(column, first - 0.5) for first in [*firsts, upper + 1])
-    lows = tuple(_unit(column, first) for first in firsts)
-    return Grid(edges, lows, tuple(_unit(column, last) for last in lasts))
+    edges = tuple(unit_of(column, first - 0.5) for first in [*firsts, upper + 1])
+    lows = tuple(unit_of(column, first) for first in firsts)
+    return Grid(edges, lows, tuple(unit_of(column, last) for last in lasts))
 
 
 def _numeric_grid(column: Column, bins: int) -> Grid:
-    spikes = [_unit(column, spike) for spike in column.spikes]
+    spikes = [unit_of(column, spike) for spike in column.spikes]
     points = sorted({0.0, 1.0, *spikes})
     narrow = min([_NARROW, *((high - low) / 4 for low, high in pairwise(points))])
     if narrow < 10.0**-_DIGITS or len(set(spikes)) < len(spikes):
@@ -129,7 +129,7 @@ def _first_integers(column: Column, bins: int) -> list[int]:
     return [math.ceil(round(lower - 0.5 + f * (upper - lower + 1), 6)) for f in fractions]
 
 
-def _unit(column: Column, value: float) -> float:
+def unit_of(column: Column, value: float) -> float:
     """A value on the column's unit scale; values outside the bounds are outside [0, 1].
 
     It is rounded: edges are part of a release's key, and machines differ in the last digit of a logarithm.

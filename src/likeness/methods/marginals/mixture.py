@@ -19,6 +19,7 @@ _LINE = 1e-9  # a place this near to the end of its bin could be rounded to the 
 _POINT = 1e-12  # on the unit scale: the length of a single value
 _RARE = 1e-4  # a cell that the noise emptied is rare, not impossible
 _EVERYTHING = ((-math.inf, math.inf),)
+_LEAST = 1e-9  # share of a piece that the noise emptied, where a condition asks for it: rare, not impossible
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -69,7 +70,7 @@ class MixtureColumn:
             weights[list(condition.categories)] = 1
             return weights
         _, parts = self._allowed(condition.intervals)
-        masses, bins = self._masses(parts), self.cells.size - int(self.cells.missing)
+        masses, bins = self._masses(parts, _LEAST), self.cells.size - int(self.cells.missing)
         weights[:bins] = [mass.sum() for mass in masses]
         weights[bins:] = condition.missing
         return weights
@@ -80,7 +81,7 @@ class MixtureColumn:
         """A number on the unit scale for each row, shape (n,), from its bin; it meets the condition."""
         intervals = _EVERYTHING if condition is None else condition.intervals
         starts, parts = self._allowed(intervals)
-        masses = self._masses(parts)
+        masses = self._masses(parts, 0.0 if condition is None else _LEAST)
         # Bins stand one after the other on a line, each of length 1: a row's point there gives its part of a piece.
         ends = np.concatenate([place + mass.cumsum() / (mass.sum() or 1) for place, mass in enumerate(masses)])
         points = bins + np.minimum(places_within(len(masses), bins, random), 1 - _LINE)
@@ -101,9 +102,9 @@ class MixtureColumn:
         within = (lows - _POINT <= spikes) & (spikes <= highs + _POINT)
         return starts, np.where(spikes == np.array(self.highs)[:, None], within.astype(np.float64), parts)
 
-    def _masses(self, parts: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """Of each bin, the share of each part (pieces, intervals) of its pieces in it."""
-        shares = parts * np.array(self.shares or [1.0] * len(parts))[:, None]
+    def _masses(self, parts: NDArray[np.float64], least: float) -> list[NDArray[np.float64]]:
+        """Of each bin, the share of each part (pieces, intervals) of its pieces in it; ``least`` is a piece's least."""
+        shares = parts * np.maximum(self.shares or [1.0] * len(parts), least)[:, None]
         return np.split(shares.reshape(-1), np.array(self.firsts or range(len(parts)))[1:] * parts.shape[1])
 
     @classmethod

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.messages import progress
-from likeness.generators.base import Arrays, Conditions, Generator
+from likeness.data.encoding.condition import Conditions
+from likeness.generators.base import Arrays, Generator
 from likeness.methods.moments.brightness import brightness, share_brighter
 from likeness.methods.moments.cosine_map import cosine_basis
 from likeness.methods.moments.estimates import Moments

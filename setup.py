@@ -1,0 +1,32 @@
+"""Put the files of a project into the package. `likeness new` copies them from there.
+
+`project-files` in pyproject.toml names them. An editable install needs no copy: its files are those of the clone.
+"""
+
+import tomllib
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+PATTERNS = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["tool"]["likeness"]["project-files"]
+FILES = [path.as_posix() for pattern in PATTERNS for path in sorted(Path().glob(pattern))]
+
+
+class BuildWithProject(build_py):
+    """Copies the package, and the files of a project into its folder `template`."""
+
+    def run(self) -> None:
+        """Copy all of it."""
+        super().run()
+        for name in () if self.editable_mode else FILES:
+            target = Path(self.build_lib, "likeness/template", name)
+            self.mkpath(str(target.parent))
+            self.copy_file(name, str(target))
+
+    def get_source_files(self) -> list[str]:
+        """What a source distribution needs."""
+        return [*super().get_source_files(), *FILES]
+
+
+setup(cmdclass={"build_py": BuildWithProject})

@@ -1,0 +1,61 @@
+"""``likeness new``: a project in any folder."""
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from likeness.cli.console import say
+from likeness.core.errors import LikenessError
+from likeness.core.paths import ProjectPaths
+
+
+def new(
+    folder: Annotated[Path, typer.Argument(help="Of the project; it may exist.")],
+    table: Annotated[
+        str | None, typer.Option(help="A table, as for `likeness init`: the project names it and copies nothing.")
+    ] = None,
+    label: Annotated[str | None, typer.Option("--label", "-l", help="The column of the table to predict.")] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", "-a", help="Ask about its columns here, as `likeness init` does.")
+    ] = False,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="Write dvc.yaml, stages and flows of the installed version to a project.")
+    ] = False,
+) -> None:
+    """Make a project for one table. Its logic is that of the installed package.
+
+    It writes params.yaml, dvc.yaml, stages/, flows/, data/ and what git and DVC need. With --table it drafts a schema.
+    """
+    from likeness.cli.init_and_check import init
+    from likeness.pipeline.new_project import upgrade_project, write_project
+
+    if upgrade:
+        names = upgrade_project(folder)
+        say(f"{folder}: {', '.join(names) or 'nothing'} changed.")
+        return
+    if table is None and (label is not None or ask):
+        raise LikenessError("--label and --ask are about a table. Give --table FILE too.")
+    if table is not None and "://" not in table and not Path(table).exists():
+        raise LikenessError(f"--table {table} does not exist. Give the path of a table.")
+    write_project(folder)
+    then = "Then" if table is None else "Go on there"
+    say(f"{folder}: a project. {then}: cd {folder}{', likeness init TABLE' * (table is None)}")
+    if table is None:
+        return
+    source = _seen_from(folder, table)
+    with contextlib.chdir(folder):
+        try:
+            init(source, label=label, ask=ask)
+        finally:
+            if not any(ProjectPaths.schemas.iterdir()):  # refused or stopped
+                say(f"{folder} is a project without a table. Then: cd {folder}, likeness init {source}", err=True)
+
+
+def _seen_from(folder: Path, table: str) -> str:
+    """A table as params.yaml of a project names it: by a path in the folder, or by one from the root."""
+    if "://" in table:
+        return table
+    path, root = Path(table).resolve(), folder.resolve()
+    return str(path.relative_to(root) if path.is_relative_to(root) else path)
