@@ -90,10 +90,8 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
     assert torch.equal(torch.get_rng_state(), state) and torch.get_num_threads() == threads
     assert fitted.n_features_in_ == 6 and list(fitted.feature_names_in_) == ["a", "b", "n", "c", "o", "y"]
     synthetic = fitted.sample(500)
-    assert {name: str(dtype) for name, dtype in synthetic.dtypes.items()} == {
-        "a": "float64", "b": "Int64", "n": "int64", "c": "category", "o": "category", "y": "category"
-    }  # fmt: skip
-    assert synthetic["o"].cat.ordered and synthetic["a"].between(0, 1).all() and len(synthetic) == 500
+    assert synthetic.dtypes.equals(table.dtypes[synthetic.columns])
+    assert synthetic["a"].between(0, 1).all() and len(synthetic) == 500
     assert fitted.sample(500).equals(synthetic) and not fitted.sample(500, seed=1).equals(synthetic)
     chosen = fitted.sample(50, where={"y": "Yes", "c": "w", "o": None})
     assert (chosen["y"] == "Yes").all() and (chosen["c"] == "w").all() and chosen["o"].isna().all()
@@ -247,7 +245,7 @@ def test_a_first_fit_is_refused_once_with_all_that_it_lacks(tmp_path: Path) -> N
 def test_one_fault_keeps_its_kind(ledger: Ledger) -> None:
     with pytest.raises(SchemaError, match=r"'a' has no bounds[^\0]*'c' has no categories"):
         small(schema={**SCHEMA, "columns": {"a": {"kind": "numeric"}, "c": {"kind": "ordinal"}}}).fit(rows())
-    with pytest.raises(ParamsError, match="schema is missing"):
+    with pytest.raises(DataError, match="must be a frame"):
         small(schema=None).fit(rows().to_numpy())
 
 
@@ -263,7 +261,7 @@ def test_wrong_tables_are_refused_without_a_private_word(ledger: Ledger) -> None
         (table.assign(n=table["b"].astype("Int64")), "column 'n' has a missing value"),
         (table.assign(c=[MARKER, [MARKER]] * 200), "column 'c' holds cells that are not single values"),
         (table.iloc[:0], "has no training rows. Nothing was spent"),
-        (table.to_numpy(), "must be a pandas DataFrame, got ndarray"),
+        (table.to_numpy(), "must be a frame of pandas, polars or pyarrow, .* got numpy.ndarray"),
     ]
     for wrong, message in tables:
         with pytest.raises(DataError, match=message) as caught:
@@ -395,9 +393,10 @@ def test_a_first_notebook() -> None:
     synthesizer = Synthesizer(schema=schema, population="survey 2026", epsilon=1).fit(df)
     synthetic = synthesizer.sample()
     assert 1_900 < len(synthetic) < 2_100 and list(synthetic.columns) == list(df.columns)
-    share = synthetic["smoker"].astype(str).eq("true").groupby(synthetic["sex"], observed=True).mean()
+    share = synthetic.groupby("sex")["smoker"].mean()
     assert share["male"] - share["female"] > 0.2
     young = synthesizer.sample(where={"age": (18, 30), "sex": "male"})
     assert len(young) == len(synthetic) and young["age"].max() <= 30 and set(young["sex"]) == {"male"}
     beside = synthesizer.sample(where=df[["age", "sex"]].head(20))
     assert beside["age"].tolist() == df["age"].head(20).tolist()
+    assert synthetic.dtypes.equals(df.dtypes) and beside.dtypes.equals(df.dtypes)

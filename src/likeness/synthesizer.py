@@ -29,6 +29,8 @@ from likeness.config.typed import allowed, build, renamed, require
 from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
+from likeness.data.encoding.dtypes import in_dtypes
+from likeness.data.encoding.frames import FrameType, opened
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.methods import DEFAULT, METHODS
@@ -37,7 +39,7 @@ from likeness.onboarding.first_list import FirstList
 from likeness.pipeline.account import Standing, composed, privacy_json
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
-from likeness.pipeline.synthetic_table import draw, numbered
+from likeness.pipeline.synthetic_table import numbered, typed_rows
 from likeness.pipeline.where import drawn_beside
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed, partition_queries
@@ -87,6 +89,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         schema_: the schema as an object, with released categories.
         generator_: the trained generator.
         releases_: noisy statistics with their receipts, by the name of their query.
+        frame_: library and dtypes of the training rows, which every sample has.
         loss_curve_: (iteration, loss) during the training; empty after :meth:`load`.
         privacy_: see :attr:`privacy`.
         n_features_in_: number of the schema's columns.
@@ -148,9 +151,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         store the rows.
 
         Args:
-            X: training rows only. Hold test rows out first; with ``unit_column``, all rows of a person or none. Columns
-                that the schema does not have are left out. Except under ``replace_one``, the order of rows does not
-                matter.
+            X: training rows only, a frame of pandas, polars or pyarrow. Hold test rows out first; with ``unit_column``,
+                all rows of a person or none. Columns that the schema does not have are left out. Except under
+                ``replace_one``, the order of rows does not matter.
             y: for scikit-learn's signature only; the label is a column of ``X``.
 
         Returns:
@@ -170,6 +173,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
 
         if y is not None:
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
+        X, frame = opened(X)  # noqa: N806
         self._refuse_all(X)
         project = Project(Path(), self._params(), _schema(self.schema))
         written, recipe, plan = project.written_schema, project.method, project.plan
@@ -204,7 +208,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         train = params.train
         compute = Compute(train.device, train.threads, train.precision)
         generator, losses = fit(recipe, facts, auxiliary, embedding, compute, list(keys.values()))
-        self.plan_, self.generator_, self.loss_curve_ = plan, generator, losses
+        self.plan_, self.generator_, self.loss_curve_, self.frame_ = plan, generator, losses, frame
         self._keep(written, released, privacy)
         return self
 
@@ -220,8 +224,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             seed: public; equal seeds give equal rows.
 
         Returns:
-            the schema's columns: float64 for numeric, int64 (Int64 if nullable) for integer, ordered or unordered
-            categories for the others.
+            the schema's columns as a frame of the library that made the training rows, in the dtypes of these rows.
+            A category dtype has the schema's categories. An integer or bool column takes its nullable dtype (``Int64``)
+            if a value is missing, and a catch-all (``other``) that is no number is missing there.
 
         Raises:
             ParamsError: ``n`` or ``where`` has a wrong value.
@@ -230,12 +235,20 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "generator_")
         if where is not None and not isinstance(where, Mapping):
             require(n is None or n == len(where), "n", n, "the number of rows of where, or left out")
-            return drawn_beside(self.generator_, self.schema_, where, operator.index(seed))
+            beside = drawn_beside(self.generator_, self.schema_, opened(where)[0], operator.index(seed))
+            return self._as_given(beside)
         if n is None:
             context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
             n = numbered(Sample(), context, self.releases_).rows
         require(operator.index(n) >= 1, "n", n, "at least 1")
-        return draw(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
+        return self._as_given(
+            typed_rows(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
+        )
+
+    def _as_given(self, table: "DataFrame") -> "DataFrame":
+        """Typed rows as a frame like that of the training rows."""
+        rows: DataFrame = self.frame_.native(in_dtypes(table, self.schema_, self.frame_.dtypes))
+        return rows
 
     @classmethod
     def create(cls, method: str = DEFAULT, epsilon: float = 1.0, **parameters: Any) -> "Synthesizer":
@@ -283,7 +296,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
                 (folder / _RELEASED / f"{name}.safetensors").write_bytes(data)
             (folder / _SCHEMA).write_text(schema_text(self._written), encoding="utf-8")
             params = {name: value for name, value in self.get_params(deep=False).items() if name not in _LEFT_OUT}
-            write_json(folder / _SETTINGS, {"format": 1, "params": _plain(params)})
+            saved = {"format": 1, "params": _plain(params), "frame": self.frame_.to_dict()}
+            write_json(folder / _SETTINGS, saved)
             write_json(folder / _PLAN, self.plan_.to_dict())
             write_json(folder / _PRIVACY, self.privacy_)
             (folder / _STATEMENT).write_text(self.statement)
@@ -309,6 +323,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         released, privacy = load_folder(folder / _RELEASED), read_json(folder / _PRIVACY)
         loaded.plan_ = Plan.from_dict(read_json(folder / _PLAN))
         loaded.generator_, loaded.loss_curve_ = SavedGenerator.load(folder / _GENERATOR), []
+        loaded.frame_ = FrameType(**settings.get("frame", {}))
         loaded._keep(schema, released, privacy)
         stated = {query["query"]: query["sha256"] for query in privacy["queries"]}
         if stated != {name: sha256_bytes(data) for name, data in loaded._released_bytes().items()}:

@@ -34,7 +34,8 @@ def test_a_project_has_the_repositorys_files(command: Command) -> None:
     assert files == {name: (ROOT / name).read_text() for name in files}
     assert {"dvc.yaml", "prefect.toml", ".dvcignore", ".dvc/config", "flows/synthesize.py"} < set(files)
     assert {f"stages/{path.name}" for path in (ROOT / "stages").glob("*.py")} < set(files)
-    assert params["ingest"] == {"source": None, "schema": None} and params["privacy"]["population"] is None
+    assert params["ingest"] == {"source": None, "schema": "data/schema/table.yaml"}
+    assert params["privacy"]["population"] is None
     assert ignored and (ROOT / ".gitignore").read_text().endswith(ignored) and "benchmarks" not in ignored
     assert Path("project/.git").is_dir()  # made: no repository is around
     subprocess.run(["git", "add", "."], cwd="project", check=True)

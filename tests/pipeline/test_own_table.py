@@ -25,6 +25,13 @@ SCHEMA = {
         "y": {"kind": "numeric", "lower": -2, "upper": 2},
     },
 }
+DTYPES = {
+    "code": {"dtype": "category[int8]"},
+    "born": {"dtype": "object"},
+    "seen": {"dtype": "datetime64[ns, Europe/Paris]"},
+    "smoker": {"dtype": "bool"},
+    "x": {"dtype": "float32"},
+}
 SOURCE_ID = "Xq7Secret"
 
 
@@ -87,15 +94,26 @@ def test_own_table_from_parquet_without_a_split_column(another: Clone) -> None:
     assert "r2" in json.loads(another.bytes("reports/internal/metrics.json"))["scores"]["synthetic"]
 
     schema = {key: value for key, value in SCHEMA.items() if key != "label"} | {"task": "none"}
+    schema["columns"] = {name: {**spec, **DTYPES.get(name, {})} for name, spec in SCHEMA["columns"].items()}
     (another.root / "data/schema/own.yaml").write_text(yaml.safe_dump(schema, sort_keys=False))
     before = another.bytes("data/released/embedding.safetensors")
     another.stages("report")
-    assert another.bytes("data/released/embedding.safetensors") == before  # the same rows, the same question
+    assert another.bytes("data/released/embedding.safetensors") == before  # a dtype is no part of the question
+    synthetic = pd.read_parquet(path)  # where pandas has no categories of numbers
+    assert synthetic["code"].isna().any() and set(synthetic["code"].dropna()) <= {1, 2, 3}
+    assert list(map(str, synthetic.dtypes.iloc[1:5])) == [
+        "object",
+        "datetime64[ns, Europe/Paris]",
+        "boolean",
+        "float32",
+    ]
+    assert set(pd.read_csv(path.with_suffix(".csv"))["smoker"].dropna()) == {True, False}
+    assert json.loads(another.bytes("reports/internal/metrics.json"))["marginals"]["synthetic"]
     assert json.loads(another.bytes("reports/privacy.json"))["total"]["epsilon"] <= 20
 
     another.run("likeness", "bundle", "own")
     assert "WRONG" not in another.run("likeness", "verify", "--retrain", "own")
     another.run("likeness", "sample", "own", "--rows", "50", "--where", "smoker=True", "--out", "more.csv")
-    assert set(pd.read_csv(another.root / "more.csv")["smoker"]) == {"yes"}
+    assert set(pd.read_csv(another.root / "more.csv")["smoker"]) == {True}
     public = [path for path in another.root.rglob("*") if path.is_file() and path.name != "own.parquet"]
     assert not [path for path in public if SOURCE_ID.encode() in path.read_bytes()]

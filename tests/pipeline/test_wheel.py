@@ -102,6 +102,8 @@ def test_the_wheel_makes_projects_of_the_repositorys_files(environment: dict[str
     python = subprocess.run(["python", "-c", where], cwd=tmp_path, env=environment, capture_output=True, text=True)
     site = Path(python.stdout.strip()).parents[1]
     assert site.name == "site-packages" and ROOT not in site.parents  # nothing comes from the clone
+    start(environment, tmp_path, "-m", "likeness", "new", "empty")
+    start(environment, tmp_path / "empty", "-m", "dvc", "status")  # DVC reads it: a schema has a name
     first, second = (make(environment, tmp_path, name) for name in ("first", "second"))
     for project in (first, second):
         for name, text in project_files().items():

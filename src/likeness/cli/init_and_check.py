@@ -90,6 +90,7 @@ def init(
     from likeness.data.schema.column_keys import DROP
     from likeness.data.schema.draft import NAMES_PERSON
     from likeness.data.schema.schema import Schema, entries, read_mapping
+    from likeness.data.source.header import dtypes_of
     from likeness.onboarding.answers import chosen
     from likeness.onboarding.draft import check_columns, draft_params, draft_schema, label_of
     from likeness.onboarding.interview import Interview
@@ -104,6 +105,7 @@ def init(
     layout = build(FileFormat, given, "ingest.format")
     source, name, kinds = _opened(source, query, name, layout)
     split = next((each for each in kinds if each.casefold() == "split"), None) if split is None else split
+    dtypes = {} if Ingest(source, "", query=query).from_database else dtypes_of(place_at(Path(), source), layout)
     target = ProjectPaths.schemas / f"{name}.yaml"
     if target.exists():
         raise LikenessError(f"{target} exists and is not overwritten. Give another --name, or delete the file.")
@@ -138,7 +140,7 @@ def init(
         say(f"Column {split} says train or test and is no data. Its two words stand in params.yaml, ingest.split.")
     if not ask:
         completed = {**(earlier or {}), "columns": settled}
-        schema = draft_schema(name, kinds, label, person, completed, missing, private_categories)
+        schema = draft_schema(name, kinds, label, person, completed, missing, private_categories, dtypes)
         _draft(schema, target, drafted, person is not None)
         return
     origin = None if earlier is None else str(earlier["source"])
@@ -147,6 +149,7 @@ def init(
         target,
         settings,
         source,
+        dtypes,
     )
 
 
@@ -195,13 +198,15 @@ def _draft(schema: str, target: Path, settings: str, person: bool) -> None:
     )
 
 
-def _complete(interview: "Interview", target: Path, settings: Callable[..., str], source: str) -> None:
+def _complete(
+    interview: "Interview", target: Path, settings: Callable[..., str], source: str, dtypes: dict[str, str]
+) -> None:
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
     from likeness.onboarding.draft import completed_schema
 
     kept = target.with_suffix(".answers.json")
     answered = _answered(interview, kept)
-    _write(target, completed_schema(answered.schema), settings(answered.max_rows, answered.population))
+    _write(target, completed_schema(answered.schema, dtypes), settings(answered.max_rows, answered.population))
     kept.unlink(missing_ok=True)
     say(f"Written: {target}, params.yaml. For details: likeness check")
     if "://" not in source and Path(source).resolve().is_relative_to(Path.cwd()):

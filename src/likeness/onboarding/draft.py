@@ -20,7 +20,7 @@ from likeness.config.params import ONE_PERSON, FileFormat, Sample
 from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column_keys import DROP
-from likeness.data.schema.draft import NAMES_PERSON, questions_of, task_of
+from likeness.data.schema.draft import NAMES_PERSON, held, questions_of, task_of
 from likeness.data.schema.kinds import OTHER, PRIVATE, Integer
 from likeness.data.schema.schema import entries
 
@@ -45,6 +45,7 @@ def draft_schema(
     answers: Mapping[str, Any] | None = None,
     nullable: frozenset[str] | None = None,
     private: bool = False,
+    dtypes: Mapping[str, str] | None = None,
 ) -> str:
     """The draft as YAML text.
 
@@ -57,6 +58,7 @@ def draft_schema(
             source are taken over; its label too, if it is a column and none is given.
         nullable: the columns in which a value may be missing; None: a question for every column.
         private: whether all categories but the label's are private.
+        dtypes: word of each column's dtype by name, where one is said.
 
     Raises:
         SchemaError: the label, or the column that names people, is not a column.
@@ -96,6 +98,9 @@ def draft_schema(
         # A label is never missing.
         questions = (*questions_of(kind), *(() if kind == DROP or column == label else (_NULLABLE,)))
         lines += [f"  {_key(column)}:", f"    kind: {kind}  {GUESSED}"]
+        lines += [
+            f"    {key}: {_value(word)}  {GUESSED}" for key, word in _dtype(kind, (dtypes or {}).get(column)).items()
+        ]
         for question in questions:
             key, text = question
             if question is _NULLABLE and nullable is not None:
@@ -107,11 +112,25 @@ def draft_schema(
     return "\n".join(lines) + "\n"
 
 
-def completed_schema(schema: Mapping[str, Any]) -> str:
-    """A schema that a person answered, as YAML text with one line a column."""
+def completed_schema(schema: Mapping[str, Any], dtypes: Mapping[str, str] | None = None) -> str:
+    """A schema that a person answered, as YAML text with one line a column.
+
+    Args:
+        schema: its mapping.
+        dtypes: word of each column's dtype by name, where one is said and the schema says none.
+    """
     about = [f"{key}: {_value(value)}" for key, value in schema.items() if key != "columns"]
-    columns = [f"  {_key(name)}: {_value(spec)}" for name, spec in schema["columns"].items()]
+    specs = {
+        name: {**spec, **_dtype(spec.get("kind"), (dtypes or {}).get(name)), **spec}
+        for name, spec in schema["columns"].items()
+    }
+    columns = [f"  {_key(name)}: {_value(spec)}" for name, spec in specs.items()]
     return "\n".join([*_COMPLETED, *about, "columns:", *columns]) + "\n"
+
+
+def _dtype(kind: str | None, word: str | None) -> dict[str, str]:
+    """The key of a dtype that can hold a column of the kind."""
+    return {"dtype": word} if word is not None and held(kind, word) else {}
 
 
 def draft_params(

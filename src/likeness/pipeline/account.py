@@ -49,7 +49,7 @@ def account(project: Project) -> dict[str, Any]:
         composed(params, receipts),
         Standing.of(ledger, params.privacy.population),
         sample_request(project.sample),
-        check_synthetic(project.sample, project.paths),
+        check_synthetic(project.sample, project.paths, project.schema),
         project.method.notes(project.context, auxiliary_of(released.values())),
         {one.receipt.query: len(one.keys) for one in released.values()},
     )

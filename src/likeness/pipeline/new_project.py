@@ -22,7 +22,8 @@ _ONCE = (str(ProjectPaths.dvc), ".gitignore", ".dvcignore")
 _QUESTIONS = {
     "method": "marginals",
     "privacy": {"epsilon": 1.0, "delta": 1e-5, "population": None},
-    "ingest": {"source": None, "schema": None},
+    # DVC reads dvc.yaml only where the schema has a name; `init` writes another.
+    "ingest": {"source": None, "schema": f"{ProjectPaths.schemas.as_posix()}/table.yaml"},
 }
 _PARAMS = (
     "# What differs from the defaults, and what a person must decide. `likeness params` prints every setting.\n"

@@ -45,12 +45,48 @@ def numbered(sample: Sample, context: "Context", auxiliary: "Mapping[str, Releas
     return Request(rows, sample.seed, sample.where)
 
 
-def draw(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
-    """Rows of a generator as a typed table, for the stage, ``likeness sample`` and the API."""
+def typed_rows(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
+    """Rows of a generator as a typed table."""
     from likeness.data.encoding.encoder import Encoder
 
     x, labels = saved.draw(rows, seed, *conditions(where, schema))
     return with_exact_ends(Encoder(schema).decode(x, labels), where, schema)
+
+
+def draw(
+    saved: "SavedGenerator",
+    schema: Schema,
+    rows: int,
+    seed: int,
+    where: Mapping[str, Any],
+    dtypes: Mapping[str, str] | None = None,
+) -> "DataFrame":
+    """Rows of a generator in their dtypes, for the stage, ``likeness sample`` and a logged model.
+
+    Args:
+        saved: the generator.
+        schema: of the table, with the dtypes of its columns.
+        rows: number of rows.
+        seed: public.
+        where: see :func:`likeness.pipeline.where.conditions`.
+        dtypes: words by column, which go before those of the schema.
+    """
+    from likeness.data.encoding.dtypes import in_dtypes
+
+    return in_dtypes(typed_rows(saved, schema, rows, seed, where), schema, dtypes)
+
+
+def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
+    """A synthetic table as typed rows, from its Parquet file.
+
+    Raises:
+        DataError: a value is none of its column.
+    """
+    import pandas as pd
+
+    from likeness.data.encoding.dtypes import typed_again
+
+    return typed_again(pd.read_parquet(path), schema)
 
 
 def write_synthetic(table: "DataFrame", sample: Request, paths: ProjectPaths) -> None:
@@ -104,16 +140,17 @@ def _plain(value: Any) -> Any:
     return None if value is None else str(value)
 
 
-def check_synthetic(sample: Request, paths: ProjectPaths) -> dict[str, str]:
+def check_synthetic(sample: Request, paths: ProjectPaths, schema: Schema) -> dict[str, str]:
     """SHA-256 of the generator's files and of the table in both forms, by their names in the project.
 
     Raises:
         ArtifactError: the table is missing, does not follow from the generator and ``sample``, or its two forms hold
             different rows.
     """
-    import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from likeness.data.encoding.dtypes import in_dtypes
 
     path, csv = paths.synthetic, paths.synthetic_csv
     try:
@@ -129,7 +166,10 @@ def check_synthetic(sample: Request, paths: ProjectPaths) -> dict[str, str]:
     for name, digest in digests.items():
         if lineage["files"].get(name) != digest:
             raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: dvc repro sample")
-    if sha256_bytes(csv_bytes(pd.read_parquet(path))) != digests[str(ProjectPaths.synthetic_csv)]:
+    if (
+        sha256_bytes(csv_bytes(in_dtypes(read_synthetic(path, schema), schema)))
+        != digests[str(ProjectPaths.synthetic_csv)]
+    ):
         raise ArtifactError(f"{path} and {csv} hold different rows. Run: dvc repro sample")
     return {**digests, str(ProjectPaths.synthetic): _digest(path)}
 

@@ -3,12 +3,11 @@
 Reads: data/private/table.parquet, data/synthetic. Writes: reports/internal. Spends: nothing, because it stays inside.
 """
 
-import pandas as pd
-
 from likeness.data.private_tables import sample_private
 from likeness.data.schema.private_categories import closed
 from likeness.pipeline.private_rows import BESIDE, SPLIT
 from likeness.pipeline.project import Project
+from likeness.pipeline.synthetic_table import read_synthetic
 from likeness.report.internal import evaluate
 
 
@@ -22,7 +21,7 @@ def main(project: Project) -> None:
     evaluate(
         train,
         test,
-        pd.read_parquet(paths.synthetic),
+        read_synthetic(paths.synthetic, schema),
         schema,
         settings,
         paths.internal,

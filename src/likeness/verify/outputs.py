@@ -134,6 +134,7 @@ def _machine(where: Mapping[str, Any]) -> str:
 
 def table(bundle: Bundle) -> str:
     """Both files of the table are the generator's draw with the public seed, to the byte."""
+    from likeness.data.encoding.dtypes import in_dtypes, typed_again
     from likeness.methods.saved_generator import SAMPLER, SavedGenerator
     from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
 
@@ -149,8 +150,9 @@ def table(bundle: Bundle) -> str:
     same_csv = csv.read_bytes() == csv_bytes(again)
     if same_csv and parquet == parquet_bytes(again, files, sample_request(sample)):
         return f"{len(again):,} rows, drawn again from the generator; both files equal to the byte"
-    stated = _read(bundle, again, files)
-    require(csv.read_bytes() == csv_bytes(stated), f"{names.TABLE_CSV} is not the table of {names.TABLE}")
+    stated, again = _read(bundle, again, files), typed_again(again, bundle.schema)
+    same_tables = csv.read_bytes() == csv_bytes(in_dtypes(stated, bundle.schema))
+    require(same_tables, f"{names.TABLE_CSV} is not the table of {names.TABLE}")
     if SavedGenerator.load(bundle.folder / "generator").sampler != SAMPLER:
         raise Untestable(
             "not drawn again: an earlier version drew the table, and this one draws other rows of the generator"
@@ -165,12 +167,11 @@ def table(bundle: Bundle) -> str:
 
 
 def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":
-    """Read the Parquet file, only if its header is that of the table drawn again."""
-    import pandas as pd
+    """The typed rows of the Parquet file, only if its header is that of the table drawn again."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from likeness.pipeline.synthetic_table import parquet_bytes, sample_request
+    from likeness.pipeline.synthetic_table import parquet_bytes, read_synthetic, sample_request
 
     expected = pq.ParquetFile(pa.BufferReader(parquet_bytes(again, files, sample_request(bundle.sample))))
     with pq.ParquetFile(bundle.folder / names.TABLE) as file:
@@ -185,7 +186,7 @@ def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "Data
         bare = all(not field.metadata for field in file.schema_arrow)
         same = whole and bare and _lineage(file) == _lineage(expected)
         require(same, f"{names.TABLE} carries more than the table")
-    return pd.read_parquet(bundle.folder / names.TABLE)
+    return read_synthetic(bundle.folder / names.TABLE, bundle.schema)
 
 
 def _lineage(file: "ParquetFile") -> dict[bytes, Any]:
@@ -254,4 +255,6 @@ def draw(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) ->
         facts = read_json(folder / names.PRIVACY) if project is None else vars(project.params.privacy)
         context = Context(schema, facts["adjacency"], facts["num_records"], 0)
         rows = synthetic.numbered(Sample(), context, load_folder(released)).rows
-    return synthetic.draw(SavedGenerator.load(generator), schema, rows, seed, where)
+    settings = folder / "synthesizer.json"  # what a saved synthesizer remembers of its frame
+    dtypes = read_json(settings).get("frame", {}).get("dtypes") if settings.exists() else None
+    return synthetic.draw(SavedGenerator.load(generator), schema, rows, seed, where, dtypes)

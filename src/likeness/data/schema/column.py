@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from likeness.core.errors import SchemaError
+from likeness.data.schema.dtypes import EXAMPLES, parsed
 from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, Kind, Numeric
 
 # The split travels in the private table under this name, so no column may have it.
@@ -31,6 +32,8 @@ class Column:
             bins give each a bin of its own.
         decimals: of a ``numeric`` column, to which synthetic values are rounded: 2 for cents. None: as they are drawn.
             Read when rows are written and never before, so no release depends on it.
+        dtype: of the synthetic column, a word of :mod:`likeness.data.schema.dtypes`: ``int16``. None: that of the kind.
+            Read when rows are written and never before.
         format: how the source writes a date or time, as in ``datetime.strptime``; None for ISO 8601.
         open: the categories are not publicly known and not released yet (see
             :meth:`likeness.data.schema.schema.Schema.completed`); ``other`` takes every value that will not be among
@@ -52,6 +55,7 @@ class Column:
     spikes: tuple[float, ...] = ()
     format: str | None = None
     decimals: int | None = None
+    dtype: str | None = None
     open: bool = False
 
     def __post_init__(self) -> None:
@@ -105,7 +109,8 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form without the name; :func:`likeness.data.schema.column_keys.column_from` reads it back."""
-        return {**self.encoding(), **({} if self.decimals is None else {"decimals": self.decimals})}
+        beside = {"decimals": self.decimals, "dtype": self.dtype}
+        return {**self.encoding(), **{key: value for key, value in beside.items() if value is not None}}
 
     def encoding(self) -> dict[str, Any]:
         """The part of the JSON form that says how values are read and encoded.
@@ -125,3 +130,12 @@ class Column:
             yield "decimals", "has decimals, and is not numeric. Leave them out."
         else:
             yield from self.type.faults(self)
+        if self.dtype is not None and self.kind in KINDS_BY_NAME:
+            yield from self._dtype_faults(self.dtype)
+
+    def _dtype_faults(self, text: str) -> Iterator[tuple[str, str]]:
+        dtype = parsed(text)
+        if dtype is None or dtype.container == "dictionary" or not self.type.holds(text, self.format):
+            rule = "is no dtype that Parquet gives back" if dtype is None or dtype.container else "cannot hold that"
+            like = ", ".join(EXAMPLES[family] for family in self.type.families)
+            yield "dtype", f"is {self.kind}, but dtype {text} {rule}. Write one like {like}, or leave it out."

@@ -80,6 +80,7 @@ class _Reading:
             "spikes": self._spikes(number),
             "format": self._one("format", str),
             "decimals": self._one("decimals", self._whole),
+            "dtype": self._one("dtype", str),
         }
         if self.spec.get("categories") is None:
             values["categories"] = default

@@ -31,6 +31,11 @@ def questions_of(kind: str) -> tuple[tuple[str, str], ...]:
     )
 
 
+def held(kind: str | None, dtype: str) -> bool:
+    """Whether a schema may say a dtype for a column of a kind, which it cannot for a dropped one."""
+    return kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].holds(dtype) and not dtype.startswith("dictionary")
+
+
 def task_of(kind: str | None) -> str:
     """The task of a table whose label has this kind; None: there is no label."""
     if kind is None:
@@ -73,6 +78,8 @@ class ColumnDraft:
             if value not in (*KINDS, DROP):
                 raise SchemaError(f"column '{self._name}' has kind '{value}'. Kinds: {', '.join(KINDS)}, {DROP}.")
             spec = {name: given for name, given in spec.items() if name in keys_of(value)}
+            if not held(value, spec.get("dtype", "")):
+                spec.pop("dtype", None)
         if key == "bounds":
             if value is not None and not (isinstance(value, list) and len(value) == len(_BOUNDS)):
                 raise SchemaError(f"column '{self._name}': bounds must be a pair, as (0, 110).")
@@ -126,21 +133,31 @@ class SchemaDraft:
         ('age', 'sex')
     """
 
-    def __init__(self, kinds: Mapping[str, str], name: str = "table", full: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        kinds: Mapping[str, str],
+        name: str = "table",
+        full: frozenset[str] = frozenset(),
+        dtypes: Mapping[str, str] | None = None,
+    ) -> None:
         """Begin with what is public already.
 
         Args:
             kinds: guessed kind by column.
             name: short name of the table.
             full: columns whose dtype has no missing value.
+            dtypes: word of each column's dtype.
         """
         self.name = name
         self.source: str | None = None
         self._label: str | None = None
         self._person: str | None = None
         never = {"nullable": False}
+        said = {column: {"dtype": word} for column, word in (dtypes or {}).items() if held(kinds.get(column), word)}
         self._columns = {
-            column: ColumnDraft(column, {"kind": kind, **(never if column in full and kind != DROP else {})})
+            column: ColumnDraft(
+                column, {"kind": kind, **said.get(column, {}), **(never if column in full and kind != DROP else {})}
+            )
             for column, kind in kinds.items()
         }
 

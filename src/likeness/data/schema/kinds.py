@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, NUMBERS, TRUE_WORDS, spelled
 from likeness.data.schema.dates import EARLIEST, date_range, number_of, text_of
+from likeness.data.schema.dtypes import parsed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,6 +49,7 @@ class Kind:
         default_categories: those of a column that lists none.
         questions: keys that a draft asks for, each with the question.
         hint: how a person answers, in an interview.
+        families: of the dtypes that can hold such a column (:mod:`likeness.data.schema.dtypes`).
     """
 
     name: ClassVar[str]
@@ -61,6 +63,7 @@ class Kind:
     default_categories: ClassVar[_Words] = ()
     questions: ClassVar[tuple[tuple[str, str], ...]] = ()
     hint: ClassVar[str]
+    families: ClassVar[_Words] = ("truth", "whole", "real", "text")
 
     def faults(self, column: "Column") -> Iterator[_Fault]:
         """Every broken rule: the key that breaks it, and the rest of a sentence that begins with the column."""
@@ -74,12 +77,24 @@ class Kind:
         """Whether a guess from these texts, of which there is one at least, is this kind."""
         return False
 
+    def holds(self, dtype: str, layout: str | None = None) -> bool:
+        """Whether a dtype can hold a column of this kind.
+
+        Args:
+            dtype: its word.
+            layout: of a date or time: ``%Y%m%d`` writes whole numbers.
+        """
+        parts = parsed(dtype)
+        return parts is not None and parts.family in (*self.families, *(["whole"] if layout else []))
+
 
 class Numeric(Kind):
     """Numbers, in units of the column; the base of all kinds that are encoded as one."""
 
     name = "numeric"
-    keys: ClassVar[_Words] = ("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values", "decimals")
+    keys: ClassVar[_Words] = (
+        *("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values", "dtype", "decimals"),
+    )
     rank = 2
     arrow: ClassVar[_Words] = ("is_floating", "is_decimal")
     logged = "double"
@@ -89,6 +104,7 @@ class Numeric(Kind):
     )
     hint = "possible range: 0..110; amounts: 0..5000 log decimals 2; frequent values: 0..99 spikes 40"
     range_rule: ClassVar[str] = ""
+    families: ClassVar[_Words] = ("truth", "whole", "real", "text", "span")
     are_numbers: ClassVar[bool] = True  # in a source that has types; else texts are read
 
     def bound(self, key: str, value: Any) -> float | str:
@@ -222,7 +238,7 @@ class Date(Numeric):
     """Days since 1970-01-01."""
 
     name = "date"
-    keys: ClassVar[_Words] = ("kind", "lower", "upper", "nullable", "spikes", "missing_values", "format")
+    keys: ClassVar[_Words] = ("kind", "lower", "upper", "nullable", "spikes", "missing_values", "format", "dtype")
     rank = 3
     arrow: ClassVar[_Words] = ("is_date",)
     logged = "datetime"
@@ -233,6 +249,7 @@ class Date(Numeric):
     hint = "possible range: 1994-03-01..2024-12-31; dates like 31.12.2024: add format %d.%m.%Y"
     is_whole = True
     are_numbers = False
+    families = ("moment", "text")
     range_rule = "is a date, so its bounds must be dates of the years 1 to 9999."
     example: ClassVar[str] = "1994-03-01"
     moment: ClassVar[str] = "2003-11-29"
@@ -325,9 +342,10 @@ class Categorical(Kind):
     """Texts out of a public list, or out of one that is released; the base of all kinds of categories."""
 
     name = "categorical"
-    keys: ClassVar[_Words] = ("kind", "categories", "other", "nullable", "missing_values")
+    keys: ClassVar[_Words] = ("kind", "categories", "other", "nullable", "missing_values", "dtype")
     arrow: ClassVar[_Words] = ("is_string", "is_large_string", "is_string_view", "is_dictionary")
     is_categorical = True
+    families: ClassVar[_Words] = ("truth", "whole", "real", "text", "moment", "clock", "span")
     questions: ClassVar[tuple[tuple[str, str], ...]] = (
         (
             "categories",
@@ -403,7 +421,8 @@ class Boolean(Categorical):
     """Two categories, false first, whose usual spellings are all understood."""
 
     name = "boolean"
-    keys: ClassVar[_Words] = ("kind", "categories", "nullable", "missing_values")
+    keys: ClassVar[_Words] = ("kind", "categories", "nullable", "missing_values", "dtype")
+    families: ClassVar[_Words] = ("truth", "whole", "real", "text")
     rank = 0
     arrow: ClassVar[_Words] = ("is_boolean",)
     default_categories: ClassVar[_Words] = DEFAULT_WORDS

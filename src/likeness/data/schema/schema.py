@@ -130,7 +130,7 @@ class Schema:
 
     @staticmethod
     def draft(frame: "DataFrame", name: str = "table") -> "SchemaDraft":
-        """Draft the schema of a frame: names, and kinds by dtype. No cell is read.
+        """Draft the schema of a frame of pandas, polars or pyarrow: names, dtypes, kinds by dtype. No cell is read.
 
         Args:
             frame: any rows, or none.
@@ -142,10 +142,12 @@ class Schema:
         Raises:
             DataError: the names of the frame do not look like a header.
         """
+        from likeness.data.encoding.frames import opened
         from likeness.data.schema.draft import SchemaDraft
         from likeness.data.source.header import kinds_of_frame, never_missing
 
-        return SchemaDraft(kinds_of_frame(frame), name, never_missing(frame))
+        frame, kind = opened(frame)
+        return SchemaDraft(kinds_of_frame(frame), name, never_missing(frame), kind.dtypes)
 
     @staticmethod
     def from_sdv(metadata: Any, table: str | None = None) -> "SchemaDraft":

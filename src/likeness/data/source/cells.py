@@ -17,7 +17,7 @@ from likeness.data.schema.private_categories import unfit
 from likeness.data.schema.schema import Schema
 from likeness.data.source.header import check_names
 from likeness.data.source.opening import SWAPPED_MARKS
-from likeness.data.source.python_cells import python_texts
+from likeness.data.source.python_cells import TEXT, python_texts
 from likeness.data.source.row_digests import SourceDigest
 
 
@@ -59,7 +59,7 @@ def typed_column(values: "pd.Series[Any]", column: Column, file: str, decimal: s
     missing = texts.isna() | texts.isin(["", *column.missing_values])
     _check_missing(missing, column, file)
     if column.open:
-        return texts.mask(unfit(texts), str(column.other)).mask(missing).astype("str")
+        return texts.mask(unfit(texts), str(column.other)).mask(missing).astype(TEXT)
     if column.is_categorical:
         return _typed_categories(texts, missing, column, file)
     texts = texts.mask(missing)
@@ -129,10 +129,11 @@ def category_type(column: Column) -> "pd.CategoricalDtype[Any]":
 def texts_of(values: "pd.Series[Any]") -> "pd.Series[str]":
     """Cells as stripped text; whole floats lose their '.0', which a null in an integer column of Parquet brings."""
     if pd.api.types.is_float_dtype(values.dtype):
+        values = values.astype("float32") if values.dtype == "float16" else values  # which has no 2**53
         whole = values.notna() & (values % 1 == 0) & (values.abs() < 2**53)
         as_text = values.astype("object").where(~whole, values.where(whole, 0).astype("int64").astype("object"))
-        return as_text.where(values.notna(), None).astype("str")
-    return values.astype("str").str.strip()
+        return as_text.where(values.notna(), None).astype(TEXT)
+    return values.astype(TEXT).str.strip()
 
 
 def cells_of(

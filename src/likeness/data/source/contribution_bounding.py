@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from likeness.core.errors import DataError
 from likeness.data.schema.column import PERSON_COLUMN
 from likeness.data.schema.schema import Schema
+from likeness.data.source.python_cells import TEXT
 from likeness.data.source.row_digests import hash_words, row_hashes
 
 __all__ = ["PERSON_COLUMN", "bound_contributions", "numbered", "people_of"]
@@ -37,7 +38,7 @@ def people_of(values: "pd.Series[Any]", where: str) -> "pd.Series[str]":
             f"{where}: column '{values.name}' of ingest.unit must hold texts or whole numbers, one spelling a person. "
             "Correct the source."
         )
-    texts = values.where(values.notna(), "").astype("str").str.strip()
+    texts = values.where(values.notna(), "").astype(TEXT).str.strip()
     if (texts == "").any():
         raise DataError(
             f"{where}: column '{values.name}' of ingest.unit has an empty cell. Give each row an id, or leave "

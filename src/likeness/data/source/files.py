@@ -215,14 +215,14 @@ def _frame_cells(
     check_names(present, names, where, IN_FRAME)
     # The digest of the source covers all columns, also those outside the schema.
     wanted = present if source is not None else names
-    columns = {name: _raw_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
+    columns = {name: raw_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
     if source is not None:
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
     check_texts(columns, names, where, "Convert them to texts or numbers")
     return pd.DataFrame({name: columns[name] for name in names})
 
 
-def _raw_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
+def raw_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
     """A frame's column as raw cells, each by itself; None where one has no text.
 
     A declared type of a column is public. Types of objects and categories depend on the rows, so they do not count.

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 IN_FILE = "The first row must be a header with the columns that the schema and ingest.split name"
 _PLAIN = FileFormat()
 _ROWS = 1000
+# How CSV files of such columns are written.
+_TRUTHS = {"bool": {"False", "True"}, "int64": {"0", "1"}, "float64": {"0.0", "1.0"}}
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "missing"}
 
 
@@ -100,6 +102,32 @@ def kinds_of(path: Place, layout: FileFormat = _PLAIN) -> dict[str, str]:
         swapped = (_kind_of_cells([cell.translate(SWAPPED_MARKS) for cell in column]) for column in cells)
         kinds |= {name: kind for name, kind in zip(names, swapped, strict=True) if kind == Numeric.name}
     return kinds
+
+
+def dtypes_of(path: Place, layout: FileFormat = _PLAIN) -> dict[str, str]:
+    """The word of each column's dtype, by name, where one is said.
+
+    pandas says it for the empty table of a Parquet file. Of a CSV or Excel file the first rows say
+    it for true and false.
+
+    Args:
+        path: of the table.
+        layout: how a CSV or Excel file is written.
+
+    Raises:
+        DataError: there is no such file, or it is no table.
+    """
+    if is_parquet(path):
+        from likeness.data.source.parquet_files import parquet_dtypes
+
+        return parquet_dtypes(path)
+    dtypes: dict[str, str] = {}
+    for name, cells in zip(*_first_rows(path, layout, _ROWS), strict=True):
+        present = {cell for cell in cells if cell.casefold() not in _MISSING}
+        fitting = [dtype for dtype, words in _TRUTHS.items() if present and present <= words]
+        if fitting:
+            dtypes[name] = fitting[0]
+    return dtypes
 
 
 def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from likeness.core.errors import DataError
 from likeness.core.remote import Place
+from likeness.data.schema.dtypes import arrow_name, dtype_name
 from likeness.data.source.cells import texts_of
 from likeness.data.source.header import IN_FILE, check_names
 from likeness.data.source.opening import BROKEN, unbroken, unreadable
@@ -89,6 +90,19 @@ def parquet_fields(path: Place) -> list[pa.Field]:
     """
     first = parquet_parts(path)[0]
     return [*_opened(first.path).schema_arrow, *(pa.field(name, pa.string()) for name, _ in first.folders)]
+
+
+def parquet_dtypes(path: Place) -> dict[str, str]:
+    """The word of each column's dtype, as pandas reads it. No row is read; a folder has those of its first file.
+
+    Raises:
+        DataError: there is no such file, or it is damaged.
+    """
+    content = _opened(parquet_parts(path)[0].path).schema_arrow
+    dtypes = {name: dtype_name(dtype) for name, dtype in content.empty_table().to_pandas().dtypes.items()}
+    decimals = {one.name: arrow_name(one.type) for one in content if pa.types.is_decimal(one.type)}
+    # Without rows pandas takes categories of texts for objects.
+    return {name: word.replace("[object", "[str") for name, word in (dtypes | decimals).items()}
 
 
 def texts_without_cells(kind: pa.DataType, texts: Sequence[str]) -> list[str]:

@@ -14,6 +14,9 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
+OLD_PANDAS = int(pd.__version__.partition(".")[0]) < 3
+TEXT: Any = pd.StringDtype("pyarrow_numpy") if OLD_PANDAS else pd.StringDtype(na_value=np.nan)
+"""Texts with NaN for missing: ``str`` of pandas 3. In pandas 2 ``str`` makes texts of missing cells."""
 _EXACT = 2**53  # up to here floats tell whole numbers apart
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -21,7 +24,7 @@ _MICROSECOND = timedelta(microseconds=1)
 def python_texts(cells: Iterable[Any]) -> "pd.Series[str] | None":
     """A column of texts, missing where a cell is missing; None if a cell has no text."""
     try:
-        return pd.Series([text_of(cell) for cell in cells], dtype="str")
+        return pd.Series([text_of(cell) for cell in cells], dtype=TEXT)
     except (TypeError, ValueError, OverflowError):
         return None
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
+from likeness.data.source.python_cells import TEXT
 
 
 def typed_digest(df: pd.DataFrame, schema: Schema, key: bytes) -> str:
@@ -91,7 +92,7 @@ class SourceDigest:
         """Add rows of raw cells."""
         columns = [raw.iloc[:, place] for place in range(raw.shape[1])]
         # A column of objects would get one type.
-        plain = [values.astype("str") if values.dtype == "object" else values for values in columns]
+        plain = [values.astype(TEXT) if values.dtype == "object" else values for values in columns]
         self.add(list(map(str, raw.columns)), [pa.Array.from_pandas(values) for values in plain])
 
     def add(self, names: Sequence[str], columns: Sequence[pa.Array]) -> None:

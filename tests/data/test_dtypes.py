@@ -1,0 +1,274 @@
+"""Every dtype that a frame may have comes back, in frames, Parquet and CSV. The cases are the table of them."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import yaml
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from toys import schema_with
+
+from likeness import Synthesizer
+from likeness.core.errors import DataError, SchemaError
+from likeness.data.encoding.dtypes import in_dtypes, typed_again
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.frames import FrameType, opened
+from likeness.data.encoding.layout import encoding_digest
+from likeness.data.schema.dtypes import dtype_name
+from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_frame
+from likeness.data.source.header import dtypes_of
+from likeness.data.source.python_cells import OLD_PANDAS, TEXT
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.onboarding.draft import completed_schema, draft_schema
+from likeness.verify.outputs import draw
+
+BOOLEAN = {"kind": "boolean"}
+WHOLE = {"kind": "integer", "lower": 0, "upper": 99}
+REAL = {"kind": "numeric", "lower": 0, "upper": 99}
+DAY = {"kind": "date", "lower": "1994-03-01", "upper": "2024-12-31"}
+MOMENT = {"kind": "datetime", "lower": "1994-01-01", "upper": "2024-12-31"}
+STRS, DAYS, TRUTHS = ["a", "b", "a"], ["1994-03-01", "2024-12-31", "1994-03-01"], [True, False, True]
+
+
+def categories(*texts: str, kind: str = "categorical") -> dict[str, Any]:
+    return {"kind": kind, "categories": list(texts)}
+
+
+def arrow(kind: Any) -> Any:
+    return pd.ArrowDtype(kind)
+
+
+def category(values: Sequence[Any], dtype: Any = None, ordered: bool = False) -> Any:
+    return pd.CategoricalDtype(pd.Index(values, dtype=dtype), ordered)
+
+
+STR = "object" if OLD_PANDAS else TEXT
+MOMENTS = pd.to_datetime(DAYS)
+LETTERS, CODES = categories("a", "b"), categories("30", "7")
+CASES: list[tuple[Any, dict[str, Any], Sequence[Any]]] = [
+    ("bool", BOOLEAN, TRUTHS),
+    ("bool", categories("True", "False"), TRUTHS),
+    ("boolean", BOOLEAN, TRUTHS),
+    (arrow(pa.bool_()), BOOLEAN, TRUTHS),
+    (category([False, True]), BOOLEAN, TRUTHS),
+    ("object", BOOLEAN, TRUTHS),
+    ("int64", BOOLEAN, [1, 0, 1]),
+    *[(f"{name}{bits}", WHOLE, [30, 7, 30]) for name in ("int", "uint", "Int", "UInt") for bits in (8, 16, 32, 64)],
+    *[(dtype, CODES, [30, 7, 30]) for dtype in ("int16", "Int32", "float32", "Float64", arrow(pa.int8()))],
+    (arrow(pa.uint16()), WHOLE, [30, 7, 30]),
+    (category([30, 7]), CODES, [30, 7, 30]),
+    (category([30, 7], "int8"), CODES, [30, 7, 30]),
+    (category([30, 7], "Int64", ordered=True), categories("30", "7", kind="ordinal"), [30, 7, 30]),
+    *[(dtype, REAL, [0.5, 98.25, 0.5]) for dtype in ("float16", "float32", "float64", "Float32", "Float64", "object")],
+    (arrow(pa.float32()), REAL, [0.5, 98.25, 0.5]),
+    (arrow(pa.decimal128(10, 2)), REAL, [Decimal("0.50"), Decimal("98.25"), Decimal("0.50")]),
+    *[(dtype, LETTERS, STRS) for dtype in ("object", STR, pd.StringDtype("python"), pd.StringDtype("pyarrow"))],
+    *[(arrow(kind), LETTERS, STRS) for kind in (pa.string(), pa.large_string())],
+    (arrow(pa.dictionary(pa.int8(), pa.string())), LETTERS, STRS),
+    (category(["a", "b"]), LETTERS, STRS),
+    (category(["a", "b"], "object"), LETTERS, STRS),
+    (category(["b", "a"], STR, ordered=True), categories("b", "a", kind="ordinal"), STRS),
+    *[(f"datetime64[{unit}]", kind, DAYS) for unit in ("s", "ms", "us", "ns") for kind in (DAY, MOMENT)],
+    ("datetime64[us, Europe/Paris]", MOMENT, DAYS),
+    (arrow(pa.timestamp("ms")), DAY, MOMENTS),
+    (arrow(pa.timestamp("us", "UTC")), MOMENT, MOMENTS.tz_localize("UTC")),
+    (arrow(pa.date32()), DAY, MOMENTS.date),
+    ("object", DAY, DAYS if OLD_PANDAS else MOMENTS.date),
+    (STR, DAY, DAYS),
+    (STR, {**DAY, "format": "%d.%m.%Y"}, ["01.03.1994", "31.12.2024", "01.03.1994"]),
+    ("int64", {**DAY, "format": "%Y%m%d"}, [19940301, 20241231, 19940301]),
+    (category(MOMENTS[:2]), DAY, MOMENTS),
+    (arrow(pa.time64("us")), categories("03:00:00.000000", "04:30:00.000000"), [time(3), time(4, 30), time(3)]),
+    ("timedelta64[s]", WHOLE, pd.to_timedelta([30, 7, 30], unit="s")),
+    (arrow(pa.duration("us")), WHOLE, pd.to_timedelta([30, 7, 30], unit="us")),
+]  # fmt: skip
+
+
+def series_of(dtype: Any, cells: Sequence[Any]) -> "pd.Series[Any]":
+    return (
+        pd.Series(cells, dtype=dtype)
+        if isinstance(dtype, str) and dtype == "object"
+        else pd.Series(cells).astype(dtype)
+    )
+
+
+def decoded(values: "pd.Series[Any]", schema: Schema) -> pd.DataFrame:
+    """The rows of one column after encoding and decoding, in the dtypes of the frame."""
+    encoder = Encoder(schema)
+    typed = encoder.decode_codes(encoder.encode(read_frame(values.to_frame(), schema)))
+    return in_dtypes(typed, schema, {"x": dtype_name(values.dtype)})
+
+
+def may_miss(values: "pd.Series[Any]") -> bool:
+    return not (isinstance(values.dtype, np.dtype) and values.dtype.kind in "biu")
+
+
+COLUMNS = [(series_of(dtype, cells), column) for dtype, column, cells in CASES]
+COLUMNS += [
+    (values.where([True, True, False]), {**each, "nullable": True}) for values, each in COLUMNS if may_miss(values)
+]
+NAMES = [f"{dtype_name(values.dtype)} {each['kind']}{' with missing' * values.hasnans}" for values, each in COLUMNS]
+
+
+@pytest.mark.parametrize(("values", "column"), COLUMNS, ids=NAMES)
+def test_each_dtype_of_each_kind_comes_back(values: "pd.Series[Any]", column: dict[str, Any]) -> None:
+    schema, values = schema_with({"x": column}), values.rename("x")
+    again = decoded(values, schema)
+    pd.testing.assert_series_equal(again["x"], values)
+    assert again.to_csv(index=False) == values.to_frame().to_csv(index=False)  # True stays True
+    if isinstance(values.dtype, pd.ArrowDtype) and pa.types.is_dictionary(values.dtype.pyarrow_dtype):
+        return  # pandas cannot read such a column of its own from Parquet
+    file, reference = io.BytesIO(), io.BytesIO()
+    again.to_parquet(file)
+    values.to_frame().to_parquet(reference)
+    assert pd.read_parquet(file)["x"].dtype == pd.read_parquet(reference)["x"].dtype
+    said = replace(schema, columns=(replace(schema.columns[0], dtype=dtype_name(values.dtype)),))
+    typed = typed_again(pd.read_parquet(file), said)
+    pd.testing.assert_frame_equal(typed, read_frame(values.to_frame(), schema))  # what an evaluation compares
+
+
+def frame(rows: int = 300) -> pd.DataFrame:
+    """A table as people have it."""
+    random = np.random.default_rng(0)
+    code = random.choice([7, 30, 31], rows)
+    return pd.DataFrame({
+        "code": code.astype("int16"), "ward": pd.Categorical(random.choice([1, 2], rows)),
+        "smoker": random.random(rows) < 0.5, "sex": random.choice(["f", "m"], rows),
+        "children": pd.array(random.integers(0, 4, rows), "Int8"),
+        "weight": random.uniform(40, 99, rows).astype("float32"),
+        "born": pd.to_datetime(random.integers(0, 10**9, rows), unit="s"), "ill": code == 30,
+    })  # fmt: skip
+
+
+SCHEMA = schema_with({
+    "code": categories("7", "30", "31"), "ward": categories("1", "2"), "smoker": BOOLEAN, "sex": categories("f", "m"),
+    "children": {"kind": "integer", "lower": 0, "upper": 9}, "weight": {"kind": "numeric", "lower": 0, "upper": 200},
+    "born": {"kind": "datetime", "lower": "1970-01-01", "upper": "2009-12-31"}, "ill": BOOLEAN,
+}, label="ill")  # fmt: skip
+QUICK = {"privatize": {"bins": 4}, "train": {"iterations": 30, "num_components": 20}}
+
+
+def fitted(table: Any) -> Synthesizer:
+    given = {"schema": SCHEMA, "population": "toy people", "settings": QUICK, "device": "cpu", "epsilon": 100.0}
+    return Synthesizer(**given, cap=(1000.0, 1e-3)).fit(table)
+
+
+@pytest.mark.long
+def test_a_sample_works_where_the_real_frame_does(tmp_path: Path) -> None:
+    Ledger.create(locate())
+    real = frame()
+    synthesizer = fitted(real)
+    synthetic = synthesizer.sample(400)
+    assert synthetic.dtypes.equals(real.dtypes)
+    assert pd.concat([real, synthetic]).dtypes.equals(real.dtypes)
+    assert (synthetic["code"] == 30).mean() > 0.1 and synthetic["smoker"].sum() > 0
+    names = pd.DataFrame({"code": [7, 30, 31], "name": ["flu", "cold", "cough"]}).astype({"code": "int16"})
+    assert synthetic.merge(names, on="code")["name"].notna().sum() == 400
+    assert list(pd.get_dummies(synthetic, columns=["ward"])) == list(pd.get_dummies(real, columns=["ward"]))
+    encoder = make_column_transformer((OneHotEncoder(), ["code", "ward", "sex"]), remainder="passthrough")
+    model = make_pipeline(encoder, LogisticRegression(max_iter=500))
+    features = [name for name in real if name not in ("ill", "born")]
+    assert model.fit(synthetic[features], synthetic["ill"]).score(real[features], real["ill"]) > 0.8
+    synthesizer.save(tmp_path / "saved")
+    loaded = Synthesizer.load(tmp_path / "saved").sample(400)
+    pd.testing.assert_frame_equal(loaded, synthetic)
+    pd.testing.assert_frame_equal(draw(tmp_path / "saved", 400, 0, {}), synthetic)  # as `likeness sample` does
+    table = fitted(pa.Table.from_pandas(real, preserve_index=False)).sample(10)
+    assert isinstance(table, pa.Table) and table.schema.field("code").type == pa.int16()
+
+
+def test_frames_of_other_libraries_come_back_as_they_are() -> None:
+    polars = pytest.importorskip("polars")
+    letters = ["a", "b", None]
+    table = polars.DataFrame({
+        "code": polars.Series([7, 30, None], dtype=polars.Int16), "name": letters, "truth": [True, False, None],
+        "place": polars.Series(letters, dtype=polars.Categorical),
+        "level": polars.Series(letters, dtype=polars.Enum(["a", "b"])),
+        "day": [date(2020, 1, 1), None, date(2021, 1, 1)],
+        "moment": polars.Series([MOMENTS[0], MOMENTS[1], None], dtype=polars.Datetime("us", "UTC")),
+        "cost": polars.Series([Decimal("1.20"), None, Decimal("3.00")], dtype=polars.Decimal(10, 2)),
+    })  # fmt: skip
+    kinds = [CODES, LETTERS, BOOLEAN, LETTERS, categories("a", "b", kind="ordinal"), DAY, MOMENT, REAL]
+    schema = schema_with({name: {**kind, "nullable": True} for name, kind in zip(table.columns, kinds, strict=True)})
+    for native in (table, table.to_arrow()):
+        cells, kind = opened(native)
+        again = kind.native(in_dtypes(read_frame(cells, schema), schema, kind.dtypes))
+        assert type(again) is type(native) and again.equals(native) and again.schema == native.schema
+        assert FrameType(**kind.to_dict()) == kind
+    for wrong in (table.lazy(), {"a": [1]}):
+        with pytest.raises(DataError, match="must be a frame of pandas, polars or pyarrow"):
+            opened(wrong)
+
+
+def test_what_a_dtype_cannot_hold_becomes_the_nearest_that_it_can() -> None:
+    codes = pd.Series([30, 7, 30], dtype="int16", name="x")
+    column = {**categories("30", "other"), "other": "other"}
+    again = decoded(codes, schema_with({"x": column}))  # 7 becomes other, which is no number
+    assert again["x"].dtype == "Int16" and again["x"].isna().tolist() == [False, True, False]
+    said = schema_with({"x": {**column, "dtype": "int16"}})
+    assert typed_again(again, said)["x"].tolist() == ["30", "other", "30"]
+    truths = schema_with({"x": {**BOOLEAN, "nullable": True}})
+    empty = in_dtypes(read_frame(pd.DataFrame({"x": [True, None]}), truths), truths, {"x": "bool"})
+    assert empty["x"].dtype == "boolean"
+    wide = schema_with({"x": {"kind": "integer", "lower": -200, "upper": 200}})
+    typed = read_frame(pd.DataFrame({"x": [-200, 5, 200]}), wide)
+    assert in_dtypes(typed, wide, {"x": "int8"})["x"].tolist() == [-128, 5, 127]
+    assert in_dtypes(typed, wide, {"x": "Period[D]"})["x"].dtype == "int64"  # no dtype of a kind: as without one
+    letters = schema_with({"x": {**LETTERS, "dtype": "int64"}})
+    typed = read_frame(pd.DataFrame({"x": ["a", "b"]}), letters)
+    pd.testing.assert_frame_equal(typed_again(in_dtypes(typed, letters), letters), typed)
+    old = schema_with({"x": {"kind": "date", "lower": "1500-01-01", "upper": "2024-12-31"}})
+    moments = in_dtypes(read_frame(pd.DataFrame({"x": ["1500-01-01"]}), old), old, {"x": "datetime64[ns]"})
+    assert moments["x"].tolist() == [pd.Timestamp("1677-09-22")]
+
+
+def test_the_schema_says_a_dtype_which_is_no_part_of_a_release(tmp_path: Path) -> None:
+    plain, said = (schema_with({"x": {**CODES, **more}}) for more in ({}, {"dtype": "category[int64, ordered]"}))
+    assert encoding_digest(said) == encoding_digest(plain) and "dtype" not in plain.to_dict()["columns"][0]
+    assert Schema.from_dict(said.to_dict(), "x") == said
+    typed = read_frame(pd.DataFrame({"x": [30, 7]}), said)
+    assert typed["x"].dtype == category(["30", "7"], STR)  # what a cell becomes does not depend on it
+    assert in_dtypes(typed, said)["x"].dtype == category([30, 7], ordered=True)
+    pd.testing.assert_frame_equal(in_dtypes(typed, plain), typed)
+    for column, dtype, words in (
+        (WHOLE, "datetime64[ns]", "cannot hold that. Write one like bool, int64"),
+        (DAY, "int64", "cannot hold that"),
+        (WHOLE, "int7", "is no dtype"),
+        (LETTERS, "dictionary<values=string, indices=int32, ordered=0>[pyarrow]", "is no dtype that Parquet gives"),
+    ):
+        with pytest.raises(SchemaError, match=words):
+            schema_with({"x": {**column, "dtype": dtype}})
+
+
+def test_a_draft_says_the_dtypes_of_the_source_and_no_value(tmp_path: Path) -> None:
+    path = tmp_path / "own.parquet"
+    table = frame().astype({"sex": "category"}).assign(cost=Decimal("8675.309"))
+    table.to_parquet(path)
+    dtypes = dtypes_of(path)
+    assert dtypes == {
+        "code": "int16", "ward": "int64", "smoker": "bool", "sex": "category[str]", "children": "Int8",
+        "weight": "float32",
+        "born": dtype_name(table["born"].dtype), "ill": "bool", "cost": "decimal128(7, 3)[pyarrow]",
+    }  # fmt: skip
+    kinds = {"code": "integer", "sex": "categorical", "born": "drop"}
+    columns = yaml.safe_load(draft_schema("own", kinds, None, dtypes=dtypes))["columns"]
+    assert [column.get("dtype") for column in columns.values()] == ["int16", "category[str]", None]
+    answered = {"columns": {"code": {"kind": "date"}, "sex": {"kind": "categorical"}}}
+    columns = yaml.safe_load(completed_schema(answered, dtypes))["columns"]
+    assert columns == {"code": {"kind": "date"}, "sex": {"kind": "categorical", "dtype": "category[str]"}}
+    csv = tmp_path / "own.csv"
+    csv.write_text("a,b,c,d\nTrue,1,true,True\nFalse,,false,no\n")
+    assert dtypes_of(csv) == {"a": "bool", "b": "int64"}
