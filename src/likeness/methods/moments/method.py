@@ -1,10 +1,10 @@
 """Moments: second moments of images' low frequencies by class, how bright each pixel is, and a Gaussian copula."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,7 +128,10 @@ class Moments(Method):
 
     def check_device(self, device: str) -> None:
         """Refuse a device that this machine does not have, for the network, if there is one."""
-        (self._network or super()).check_device(device)
+        if self._network:
+            self._network.check_device(device)
+        else:
+            super().check_device(device)
 
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float | None:
         """Of the network, if there is one."""
@@ -176,10 +179,17 @@ class Moments(Method):
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
         """A Gaussian of coefficients for each class; beside a network where Fourier features are released too."""
+        return self._beside_network(context, auxiliary, lambda network: network.build_generator(context, auxiliary))
+
+    def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
+        """The generator, its network without memory for its weights."""
+        return self._beside_network(context, auxiliary, lambda network: network.blueprint(context, auxiliary))
+
+    def _beside_network(
+        self, context: Context, auxiliary: Mapping[str, Released], build: Callable[[Merf], Any]
+    ) -> "GaussianImages | ImageEnsemble":
         copula = self._copula(context, auxiliary)
-        if self._network is None:
-            return copula
-        return image_ensemble()(copula, self._network.build_generator(context, auxiliary))
+        return copula if self._network is None else image_ensemble()(copula, build(self._network))
 
     def _copula(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
         feature = self._feature(context, auxiliary)
@@ -194,8 +204,9 @@ class Moments(Method):
 
         copula = self._fitted(context, auxiliary, embedding)
         if self._network:
-            network = self._network.fit_generator(context, auxiliary, auxiliary[FOURIER], compute)
-            return network._replace(generator=image_ensemble()(copula, network.generator))
+            trained = self._network.fit_generator(context, auxiliary, auxiliary[FOURIER], compute)
+            network: Any = trained.generator
+            return trained._replace(generator=image_ensemble()(copula, network))
         with threadpool_limits(compute.threads):
             distance = self._distance(copula, context, auxiliary, embedding)
         if not math.isfinite(distance):
