@@ -12,7 +12,7 @@ import pytest
 import torch
 import yaml
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 
 import likeness
 from likeness import Schema, Synthesizer
@@ -21,6 +21,7 @@ from likeness.core.errors import (
     BudgetError,
     DataError,
     LikenessError,
+    NotFittedError,
     ParamsError,
     PlanError,
     ReleaseError,
@@ -296,6 +297,9 @@ def test_conventions_of_scikit_learn(ledger: Ledger) -> None:
     fitted = own.fit(rows())
     with pytest.raises(NotFittedError):
         clone(fitted).sample(1)
+    assert repr(Synthesizer(epsilon=2.0)) == "Synthesizer(epsilon=2.0)"
+    piped = Pipeline([("rows", fitted)])
+    assert piped.get_params()["rows__epsilon"] == 3.0 and piped.fit(rows()) is piped  # the pipeline asks for tags
 
 
 def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:

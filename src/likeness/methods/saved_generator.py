@@ -68,7 +68,7 @@ class SavedGenerator:
         """Write spec.json, and weights.safetensors with the digest of it: the two belong together."""
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.spec(), indent=1, sort_keys=True) + "\n"
-        (folder / "spec.json").write_text(text)
+        (folder / "spec.json").write_bytes(text.encode())
         digest = sha256_bytes(text.encode())
         save_file(self.network.arrays(), folder / "weights.safetensors", metadata={SPEC_DIGEST: digest})
 
@@ -91,7 +91,7 @@ class SavedGenerator:
         """
         try:
             check_weights(folder)
-            spec = json.loads((folder / "spec.json").read_text())
+            spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
             _check_shapes(spec)
             _check_sizes(spec, folder / "weights.safetensors")
             network = GENERATORS[spec["generator"]]().from_spec(spec)
