@@ -15,7 +15,8 @@ from safetensors.numpy import load_file, save_file
 from likeness.core import rng
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.hashing import sha256_bytes
-from likeness.generators.base import NONE, Conditions, Generator
+from likeness.data.encoding.condition import NONE, Conditions
+from likeness.generators.base import Generator
 from likeness.generators.sampling import systematic
 from likeness.generators.weights import SPEC_DIGEST, check_weights
 from likeness.methods import METHODS
