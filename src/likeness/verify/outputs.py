@@ -167,9 +167,9 @@ def table(bundle: Bundle) -> str:
             "not drawn again: an earlier version drew the table, and this one draws other rows of the generator"
         )
     if same_csv:
+        writer = written_by(bundle.folder / names.TABLE)
         raise Untestable(
-            f"drawn again: all cells are equal. {names.TABLE} has the bytes of {written_by(bundle.folder / names.TABLE)}. "
-            "Run the check with that version"
+            f"drawn again: all cells are equal. {names.TABLE} has the bytes of {writer}. Run the check with that version"
         )
     different = sum(_differences(stated[column.name], again[column.name], column) for column in bundle.schema.columns)
     raise Untestable(
