@@ -169,7 +169,7 @@ def table(bundle: Bundle) -> str:
     if same_csv:
         writer = written_by(bundle.folder / names.TABLE)
         raise Untestable(
-            f"drawn again: all cells are equal. {names.TABLE} has the bytes of {writer}. Run the check with that version"
+            f"drawn again: all cells are equal. {names.TABLE} has the bytes of {writer}. Run the check with it"
         )
     different = sum(_differences(stated[column.name], again[column.name], column) for column in bundle.schema.columns)
     raise Untestable(
