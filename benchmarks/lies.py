@@ -167,6 +167,8 @@ LIES: tuple[Lie, ...] = (
     Lie("the Parquet file has another lineage", "table", "carries more",
         parquet(lambda header: {**header, b"likeness.lineage": b"{}"})),
     Lie("a table of 10^12 rows is asked for", "table", "fewer rows", set_value(names.SETTINGS, "sample.rows", 10**12)),
+    Lie("the table has other rows, and the generator is of an earlier version", "table", "not drawn again",
+        all_of(weights_of(lambda spec: spec.pop("sampler")), table(real)), verdict=None),
     Lie("the weights hold rows", "training", "not done", memorized, verdict=None),
     Lie("the weights hold rows, trained again", "training", "other rows than the one", memorized, retrain=True),
     Lie("the weights have a note", "form", "more than a generator", metadata(names.WEIGHTS)),

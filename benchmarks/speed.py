@@ -1,4 +1,4 @@
-"""How fast: network gradients, mean embeddings, pairs of columns, noise, training in bfloat16.
+"""How fast: network gradients, mean embeddings, pairs of columns, the mixture of products, noise, bfloat16.
 
 Run: ``python -m benchmarks.speed [--repetitions 5] [--quick] [--only precisions]``. What is compared runs in turns, in
 one process and on one machine: the ratios are what matters, not the seconds. Peak memory is that of a process of its
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from benchmarks.common import keep
@@ -27,6 +28,7 @@ from likeness.generators.images import ImageGenerator
 from likeness.generators.objective import EmbeddingObjective
 from likeness.generators.training import train
 from likeness.methods.hp.hermite_map import HermiteFeatures
+from likeness.methods.marginals.objective import MarginalObjective
 from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.noise import add_discrete_gaussian
@@ -39,6 +41,7 @@ KEYS = ["what", "size", "seconds", "ratio", "per_second", "peak_mb", "repetition
 SIDE, CLASSES, WIDTH, BATCH = 28, 10, 800, 500  # of MNIST, and of the paper's network
 LATENT, HIDDEN, CHANNELS = 10, 200, (16, 8)  # of examples/mnist
 ROWS, DIMENSION, FEATURES = 60_000, 784, 10_000
+CELLS = [16, 10, 16, 17, 7, 16, 6, 5, 2, 17, 17, 16, 43]  # of Adult's columns: their order does not matter
 NUMBERS, CATEGORIES, ORDER = 10, 10, 10  # of a wide table: columns of numbers, and of as many with ten categories
 
 
@@ -162,6 +165,44 @@ def precisions(repetitions: int, steps: int = 3) -> None:
         note(what, f"batch {BATCH}, {SIDE} x {SIDE}", seconds / steps, ratio=ratio, repetitions=repetitions)
 
 
+def mixture_step(repetitions: int, steps: int = 10) -> None:
+    """Loss and gradient of the mixture of ``marginals`` on arrays, and by automatic differentiation in PyTorch."""
+    generator, ends = np.random.default_rng(0), np.cumsum(CELLS)
+    blocks = [(i, j, generator.normal(10, 40, (2, CELLS[i], CELLS[j]))) for i, j in combinations(range(len(CELLS)), 2)]
+    shares = np.array([0.75, 0.25])
+    objective = MarginalObjective(blocks, CELLS, (1,) * len(blocks), shares, 32_000.0, 40.0, 1.5)
+    given = [generator.standard_normal(shape, dtype=np.float32) for shape in ((1000, ends[-1]), (2, 1000))]
+    pairs, weights = objective._pairs, torch.from_numpy(shares.astype(np.float32))
+    assert pairs is not None
+    target, precision, expected = map(torch.from_numpy, (pairs._target, pairs._precision, objective._log_expected))
+
+    def by_pytorch() -> tuple[float, list[Tensor]]:
+        logits, components = (torch.from_numpy(one).requires_grad_() for one in given)
+        cells = torch.cat([torch.softmax(part, dim=1) for part in torch.split(logits, CELLS, dim=1)], dim=1)
+        by_class = torch.softmax(components, dim=1)
+        nats = by_class * (torch.xlogy(cells, cells).sum(dim=1) - expected @ cells.T)
+        joint = torch.stack([(cells * share[:, None]).T @ cells for share in by_class])
+        squares = (target - weights[:, None, None] * joint).square() * precision
+        loss = squares.sum() + objective._penalty * (weights @ nats.sum(dim=1))
+        return float(loss.detach()), list(torch.autograd.grad(loss, (logits, components)))
+
+    (loss, *slopes), (other, gradients) = objective.loss(*given), by_pytorch()
+    pairs_of_slopes = zip(slopes, gradients, strict=True)
+    apart = max(abs(loss / other - 1), *(np.abs(a - b.numpy()).max() / np.abs(a).max() for a, b in pairs_of_slopes))
+    if apart > 1e-4:
+        raise SystemExit(f"loss or gradient of the mixture are not those of PyTorch: {apart:.2g} apart")
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        actions = {
+            "numpy": lambda: [objective.loss(*given) for _ in range(steps)],
+            "pytorch": lambda: [by_pytorch() for _ in range(steps)],
+        }
+        seconds = in_turns(actions, repetitions)
+    for name, taken in seconds.items():
+        what, size = f"mixture step, {name}", f"1000 components, {ends[-1]} cells, 2 classes"
+        note(what, size, taken / steps, ratio=seconds["pytorch"] / taken, repetitions=repetitions)
+
+
 def chunks(rows: int, width: int = DIMENSION) -> Iterator[Records]:
     """Made-up rows, in chunks as the door reads them."""
     for start in range(0, rows, 4_096):
@@ -275,6 +316,7 @@ def noise(quick: bool) -> None:
 
 PARTS: dict[str, Callable[[int, int, bool], None]] = {
     "step": lambda _, repetitions, __: network_step(repetitions),
+    "mixture": lambda _, repetitions, __: mixture_step(repetitions),
     "precisions": lambda _, repetitions, __: precisions(repetitions),
     "sum": lambda rows, _, __: network_sum(rows),
     "pairs": lambda rows, repetitions, _: paired_sum(rows // 10, repetitions),

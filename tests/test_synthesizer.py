@@ -12,7 +12,7 @@ import pytest
 import torch
 import yaml
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 
 import likeness
 from likeness import Schema, Synthesizer
@@ -21,6 +21,7 @@ from likeness.core.errors import (
     BudgetError,
     DataError,
     LikenessError,
+    NotFittedError,
     ParamsError,
     PlanError,
     ReleaseError,
@@ -296,6 +297,9 @@ def test_conventions_of_scikit_learn(ledger: Ledger) -> None:
     fitted = own.fit(rows())
     with pytest.raises(NotFittedError):
         clone(fitted).sample(1)
+    assert repr(Synthesizer(epsilon=2.0)) == "Synthesizer(epsilon=2.0)"
+    piped = Pipeline([("rows", fitted)])
+    assert piped.get_params()["rows__epsilon"] == 3.0 and piped.fit(rows()) is piped  # the pipeline asks for tags
 
 
 def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
@@ -342,6 +346,29 @@ def test_defaults_are_those_of_the_shipped_settings() -> None:
     }.items():
         for name in names:
             assert own[name] == shipped[section][name], name
+
+
+@pytest.mark.process
+def test_the_default_method_needs_no_pytorch(ledger: Ledger, tmp_path: Path) -> None:
+    """Fit, sample, save and load where PyTorch and Matplotlib cannot be imported; other devices are no failure."""
+    rows().to_pickle(tmp_path / "rows.pkl")
+    code = (
+        "import json, sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        assert name not in ('torch', 'matplotlib'), name\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "import pandas as pd\n"
+        "from likeness import Synthesizer\n"
+        "schema, settings, folder = json.loads(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]\n"
+        "how = {'schema': schema, 'settings': settings, 'population': 'toy people', 'device': 'cuda'}\n"
+        "fitted = Synthesizer(**how).fit(pd.read_pickle(f'{folder}/rows.pkl'))\n"
+        "fitted.save(f'{folder}/saved')\n"
+        "assert Synthesizer.load(f'{folder}/saved').sample(50).equals(fitted.sample(50))\n"
+    )
+    command = [sys.executable, "-c", code, json.dumps(SCHEMA), json.dumps(FAST), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stderr == "train.device is cuda, but marginals trains on the CPU only.\n"
 
 
 @pytest.mark.process

@@ -11,9 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
-
 from likeness.config.params import (
     ONE_PERSON,
     ONE_ROW,
@@ -27,6 +24,7 @@ from likeness.config.params import (
 )
 from likeness.config.typed import allowed, build, renamed, require
 from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
+from likeness.core.estimator import Estimator
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.dtypes import in_dtypes
@@ -54,7 +52,7 @@ _SETTINGS, _PLAN, _PRIVACY, _STATEMENT = "synthesizer.json", "plan.json", "priva
 _SCHEMA, _GENERATOR, _RELEASED = "schema.yaml", "generator", "released"  # as in a bundle: `likeness sample` reads them
 
 
-class Synthesizer(BaseEstimator):  # type: ignore[misc]
+class Synthesizer(Estimator):
     """Differentially private synthetic rows, in the conventions of scikit-learn.
 
     Every parameter is public. A ledger must exist (``likeness.Ledger.start()``, once a machine). What a fit lacks, it
@@ -230,9 +228,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
 
         Raises:
             ParamsError: ``n`` or ``where`` has a wrong value.
-            sklearn.exceptions.NotFittedError: :meth:`fit` was not called.
+            NotFittedError: :meth:`fit` was not called.
         """
-        check_is_fitted(self, "generator_")
+        self.check_fitted("generator_")
         if where is not None and not isinstance(where, Mapping):
             require(n is None or n == len(where), "n", n, "the number of rows of where, or left out")
             beside = drawn_beside(self.generator_, self.schema_, opened(where)[0], operator.index(seed))
@@ -265,7 +263,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
 
         ``total.epsilon`` is the guaranteed ε. ``ledger.lifetime`` is that at the time of the fit.
         """
-        check_is_fitted(self, "privacy_")
+        self.check_fitted("privacy_")
         value: dict[str, Any] = self.privacy_
         return value
 
@@ -283,7 +281,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
         Raises:
             ArtifactError: the path exists.
         """
-        check_is_fitted(self, "generator_")
+        self.check_fitted("generator_")
         target = Path(path)
         if target.exists():
             raise ArtifactError(f"{target} exists and is not overwritten. Delete it, or give another name.")
@@ -300,7 +298,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]
             write_json(folder / _SETTINGS, saved)
             write_json(folder / _PLAN, self.plan_.to_dict())
             write_json(folder / _PRIVACY, self.privacy_)
-            (folder / _STATEMENT).write_text(self.statement)
+            (folder / _STATEMENT).write_bytes(self.statement.encode())
             folder.rename(target)
 
     @classmethod

@@ -18,7 +18,7 @@ Name = tuple[str, str]
 ONLY_REFUSES = ("likeness.release.released", "check_known")
 
 # What a method gives to training and sampling alone; stages that do neither never call it.
-TRAINS = {"build_generator", "build_objective", "generators", "start", "trained"}
+TRAINS = {"blueprint", "build_generator", "build_objective", "check_device", "fit_generator", "generators", "start"}
 TRAINERS = {"likeness.methods.fit", "likeness.methods.saved_generator"}
 """The only modules that call these, so whoever does not reach one of them does not train."""
 
@@ -74,22 +74,28 @@ class Source:
 
 def without_training(node: ast.stmt) -> ast.stmt:
     """A class without what it gives to training, and without methods that only these call; anything else as it is."""
-    if not isinstance(node, ast.ClassDef) or not any(getattr(item, "name", "") in TRAINS for item in node.body):
+    if not isinstance(node, ast.ClassDef) or not any(_member(item) in TRAINS for item in node.body):
         return node
     methods = {item.name: item for item in node.body if isinstance(item, ast.FunctionDef)}
     calls = {
         name: {part.attr for part in ast.walk(item) if isinstance(part, ast.Attribute)}
         for name, item in methods.items()
     }
-    dropped = TRAINS & methods.keys()
+    dropped = TRAINS & {_member(item) for item in node.body}
     while more := {
         name
         for name in methods.keys() - dropped
-        if any(name in calls[by] for by in dropped) and not any(name in calls[by] for by in methods.keys() - dropped)
+        if any(name in calls.get(by, ()) for by in dropped)
+        and not any(name in calls[by] for by in methods.keys() - dropped)
     }:
         dropped = dropped | more
-    body = [item for item in node.body if getattr(item, "name", "") not in dropped]
+    body = [item for item in node.body if _member(item) not in dropped]
     return ast.ClassDef(node.name, node.bases, node.keywords, body, node.decorator_list, type_params=[])
+
+
+def _member(item: ast.stmt) -> str:
+    """The name of a method, or of an annotated attribute of a class."""
+    return ast.unparse(item.target) if isinstance(item, ast.AnnAssign) else getattr(item, "name", "")
 
 
 def members(definition: ast.ClassDef) -> dict[str, ast.stmt]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.errors import DataError, ParamsError, SchemaError
 from likeness.data.encoding.bins import grid_of
+from likeness.data.encoding.condition import Condition
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.column import Column
@@ -24,7 +25,6 @@ from likeness.data.source.date_cells import numbers_of_dates, typed_dates
 from likeness.data.source.files import read_source
 from likeness.data.source.row_digests import typed_digest
 from likeness.features.cells import Cells
-from likeness.generators.base import Condition
 from likeness.pipeline.where import conditions
 from likeness.report.histograms import histograms
 

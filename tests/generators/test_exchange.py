@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likeness.data.encoding.condition import Condition
 from likeness.features.cells import Cells
-from likeness.generators.base import Condition
 from likeness.generators.sampling import systematic
 from likeness.methods.marginals import pair_swapping as exchanges
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture

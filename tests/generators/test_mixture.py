@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from likeness.config.training import TrainingSettings
 from likeness.core.errors import ParamsError
+from likeness.data.encoding.condition import Condition
 from likeness.data.encoding.layout import Block, Layout
 from likeness.features.cells import Cells
-from likeness.generators.base import Condition
 from likeness.generators.sampling import systematic
 from likeness.generators.tabular import TabularGenerator
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture, rows_from_cells

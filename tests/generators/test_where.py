@@ -9,10 +9,10 @@ import pytest
 
 from likeness.core.errors import DataError, ParamsError
 from likeness.data.encoding.bins import grid_of
+from likeness.data.encoding.condition import Condition
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
-from likeness.generators.base import Condition
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
 from likeness.methods.marginals.quantiles import cells_of_number
 from likeness.methods.saved_generator import SavedGenerator

@@ -53,19 +53,19 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         write_json(folder / contents.PLAN_FILE, project.written_plan.to_dict())
         write_json(folder / contents.PRIVACY, privacy)
         releases = read_json(project.paths.generator_spec)["provenance"]["releases"]
-        (folder / contents.SCHEMA).write_text(schema_text(schema))  # without comments, which nobody can check
-        (folder / contents.STATEMENT).write_text(statement(privacy))
-        (folder / contents.CARD).write_text(data_card(privacy, schema))
+        (folder / contents.SCHEMA).write_bytes(schema_text(schema).encode())  # without comments, which nobody can check
+        (folder / contents.STATEMENT).write_bytes(statement(privacy).encode())
+        (folder / contents.CARD).write_bytes(data_card(privacy, schema).encode())
         files = {name: sha256_bytes((folder / name).read_bytes()) for name in contents.PUBLISHED}
         ledger.publish(population, files, releases)
         extract = chain_extract(ledger.records(), population, open_others)
-        (folder / contents.LEDGER).write_text(chain_text(extract))
+        (folder / contents.LEDGER).write_bytes(chain_text(extract).encode())
         names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
         stray = [name for name in names if not contents.allowed_name(name)]
         if stray:
             raise ReleaseError(f"{stray[0]} must not be in a bundle. Please report this line.")
         sums = "".join(f"{sha256_bytes((folder / name).read_bytes())}  {name}\n" for name in names)
-        (folder / contents.CHECKSUMS).write_text(sums)
+        (folder / contents.CHECKSUMS).write_bytes(sums.encode())
         names = sorted([*names, contents.CHECKSUMS])
         if target.suffix == ".zip":
             packed = Path(temporary) / "bundle.zip"

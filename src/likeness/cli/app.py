@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from likeness import __version__
 from likeness.cli import run as cli_run
 from likeness.cli.console import say, say_json
 from likeness.cli.init_and_check import register
@@ -14,6 +15,7 @@ from likeness.cli.new import new
 from likeness.cli.params import params
 from likeness.cli.run import JSON
 from likeness.core.errors import LikenessError
+from likeness.core.extras import missing
 from likeness.core.messages import show_messages
 from likeness.core.paths import ProjectPaths
 from likeness.pipeline.run_stage import place_refusal, storage_refusal
@@ -21,9 +23,7 @@ from likeness.pipeline.run_stage import place_refusal, storage_refusal
 # A traceback with local variables could show a key or a row.
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    help="Differentially private synthetic data.",
 )
 app.add_typer(ledger_app, name="ledger")
 app.command()(new)
@@ -31,6 +31,21 @@ register(app)  # init and check
 app.command()(params)
 app.command()(cli_run.run)
 app.command()(cli_run.compare)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"likeness {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Differentially private synthetic data."""
 
 
 @app.command()
@@ -128,7 +143,7 @@ def main() -> None:
         say(f"likeness: {error}", err=True)
         sys.exit(2)
     except Exception as error:
-        refusal = storage_refusal(error) or place_refusal(error)
+        refusal = storage_refusal(error) or place_refusal(error) or missing(error, "this command")
         if refusal is None:
             raise
         say(f"likeness: {refusal}", err=True)

@@ -10,6 +10,7 @@ import typer
 
 from likeness.cli.console import say, say_json, table
 from likeness.core.errors import ArtifactError, LikenessError, no_project
+from likeness.core.extras import need
 from likeness.core.paths import ProjectPaths
 from likeness.pipeline.dvc_repair import dvc_environment, set_aside
 
@@ -42,6 +43,7 @@ def run(
 
     if bundle is not None and bundle.exists():  # refused now, not after the run
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
+    need("dvc", "likeness run")
     paths = ProjectPaths()
     if not paths.stages.exists():
         raise ArtifactError(no_project(paths.stages))

@@ -52,3 +52,11 @@ class ArtifactError(LikenessError):
 
 class EngineError(LikenessError):
     """The processes that share the passes over rows are missing, unsafe or lost."""
+
+
+class MissingPackageError(LikenessError, ImportError):
+    """A package of an extra is not installed."""
+
+
+class NotFittedError(LikenessError, ValueError, AttributeError):
+    """A synthesizer is used before its fit. The bases are those of scikit-learn's error of this name."""

@@ -28,7 +28,7 @@ def write_durably(path: Path, data: bytes, mode: int = 0o600) -> None:
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     temporary = Path(name)
     try:
-        os.fchmod(descriptor, mode)
+        temporary.chmod(mode)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
@@ -40,7 +40,9 @@ def write_durably(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Make a rename in a folder durable."""
+    """Make a rename in a folder durable. Windows opens no folders; there the file system's journal does it."""
+    if os.name == "nt":
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -93,7 +93,7 @@ def read_json(path: Path) -> dict[str, Any]:
         ArtifactError: it is missing or not JSON.
     """
     try:
-        value: dict[str, Any] = json.loads(path.read_text())
+        value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ArtifactError(f"{path} is missing. Run: dvc repro") from None
     except ValueError:
@@ -104,7 +104,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON artifact."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json_text(value))
+    path.write_bytes(json_text(value).encode())
 
 
 def json_text(value: Any) -> str:

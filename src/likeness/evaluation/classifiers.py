@@ -18,58 +18,72 @@ All estimators run on one thread: :mod:`likeness.evaluation.utility` runs severa
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import Any
 
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    BaggingClassifier,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.naive_bayes import BernoulliNB, GaussianNB
-from sklearn.neighbors import KNeighborsRegressor
-from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeClassifier
-from xgboost import XGBClassifier, XGBRegressor
-
 from likeness.core.errors import ParamsError
+from likeness.core.extras import need
 from likeness.evaluation.convnet import ConvNet
 
 Factory = Callable[[int], Any]
 """From a public seed below 2^32 to an unfitted scikit-learn estimator."""
 
+_LIBRARIES = {"cnn": "torch", "xgboost": "xgboost"}  # scikit-learn for all others
+
+
+def _new(estimator: str, **settings: Any) -> Any:
+    """An estimator by the path of its class. Its library is imported when it is needed."""
+    module, _, name = estimator.rpartition(".")
+    return getattr(import_module(module), name)(**settings)
+
+
 CLASSIFIERS: Mapping[str, Factory] = {
-    "logistic_regression": lambda seed: LogisticRegression(solver="lbfgs", max_iter=5000, random_state=seed),
-    "gaussian_naive_bayes": lambda _: GaussianNB(),
-    "bernoulli_naive_bayes": lambda _: BernoulliNB(binarize=0.5),
-    "linear_svm": lambda seed: LinearSVC(dual=False, max_iter=10000, tol=1e-4, random_state=seed),
-    "decision_tree": lambda seed: DecisionTreeClassifier(class_weight="balanced", random_state=seed),
-    "lda": lambda _: LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.5, tol=1e-8),
-    "adaboost": lambda seed: AdaBoostClassifier(n_estimators=100, learning_rate=0.7, random_state=seed),
-    "bagging": lambda seed: BaggingClassifier(max_samples=0.1, n_estimators=20, random_state=seed),
-    "random_forest": lambda seed: RandomForestClassifier(
-        n_estimators=100, class_weight="balanced", n_jobs=1, random_state=seed
+    "logistic_regression": lambda seed: _new(
+        "sklearn.linear_model.LogisticRegression", solver="lbfgs", max_iter=5000, random_state=seed
     ),
-    "gradient_boosting": lambda seed: GradientBoostingClassifier(subsample=0.1, n_estimators=50, random_state=seed),
-    "mlp": lambda seed: MLPClassifier(max_iter=50, random_state=seed),
-    "xgboost": lambda seed: XGBClassifier(colsample_bytree=0.1, n_estimators=50, n_jobs=1, random_state=seed),
+    "gaussian_naive_bayes": lambda _: _new("sklearn.naive_bayes.GaussianNB"),
+    "bernoulli_naive_bayes": lambda _: _new("sklearn.naive_bayes.BernoulliNB", binarize=0.5),
+    "linear_svm": lambda seed: _new("sklearn.svm.LinearSVC", dual=False, max_iter=10000, tol=1e-4, random_state=seed),
+    "decision_tree": lambda seed: _new(
+        "sklearn.tree.DecisionTreeClassifier", class_weight="balanced", random_state=seed
+    ),
+    "lda": lambda _: _new(
+        "sklearn.discriminant_analysis.LinearDiscriminantAnalysis", solver="lsqr", shrinkage=0.5, tol=1e-8
+    ),
+    "adaboost": lambda seed: _new(
+        "sklearn.ensemble.AdaBoostClassifier", n_estimators=100, learning_rate=0.7, random_state=seed
+    ),
+    "bagging": lambda seed: _new(
+        "sklearn.ensemble.BaggingClassifier", max_samples=0.1, n_estimators=20, random_state=seed
+    ),
+    "random_forest": lambda seed: _new(
+        "sklearn.ensemble.RandomForestClassifier",
+        n_estimators=100,
+        class_weight="balanced",
+        n_jobs=1,
+        random_state=seed,
+    ),
+    "gradient_boosting": lambda seed: _new(
+        "sklearn.ensemble.GradientBoostingClassifier", subsample=0.1, n_estimators=50, random_state=seed
+    ),
+    "mlp": lambda seed: _new("sklearn.neural_network.MLPClassifier", max_iter=50, random_state=seed),
+    "xgboost": lambda seed: _new(
+        "xgboost.XGBClassifier", colsample_bytree=0.1, n_estimators=50, n_jobs=1, random_state=seed
+    ),
 }
 """The twelve classifiers, in the order of table 10."""
 
 REGRESSORS: Mapping[str, Factory] = {
-    "ridge": lambda seed: Ridge(alpha=1.0, random_state=seed),
-    "nearest_neighbors": lambda _: KNeighborsRegressor(n_neighbors=10),
-    "random_forest": lambda seed: RandomForestRegressor(
-        n_estimators=50, min_samples_leaf=5, n_jobs=1, random_state=seed
+    "ridge": lambda seed: _new("sklearn.linear_model.Ridge", alpha=1.0, random_state=seed),
+    "nearest_neighbors": lambda _: _new("sklearn.neighbors.KNeighborsRegressor", n_neighbors=10),
+    "random_forest": lambda seed: _new(
+        "sklearn.ensemble.RandomForestRegressor", n_estimators=50, min_samples_leaf=5, n_jobs=1, random_state=seed
     ),
-    "gradient_boosting": lambda seed: GradientBoostingRegressor(subsample=0.5, n_estimators=100, random_state=seed),
-    "mlp": lambda seed: MLPRegressor(max_iter=50, random_state=seed),
-    "xgboost": lambda seed: XGBRegressor(n_estimators=100, n_jobs=1, random_state=seed),
+    "gradient_boosting": lambda seed: _new(
+        "sklearn.ensemble.GradientBoostingRegressor", subsample=0.5, n_estimators=100, random_state=seed
+    ),
+    "mlp": lambda seed: _new("sklearn.neural_network.MLPRegressor", max_iter=50, random_state=seed),
+    "xgboost": lambda seed: _new("xgboost.XGBRegressor", n_estimators=100, n_jobs=1, random_state=seed),
 }
 """Regressors for a numeric label. The papers have none; settings are common ones."""
 
@@ -106,3 +120,13 @@ def select(task: str, names: Iterable[str] | None = None, shape: tuple[int, int]
             f"{'all' if shape is None else ', '.join(IMAGE_DEFAULT)}."
         )
     return {name: factory for name, factory in registry.items() if name in wanted}
+
+
+def check_installed(names: Iterable[str]) -> None:
+    """Refuse estimators whose library is not installed.
+
+    Raises:
+        MissingPackageError: one is missing.
+    """
+    for name in names:
+        need(_LIBRARIES.get(name, "sklearn"), f"evaluate: estimator {name}")

@@ -26,14 +26,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from sklearn.metrics import accuracy_score, average_precision_score, f1_score, r2_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from likeness.core import rng
 from likeness.core.errors import DataError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.classifiers import SLOWEST_FIRST, Factory, select
+from likeness.evaluation.classifiers import SLOWEST_FIRST, Factory, check_installed, select
 from likeness.evaluation.images import Shape
 
 Array = NDArray[Any]
@@ -134,6 +133,8 @@ def one_vs_rest(truth: Array, scores: Array, metric: Callable[[Array, Array], fl
 
 def classification_scores(truth: Array, predicted: Array, scores: Array) -> dict[str, float]:
     """All of :data:`CLASSIFICATION_METRICS` for class indices (n,), predictions (n,) and class scores (n, C)."""
+    from sklearn.metrics import accuracy_score, average_precision_score, f1_score, roc_auc_score
+
     num_classes = scores.shape[1]
     hard = np.eye(num_classes)[predicted]
     if num_classes == 2:
@@ -154,6 +155,8 @@ def fit_and_score(
     factory: Factory, seed: int, train: tuple[Array, Array], test: tuple[Array, Array], num_classes: int
 ) -> dict[str, float]:
     """Fit one estimator and score it; ``num_classes`` = 0 means regression."""
+    from sklearn.metrics import r2_score
+
     (x, y), (x_test, y_test) = train, test
     if num_classes == 0:
         constant = len(y) < FEWEST_ROWS
@@ -195,7 +198,10 @@ def train_on_synthetic_test_on_real(
     Raises:
         DataError: the schema has no label, a table has no rows, or an estimator failed.
         ParamsError: an estimator is unknown.
+        MissingPackageError: the library of an estimator is not installed.
     """
+    chosen = select(schema.task, classifiers, shape or schema.image)
+    check_installed(chosen)
     if not len(train_df) or not len(test_df):
         raise DataError("utility: a table has no rows. Give a training and a test table of at least one row.")
     train, test = features_and_label(train_df, schema), features_and_label(test_df, schema)
@@ -217,7 +223,6 @@ def train_on_synthetic_test_on_real(
             progress(name)
         return {"classifier": name, **scores, "seconds": seconds}
 
-    chosen = select(schema.task, classifiers, shape or schema.image)
     order = sorted(chosen, key=lambda name: SLOWEST_FIRST.index(name) if name in SLOWEST_FIRST else len(SLOWEST_FIRST))
     with threadpool_limits(1), warnings.catch_warnings():
         # Bad synthetic tables give unconverged fits and empty classes, and the warnings may hold values.

@@ -28,7 +28,7 @@ class FeatureMap(Protocol):
         """Bounds of consecutive coordinates; their widths sum to the feature's width."""
         ...
 
-    def __call__(self, x: "Tensor") -> "Tensor":
+    def __call__(self, x: Any) -> Any:
         """Map inputs, shape (n, d), to features, shape (n, width)."""
         ...
 
@@ -145,7 +145,7 @@ class OneHotMap(CellMap, Map):
 
     takes_tensors: ClassVar[bool] = False
 
-    def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:  # type: ignore[override]
+    def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Dense features, shape (n, width): for small tables, and for tests of the sparse path."""
         features = np.zeros((len(x), width(self)))
         start, rows = 0, np.arange(len(x))

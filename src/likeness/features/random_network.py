@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn.functional import pad, unfold
 
 from likeness.core.rng import public
-from likeness.features.frequencies import INPUT_BITS
-from likeness.features.numerics import fitting_bits, on_grid
+from likeness.features.frequencies import INPUT_BITS, fitting_bits
+from likeness.features.numerics import on_grid
 
 WEIGHT_BITS = 10
 """Weights are multiples of ``2**-WEIGHT_BITS``: coarse, and still as random as any."""

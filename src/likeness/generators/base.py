@@ -4,8 +4,6 @@ import inspect
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -13,30 +11,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_info
 
 from likeness.core.errors import ParamsError
+from likeness.data.encoding.condition import NONE, Conditions
 from likeness.features.base import plain
 
 Arrays = dict[str, NDArray[Any]]
 """Weights by name, as a file of safetensors holds them."""
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What a feature column of every drawn row may hold; anything else has probability 0.
-
-    Attributes:
-        categories: places of the allowed ones, for a column with categories. A missing category is the last place.
-        intervals: allowed parts of a number's unit scale, ascending and apart; both ends belong to them.
-        missing: whether a number may be missing.
-    """
-
-    categories: tuple[int, ...] = ()
-    intervals: tuple[tuple[float, float], ...] = ()
-    missing: bool = False
-
-
-Conditions = Mapping[int, Condition]
-"""By the place of the feature column in the schema."""
-NONE: Conditions = MappingProxyType({})
 
 
 class Compute(NamedTuple):

@@ -61,7 +61,7 @@ def read_anchor(home: Home) -> Anchor | None:
     if not path.exists():
         return None
     try:
-        return Anchor(**json.loads(path.read_text()))
+        return Anchor(**json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError) as error:
         raise LedgerError(f"{path}: the ledger's anchor is damaged. Restore it from a backup.") from error
 

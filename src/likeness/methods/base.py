@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,13 @@ from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, Map
 from likeness.features.constant import Constant
-from likeness.generators.base import Compute, Generator, Trained
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, EachRecord
 from likeness.release.released import Released
+
+if TYPE_CHECKING:
+    from likeness.generators.base import Compute, Generator, Trained
 
 CLASS_COUNTS = "class_counts"
 EMBEDDING = "embedding"
@@ -80,7 +82,7 @@ class Method(ABC):
 
     name: ClassVar[str]
     maps: ClassVar[tuple[type[Map], ...]] = ()
-    generators: ClassVar[Mapping[str, Callable[[], type[Generator]]]]
+    generators: ClassVar[Mapping[str, Callable[[], Any]]]
     any_category: ClassVar[bool] = False
     public_names: ClassVar[tuple[str, ...]] = ()
 
@@ -173,17 +175,17 @@ class Method(ABC):
         return None
 
     @abstractmethod
-    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> Generator:
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """An untrained generator. Its shape may depend on released values."""
 
-    def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> Generator:
+    def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """An untrained generator without memory for its weights: only its specification counts."""
         return self.build_generator(context, auxiliary)
 
     @abstractmethod
     def fit_generator(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: Compute
-    ) -> Trained:
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
+    ) -> "Trained":
         """Build a generator and train it against the released values."""
 
     @property

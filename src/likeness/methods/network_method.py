@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from likeness.config.training import TrainingSettings
 from likeness.config.typed import setting
 from likeness.core.errors import PlanError
+from likeness.core.extras import need
 from likeness.features.base import FeatureMap
 from likeness.methods.base import (
     CLASS_COUNTS,
@@ -69,7 +70,8 @@ class EmbeddingMethod(Method):
         choose_device(device)
 
     def check(self, context: Context) -> None:
-        """A convolutional network makes images, and has one hidden layer."""
+        """A network needs PyTorch. A convolutional one makes images, and has one hidden layer."""
+        need("torch", f"method {self.name}")
         image, network = context.schema.image, self.train.network
         if network == "convolutional" and image is None:
             raise PlanError(f"{self.name}.train.network is convolutional, but the schema has no image. Use auto.")

@@ -15,7 +15,8 @@ from safetensors.numpy import load_file, save_file
 from likeness.core import rng
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.hashing import sha256_bytes
-from likeness.generators.base import NONE, Conditions, Generator
+from likeness.data.encoding.condition import NONE, Conditions
+from likeness.generators.base import Generator
 from likeness.generators.sampling import systematic
 from likeness.generators.weights import SPEC_DIGEST, check_weights
 from likeness.methods import METHODS
@@ -67,7 +68,7 @@ class SavedGenerator:
         """Write spec.json, and weights.safetensors with the digest of it: the two belong together."""
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.spec(), indent=1, sort_keys=True) + "\n"
-        (folder / "spec.json").write_text(text)
+        (folder / "spec.json").write_bytes(text.encode())
         digest = sha256_bytes(text.encode())
         save_file(self.network.arrays(), folder / "weights.safetensors", metadata={SPEC_DIGEST: digest})
 
@@ -90,7 +91,7 @@ class SavedGenerator:
         """
         try:
             check_weights(folder)
-            spec = json.loads((folder / "spec.json").read_text())
+            spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
             _check_shapes(spec)
             _check_sizes(spec, folder / "weights.safetensors")
             network = GENERATORS[spec["generator"]]().from_spec(spec)

@@ -17,8 +17,8 @@ def provenance(root: Path = Path()) -> dict[str, Any]:
 
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a container without a passwd entry
-        user = f"uid {os.getuid()}"
+    except (ImportError, KeyError, OSError):  # a container without a passwd entry; Windows without a name
+        user = f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown"
     software = {name: version(name) for name in ("numpy", "opendp", "pandas", "sqlalchemy")}
     return {
         "asked_by": user,

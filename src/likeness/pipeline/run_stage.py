@@ -14,6 +14,7 @@ from typing import NoReturn
 import yaml
 
 from likeness.core.errors import LikenessError
+from likeness.core.extras import missing
 from likeness.core.files import make_private_folder, write_privately
 from likeness.core.messages import LOG, show_messages
 from likeness.core.paths import ProjectPaths
@@ -45,20 +46,20 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
     except LikenessError as error:
         _fail(name, f"{name}: {error}", 2, paths)
     except Exception as error:
-        refusal = storage_refusal(error)
+        refusal = storage_refusal(error) or missing(error, "it")
         if refusal is not None:
             _fail(name, f"{name}: {refusal}", 2, paths)
         _fail(name, _keep_private(name, error, paths.failures), 3, paths)
     if first:
         marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
-        (paths.markers / f"{name}.json").write_text(json.dumps(marker))
+        (paths.markers / f"{name}.json").write_bytes(json.dumps(marker).encode())
 
 
 def _announce(name: str, paths: ProjectPaths) -> None:
     """Say which stage begins, and delete its last failure."""
     paths.markers.mkdir(parents=True, exist_ok=True)
     (paths.markers / f"{name}.failed").unlink(missing_ok=True)
-    stages = yaml.safe_load(paths.stages.read_text())["stages"] if paths.stages.exists() else {}
+    stages = yaml.safe_load(paths.stages.read_text(encoding="utf-8"))["stages"] if paths.stages.exists() else {}
     if name in stages:
         LOG.info("[%2d/%d] %s: %s", [*stages].index(name) + 1, len(stages), name, stages[name].get("desc", ""))
 

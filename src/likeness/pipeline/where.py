@@ -16,10 +16,10 @@ from likeness.config.typed import allowed
 from likeness.core import rng
 from likeness.core.errors import ParamsError
 from likeness.data.encoding.bins import unit_of
+from likeness.data.encoding.condition import Condition
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import Categorical
 from likeness.data.schema.schema import Schema
-from likeness.generators.base import Condition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

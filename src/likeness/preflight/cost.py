@@ -187,5 +187,5 @@ def _headroom_line(room: Headroom, after: Headroom) -> str:
 
 
 def _yaml(file: Path) -> dict[str, Any]:
-    content: dict[str, Any] = (yaml.safe_load(file.read_text()) if file.exists() else None) or {}
+    content: dict[str, Any] = (yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else None) or {}
     return content

@@ -31,7 +31,7 @@ def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) 
 
 def write_public(root: Path, privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> None:
     """Write ``reports/metrics.json``, and ``loss.png`` and ``rdp.png`` into ``reports/figures``."""
-    (root / ProjectPaths.headline).write_text(json.dumps(headline(privacy, losses), indent=1) + "\n")
+    (root / ProjectPaths.headline).write_bytes((json.dumps(headline(privacy, losses), indent=1) + "\n").encode())
     folder = root / ProjectPaths.figures
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {"loss": curves.loss_curve(losses) if losses.get("iteration") else None}

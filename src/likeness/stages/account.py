@@ -22,4 +22,4 @@ def main(project: Project) -> None:
             path.unlink(missing_ok=True)  # a refusal must not leave what an earlier run stated
         raise
     write_json(paths.privacy, privacy)
-    paths.statement.write_text(statement(privacy))
+    paths.statement.write_bytes(statement(privacy).encode())

@@ -26,4 +26,6 @@ def main(project: Project) -> None:
     if os.environ.get("RANK", "0") != "0":  # of several that torchrun started, one writes
         return
     saved.save(paths.generator)
-    paths.loss.write_text("iteration,loss\n" + "".join(f"{iteration},{loss:.9g}\n" for iteration, loss in losses))
+    paths.loss.write_bytes(
+        ("iteration,loss\n" + "".join(f"{iteration},{loss:.9g}\n" for iteration, loss in losses)).encode()
+    )

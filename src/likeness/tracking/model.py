@@ -82,7 +82,7 @@ def _schema_file(project: Project, folder: Path) -> Path:
 
 def _needs(project: Project) -> tuple[str, ...]:
     """Packages that draw rows: with PyTorch where it trained the generator."""
-    trained_with = read_json(project.paths.generator_spec)["provenance"]["environment"]
+    trained_with = read_json(project.paths.generator_spec)["provenance"].get("environment", {})
     return (*_NEEDS, *({"torch"} & set(trained_with)))
 
 

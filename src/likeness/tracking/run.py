@@ -49,7 +49,7 @@ def track(project: Project) -> dict[str, Any]:
     with _run(params, uri, folder) as (client, run):
         model = _log(client, run, project, privacy, endings)
     paths.tracked.parent.mkdir(parents=True, exist_ok=True)
-    paths.tracked.write_text(json.dumps({"ended": _ended(paths), "outs": _outputs(paths)}))
+    paths.tracked.write_bytes((json.dumps({"ended": _ended(paths), "outs": _outputs(paths)})).encode())
     tracked = {"run_id": run, "model": model, "experiment": params.tracking.experiment, "uri": _shown(uri)}
     return {**tracked, "stages": endings}
 
@@ -267,7 +267,7 @@ def _log_results(client: "MlflowClient", run: str, now: int, paths: ProjectPaths
 
 def _stages(paths: ProjectPaths) -> dict[str, dict[str, Any]]:
     """Stages of dvc.lock."""
-    content = yaml.safe_load(paths.lock.read_text()) if paths.lock.exists() else None
+    content = yaml.safe_load(paths.lock.read_text(encoding="utf-8")) if paths.lock.exists() else None
     stages: dict[str, dict[str, Any]] = (content or {}).get("stages") or {}
     return stages
 

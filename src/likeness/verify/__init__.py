@@ -1,14 +1,15 @@
 """The verifier: it computes again all that it can, and believes nothing else in a bundle.
 
-It needs no ledger, private file or autodp. Plan and queries come from the settings, sensitivities from the maps'
-specifications, and ε from dp-accounting. The account comes from receipts and ledger, the generator from the released
-values, and the table from the generator. A check that cannot run says so, and does not count as passed.
+It needs no ledger and no private file. Plan and queries come from the settings, sensitivities from the maps'
+specifications, and ε from dp-accounting, or from autodp where dp-accounting is missing. The account comes from receipts
+and ledger, the generator from the released values, and the table from the generator. A check that cannot run says so,
+and does not count as passed.
 """
 
 from collections.abc import Callable
 from pathlib import Path
 
-from likeness.core.errors import LikenessError
+from likeness.core.errors import LikenessError, MissingPackageError
 from likeness.verify import files, ledger, noise, outputs, receipts
 from likeness.verify.files import Bundle, opened
 from likeness.verify.outputs import draw
@@ -67,7 +68,7 @@ def verify(path: Path, retrain: bool = False) -> list[Check]:
 def _one(name: str, check: Callable[[Bundle], str], bundle: Bundle) -> Check:
     try:
         return Check(name, True, check(bundle))
-    except Untestable as reason:
+    except (Untestable, MissingPackageError) as reason:
         return Check(name, None, str(reason))
     except (Wrong, LikenessError) as reason:
         return Check(name, False, str(reason))

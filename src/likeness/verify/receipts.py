@@ -4,7 +4,8 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 from likeness.bundle import contents as names
 from likeness.config.params import MOST_ROWS
@@ -19,7 +20,7 @@ from likeness.methods.maps import from_spec
 from likeness.pipeline.account import Standing, privacy_json
 from likeness.pipeline.consistency import check_plan, queries_of
 from likeness.pipeline.synthetic_table import sample_request
-from likeness.privacy.accountant import ORDERS, Account, curves_of
+from likeness.privacy.accountant import ORDERS, Account, compose, curves_of
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import MOST_GAUSSIAN
 from likeness.privacy.lattice_error import ALLOWANCE, MOST_ERROR, discretization_error
@@ -30,7 +31,7 @@ from likeness.release.records import AllRecords, BucketPairs, Contributions, Eac
 from likeness.release.released import Released
 from likeness.release.request import check_answer
 from likeness.verify.files import Bundle
-from likeness.verify.verdict import VERSION, Untestable, Wrong, require
+from likeness.verify.verdict import VERSION, Wrong, require
 
 _EXACT = 1e-9
 _LAST_PLACE = 2.0**-50
@@ -167,28 +168,27 @@ def _with_files(bundle: Bundle, name: str, feature: Map) -> None:
     feature.with_files(bundle.folder)
 
 
-def epsilon(bundle: Bundle) -> str:
-    """ε of all receipts by dp-accounting: the smaller one of exact Gaussians and Rényi orders."""
-    try:
-        import dp_accounting
-    except ImportError:
-        raise Untestable("dp-accounting is not installed. Run: pip install dp-accounting") from None
-    privacy = bundle.json(names.PRIVACY)
-    total, delta = privacy["total"], float(privacy["total"]["delta"])
-    require("epsilon" in total, f"{names.PRIVACY} is of an earlier version, which used Rényi divergence alone")
-    require(
-        delta == float(privacy["target"]["delta"]), f"{names.PRIVACY}: the account is at another delta than the target"
-    )
-    claim = float(total["epsilon"])
-    require(
-        claim <= float(privacy["target"]["epsilon"]) * (1 + _EXACT), f"{names.PRIVACY}: the claim exceeds the target"
-    )
-    multipliers = [released.receipt.noise_multiplier for released in bundle.released.values()]
-    require(all(0 < multiplier < math.inf for multiplier in multipliers), "a release has no noise")
-    selection = math.fsum(released.receipt.delta_keys for released in bundle.released.values())
-    require(selection < delta, "partition selection costs all of delta")
-    require(float(total.get("delta_keys", 0.0)) == selection, "the account leaves out the delta of partition selection")
-    whole, delta = delta, delta - selection
+class Opinion(NamedTuple):
+    """ε of some receipts by a library that is not ours.
+
+    Attributes:
+        exact: with the allowance for the lattice; infinite where that is not used.
+        gaussian: by continuous Gaussians.
+        renyi: by Rényi divergence.
+        words: all of it, in words.
+    """
+
+    exact: float
+    gaussian: float
+    renyi: float
+    words: str
+
+
+def _by_dp_accounting(receipts: Sequence[Receipt], delta: float) -> Opinion:
+    """ε by dp-accounting."""
+    import dp_accounting
+
+    multipliers = [receipt.noise_multiplier for receipt in receipts]
     orders = [1 + math.exp(step / 100) for step in range(-300, 1500)]
     renyi, tight = dp_accounting.rdp.RdpAccountant(orders), dp_accounting.pld.PLDAccountant()
     for multiplier in multipliers:
@@ -201,17 +201,48 @@ def epsilon(bundle: Bundle) -> str:
     gaussian = float(dp_accounting.get_epsilon_gaussian(together, delta))
     if exact > MOST_GAUSSIAN:
         exact = math.inf
-    best, least = min(exact, by_renyi), min(exact * (1 - _SOLVED), by_renyi * (1 - _GRID))
+    words = f"dp-accounting: {exact:.6g} by exact Gaussians, {by_loss:.6g} by privacy loss distributions"
+    return Opinion(exact, gaussian, by_renyi, f"{words}, {by_renyi:.6g} by Rényi")
+
+
+def _by_autodp(receipts: Sequence[Receipt], delta: float) -> Opinion:
+    """ε by autodp and our solver, which must agree: where dp-accounting is not installed."""
+    account = compose(receipts, delta)
+    words = f"autodp: {account.epsilon_gaussian:.6g} by exact Gaussians, {account.epsilon_rdp:.6g} by Rényi"
+    remedy = "One more opinion: pip install 'likeness[verify]'"
+    return Opinion(account.epsilon, account.epsilon_gaussian, account.epsilon_rdp, f"{words}. {remedy}")
+
+
+def epsilon(bundle: Bundle) -> str:
+    """ε of all receipts by dp-accounting, else by autodp: the smaller one of exact Gaussians and Rényi orders."""
+    privacy = bundle.json(names.PRIVACY)
+    total, delta = privacy["total"], float(privacy["total"]["delta"])
+    require("epsilon" in total, f"{names.PRIVACY} is of an earlier version, which used Rényi divergence alone")
+    require(
+        delta == float(privacy["target"]["delta"]), f"{names.PRIVACY}: the account is at another delta than the target"
+    )
+    claim = float(total["epsilon"])
+    require(
+        claim <= float(privacy["target"]["epsilon"]) * (1 + _EXACT), f"{names.PRIVACY}: the claim exceeds the target"
+    )
+    receipts = [released.receipt for released in bundle.released.values()]
+    require(all(0 < receipt.noise_multiplier < math.inf for receipt in receipts), "a release has no noise")
+    selection = math.fsum(receipt.delta_keys for receipt in receipts)
+    require(selection < delta, "partition selection costs all of delta")
+    require(float(total.get("delta_keys", 0.0)) == selection, "the account leaves out the delta of partition selection")
+    if find_spec("dp_accounting") is None:
+        opinion = _by_autodp(receipts, delta)
+    else:
+        opinion = _by_dp_accounting(receipts, delta - selection)
+    best = min(opinion.exact, opinion.renyi)
+    least = min(opinion.exact * (1 - _SOLVED), opinion.renyi * (1 - _GRID))
     require(claim >= least, f"the claim {claim:.6g} is below what the noise gives, {best:.6g}")
     require(claim <= best * (1 + _CLOSE), f"the claim {claim:.6g} is not what receipts give, {best:.6g}")
-    others = {"epsilon_rdp": (by_renyi, _GRID), "epsilon_gaussian": (gaussian, _CLOSE)}
+    others = {"epsilon_rdp": (opinion.renyi, _GRID), "epsilon_gaussian": (opinion.gaussian, _CLOSE)}
     for name, (value, tolerance) in others.items():
         require(math.isclose(float(total[name]), value, rel_tol=tolerance), f"{name} is not what receipts give")
     part = f", {selection:.3g} of it for private categories" if selection else ""
-    return (
-        f"epsilon {claim:.6g} at delta {whole:g}{part}; dp-accounting: {exact:.6g} by exact Gaussians, "
-        f"{by_loss:.6g} by privacy loss distributions, {by_renyi:.6g} by Rényi"
-    )
+    return f"epsilon {claim:.6g} at delta {delta:g}{part}; {opinion.words}"
 
 
 def account(bundle: Bundle) -> str:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from likeness.data.encoding.condition import NONE, Condition, Conditions
 from likeness.features.cells import Cells
-from likeness.generators.base import NONE, Arrays, Condition, Conditions, Generator
+from likeness.generators.base import Arrays, Generator
 from likeness.generators.sampling import places_within, systematic
 from likeness.methods.marginals.pair_swapping import swap_pairs
 from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS
@@ -88,7 +89,8 @@ class MixtureColumn:
         lengths = parts[piece, interval] * np.diff(self.edges)[piece]
         values = starts[piece, interval] + random.random(len(bins)) * lengths
         values = np.minimum(values, np.array(intervals)[interval, 1])
-        return np.clip(values, np.array(self.lows)[piece], np.array(self.highs)[piece])
+        clipped: NDArray[np.float64] = np.clip(values, np.array(self.lows)[piece], np.array(self.highs)[piece])
+        return clipped
 
     def _allowed(self, intervals: Sequence[tuple[float, float]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Where each interval begins in each piece, and the part of it that it holds, shapes (pieces, intervals)."""
@@ -217,7 +219,7 @@ class ProductMixture(Generator):
 
 def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     """Probabilities along the last axis, in float64."""
-    probabilities = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    probabilities: NDArray[np.float64] = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
     probabilities /= probabilities.sum(axis=-1, keepdims=True)
     return probabilities
 

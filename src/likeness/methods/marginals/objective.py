@@ -148,7 +148,7 @@ class _Columns:
 
 def _softmax(logits: Float32) -> Float32:
     """Probabilities along the last axis."""
-    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    shares: Float32 = np.exp(logits - logits.max(axis=-1, keepdims=True))
     shares /= shares.sum(axis=-1, keepdims=True)
     return shares
 

@@ -31,18 +31,21 @@ def minimize(
     """
     moving = [_Adam(array, settings.beta2) for array in (logits, weights)]
     every, losses = max(1, settings.iterations // 100), []
-    for iteration in range(1, settings.iterations + 1):
-        loss, *slopes = objective.loss(logits, weights)
-        rate = settings.learning_rate
-        if settings.schedule == "cosine":
-            rate *= (1 + math.cos(math.pi * (iteration - 1) / settings.iterations)) / 2
-        for one, slope in zip(moving, slopes, strict=True):
-            one.step(slope, rate, iteration)
-        if iteration % every == 0 or iteration == settings.iterations:
-            if not math.isfinite(loss):
-                raise ParamsError(f"training diverged at step {iteration}. Lower train.learning_rate of the method.")
-            losses.append((iteration, loss))
-            progress(iteration, loss)
+    with np.errstate(over="ignore", invalid="ignore"):  # the loss says it
+        for iteration in range(1, settings.iterations + 1):
+            loss, *slopes = objective.loss(logits, weights)
+            rate = settings.learning_rate
+            if settings.schedule == "cosine":
+                rate *= (1 + math.cos(math.pi * (iteration - 1) / settings.iterations)) / 2
+            for one, slope in zip(moving, slopes, strict=True):
+                one.step(slope, rate, iteration)
+            if iteration % every == 0 or iteration == settings.iterations:
+                if not math.isfinite(loss):
+                    raise ParamsError(
+                        f"training diverged at step {iteration}. Lower train.learning_rate of the method."
+                    )
+                losses.append((iteration, loss))
+                progress(iteration, loss)
     return losses
 
 

@@ -52,7 +52,8 @@ def _nonincreasing(values: Float64) -> Float64:
     sums = np.concatenate([np.zeros_like(values[:1]), values.cumsum(axis=0)])
 
     def mean(first: int, last: int) -> Float64:
-        return (sums[last + 1] - sums[first]) / (last + 1 - first)
+        average: Float64 = (sums[last + 1] - sums[first]) / (last + 1 - first)
+        return average
 
     fitted = []
     for place in range(count):

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.messages import progress
-from likeness.generators.base import Arrays, Conditions, Generator
+from likeness.data.encoding.condition import NONE, Conditions
+from likeness.generators.base import Arrays, Generator
 from likeness.methods.moments.brightness import brightness, share_brighter
 from likeness.methods.moments.cosine_map import cosine_basis
 from likeness.methods.moments.estimates import Moments
@@ -95,7 +96,7 @@ class GaussianImages(Generator):
         return pixels
 
     def draw(
-        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions
+        self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions = NONE
     ) -> NDArray[np.float64]:
         """Images (n, height * width) of classes (n,), from public randomness; there must be no condition.
 
@@ -117,7 +118,8 @@ class GaussianImages(Generator):
         """Images of one class, shape (n, pixels)."""
         factors = self.factors[label]
         if self.levels == 0:
-            return np.clip(self.bound * (self.means[label] + z @ factors.T) @ self._basis, 0, 1)
+            pixels: Float32 = np.clip(self.bound * (self.means[label] + z @ factors.T) @ self._basis, 0, 1)
+            return pixels
         directions = factors.T @ self._basis
         field = z[:, : self.num_coefficients] @ directions
         variances = (directions**2).sum(axis=0)
@@ -125,7 +127,8 @@ class GaussianImages(Generator):
             deviation = self.texture.deviation(factors)
             field += deviation * self.texture(z[:, self.num_coefficients :])
             variances += deviation**2 * self.texture.variances
-        return brightness(share_brighter(field / np.sqrt(np.maximum(variances, _LEAST**2))), self.shares[label])
+        brighter = share_brighter(field / np.sqrt(np.maximum(variances, _LEAST**2)))
+        return brightness(brighter, self.shares[label]).astype(np.float32)
 
     def argument(self, name: str) -> Any:
         """An argument of the constructor; of the detail, its strength."""

@@ -1,10 +1,10 @@
 """Moments: second moments of images' low frequencies by class, how bright each pixel is, and a Gaussian copula."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from likeness.config.training import TrainingSettings
 from likeness.config.typed import require, setting
 from likeness.core.errors import ParamsError, PlanError
 from likeness.core.rng import public
-from likeness.generators.base import Compute, Trained, environment
 from likeness.methods.base import (
     CLASS_COUNTS,
     EMBEDDING,
@@ -27,11 +26,9 @@ from likeness.methods.base import (
 )
 from likeness.methods.merf.method import Merf
 from likeness.methods.merf.method import Privatize as MerfPrivatize
-from likeness.methods.moments.brightness import shares_above
 from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
 from likeness.methods.moments.estimates import Moments as Estimates
 from likeness.methods.moments.estimates import denoised
-from likeness.methods.moments.gaussian_images import GaussianImages
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize, TrainMoments
 from likeness.methods.settings import FREE, with_memory, within_limit
@@ -40,7 +37,9 @@ from likeness.release.query import Query
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
+    from likeness.generators.base import Compute, Trained
     from likeness.methods.moments.ensemble import ImageEnsemble
+    from likeness.methods.moments.gaussian_images import GaussianImages
 
 NORMS = "norms"
 LEVEL_COUNTS = "level_counts"
@@ -50,6 +49,13 @@ _BYTES = 130  # of memory a coordinate, in the door and after it
 _EDGE_SHARE = 0.8  # of the noise's edge: directions above it stay where levels are released
 _DRAWN = 100  # images of each class, for the loss
 _SEEN = 2.0  # standard deviations of noise that a cell must hold to count in a median
+
+
+def gaussian_images() -> "type[GaussianImages]":
+    """The copula; imported when it is needed."""
+    from likeness.methods.moments.gaussian_images import GaussianImages
+
+    return GaussianImages
 
 
 def image_ensemble() -> "type[ImageEnsemble]":
@@ -65,7 +71,7 @@ class Moments(Method):
 
     name: ClassVar[str] = "moments"
     maps: ClassVar = (CosineLevels, CosineMoments, CosineNorms, LevelCounts)
-    generators: ClassVar = {"gaussian_images": lambda: GaussianImages, "image_ensemble": image_ensemble}
+    generators: ClassVar = {"gaussian_images": gaussian_images, "image_ensemble": image_ensemble}
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
     privatize: Privatize = setting(Privatize())
@@ -122,7 +128,10 @@ class Moments(Method):
 
     def check_device(self, device: str) -> None:
         """Refuse a device that this machine does not have, for the network, if there is one."""
-        (self._network or super()).check_device(device)
+        if self._network:
+            self._network.check_device(device)
+        else:
+            super().check_device(device)
 
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float | None:
         """Of the network, if there is one."""
@@ -170,32 +179,44 @@ class Moments(Method):
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
         """A Gaussian of coefficients for each class; beside a network where Fourier features are released too."""
-        copula = self._copula(context, auxiliary)
-        if self._network is None:
-            return copula
-        return image_ensemble()(copula, self._network.build_generator(context, auxiliary))
+        return self._beside_network(context, auxiliary, lambda network: network.build_generator(context, auxiliary))
 
-    def _copula(self, context: Context, auxiliary: Mapping[str, Released]) -> GaussianImages:
+    def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
+        """The generator, its network without memory for its weights."""
+        return self._beside_network(context, auxiliary, lambda network: network.blueprint(context, auxiliary))
+
+    def _beside_network(
+        self, context: Context, auxiliary: Mapping[str, Released], build: Callable[[Merf], Any]
+    ) -> "GaussianImages | ImageEnsemble":
+        copula = self._copula(context, auxiliary)
+        return copula if self._network is None else image_ensemble()(copula, build(self._network))
+
+    def _copula(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
         feature = self._feature(context, auxiliary)
         classes, levels, texture = context.layout.num_classes, self.auxiliary.levels, self.train.texture
-        return GaussianImages(feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture)
+        return gaussian_images()(feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture)
 
     def fit_generator(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: Compute
-    ) -> Trained:
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
+    ) -> "Trained":
         """The copula in closed form; a network beside it is trained on the Fourier features."""
+        from likeness.generators.base import Trained, environment
+
         copula = self._fitted(context, auxiliary, embedding)
         if self._network:
-            network = self._network.fit_generator(context, auxiliary, auxiliary[FOURIER], compute)
-            return network._replace(generator=image_ensemble()(copula, network.generator))
+            trained = self._network.fit_generator(context, auxiliary, auxiliary[FOURIER], compute)
+            network: Any = trained.generator
+            return trained._replace(generator=image_ensemble()(copula, network))
         with threadpool_limits(compute.threads):
             distance = self._distance(copula, context, auxiliary, embedding)
         if not math.isfinite(distance):
             raise ParamsError("the closed form has no finite loss: the noise is too large. Raise privacy.epsilon.")
         return Trained(copula, environment(), [(0, distance)])
 
-    def _fitted(self, context: Context, auxiliary: Mapping[str, Released], embedding: Released) -> GaussianImages:
+    def _fitted(self, context: Context, auxiliary: Mapping[str, Released], embedding: Released) -> "GaussianImages":
         """The copula with means, covariances and shares above levels."""
+        from likeness.methods.moments.brightness import shares_above
+
         copula, shares = self._copula(context, auxiliary), None
         if self.auxiliary.levels:
             feature = self._levels_query(context, self._share(auxiliary)).feature
@@ -205,7 +226,7 @@ class Moments(Method):
         return copula
 
     def _distance(
-        self, copula: GaussianImages, context: Context, auxiliary: Mapping[str, Released], embedding: Released
+        self, copula: "GaussianImages", context: Context, auxiliary: Mapping[str, Released], embedding: Released
     ) -> float:
         """Squared distance of the denoised moments from those of drawn images, weighed by class."""
         weights, feature = class_weights(auxiliary[CLASS_COUNTS]), self._feature(context, auxiliary)

@@ -67,4 +67,5 @@ class Modal(Map):
         """Map records (n, d), or pairs (n, 2d), to the features of the inner map."""
         records = x.shape[1] // self.dimension
         rows = self.split(x.reshape(len(x) * records, self.dimension))
-        return self.inner(rows.reshape(len(x), records * rows.shape[1]))
+        features: Tensor = self.inner(rows.reshape(len(x), records * rows.shape[1]))
+        return features

@@ -1,0 +1,56 @@
+"""Packages that the core does without. Where one is missing, a person reads one sentence with the remedy."""
+
+import sys
+from importlib.util import find_spec
+
+from likeness.core.errors import MissingPackageError
+
+EXTRAS = {
+    "torch": "torch",
+    "dvc": "pipeline",
+    "fastapi": "pipeline",
+    "mlflow": "pipeline",
+    "prefect": "pipeline",
+    "sklearn": "evaluate",
+    "xgboost": "evaluate",
+    "dp_accounting": "verify",
+    "psycopg": "postgres",
+    "cryptography": "dask",
+    "dask": "dask",
+    "distributed": "dask",
+    "openpyxl": "excel",
+    "aiohttp": "remote",
+    "fsspec": "remote",
+    "s3fs": "remote",
+}
+"""Packages by the name that Python imports, and the extra that brings each one."""
+
+
+def need(package: str, user: str) -> None:
+    """Refuse work that needs a package which is not installed.
+
+    Args:
+        package: a name of :data:`EXTRAS`.
+        user: what needs it, as the first words of the message.
+
+    Raises:
+        MissingPackageError: it is not installed.
+    """
+    if find_spec(package) is None:
+        raise MissingPackageError(_sentence(package, user))
+
+
+def need_to_start(package: str, user: str) -> None:
+    """As :func:`need`, for the first line of a script: its end is the message, not an error."""
+    if find_spec(package) is None:
+        sys.exit(_sentence(package, user))
+
+
+def missing(error: Exception, user: str) -> str | None:
+    """The message about an import that failed for lack of an extra; None for every other error."""
+    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    return _sentence(package, user) if package in EXTRAS and find_spec(package) is None else None
+
+
+def _sentence(package: str, user: str) -> str:
+    return f"{user} needs {package}, which is not installed. Run: pip install 'likeness[{EXTRAS[package]}]'"

@@ -1,0 +1,51 @@
+"""Adam on arrays takes the steps that PyTorch's takes, and stops where the loss is not finite."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from likeness.config.training import TrainingSettings
+from likeness.core.errors import ParamsError
+from likeness.generators.base import environment
+from likeness.methods.marginals.training import minimize
+
+
+class Bowl:
+    """A quartic of both arguments, with its minimum at 1."""
+
+    def loss(self, logits: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        off = logits - 1, weights - 1
+        return float(sum((one**4).sum() for one in off)), *(4 * one**3 for one in off)
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_the_steps_are_those_of_pytorch(schedule: str) -> None:
+    start = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in ((3, 4), (2, 3))]
+    ours, theirs = [one.copy() for one in start], [torch.tensor(one, requires_grad=True) for one in start]
+    settings, seen = TrainingSettings(90, 1, 0.05, schedule, 0.95), []
+    losses = minimize(Bowl(), *ours, settings, lambda iteration, loss: seen.append((iteration, loss)))  # type: ignore
+    optimizer = torch.optim.Adam(theirs, lr=0.05, betas=(0.9, 0.95))
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 90 if schedule == "cosine" else 10**9)
+    for _ in range(90):
+        loss = sum(((one - 1) ** 4).sum() for one in theirs)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[union-attr]
+        optimizer.step()
+        scheduler.step()
+    for one, other in zip(ours, theirs, strict=True):
+        assert one == pytest.approx(other.detach().numpy(), abs=1e-4)
+    assert seen == losses and [iteration for iteration, _ in losses] == list(range(1, 91))
+
+
+def test_a_loss_that_is_not_finite_is_refused() -> None:
+    weights = np.full((1, 1), np.inf, dtype=np.float32)
+    with pytest.raises(ParamsError, match="diverged at step 1"):
+        minimize(Bowl(), weights, weights.copy(), TrainingSettings(5, 1, 0.1), lambda *_: None)  # type: ignore
+
+
+def test_the_origin_names_a_machine() -> None:
+    where = environment()
+    assert sorted(where) == ["device", "numpy", "processes", "processor"]
+    assert re.fullmatch(r"[0-9A-Za-z_]{1,20} [0-9A-Za-z_ ]{1,20}", where["processor"])
