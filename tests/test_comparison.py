@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from likeness.cli import run as cli_run
+from likeness.cli.compare import read_run
+from likeness.cli.summary import scores, summary_text
+from likeness.core.paths import ProjectPaths
 from likeness.verify.verdict import Check
 
 Command = Callable[..., tuple[int, str, str]]
@@ -78,7 +81,7 @@ def test_a_run_may_end_with_a_verified_bundle(
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
     monkeypatch.setattr("likeness.pipeline.project.Project.ledger", None)
-    monkeypatch.setattr(cli_run, "_repro", lambda options: done.append("run"))
+    monkeypatch.setattr(cli_run, "_reproduce", lambda paths, stages, force: done.append("run"))
     monkeypatch.setattr("likeness.bundle.write.write_bundle", lambda params, target: done.append(target.name) or [])
     monkeypatch.setattr("likeness.cli.summary.summary_text", lambda folder: "the summary")
     monkeypatch.setattr("likeness.cli.summary.summary_json", lambda folder: {"method": "m"})
@@ -97,6 +100,46 @@ def test_a_run_may_end_with_a_verified_bundle(
     assert code == 2 and "out.zip exists and is not overwritten" in error and done == ["run", "out.zip"] * 2
     command("run")
     assert done[4:] == ["run"]
+
+
+def test_a_run_leaves_out_stages_and_ends_at_ctrl_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    root, ran = Path(__file__).parents[1], list[list[str]]()
+    for name in ("dvc.yaml", "params.yaml"):
+        (tmp_path / name).write_text((root / name).read_text())
+    monkeypatch.setattr("likeness.pipeline.project.Project.ledger", None)
+    monkeypatch.setattr(cli_run, "_reproduce", lambda paths, stages, force: ran.append(list(stages)))
+    monkeypatch.setattr("likeness.cli.summary.summary_text", lambda folder: "the summary")
+    code, text, error = command("run", "--without", "evaluate")
+    assert code == 0 and "left out: evaluate, report, track\n" in error and text == "the summary\n"
+    assert ran[0][-1] == "account" and {"evaluate", "report", "track"}.isdisjoint(ran[0])
+    code, text, error = command("run", "--without", "train", "--bundle", "out.zip")
+    assert code == 2 and "--bundle needs account" in error and len(ran) == 1
+    code, text, _ = command("run", "--without", "train")
+    assert code == 0 and text == ""  # without an account there is nothing to sum up
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_run, "_reproduce", interrupted)
+    code, text, error = command("run")
+    assert code == 130 and "Nothing is lost" in error and "Go on: likeness run" in error and text == ""
+
+
+def test_scores_of_another_table_are_not_shown(runs: tuple[Path, Path]) -> None:
+    """As after ``likeness run --without evaluate``."""
+    paths = ProjectPaths(runs[0])
+    assert scores(paths) == json.loads(paths.internal_metrics.read_text())
+    item = {"path": "data/synthetic/synthetic.parquet"}
+    stages = {"sample": {"outs": [item | {"md5": "new"}]}, "evaluate": {"deps": [item | {"md5": "old"}]}}
+    (runs[0] / "dvc.lock").write_text(json.dumps({"stages": stages}))
+    assert scores(paths) is None and "none of this table" in summary_text(paths)
+    assert read_run(runs[0]).internal == {}
+    stages["evaluate"]["deps"][0]["md5"] = "new"
+    (runs[0] / "dvc.lock").write_text(json.dumps({"stages": stages}))
+    assert scores(paths) is not None
 
 
 @pytest.mark.process

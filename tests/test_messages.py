@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from likeness.core.messages import LOG, progress, show_messages
+from likeness.cli.bars import stage_bars
+from likeness.core.messages import LOG, REPORT, Report, progress, show_messages
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +54,48 @@ def test_a_terminal_gets_one_bar_with_the_time_left(monkeypatch: pytest.MonkeyPa
     text = terminal.getvalue()
     assert "train pearl" in text and "20/20" in text and "━" in text and "0:00:00" in text and "loss 0.05" in text
     assert "1 of 20" not in text
+
+
+def reports(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[Report]:
+    """What a stage with 400 steps, a message and a line of somebody else says to the process that started it."""
+    monkeypatch.setenv(REPORT, "1")
+    show_messages()
+    work(400)
+    LOG.info("the message")
+    monkeypatch.delenv(REPORT)
+    lines = capsys.readouterr().err.rstrip("\n").split("\n")
+    return [*map(Report.read, lines), Report.read("chatter\n")]
+
+
+def test_another_process_gets_hundred_steps_and_ten_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *steps, message, chatter = reports(monkeypatch, capsys)
+    assert [(step.done, step.total) for step in steps] == [(4 * part, 400) for part in range(1, 101)]
+    lines = [step.text for step in steps if step.text]
+    assert len(lines) == 10 and lines[0] == "train pearl: 40 of 400, loss 0.025" and steps[0].note == "loss 0.25"
+    assert (message, chatter) == (Report("the message", safe=True), Report("chatter"))
+    with stage_bars() as bars, bars("train", None) as listen:  # no terminal
+        for report in [*steps, message, chatter]:
+            listen(report)
+    assert capsys.readouterr().err.splitlines() == [*lines, "the message", "chatter"]
+
+
+def test_a_terminal_gets_a_bar_for_each_stage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = reports(monkeypatch, capsys)
+    terminal = terminal_of(monkeypatch)
+    show_messages()
+    with stage_bars() as bars:
+        with bars("plan", 3_600.0) as listen:  # as long as the last run
+            listen(Report("[ 4/14] plan: of the noise", safe=True))
+        with bars("train", None) as listen:
+            for report in said:
+                listen(report)
+    text = terminal.getvalue()
+    assert "plan" in text and "1:00:00 left" in text and "━" in text and "train" in text
+    assert "the message" in text and "chatter" in text and "40 of 400" not in text and "[ 4/14]" not in text
 
 
 @pytest.mark.parametrize("level", ["NOTSET", "ERROR"])

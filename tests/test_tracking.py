@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from likeness.core.errors import ArtifactError, LikenessError, ParamsError
+from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths
 from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
@@ -42,7 +43,7 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("generator")
     layout = Layout.from_schema(Schema.load(ROOT / "data/schema/adult.yaml"))
-    SavedGenerator(TabularGenerator(layout, 2, [4]).eval(), (0.7, 0.3), {}).save(folder)
+    SavedGenerator(TabularGenerator(layout, 2, [4]).eval(), (0.7, 0.3), {"environment": {"torch": "2"}}).save(folder)
     return folder
 
 
@@ -81,6 +82,11 @@ def everything_stored(folder: Path) -> bytes:
 def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Path) -> None:
     run = fetch(track(Project.load()))
     assert run.info.status == "FINISHED"
+    assert run.info.run_name == "uci-adult-1994 marginals ε=1"
+    (table,) = [used.dataset for used in run.inputs.dataset_inputs]
+    schema = Schema.load(ROOT / "data/schema/adult.yaml")
+    assert (table.name, table.source) == ("adult", schema.source)
+    assert table.digest == sha256_json(schema.to_dict())[:8]  # of the schema alone, never of rows
     assert run.data.metrics["epsilon"] == 1.0 and run.data.metrics["loss"] == 0.25
     assert run.data.params["method"] == "marginals" and run.data.params["marginals.privatize.bins"] == "16"
     assert run.data.tags["released.embedding.sha256"] == "ab" * 32

@@ -18,6 +18,7 @@ import pytest
 import yaml
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate
+from prefect.client.schemas.filters import LogFilter
 from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -29,6 +30,14 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
+SPEAKING = """
+from likeness.core.messages import progress, show_messages
+show_messages()
+with progress("count", 10) as step:
+    step(5, "half")
+print("chatter 7f3e9")
+open("a.txt", "w").write("a")
+"""
 DEAD = "http://127.0.0.1:9/api"
 
 
@@ -100,6 +109,7 @@ def test_a_worker_runs_the_deployed_flow_and_the_server_schedules_it(
     shutil.copy(ROOT / "data/schema/adult.yaml", toy / "data/schema")
     for name in ("flows", "src", "stages"):
         (toy / name).symlink_to(ROOT / name)
+    (toy / "step.py").write_text(SPEAKING)
     Ledger.create(locate())  # a scheduled run asks it first
     places = {name: os.environ[name] for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR")}
     environment = outside | places | {"PREFECT_API_URL": server, "PREFECT_WORKER_QUERY_SECONDS": "1"}
@@ -128,6 +138,10 @@ def test_a_worker_runs_the_deployed_flow_and_the_server_schedules_it(
             state = wait_for(lambda: (now := client.read_flow_run(run).state) and now.is_final() and now)
             assert state.message == "first Ran, middle Ran, last Ran"
             assert "Affordable" in {task.state_name for task in client.read_task_runs()}
+            of_run = LogFilter.model_validate({"flow_run_id": {"any_": [run]}})
+            shown = wait_for(lambda: len(now := [log.message for log in client.read_logs(of_run)]) > 10 and now)
+            assert "[ 2/3] first: " in shown and "count: 5 of 10, half" in shown  # on the page of the run
+            assert not [line for line in shown if "chatter" in line]
     finally:
         os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()

@@ -14,10 +14,10 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import Settings
 
-from likeness.core.errors import ArtifactError
+from likeness.core.errors import ArtifactError, LikenessError
 from likeness.core.hashing import sha256_bytes
-from likeness.flows.dvc_stage import reproduce
-from likeness.flows.stage_order import stage_order
+from likeness.flows.dvc_process import DVC, Outcome
+from likeness.flows.stage_graph import left_out, stage_graph
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.witness import trailer
@@ -28,13 +28,21 @@ SLEEPER = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep
 
 
 def test_order_is_the_graphs(toy: Path) -> None:
-    assert stage_order(toy / "dvc.yaml") == ["first", "middle", "last"]
+    assert list(stage_graph(toy / "dvc.yaml")) == ["first", "middle", "last"]
 
 
 def test_order_of_the_real_graph() -> None:
-    order = stage_order(ROOT / "dvc.yaml")
+    order = list(stage_graph(ROOT / "dvc.yaml"))
     assert order.index("ingest") < order.index("privatize") < order.index("train") < order.index("sample")
     assert order.index("account") < order.index("report") and order[-1] == "track"
+
+
+def test_a_stage_is_left_out_with_all_that_need_it(toy: Path) -> None:
+    graph = stage_graph(toy / "dvc.yaml")
+    assert left_out(graph, []) == [] and left_out(graph, ["middle"]) == ["middle", "last"]
+    assert left_out(stage_graph(ROOT / "dvc.yaml"), ["evaluate"]) == ["evaluate", "report", "track"]
+    with pytest.raises(LikenessError, match=r"--without lost: there is no such stage\. Give one of: first,"):
+        left_out(graph, ["last", "lost"])
 
 
 @pytest.mark.parametrize(
@@ -48,16 +56,16 @@ def test_order_of_the_real_graph() -> None:
 )
 def test_a_stage_waits_for_every_kind_of_output_and_for_what_lies_in_it(tmp_path: Path, graph: str) -> None:
     (tmp_path / "dvc.yaml").write_text(f"stages: {{{graph}}}")
-    assert stage_order(tmp_path / "dvc.yaml") == ["a", "b"]
+    assert list(stage_graph(tmp_path / "dvc.yaml")) == ["a", "b"]
 
 
 def test_a_graph_that_cannot_be_ordered_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "dvc.yaml"
     with pytest.raises(ArtifactError, match="missing"):
-        stage_order(path)
+        stage_graph(path)
     path.write_text("stages:\n  a: {deps: [y], outs: [x]}\n  b: {deps: [x], outs: [y]}\n")
     with pytest.raises(ArtifactError, match=r"wait for each other: (a, b|b, a)\. Remove a dependency\."):
-        stage_order(path)
+        stage_graph(path)
 
 
 def test_states_say_ran_up_to_date_and_restored(toy: Path, prefect_server: None) -> None:
@@ -69,7 +77,10 @@ def test_states_say_ran_up_to_date_and_restored(toy: Path, prefect_server: None)
         return str(state.message)
 
     assert endings() == "first Ran, middle Ran, last Ran"
-    assert endings() == "first UpToDate, middle UpToDate, last UpToDate"
+    with get_client(sync_client=True) as client:
+        tasks = len(client.read_task_runs())
+        assert endings() == "first UpToDate, middle UpToDate, last UpToDate"
+        assert len(client.read_task_runs()) == tasks  # a stage with nothing to do is no task
     (toy / "step.py").write_text("open('a.txt', 'w').write('other')\n")
     assert endings() == "first Ran, middle Ran, last Ran"
     (toy / "step.py").write_text("open('a.txt', 'w').write('a')\n")
@@ -77,6 +88,23 @@ def test_states_say_ran_up_to_date_and_restored(toy: Path, prefect_server: None)
     with get_client(sync_client=True) as client:  # one of the calls that half-broken servers answer with 422
         runs = client.read_flow_runs()
         assert len(runs) >= 4
+
+
+def test_without_a_server_a_run_with_nothing_to_do_starts_no_flow(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from likeness.flows import synthesize
+
+    monkeypatch.setattr(sys, "argv", ["synthesize"])
+    monkeypatch.setattr(synthesize, "stop_cleanly", lambda: None)
+    monkeypatch.setattr(synthesize, "synthesize", lambda **_: pytest.fail("a flow"))
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        assert not synthesize.is_up_to_date(toy)
+        subprocess.run([sys.executable, "-m", "dvc", "repro"], cwd=toy, check=True, capture_output=True)
+        assert synthesize.main() == 0
+    assert capsys.readouterr().err == "synthesize: every stage is up to date\n"
 
 
 def test_the_account_is_left_as_artifacts(toy: Path, prefect_server: None) -> None:
@@ -111,7 +139,6 @@ def test_as_shipped_prefect_sends_nothing_of_its_times_anywhere(toy: Path, monke
     sends = (
         shipped.server.analytics_enabled,
         shipped.cloud.enable_orchestration_telemetry,
-        shipped.logging.to_api.enabled,
     )
     assert not any((*sends, shipped.telemetry.enable_resource_metrics, shipped.results.persist_by_default))
 
@@ -144,7 +171,7 @@ def test_a_failed_stage_fails_the_flow_with_the_stages_own_words(
     assert state.is_failed() and state.message == "first: column age breaks a rule" and state.name == "Failed"
     assert not (toy / "b.txt").exists()
     (toy / "step.py").write_text("raise ValueError('42')")  # no stage of ours: what it says may be private
-    assert reproduce("first", toy, 60).message.startswith("first: dvc ended with exit code ")
+    assert reproduced(toy, 60).message == "first: it failed. Run it alone to see why: dvc repro -s first"
 
 
 def test_nothing_is_retried_and_no_result_is_stored() -> None:
@@ -208,7 +235,7 @@ def test_a_run_that_breaks_at_every_stage_releases_once(toy: Path, prefect_serve
 
 def test_a_stage_that_takes_too_long_is_killed(toy: Path) -> None:
     (toy / "step.py").write_text(SLEEPER)
-    outcome = reproduce("first", toy, timeout=4)
+    outcome = reproduced(toy, timeout=4)
     assert outcome.ending == "Failed" and "stopped after 4 s" in outcome.message
     assert gone(int((toy / "pid").read_text()))
 
@@ -245,6 +272,12 @@ def test_sigterm_kills_the_running_stage(toy: Path, outside: dict[str, str]) -> 
     flow.send_signal(signal.SIGTERM)
     assert flow.wait(timeout=60) == 128 + signal.SIGTERM
     assert all(gone(pid) for pid in children)
+
+
+def reproduced(root: Path, timeout: float) -> Outcome:
+    """How the first stage ends."""
+    with DVC(root) as dvc:
+        return dvc.reproduce("first", lambda _: None, timeout)
 
 
 def gone(pid: int) -> bool:

@@ -149,8 +149,11 @@ def test_the_same_rows_under_another_name_are_refused(another: Clone) -> None:
     another.own_ledger()
     another.stages("auxiliary")
     another.set(privacy__population="somebody else")
-    another.stages("preprocess")
-    assert "accounted under population 'uci-adult-1994'" in another.run("stages.auxiliary", ok=False)
+    refusal = "accounted under population 'uci-adult-1994'"
+    assert refusal in another.run("likeness", "check", ok=False)
+    assert refusal in another.run("stages.ingest", ok=False)  # also where nothing is left of the first run
+    another.set(privacy__population="uci-adult-1994")
+    assert refusal not in another.run("likeness", "check")
 
 
 def test_no_privacy_is_stamped_everywhere(another: Clone) -> None:

@@ -363,6 +363,21 @@ def test_a_deleted_ledger_or_anchor_is_refused(ledger: Ledger) -> None:
     Ledger.open(home)
 
 
+def test_a_moved_ledger_says_how_it_goes_on(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, head = locate(), ledger.head().head
+    old.path.rename(tmp_path / "moved")
+    monkeypatch.setenv("LIKENESS_HOME", str(tmp_path / "moved"))
+    with pytest.raises(LedgerError) as refused:
+        Ledger.open(locate())
+    assert f"was at {old.path}" in str(refused.value) and f"likeness ledger reanchor {head}" in str(refused.value)
+    monkeypatch.setenv("LIKENESS_ANCHOR", str(tmp_path / "of another home"))
+    with pytest.raises(LedgerError, match="set LIKENESS_ANCHOR to the old folder of anchors"):
+        Ledger.open(locate())
+    monkeypatch.setenv("LIKENESS_ANCHOR", str(old.anchor))
+    Ledger.reanchor(locate(), head)
+    Ledger.open(locate())
+
+
 def test_an_anchor_one_append_behind_is_healed_two_are_not(ledger: Ledger) -> None:
     path = anchor_path(locate().anchor, locate().place)
     anchors = [path.read_bytes()]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from likeness.cli.console import table
+from likeness.cli.summary import scores
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.verify.files import opened
@@ -39,8 +40,7 @@ def read_run(path: Path) -> Run:
     with opened(path) as folder:
         paths = ProjectPaths(folder)
         if paths.privacy.exists():
-            metrics = paths.internal_metrics
-            return Run(read_json(paths.privacy), _flat(read_json(metrics)) if metrics.exists() else {})
+            return Run(read_json(paths.privacy), _flat(scores(paths) or {}))
         if (folder / "privacy.json").exists():
             return Run(read_json(folder / "privacy.json"), {})
     raise ArtifactError(

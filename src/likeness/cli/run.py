@@ -1,7 +1,6 @@
 """``likeness run`` and ``likeness compare``: the whole pipeline as one command, and two runs side by side."""
 
-import subprocess
-import sys
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,34 +8,37 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from likeness.cli.console import say, say_json, table
-from likeness.core.errors import ArtifactError, LikenessError, no_project
+from likeness.core.errors import LikenessError
 from likeness.core.extras import need
+from likeness.core.messages import LOG
 from likeness.core.paths import ProjectPaths
-from likeness.pipeline.dvc_repair import dvc_environment, set_aside
+from likeness.flows.dvc_process import DVC, last_seconds
+from likeness.flows.stage_graph import left_out, stage_graph
 
 if TYPE_CHECKING:
     from likeness.verify.verdict import Check
 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
-# DVC without standard output prints errors only. Its stages have theirs.
-_DVC = "import sys; sys.stdout = None; from dvc.cli import main; sys.exit(main(sys.argv[1:]))"
-
 
 def run(
     force: Annotated[
         bool, typer.Option("--force", help="Run up-to-date stages too. Releases stay as they are.")
     ] = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STAGE", help="Leave out this stage and all that need it; may be given several times."),
+    ] = None,
     bundle: Annotated[
         Path | None, typer.Option(help="Then write the bundle to this new folder or .zip file, and verify it.")
     ] = None,
     as_json: JSON = False,
 ) -> None:
-    """Run the pipeline of this folder: every stage that is out of date (`dvc repro`), then the summary.
+    """Run the pipeline of this folder: every stage that is out of date, as `dvc repro` does, then the summary.
 
     Needs params.yaml and dvc.yaml here, and a ledger (`likeness ledger init`). Progress goes to standard error. A
-    second run spends nothing, because the ledger's store has all releases. Exit code 2 if a stage fails, 1 if the
-    bundle is wrong.
+    second run spends nothing, because the ledger's store has all releases. Ctrl-C loses nothing. Exit code 2 if a stage
+    fails, 1 if the bundle is wrong, 130 after Ctrl-C.
     """
     from likeness.cli.summary import summary_json, summary_text
     from likeness.pipeline.project import Project
@@ -45,12 +47,20 @@ def run(
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
     need("dvc", "likeness run")
     paths = ProjectPaths()
-    if not paths.stages.exists():
-        raise ArtifactError(no_project(paths.stages))
+    graph = stage_graph(paths.stages)
+    out = left_out(graph, without or [])
+    if bundle is not None and "account" in out:
+        raise LikenessError(f"--bundle needs account, and --without leaves out {', '.join(out)}. Give one of both.")
     Project.load().ledger  # noqa: B018 (refuses a missing ledger now, not in the first stage)
-    for line in set_aside(paths.root):
-        say(line, err=True)
-    _repro(["--force"] if force else [])
+    if out:
+        LOG.info("left out: %s", ", ".join(out))
+    try:
+        _reproduce(paths, [stage for stage in graph if stage not in out], force)
+    except KeyboardInterrupt:
+        say("likeness: stopped. Nothing is lost: finished stages and releases stay. Go on: likeness run", err=True)
+        raise typer.Exit(128 + signal.SIGINT) from None
+    if "account" in out:
+        return
     if bundle is None:
         say_json(summary_json(paths)) if as_json else say(summary_text(paths))
         return
@@ -123,12 +133,22 @@ def compare(
         say(comparison_text(comparison, (str(run_a), str(run_b))))
 
 
-def _repro(options: list[str]) -> None:
-    """``dvc repro``; messages of its stages go to standard error.
+def _reproduce(paths: ProjectPaths, stages: Sequence[str], force: bool) -> None:
+    """Run every stage that is out of date, with a bar for each; messages of stages go to standard error.
 
     Raises:
         LikenessError: a stage failed.
     """
-    done = subprocess.run([sys.executable, "-c", _DVC, "repro", *options], env=dvc_environment(), stdout=2, check=False)
-    if done.returncode:
-        raise LikenessError(f"dvc repro ended with exit code {done.returncode}. Read the message of the stage above.")
+    from likeness.cli.bars import stage_bars
+
+    ran = 0
+    with DVC(paths.root) as dvc, stage_bars() as bars:
+        for stage in stages:
+            if not force and not dvc.is_stale(stage):
+                continue
+            with bars(stage, last_seconds(paths, stage)) as listen:
+                outcome = dvc.reproduce(stage, listen, force=force)
+            if outcome.ending == "Failed":
+                raise LikenessError(f"{outcome.message}\nThen go on: likeness run")
+            ran += 1
+    LOG.info("%d of %d stages were up to date", len(stages) - ran, len(stages))

@@ -4,18 +4,19 @@ from typing import Any
 
 from likeness.cli.console import table
 from likeness.core.paths import ProjectPaths, read_json
+from likeness.pipeline.dvc_repair import locked_stages
 
 
 def summary_text(paths: ProjectPaths) -> str:
     """Places of the results, ε spent and headline scores, from the files of the run."""
-    privacy, metrics = read_json(paths.privacy), read_json(paths.internal_metrics)
+    privacy, metrics = read_json(paths.privacy), scores(paths)
     total, target = privacy["total"], privacy["target"]
+    report = f"{ProjectPaths.report} (public), {ProjectPaths.internal_report} (with real rows: NOT private)"
     lines = [
         "",
         f"synthetic table    {ProjectPaths.synthetic} and .csv",
         f"privacy statement  {ProjectPaths.statement}",
-        f"report             {ProjectPaths.report} (public), {ProjectPaths.internal_report} (with real rows: "
-        "NOT private)",
+        f"report             {'none of this table: run without --without' if metrics is None else report}",
         "",
         f"method {privacy['method']}, {privacy['adjacency']}: epsilon {_number(total['epsilon'])} spent at delta "
         f"{total['delta']:g} (target {_number(target['epsilon'])})",
@@ -26,9 +27,10 @@ def summary_text(paths: ProjectPaths) -> str:
     rows = [
         [title.format(name.replace("_", " ")), *(format(metrics[kind][of][name], digits) for of in tables)]
         for kind, title, digits in kinds
-        for name in metrics.get(kind, {}).get("synthetic", {})
+        for name in (metrics or {}).get(kind, {}).get("synthetic", {})
     ]
-    lines.append(table(("scores on real test rows", *tables), rows))
+    if rows:
+        lines.append(table(("scores on real test rows", *tables), rows))
     if not privacy["private"]:
         lines.insert(0, "\nNOT PRIVATE: epsilon is inf, no noise was added. Do not publish.")
     return "\n".join(lines)
@@ -36,7 +38,7 @@ def summary_text(paths: ProjectPaths) -> str:
 
 def summary_json(paths: ProjectPaths) -> dict[str, Any]:
     """The summary for scripts. ``internal`` comes from real rows and is NOT private."""
-    privacy, metrics = read_json(paths.privacy), read_json(paths.internal_metrics)
+    privacy = read_json(paths.privacy)
     files = {
         "table": ProjectPaths.synthetic,
         "table_csv": ProjectPaths.synthetic_csv,
@@ -48,8 +50,18 @@ def summary_json(paths: ProjectPaths) -> dict[str, Any]:
         **{name: privacy[name] for name in ("private", "method", "identity", "adjacency", "target")},
         "total": {name: privacy["total"][name] for name in ("rho", "epsilon", "delta")},
         "lifetime": privacy["ledger"]["lifetime"],
-        "internal": metrics,
+        "internal": scores(paths),
     }
+
+
+def scores(paths: ProjectPaths) -> dict[str, Any] | None:
+    """What stage ``evaluate`` says of the present table; None where it was left out."""
+    stages, table = locked_stages(paths), str(ProjectPaths.synthetic)
+    scored = {item["path"]: item.get("md5") for item in stages.get("evaluate", {}).get("deps", [])}
+    drawn = {item["path"]: item.get("md5") for item in stages.get("sample", {}).get("outs", [])}
+    if scored.get(table) != drawn.get(table) or not paths.internal_metrics.exists():
+        return None
+    return read_json(paths.internal_metrics)
 
 
 def _number(value: float | str) -> str:

@@ -4,25 +4,77 @@ The library installs no handler, so a program that imports it gets warnings only
 ``logging.getLogger("likeness").setLevel("ERROR")``. Stages and the command line call :func:`show_messages`.
 """
 
+import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from typing import Self
 
 LOG = logging.getLogger("likeness")
 _LINES = 10  # of long work, where there is no terminal
+_STEPS = 100  # of long work, for a bar of another process
 
 Step = Callable[[int, str], None]
 """Takes the number of finished steps, and a note."""
+
+MARK = "\x1e"
+"""Begins a line with a :class:`Report` in JSON, see RFC 7464."""
+REPORT = "LIKENESS_REPORT"
+"""Environment variable: set where the process that started this one reads standard error as :class:`Report`."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A line from another process.
+
+    Attributes:
+        text: the line, for a person; empty where nothing is to be shown without a bar.
+        safe: the library wrote it, so nothing in it comes from private rows.
+        done: finished steps of long work.
+        total: all its steps; 0 where this is no progress.
+        note: beside the bar.
+    """
+
+    text: str
+    safe: bool = False
+    done: int = 0
+    total: int = 0
+    note: str = ""
+
+    @classmethod
+    def read(cls, line: str) -> Self:
+        """The report in a line; any line that is no report is text of somebody else."""
+        if line.startswith(MARK):
+            try:
+                return cls(**json.loads(line.removeprefix(MARK)))
+            except (TypeError, ValueError):
+                return cls(line.removeprefix(MARK).rstrip())
+        return cls(line.rstrip())
+
+    def write(self) -> None:
+        """Write it to standard error, in one piece."""
+        sys.stderr.write(f"{MARK}{json.dumps(asdict(self))}\n")
+        sys.stderr.flush()
 
 
 class _StandardError(logging.Handler):
     """Writes each message in one piece to the present ``sys.stderr``, which may hold a bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        if is_reported():
+            Report(record.getMessage(), safe=True).write()
+            return
         sys.stderr.write(f"{record.getMessage()}\n")
         sys.stderr.flush()
+
+
+def is_reported() -> bool:
+    """Whether another process shows the messages of this one."""
+    return REPORT in os.environ
 
 
 def show_messages() -> None:
@@ -45,8 +97,11 @@ def progress(title: str, total: int) -> Iterator[Step]:
     if not total or not LOG.isEnabledFor(logging.INFO):
         yield lambda _done, _note: None
         return
+    if is_reported():
+        yield _reports(title, total)
+        return
     if not sys.stderr.isatty() or find_spec("rich") is None:  # training needs torch, numpy, safetensors and pyyaml only
-        yield _lines(title, total)
+        yield _each(_LINES, total, lambda done, note: LOG.info(_line(title, done, total, note)))
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -58,14 +113,38 @@ def progress(title: str, total: int) -> Iterator[Step]:
         yield lambda done, note: bar.update(task, completed=done, note=note)
 
 
-def _lines(title: str, total: int) -> Step:
-    """A line after each tenth of the steps, independent of the clock."""
-    tenths = 0
+def _reports(title: str, total: int) -> Step:
+    """Reports for the bar of another process, and with each tenth the line for where it has no bar."""
+    line = ""
+
+    def at_tenth(done: int, note: str) -> None:
+        nonlocal line
+        line = _line(title, done, total, note)
+
+    tenths = _each(_LINES, total, at_tenth)
+    bar = _each(_STEPS, total, lambda done, note: Report(line, True, done, total, note).write())
 
     def step(done: int, note: str) -> None:
-        nonlocal tenths
-        if done * _LINES // total > tenths:
-            tenths = done * _LINES // total
-            LOG.info("%s: %d of %d%s", title, done, total, note and f", {note}")
+        nonlocal line
+        line = ""
+        tenths(done, note)
+        bar(done, note)
 
     return step
+
+
+def _each(parts: int, total: int, show: Step) -> Step:
+    """Show the first step in each of so many equal parts, independent of the clock."""
+    passed = 0
+
+    def step(done: int, note: str) -> None:
+        nonlocal passed
+        if done * parts // total > passed:
+            passed = done * parts // total
+            show(done, note)
+
+    return step
+
+
+def _line(title: str, done: int, total: int, note: str) -> str:
+    return f"{title}: {done} of {total}{note and f', {note}'}"

@@ -1,13 +1,15 @@
 """One pipeline run as a Prefect flow: a task with a state for every DVC stage, in order. Needs no server.
 
-DVC decides what is out of date, so Prefect caches and retries nothing: a refusal for lack of budget stays. The stages'
-output goes to stderr, not to Prefect's database, which holds settings, states, and the privacy account.
+DVC decides what is out of date, so Prefect caches and retries nothing: a refusal for lack of budget stays. Prefect's
+database holds settings, states, the messages of the library, and the privacy account. Other output of a stage goes to
+stderr only.
 """
 
 import argparse
 import json
 import logging
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from types import FrameType
@@ -17,14 +19,17 @@ from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.logging import get_run_logger
+from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Completed, Failed
 
 from likeness.core.errors import LikenessError
+from likeness.core.messages import Report
 from likeness.core.paths import ProjectPaths
-from likeness.flows.dvc_stage import likeness, reproduce
+from likeness.flows.dvc_process import DVC
 from likeness.flows.one_at_a_time import exclusive_run, server_limit
-from likeness.flows.stage_order import stage_order
+from likeness.flows.stage_graph import stage_graph
+from likeness.pipeline.dvc_repair import dvc_environment
 from likeness.pipeline.project import Project
 
 _COLUMNS = ("query", "stage", "dimension", "sensitivity", "noise_multiplier", "share", "rho", "ledger_seq", "sha256")
@@ -33,9 +38,18 @@ _OVER = "over budget for "  # what every refusal by a cap says
 
 
 @task(task_run_name="dvc:{stage}", retries=0, cache_policy=NO_CACHE, persist_result=False)
-def dvc_stage(stage: str, root: str, timeout: float) -> State[None]:
+def dvc_stage(stage: str, dvc: DVC, timeout: float) -> State[None]:
     """Reproduce one stage; the state's name is Ran, Restored, UpToDate or Failed."""
-    outcome = reproduce(stage, Path(root), timeout)
+    logger = get_run_logger()
+
+    def listen(report: Report) -> None:
+        if not report.text:
+            return
+        print(report.text, file=sys.stderr, flush=True)
+        if report.safe:
+            logger.info(report.text)
+
+    outcome = dvc.reproduce(stage, listen, timeout)
     if outcome.ending == "Failed":
         return Failed(message=outcome.message)
     return Completed(name=outcome.ending, message=outcome.message)
@@ -44,7 +58,7 @@ def dvc_stage(stage: str, root: str, timeout: float) -> State[None]:
 @task(task_run_name="budget", retries=0, cache_policy=NO_CACHE, persist_result=False)
 def budget(root: str) -> State[None]:
     """Ask the ledger whether every cap has room for a run, before a stage reads data: Affordable, or Failed."""
-    done = likeness(Path(root), "ledger", "afford")
+    done = _likeness(Path(root), "ledger", "afford")
     if done.returncode:
         return Failed(message=done.stderr.strip() or "likeness ledger afford ended without a message")
     return Completed(name="Affordable", message=done.stdout.strip())
@@ -74,19 +88,39 @@ def synthesize(
 
 
 def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> State[None]:
-    """Every stage in order, up to the first that fails."""
-    if check_budget:
-        state = budget(str(paths.root), return_state=True)
-        if not state.is_completed():
-            return _failed(str(state.message))
-    endings = []
-    for stage in stage_order(paths.stages):
-        state = dvc_stage(stage, str(paths.root), stage_timeout, return_state=True)
-        if not state.is_completed():
-            return _failed(str(state.message))
-        endings.append(f"{stage} {state.name}")
-    publish(paths)
-    return Completed(message=", ".join(endings))
+    """Every stage that is out of date, in order, up to the first that fails."""
+    endings: dict[str, str] = {}
+    with DVC(paths.root) as dvc:
+        for stage in stage_graph(paths.stages):
+            if not dvc.is_stale(stage):
+                endings[stage] = "UpToDate"
+                continue
+            if check_budget and not set(endings.values()) - {"UpToDate"}:
+                state = budget(str(paths.root), return_state=True)
+                if not state.is_completed():
+                    return _failed(str(state.message))
+            state = dvc_stage(stage, dvc, stage_timeout, return_state=True)
+            if not state.is_completed():
+                return _failed(str(state.message))
+            endings[stage] = str(state.name)
+    if set(endings.values()) != {"UpToDate"}:
+        publish(paths)
+    return Completed(message=", ".join(f"{stage} {ending}" for stage, ending in endings.items()))
+
+
+def is_up_to_date(root: Path) -> bool:
+    """Whether no stage has anything to do."""
+    try:
+        with DVC(root) as dvc:
+            return not any(dvc.is_stale(stage) for stage in stage_graph(ProjectPaths(root).stages))
+    except LikenessError:  # the flow says it
+        return False
+
+
+def _likeness(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """``likeness WORDS`` in ``root``; what it prints is safe to show."""
+    command = [sys.executable, "-m", "likeness", *words]
+    return subprocess.run(command, cwd=root, env=dvc_environment(), capture_output=True, text=True, check=False)
 
 
 def _failed(message: str) -> State[None]:
@@ -100,13 +134,13 @@ def publish(paths: ProjectPaths) -> None:
     All of it is public. Without noise no digest leaves, as for the tracking store.
     """
     if paths.privacy.exists():
-        privacy = json.loads(paths.privacy.read_text())
+        privacy = json.loads(paths.privacy.read_text(encoding="utf-8"))
         create_table_artifact(key="privacy", table=privacy_table(privacy), description=_headline(privacy))
-        head = likeness(paths.root, "ledger", "witness")
+        head = _likeness(paths.root, "ledger", "witness")
         if head.returncode == 0:  # an outside witness, see PRIVACY.md
             create_markdown_artifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`")
     if paths.statement.exists():
-        create_markdown_artifact(key="privacy-statement", markdown=paths.statement.read_text())
+        create_markdown_artifact(key="privacy-statement", markdown=paths.statement.read_text(encoding="utf-8"))
 
 
 def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:
@@ -132,6 +166,8 @@ def _rounded(value: Any) -> Any:
 def main() -> int:
     """Run once in the working folder; with ``--check-budget``, only if every cap has room.
 
+    Without a server nobody looks at a run that does nothing, so Prefect is not started for it.
+
     Returns:
         0, or 1 if a stage, or Prefect, failed: the last lines on stderr say why, without a traceback.
     """
@@ -140,6 +176,9 @@ def main() -> int:
     check_budget = parser.parse_args().check_budget
     stop_cleanly()
     try:
+        if not PREFECT_API_URL.value() and is_up_to_date(Path()):
+            print("synthesize: every stage is up to date", file=sys.stderr)
+            return 0
         # The heartbeat's thread costs a second at the end of a run and has no listener.
         with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
             state = synthesize(check_budget=check_budget, return_state=True)
@@ -161,8 +200,10 @@ def stop_cleanly() -> None:
     # Prefect's handler runs first while the flow runs, then this one. An exception stops Prefect's server; with the
     # default action that child would stay for ever.
     signal.signal(signal.SIGTERM, _terminate)
-    for name in ("prefect.flow_runs", "prefect.task_runs"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # main prints it
+    logging.getLogger("prefect").setLevel(logging.ERROR)
+    for name in ("prefect.flow_runs", "prefect.task_runs"):  # to the server only: main and stages print for themselves
+        logging.getLogger(name).setLevel(logging.INFO)
+        logging.getLogger(name).propagate = False
 
 
 def _terminate(number: int, _frame: FrameType | None) -> None:

@@ -228,7 +228,7 @@ class Chain:
         """
         anchor = read_anchor(self.home)
         if anchor is None:
-            raise LedgerError(_anchor_missing(self.home))
+            raise LedgerError(_moved_from(self.home, self.head(records)) or _anchor_missing(self.home))
         head = self.head(records)
         if anchor == head:
             return
@@ -312,6 +312,22 @@ class Chain:
             write_anchor(home, chain.head(records))
 
 
+def _moved_from(home: Home, head: Anchor) -> str | None:
+    """The message about a ledger whose anchor is there under another place; None if there is no such anchor."""
+    for path in sorted(home.anchor.glob("*.json")):
+        try:
+            anchor = Anchor(**json.loads(path.read_text()))
+        except (ValueError, TypeError):  # of another ledger, which will say so
+            continue
+        if anchor.ledger_id == head.ledger_id and anchor.head == head.head and home.url is None:
+            return (
+                f"the ledger at {home.path} was at {anchor.home} when it was last written. If you moved the folder, "
+                f"run: likeness ledger reanchor {head.head}. If this is a copy, use the first: set LIKENESS_HOME or "
+                f"ledger.home to {anchor.home}. Two copies would each forget what the other spends."
+            )
+    return None
+
+
 def _anchor_missing(home: Home) -> str:
     if home.url is not None:
         return (
@@ -319,8 +335,9 @@ def _anchor_missing(home: Home) -> str:
             "verify` on another machine, which prints a HEAD. Then run here: likeness ledger reanchor HEAD"
         )
     return (
-        f"the anchor of the ledger at {home.path} is missing from {home.anchor}. Restore it. Or take the newest HEAD "
-        "from a git trailer or a tracking run, and run: likeness ledger reanchor HEAD"
+        f"the anchor of the ledger at {home.path} is missing from {home.anchor}. If your home folder moved, set "
+        "LIKENESS_ANCHOR to the old folder of anchors, or move its files here. Else restore it. Or take the newest "
+        "HEAD from a git trailer or a tracking run, and run: likeness ledger reanchor HEAD"
     )
 
 

@@ -116,6 +116,16 @@ class Ledger(Chain):
         if budget is not None:
             _check_declared(budget, adjacency, epsilon, delta, person)
 
+    def check_owner(self, population: str, digest: str, rows_digest: str) -> None:
+        """Raise the error of :meth:`reserve` for rows that are on record under another population, before its cost.
+
+        Args:
+            population: name of the people.
+            digest: keyed hash of the typed rows.
+            rows_digest: keyed hash of the rows of the source.
+        """
+        check_owner(self.records(), population, digest, rows_digest, self.key)
+
     def change_cap(self, population: str, epsilon: float, delta: float, selection_delta: float | None = None) -> None:
         """Record a new lifetime cap, a person's decision that stays visible for ever.
 
@@ -233,7 +243,7 @@ class Ledger(Chain):
                     return record
             if not (request.rho > 0 and request.delta >= 0):
                 raise LedgerError(f"release {request.key[:12]} must cost more than 0. Run: dvc repro plan")
-            check_owner(records, request, self.key)
+            check_owner(records, request.population, request.digest, request.rows_digest, self.key)
             budget = budget_of(records, request.population)
             if budget is None or budget.adjacency is not request.adjacency:
                 raise LedgerError(

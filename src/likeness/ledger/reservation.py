@@ -79,24 +79,29 @@ def sealed(digest: str, key: bytes, salt: str | None = None) -> str:
     return f"{salt}:{hmac.digest(key, f'{salt}{digest}'.encode(), 'sha256').hex()}"
 
 
-def check_owner(records: list[Record], request: Reservation, key: bytes) -> None:
+def check_owner(records: list[Record], population: str, digest: str, rows_digest: str, key: bytes) -> None:
     """Refuse rows that are on record under another name: a new name would get around the cap.
 
     Rows are equal if they are typed alike or if they come from one source: another schema or split is no other
     population.
+
+    Args:
+        records: of the ledger.
+        population: name of the people.
+        digest: keyed hash of the typed rows.
+        rows_digest: keyed hash of the rows of the source; empty if it is missing.
+        key: of the ledger.
 
     Raises:
         BudgetError: the rows are accounted under another population.
     """
     for record in records:
         body = record.body
-        if record.kind != "reserve" or body["identity"] == request.population:
+        if record.kind != "reserve" or body["identity"] == population:
             continue
         source = str(body.get("rows_digest", ""))
-        same_source = bool(request.rows_digest and source) and source == sealed(
-            request.rows_digest, key, source.partition(":")[0]
-        )
-        if body["digest"] == request.digest or same_source:
+        same_source = bool(rows_digest and source) and source == sealed(rows_digest, key, source.partition(":")[0])
+        if body["digest"] == digest or same_source:
             owner = body["identity"]
             raise BudgetError(
                 f"these rows are accounted under population '{owner}' (entry {record.seq}). A new name would forget "

@@ -1,4 +1,4 @@
-"""DVC as a child process, and the repair of files that a kill cut short.
+"""DVC as a child process, what it remembers, and the repair of files that a kill cut short.
 
 DVC writes ``dvc.lock`` and ``.dvc/tmp/rwlock`` in place. A kill at that moment leaves them empty or cut short. Then
 every command of DVC fails with a message that names no remedy. The ledger holds all releases and costs, so without
@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -23,6 +24,13 @@ def dvc_environment() -> dict[str, str]:
     """This process's environment, with its ``python`` first: under cron no virtual environment is active."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
+
+
+def locked_stages(paths: ProjectPaths) -> dict[str, dict[str, Any]]:
+    """What DVC remembers of the last run of each stage; nothing before the first."""
+    content = yaml.safe_load(paths.lock.read_text(encoding="utf-8")) if paths.lock.exists() else None
+    stages: dict[str, dict[str, Any]] = (content or {}).get("stages") or {}
+    return stages
 
 
 def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:

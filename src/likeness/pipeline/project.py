@@ -198,10 +198,12 @@ class Project:
     @property
     def database(self) -> "Database | None":
         """The source, if it is a database."""
+        ingest = self.params.ingest
+        if not ingest.from_database:
+            return None
         from likeness.data.source.databases import Database
 
-        ingest = self.params.ingest
-        return Database(source_at(ingest.source, self.root), ingest.query or "") if ingest.from_database else None
+        return Database(source_at(ingest.source, self.root), ingest.query or "")
 
     def source_digest(self) -> str:
         """Keyed hash of the source: of a file's bytes, or of a database's rows.

@@ -16,7 +16,7 @@ import yaml
 from likeness.core.errors import LikenessError
 from likeness.core.extras import missing
 from likeness.core.files import make_private_folder, write_privately
-from likeness.core.messages import LOG, show_messages
+from likeness.core.messages import LOG, is_reported, show_messages
 from likeness.core.paths import ProjectPaths
 from likeness.pipeline.project import Project
 
@@ -56,12 +56,19 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
 
 
 def _announce(name: str, paths: ProjectPaths) -> None:
-    """Say which stage begins, and delete its last failure."""
+    """Say which stage begins, unless another process has said it, and delete its last failure."""
     paths.markers.mkdir(parents=True, exist_ok=True)
     (paths.markers / f"{name}.failed").unlink(missing_ok=True)
+    if not is_reported():
+        LOG.info(announcement(name, paths))
+
+
+def announcement(name: str, paths: ProjectPaths) -> str:
+    """Number, name and description of a stage."""
     stages = yaml.safe_load(paths.stages.read_text(encoding="utf-8"))["stages"] if paths.stages.exists() else {}
-    if name in stages:
-        LOG.info("[%2d/%d] %s: %s", [*stages].index(name) + 1, len(stages), name, stages[name].get("desc", ""))
+    if name not in stages:
+        return name
+    return f"[{[*stages].index(name) + 1:2d}/{len(stages)}] {name}: {stages[name].get('desc', '')}"
 
 
 def _fail(name: str, message: str, code: int, paths: ProjectPaths) -> NoReturn:

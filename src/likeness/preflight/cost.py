@@ -6,10 +6,7 @@ hash of the source and the manifest of the encoded table identify the rows of an
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import yaml
+from typing import TYPE_CHECKING
 
 from likeness.config.load import read_params
 from likeness.config.params import Ingest
@@ -19,6 +16,7 @@ from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.budget import Asker, Budget, Cost, Headroom, check_headrooms, headrooms
 from likeness.ledger.records import moment
+from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 
@@ -40,9 +38,10 @@ def last_rows(project: Project) -> "Dataset | None":
             return None
     except LikenessError:
         return None
-    lock, now = _yaml(project.paths.lock), read_params(project.paths.params).ingest
+    now = read_params(project.paths.params).ingest
     try:
-        then = build(Ingest, lock["stages"]["ingest"]["params"][str(ProjectPaths.settings)]["ingest"], "ingest")
+        settings = locked_stages(project.paths)["ingest"]["params"][str(ProjectPaths.settings)]
+        then = build(Ingest, settings["ingest"], "ingest")
     except (KeyError, TypeError, ParamsError):
         return None
     return dataset if then == now else None
@@ -184,8 +183,3 @@ def _headroom_line(room: Headroom, after: Headroom) -> str:
         return line
     most = room.delta if room.selection_delta is None else room.selection_delta
     return f"{line}; thresholds would have taken {after.spent_delta:.4g} of their delta {most:.4g}"
-
-
-def _yaml(file: Path) -> dict[str, Any]:
-    content: dict[str, Any] = (yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else None) or {}
-    return content

@@ -14,8 +14,9 @@ from likeness.config.load import load_params, params_from
 from likeness.config.params import Params
 from likeness.config.typed import build, renamed
 from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaError
-from likeness.core.paths import ProjectPaths
+from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.remote import place_at
+from likeness.data.private_tables import read_manifest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
 from likeness.data.schema.schema import KEYS, Schema, entries, read_mapping
@@ -270,7 +271,19 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
         adjacency = Adjacency(privacy.adjacency)
         project.ledger.check_population(privacy.population, adjacency, cap.epsilon, cap.delta, person)
 
-    return [_fault(str(error)) for error in _refused(check)]
+    return [_fault(str(error)) for error in _refused(check) or _refused(partial(_check_owner, project))]
+
+
+def _check_owner(project: Project) -> None:
+    """Refuse another name for the people of the last run, if the source is certainly unchanged since."""
+    paths, population = project.paths, project.params.privacy.population
+    if not (paths.table.exists() and paths.source.exists()) or project.params.ingest.from_database:
+        return
+    manifest = read_manifest(paths.table)
+    if manifest["identity"] == population or manifest["ledger"] != project.ledger.id:
+        return
+    if read_json(paths.source).get("hmac") == project.source_digest():
+        project.ledger.check_owner(population, manifest["digest"], manifest.get("rows_digest", ""))
 
 
 def _refused(action: Callable[[], Any]) -> list[LikenessError]:

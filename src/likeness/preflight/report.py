@@ -134,8 +134,9 @@ def _verdicts(forecast: Forecast | None) -> Sequence[tuple[str, bool]]:
         text = f"{rows:,} records; the rule needs {needed:,}"
     else:
         text = (
-            f"{rows:,} records; the rule needs {needed:,}: raise privacy.epsilon (about {forecast.epsilon:g} × "
-            f"{needed / rows:.2g}), merge categories, take fewer columns or bins, or expect to lose rare values"
+            f"{rows:,} records; the rule needs {needed:,}: raise privacy.epsilon to about "
+            f"{forecast.epsilon * needed / rows:.2g}, merge categories, take fewer columns or bins, or "
+            "expect to lose rare values"
         )
     below = forecast.delta * rows < 1
     advice = (

@@ -19,7 +19,10 @@ def main(project: Project) -> None:
     source = SourceDigest(SourceDigest.key_of(ledger.key))
 
     def made(written: Path) -> dict[str, Any]:
-        return manifest_of(project.params, ledger.id, *training_digest(project, written), source.digest())
+        digest, count = training_digest(project, written)
+        manifest = manifest_of(project.params, ledger.id, digest, count, source.digest())
+        ledger.check_owner(manifest["identity"], digest, manifest["rows_digest"])  # the door does it too, but later
+        return manifest
 
     with project.engine() as engine:
         write_private_chunks(typed_rows(project, engine, source), project.paths.table, made)

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
+from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.witness import Witness
+from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import public_settings
 from likeness.tracking.model import log_generator
@@ -91,7 +91,7 @@ def stage_endings(paths: ProjectPaths) -> dict[str, str]:
 def public_metrics(privacy: dict[str, Any], endings: Mapping[str, str], paths: ProjectPaths) -> dict[str, float]:
     """The account in numbers, and the seconds of stages that ran and saw nothing private."""
     total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
-    stages = _stages(paths)
+    stages = locked_stages(paths)
     public = [stage for stage, how in endings.items() if how == "ran" and not _saw_private(stages[stage])]
     return {
         "epsilon": float(total["epsilon"]),
@@ -126,8 +126,7 @@ def tracked_run(project: Project, run: str) -> tuple[dict[str, Any], dict[str, f
     Raises:
         LikenessError: the store cannot be used, or does not hold the account of that run.
     """
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    _quiet()
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
 
@@ -149,6 +148,7 @@ def run_witnesses(project: Project) -> list[Witness]:
     Raises:
         LikenessError: the tracking store cannot be used.
     """
+    _quiet()
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
 
@@ -176,9 +176,7 @@ def run_witnesses(project: Project) -> list[Witness]:
 @contextmanager
 def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient", str]]:
     """A new MLflow run: it finishes with the block, and fails if the block raises."""
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")  # the default waits for minutes
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # a bar for each small file
+    _quiet()
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
 
@@ -194,7 +192,7 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
             if old is not None and old.lifecycle_stage == "deleted":
                 client.restore_experiment(old.experiment_id)
             experiment = client.create_experiment(name, place) if old is None else old.experiment_id
-        title = f"{params.method} ε={params.privacy.epsilon:g}"
+        title = f"{params.privacy.population} {params.method} ε={params.privacy.epsilon:g}"
         run = client.create_run(experiment, start_time=_today(), run_name=title).info.run_id
     except MlflowException as error:
         raise LikenessError(
@@ -213,7 +211,7 @@ def _log(
     client: "MlflowClient", run: str, project: Project, privacy: dict[str, Any], endings: dict[str, str]
 ) -> str | None:
     """Log everything of a run; return the URI of its model, if it may leave."""
-    from mlflow.entities import Metric, Param, RunTag
+    from mlflow.entities import Dataset, DatasetInput, Metric, Param, RunTag
 
     params, paths, head, now = project.params, project.paths, project.ledger.head(), _today()
     tags = {
@@ -243,6 +241,9 @@ def _log(
     )
     for start in range(0, len(metrics), _BATCH):
         client.log_batch(run, metrics=metrics[start : start + _BATCH])
+    schema = project.written_schema  # public, and so is its digest: MLflow wants one, and the rows give none
+    table = Dataset(schema.name, sha256_json(schema.to_dict())[:8], "public schema", schema.source)
+    client.log_inputs(run, [DatasetInput(table)])
     client.log_artifact(run, str(paths.statement))
     return model
 
@@ -265,18 +266,11 @@ def _log_results(client: "MlflowClient", run: str, now: int, paths: ProjectPaths
     ]
 
 
-def _stages(paths: ProjectPaths) -> dict[str, dict[str, Any]]:
-    """Stages of dvc.lock."""
-    content = yaml.safe_load(paths.lock.read_text(encoding="utf-8")) if paths.lock.exists() else None
-    stages: dict[str, dict[str, Any]] = (content or {}).get("stages") or {}
-    return stages
-
-
 def _outputs(paths: ProjectPaths) -> dict[str, dict[str, str]]:
     """Digest of every output by stage; for comparison only, never logged."""
     return {
         name: {out["path"]: str(out.get("md5")) for out in stage.get("outs", [])}
-        for name, stage in _stages(paths).items()
+        for name, stage in locked_stages(paths).items()
     }
 
 
@@ -295,6 +289,14 @@ def _flatten(value: Any, where: str) -> list[tuple[str, Any]]:
     if isinstance(value, Mapping):
         return [pair for key, item in value.items() for pair in _flatten(item, f"{where}.{key}" if where else str(key))]
     return [(where, value)]
+
+
+def _quiet() -> None:
+    """Set what MLflow reads when it is imported. A set value wins."""
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")  # the default waits for minutes
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # a bar for each small file
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # its database tells of every migration
 
 
 def _today() -> int:

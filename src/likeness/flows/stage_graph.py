@@ -1,16 +1,20 @@
-"""The stages of ``dvc.yaml`` in an order in which they can run."""
+"""The stages of ``dvc.yaml``: an order in which they can run, and which of them need which."""
 
+from collections.abc import Collection
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from likeness.core.errors import ArtifactError, no_project
+from likeness.core.errors import ArtifactError, LikenessError, no_project
+
+Graph = dict[str, list[str]]
+"""From a stage to the stages whose outputs it reads. A stage comes after all that it reads."""
 
 
-def stage_order(path: Path) -> list[str]:
-    """Names of the stages, every stage after those whose outputs it reads.
+def stage_graph(path: Path) -> Graph:
+    """The graph of the stages.
 
     Templates such as ``${ingest.schema}`` are compared as text: writers and readers of a path spell it alike.
 
@@ -24,16 +28,43 @@ def stage_order(path: Path) -> list[str]:
         name: [other for other in stages if other != name and _meet(inputs[name], outputs[other])] for name in stages
     }
     try:
-        return list(TopologicalSorter(graph).static_order())
+        TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise ArtifactError(
             f"{path}: these stages wait for each other: {', '.join(error.args[1][1:])}. Remove a dependency."
         ) from None
+    ordered: Graph = {}
+
+    def add(name: str) -> None:
+        for other in graph[name]:
+            if other not in ordered:
+                add(other)
+        ordered.setdefault(name, graph[name])
+
+    for name in graph:
+        add(name)
+    return ordered
+
+
+def left_out(graph: Graph, names: Collection[str]) -> list[str]:
+    """Some stages, and every stage that needs one of them, in order.
+
+    Raises:
+        LikenessError: there is no stage of such a name.
+    """
+    for name in names:
+        if name not in graph:
+            raise LikenessError(f"--without {name}: there is no such stage. Give one of: {', '.join(graph)}.")
+    out: list[str] = []
+    for name, needed in graph.items():
+        if name in names or set(needed) & set(out):
+            out.append(name)
+    return out
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ArtifactError(no_project(path)) from None
     except yaml.YAMLError as error:
