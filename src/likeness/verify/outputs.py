@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,9 +137,8 @@ def _writer(bundle: Bundle) -> str:
     """The version of pyarrow that a table's file names. Its author may have written anything there."""
     from pyarrow.parquet import read_metadata
 
-    stated = re.fullmatch(
-        r"parquet-cpp-arrow version ([0-9]+(\.[0-9]+)*)", read_metadata(bundle.folder / names.TABLE).created_by
-    )
+    author = read_metadata(bundle.folder / names.TABLE).created_by or ""
+    stated = re.fullmatch(r"parquet-cpp-arrow version (\d{1,4}(\.\d{1,4}){0,3})", author, re.ASCII)
     return f"pyarrow {stated[1]}" if stated else "another writer"
 
 
