@@ -25,7 +25,7 @@ BESIDE = {
     "sdv": (),
     "synthcity": ("pyarrow<25",),
     "smartnoise-synth": (),
-    "dpmm": ("pyarrow<25",),
+    "dpmm": (),
     "jupyterlab": (),
     "apache-airflow": (),
 }
@@ -39,7 +39,7 @@ _TRIES = 3
 class Machine:
     """An empty home with a wheel of this checkout and the installer uv, and environments made there."""
 
-    def __init__(self, home: Path, source: Path = Path()) -> None:
+    def __init__(self, home: Path, commit: str = "HEAD") -> None:
         self.home = home
         self.environment = {"PATH": os.defpath, "HOME": str(home)}
         self.tools = self.home / "tools"
@@ -47,9 +47,10 @@ class Machine:
         pip = [self.tools / "bin/python", "-m", "pip"]
         self.run(*pip, "install", "--quiet", "uv")
         # A copy of what git knows: a build leaves folders behind.
-        copy = self.home / "source"
-        subprocess.run(["git", "clone", "--quiet", source.resolve(), copy], check=True)
-        self.run(*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", self.home, copy)
+        self.clone = self.home / "clone"
+        subprocess.run(["git", "clone", "--quiet", Path().resolve(), self.clone], check=True)
+        subprocess.run(["git", "-C", self.clone, "checkout", "--quiet", commit], check=True)
+        self.run(*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", self.home, self.clone)
         self.wheel = next(self.home.glob("likeness-*.whl"))
 
     def run(self, *command: object, **options: object) -> subprocess.CompletedProcess[str]:
@@ -74,6 +75,12 @@ class Machine:
         return python
 
 
+def megabytes(folder: Path) -> int:
+    """Size of all files in a folder."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    return round(sum(path.stat().st_size for path in files) / 1e6)
+
+
 def measured(machine: Machine, extra: str) -> dict[str, object]:
     """One environment: packages (without pip), megabytes, seconds."""
     begun = time.perf_counter()
@@ -81,8 +88,7 @@ def measured(machine: Machine, extra: str) -> dict[str, object]:
     row: dict[str, object] = {"extra": extra or "(core)", "install_s": round(time.perf_counter() - begun)}
     listed = json.loads(machine.run(python, "-m", "pip", "list", "--format", "json").stdout)
     row["packages"] = sum(one["name"] not in ("pip", "setuptools") for one in listed)
-    files = [path for path in python.parents[1].rglob("*") if path.is_file() and not path.is_symlink()]
-    row["mb"] = round(sum(path.stat().st_size for path in files) / 1e6)
+    row["mb"] = megabytes(python.parents[1])
     for name, code in IMPORTS.items():
         seconds = []
         for _ in range(_TRIES):

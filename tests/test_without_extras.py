@@ -58,6 +58,13 @@ def stage(name):
     import_module(f"likeness.stages.{name}").main(Project.load(Path()))
 for name in "settings fingerprint ingest plan categories preprocess auxiliary privatize train sample account".split():
     stage(name)
+from likeness.preflight.later_stages import check_estimators
+try:
+    check_estimators(Project.load(Path()))
+except MissingPackageError as error:
+    assert "estimator logistic_regression needs sklearn" in str(error) and "likeness[evaluate]" in str(error)
+else:
+    raise SystemExit("the evaluation may start")
 for name, words in (("evaluate", "likeness[evaluate]"), ("track", "likeness[pipeline]")):
     try:
         stage(name)

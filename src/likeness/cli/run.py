@@ -42,6 +42,7 @@ def run(
     """
     from likeness.cli.summary import summary_json, summary_text
     from likeness.pipeline.project import Project
+    from likeness.preflight.later_stages import check_estimators
 
     if bundle is not None and bundle.exists():  # refused now, not after the run
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
@@ -51,7 +52,10 @@ def run(
     out = left_out(graph, without or [])
     if bundle is not None and "account" in out:
         raise LikenessError(f"--bundle needs account, and --without leaves out {', '.join(out)}. Give one of both.")
-    Project.load().ledger  # noqa: B018 (refuses a missing ledger now, not in the first stage)
+    project = Project.load()
+    project.ledger  # noqa: B018 (refuses a missing ledger now, not in the first stage)
+    if "evaluate" in graph and "evaluate" not in out:
+        check_estimators(project)
     if out:
         LOG.info("left out: %s", ", ".join(out))
     try:

@@ -45,3 +45,16 @@ def check_ahead(project: Project) -> None:
     """Refuse with the first of :func:`refusals`, before the door spends anything."""
     for error in refusals(project):
         raise error
+
+
+def check_estimators(project: Project) -> None:
+    """Refuse an evaluation whose estimators are not installed, before a run starts.
+
+    Raises:
+        MissingPackageError: the library of one is missing.
+    """
+    from likeness.evaluation.classifiers import check_installed, select
+
+    schema = project.written_schema
+    if schema.task != "none":
+        check_installed(select(schema.task, project.params.evaluate.classifiers, schema.image))

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,6 +133,15 @@ def _machine(where: Mapping[str, Any]) -> str:
     return f"{where['processor']} ({where['device']}), {trainer}, processes: {where['processes']}"
 
 
+def _writer(bundle: Bundle) -> str:
+    """The version of pyarrow that a table's file names. Its author may have written anything there."""
+    from pyarrow.parquet import read_metadata
+
+    author = read_metadata(bundle.folder / names.TABLE).created_by or ""
+    stated = re.fullmatch(r"parquet-cpp-arrow version (\d{1,4}(\.\d{1,4}){0,3})", author, re.ASCII)
+    return f"pyarrow {stated[1]}" if stated else "another writer"
+
+
 def table(bundle: Bundle) -> str:
     """Both files of the table are the generator's draw with the public seed, to the byte."""
     from likeness.data.encoding.dtypes import in_dtypes, typed_again
@@ -158,7 +168,10 @@ def table(bundle: Bundle) -> str:
             "not drawn again: an earlier version drew the table, and this one draws other rows of the generator"
         )
     if same_csv:
-        raise Untestable(f"drawn again: all cells are equal. {names.TABLE} has the bytes of another pyarrow version")
+        raise Untestable(
+            f"drawn again: all cells are equal. {names.TABLE} has the bytes of {_writer(bundle)}, here is pyarrow "
+            f"{version('pyarrow')}. Run the check with that version"
+        )
     different = sum(_differences(stated[column.name], again[column.name], column) for column in bundle.schema.columns)
     raise Untestable(
         f"drawn again: {different:,} of {again.size:,} cells differ, none by more than the rounding of another "

@@ -1,0 +1,169 @@
+"""Four kinds of new user, each from an empty machine to success: minutes, commands, refusals, megabytes.
+
+Run: ``python -m benchmarks.personas [--persona auditor] [--before COMMIT]``. Each persona has an empty home and an
+empty environment with the wheel, or a clone where the persona is a researcher. The clock runs from ``pip install`` on:
+it counts what the machine does, and no time to think. A line that begins with ! is refused once, as it should be.
+``--before`` runs the ways of an earlier commit. It prints a table and writes benchmarks/results/personas.csv.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.install import Machine, megabytes
+
+RESULTS = Path("benchmarks/results/personas.csv")
+_COLUMNS = ["version", "persona", "minutes", "limit", "commands", "refusals", "mb", "success"]
+_ROW = "python -m benchmarks.papers --data adult --method merf --epsilon 1 --adjacency add_remove_one --draws 1"
+
+LACKING = """
+import pandas as pd
+from likeness import Schema, Synthesizer
+frame = pd.read_csv("people.csv.gz").query("split == 'train'").drop(columns="split")
+Synthesizer(schema=Schema.draft(frame), epsilon=1).fit(frame)
+"""
+NOTEBOOK = """
+import likeness, pandas as pd, yaml
+from likeness import Schema, Synthesizer
+frame = pd.read_csv("people.csv.gz").query("split == 'train'").drop(columns="split")
+likeness.Ledger.start(if_absent=True)
+codebook = yaml.safe_load(open("codebook.yaml"))
+schema = Schema.draft(frame)
+schema.source, schema.label, schema.nullable = codebook["source"], codebook["label"], "none"
+for name, column in codebook["columns"].items():
+    for key, value in column.items():
+        setattr(schema[name], key, value)
+synthetic = Synthesizer(schema=schema, population="survey 1994", epsilon=1).fit(frame).sample()
+assert len(synthetic) > 30_000
+"""
+NOTEBOOK_BEFORE = """
+import pandas as pd
+from likeness import Synthesizer
+frame = pd.read_csv("people.csv.gz").query("split == 'train'").drop(columns="split")
+synthetic = Synthesizer(schema="codebook.yaml", population="survey 1994", epsilon=1).fit(frame).sample(32_561)
+"""
+
+
+@dataclass(frozen=True)
+class Persona:
+    """A way to success.
+
+    Attributes:
+        limit: minutes that it may take.
+        extra: of the wheel; None: a clone.
+        lines: commands, after the installation.
+    """
+
+    limit: int
+    extra: str | None
+    lines: tuple[str, ...]
+
+
+NOW = {
+    "data scientist": Persona(4, "", ("!python lacking.py", "python notebook.py")),
+    "office": Persona(
+        12,
+        "pipeline,evaluate",
+        (
+            "likeness ledger init",
+            "likeness new census",
+            "cd census && likeness init ../people.csv.gz --answers ../codebook.yaml --label income",
+            "cd census && sed -i 's/population: null/population: census-1994/' params.yaml",
+            "cd census && likeness check",
+            "cd census && likeness run",
+            "cd census && likeness bundle ../../people.zip",
+        ),
+    ),
+    "auditor": Persona(2, "", ("likeness verify --retrain ../people.zip",)),
+    "researcher": Persona(5, None, ("pip install --quiet '.[torch,evaluate]'", f"{_ROW} --again")),
+}
+BEFORE = {
+    "data scientist": Persona(4, "", ("likeness ledger init", "python notebook.py")),
+    "office": Persona(
+        12,
+        None,
+        (
+            "pip install --quiet .",
+            "likeness ledger init",
+            "cp ../../people.csv.gz ../../codebook.yaml .",
+            "likeness init people.csv.gz --answers codebook.yaml --label income",
+            "sed -i 's/population: null/population: census-1994/' params.yaml",
+            "likeness check",
+            "likeness run",
+            "likeness bundle ../../people.zip",
+        ),
+    ),
+    "auditor": NOW["auditor"],
+    "researcher": Persona(5, None, ("pip install --quiet .", f"rm benchmarks/results/papers.csv; {_ROW}")),
+}
+
+
+def tried(machine: Machine, name: str, persona: Persona, notebook: str) -> dict[str, object]:
+    """One persona: the lines in order, up to the first that fails."""
+    home = machine.home / name.replace(" ", "_")
+    home.mkdir()
+    for file, text in (("lacking.py", LACKING), ("notebook.py", notebook)):
+        (home / file).write_text(text)
+    for source, target in (("data/raw/adult.csv.gz", "people.csv.gz"), ("data/schema/adult.yaml", "codebook.yaml")):
+        shutil.copy(machine.clone / source, home / target)
+        shutil.copy(machine.clone / source, machine.home / target)
+    folder = home
+    if persona.extra is None:
+        folder = home / "clone"
+        subprocess.run(["git", "clone", "--quiet", machine.clone, folder], check=True)
+    begun, refusals, success = time.perf_counter(), 0, True
+    subprocess.run([sys.executable, "-m", "venv", home / "venv"], check=True)
+    path = f"{home / 'venv/bin'}{os.pathsep}{os.defpath}"
+    environment = {"PATH": path, "HOME": str(home), "LIKENESS_ANCHOR": str(home / "anchor")}
+    install = () if persona.extra is None else (f"pip install --quiet '{machine.likeness(persona.extra)}'",)
+    for line in (*install, *persona.lines):
+        done = subprocess.run(
+            ["bash", "-c", line.lstrip("!")], cwd=folder, env=environment, capture_output=True, text=True
+        )
+        refusals += bool(done.returncode)
+        print(f"{name}: {line}: {done.returncode}, {time.perf_counter() - begun:.0f} s", flush=True)
+        if (done.returncode != 0) is not line.startswith("!"):
+            print(done.stdout[-2000:], done.stderr[-2000:])
+            success = False
+            break
+    minutes = round((time.perf_counter() - begun) / 60, 1)
+    size = megabytes(home / "venv")
+    shutil.rmtree(home)
+    commands = len(install) + len(persona.lines)
+    return dict(zip(_COLUMNS[1:], (name, minutes, persona.limit, commands, refusals, size, success), strict=True))
+
+
+def main() -> None:
+    """Measure, print and write; rows of other versions and personas stay."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--persona", action="append", choices=NOW)
+    parser.add_argument("--before", metavar="COMMIT")
+    options = parser.parse_args()
+    personas, notebook = (BEFORE, NOTEBOOK_BEFORE) if options.before else (NOW, NOTEBOOK)
+    version = "before" if options.before else "after"
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(Path(folder), options.before or "HEAD")
+        rows = [
+            {"version": version, **tried(machine, name, personas[name], notebook)}
+            for name in options.persona or personas
+        ]
+    table = pd.DataFrame(rows, columns=_COLUMNS)
+    if RESULTS.exists():
+        old = pd.read_csv(RESULTS)
+        fresh = old.set_index(["version", "persona"]).index.isin(table.set_index(["version", "persona"]).index)
+        table = pd.concat([table, old[~fresh]])
+    table = table.sort_values(["persona", "version"], ascending=[True, False])
+    print(table.to_string(index=False))
+    table.to_csv(RESULTS, index=False)
+
+
+if __name__ == "__main__":
+    main()
