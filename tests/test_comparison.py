@@ -81,6 +81,7 @@ def test_a_run_may_end_with_a_verified_bundle(
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
     monkeypatch.setattr("likeness.pipeline.project.Project.ledger", None)
+    monkeypatch.setattr("likeness.preflight.later_stages.check_estimators", lambda project: None)
     monkeypatch.setattr(cli_run, "_reproduce", lambda paths, stages, force: done.append("run"))
     monkeypatch.setattr("likeness.bundle.write.write_bundle", lambda params, target: done.append(target.name) or [])
     monkeypatch.setattr("likeness.cli.summary.summary_text", lambda folder: "the summary")
@@ -110,6 +111,7 @@ def test_a_run_leaves_out_stages_and_ends_at_ctrl_c(
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
     monkeypatch.setattr("likeness.pipeline.project.Project.ledger", None)
+    monkeypatch.setattr("likeness.preflight.later_stages.check_estimators", lambda project: None)
     monkeypatch.setattr(cli_run, "_reproduce", lambda paths, stages, force: ran.append(list(stages)))
     monkeypatch.setattr("likeness.cli.summary.summary_text", lambda folder: "the summary")
     code, text, error = command("run", "--without", "evaluate")

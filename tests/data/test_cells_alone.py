@@ -20,6 +20,7 @@ from likeness.core.errors import DataError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.data.source import files as sources
+from likeness.data.source.cells import cells_of
 from likeness.data.source.files import read_frame
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
@@ -75,7 +76,7 @@ def in_frame(cells: list[Any]) -> "pd.Series[Any]":
 
 
 def in_database(cells: list[Any]) -> "pd.Series[Any]":
-    return sources.cells_of(["c"], [cells], ["c"], "t")["c"]
+    return cells_of(["c"], [cells], ["c"], "t")["c"]
 
 
 def values(read: "Callable[[list[Any]], pd.Series[Any]]", cells: list[Any]) -> Typed:

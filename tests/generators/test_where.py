@@ -90,7 +90,7 @@ def days(table: pd.DataFrame) -> "pd.Series[Any]":
         ({"ward": "c..d", "level": "low..middle"}, lambda t: (t["ward"] == "c..d") & (t["level"] < "high")),
         ({"seen": ("2021-03-01", "2021-05-31")}, lambda t: days(t).between("2021-03-01", "2021-05-31")),
     ],
-    ids=str,
+    ids=lambda value: "" if callable(value) else str(value),
 )
 def test_rows_are_those_of_the_model_that_meet_the_conditions(
     saved: SavedGenerator, everything: pd.DataFrame, where: dict[str, Any], meets: Any

@@ -24,10 +24,11 @@ def summary_text(paths: ProjectPaths) -> str:
     ]
     tables = ("synthetic", "real", "shuffled")
     kinds = (("scores", "{}", ".3f"), ("marginals", "{}-way total variation", ".3f"), ("distances", "{}", ".2g"))
+    values = metrics or {}
     rows = [
-        [title.format(name.replace("_", " ")), *(format(metrics[kind][of][name], digits) for of in tables)]
+        [title.format(name.replace("_", " ")), *(format(values[kind][of][name], digits) for of in tables)]
         for kind, title, digits in kinds
-        for name in (metrics or {}).get(kind, {}).get("synthetic", {})
+        for name in values.get(kind, {}).get("synthetic", {})
     ]
     if rows:
         lines.append(table(("scores on real test rows", *tables), rows))

@@ -30,7 +30,7 @@ _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "m
 def check_names(present: Sequence[str], wanted: Iterable[str], where: str, rule: str) -> None:
     """Refuse a table that lacks wanted columns, or has two of one name. One error lists all of them.
 
-    Without a header, the first line of a file is a row. So other names are shown only beside most of the wanted ones.
+    Without a header, the first line of a file is a row. So other names are counted, and not shown.
 
     Args:
         present: names of the table's columns.
@@ -47,9 +47,8 @@ def check_names(present: Sequence[str], wanted: Iterable[str], where: str, rule:
     faults = []
     if missing:
         faults.append(f"{_columns(missing)} {'are' if missing[1:] else 'is'} missing. {rule}: {', '.join(wanted)}.")
-        others = [name for name in present if name not in wanted]
-        if others and 2 * len(missing) < len(wanted):
-            faults.append(f"the schema does not name {_columns(others)}.")
+        if others := sum(name not in wanted for name in present):
+            faults.append(f"the schema does not name {others} of the table's columns.")
     if twice:
         faults.append(f"{_columns(twice)} {'occur' if twice[1:] else 'occurs'} twice. Give each column its own name.")
     if faults:
