@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
