@@ -1,4 +1,4 @@
-# make install: what your own table needs. make demo: the whole pipeline on the bundled Adult table. make docs: the site.
+# make install: what developers need. make demo: the whole pipeline on the bundled Adult table. make docs: the site.
 # make quick: lint, types, floors, tests that start and train nothing. make test: all but the slow ones. make test-slow: those.
 PYTHON ?= python3
 VENV := .venv
@@ -25,7 +25,13 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 install: $(VENV)/.installed
 
-demo: $(VENV)/.installed
+# What the pipeline needs, unless developers' packages are there, which include it.
+$(VENV)/.pipeline: pyproject.toml constraints.txt
+	test -e $(VENV)/.installed || $(PYTHON) -m venv $(VENV)
+	test -e $(VENV)/.installed || $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[pipeline,evaluate]'
+	touch $@
+
+demo: $(VENV)/.pipeline
 	$(BIN)/likeness ledger init --if-absent
 	$(BIN)/dvc repro
 	$(BIN)/likeness summary

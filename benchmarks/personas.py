@@ -82,7 +82,15 @@ NOW = {
             "cd census && likeness bundle ../../people.zip",
         ),
     ),
-    "auditor": Persona(2, "", ("likeness verify --retrain ../people.zip",)),
+    "auditor": Persona(
+        2,
+        "",
+        (
+            "!likeness verify --retrain ../people.zip | tee verdict",  # Parquet's bytes follow the version of pyarrow
+            "pip install --quiet $(sed -n 's/.*the bytes of pyarrow \\([0-9.]*\\)\\. .*/pyarrow==\\1/p' verdict)",
+            "likeness verify --retrain ../people.zip",
+        ),
+    ),
     "researcher": Persona(5, None, ("pip install --quiet '.[torch,evaluate]'", f"{_ROW} --again")),
 }
 BEFORE = {
@@ -101,7 +109,7 @@ BEFORE = {
             "likeness bundle ../../people.zip",
         ),
     ),
-    "auditor": NOW["auditor"],
+    "auditor": Persona(2, "", ("likeness verify --retrain ../people.zip",)),
     "researcher": Persona(5, None, ("pip install --quiet .", f"rm benchmarks/results/papers.csv; {_ROW}")),
 }
 
@@ -126,7 +134,11 @@ def tried(machine: Machine, name: str, persona: Persona, notebook: str) -> dict[
     install = () if persona.extra is None else (f"pip install --quiet '{machine.likeness(persona.extra)}'",)
     for line in (*install, *persona.lines):
         done = subprocess.run(
-            ["bash", "-c", line.lstrip("!")], cwd=folder, env=environment, capture_output=True, text=True
+            ["bash", "-o", "pipefail", "-c", line.lstrip("!")],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
         )
         refusals += bool(done.returncode)
         print(f"{name}: {line}: {done.returncode}, {time.perf_counter() - begun:.0f} s", flush=True)

@@ -18,7 +18,7 @@ from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.pipeline.project import Project
-from likeness.verify import CHECKS, verify
+from likeness.verify import CHECKS, receipts, verify
 from likeness.verify.files import Bundle, opened
 from likeness.verify.verdict import Check, Wrong
 
@@ -80,6 +80,17 @@ def _asked(lie: Lie, place: Path, places: set[tuple[str, int]]) -> Check:
 def test_a_lie_is_not_believed(told: Told, name: str) -> None:
     lie, check = BY_NAME[name], told.check(name)
     assert (check.passed, lie.because in check.text) == (lie.verdict, True), check
+
+
+@pytest.mark.parametrize("says", [name for name, lie in BY_NAME.items() if lie.check == "epsilon"])
+def test_a_lie_about_epsilon_is_not_believed_without_dp_accounting(
+    honest: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str
+) -> None:
+    monkeypatch.setattr(receipts, "find_spec", lambda _: None)
+    place = BY_NAME[says].told(honest, tmp_path)
+    assert verifier._one("epsilon", CHECKS["epsilon"], Bundle(place)).passed is False
+    true = verifier._one("epsilon", CHECKS["epsilon"], Bundle(next(iter(honest.values()))))
+    assert true.passed and "autodp:" in true.text
 
 
 def test_every_requirement_is_false_for_some_lie(told: Told) -> None:

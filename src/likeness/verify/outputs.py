@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-3  # share of a column's categories that may differ on another processor
 _DIGITS = 1e-5  # part of a column's range by which a number may differ on another processor
 _ROWS = 4_000  # rows for the comparison of two generators
+_WRITER = re.compile(r"parquet-cpp-arrow version ([0-9]{1,4}(?:\.[0-9]{1,4}){0,3})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MOST_CURATOR = 5 * MOST_WORDS
 _ORIGIN = {
@@ -133,12 +133,11 @@ def _machine(where: Mapping[str, Any]) -> str:
     return f"{where['processor']} ({where['device']}), {trainer}, processes: {where['processes']}"
 
 
-def _writer(bundle: Bundle) -> str:
-    """The version of pyarrow that a table's file names. Its author may have written anything there."""
+def written_by(path: Path) -> str:
+    """The version of pyarrow that a Parquet file names. Its author may have written anything there."""
     from pyarrow.parquet import read_metadata
 
-    author = read_metadata(bundle.folder / names.TABLE).created_by or ""
-    stated = re.fullmatch(r"parquet-cpp-arrow version (\d{1,4}(\.\d{1,4}){0,3})", author, re.ASCII)
+    stated = _WRITER.fullmatch(read_metadata(path).created_by or "")
     return f"pyarrow {stated[1]}" if stated else "another writer"
 
 
@@ -168,9 +167,9 @@ def table(bundle: Bundle) -> str:
             "not drawn again: an earlier version drew the table, and this one draws other rows of the generator"
         )
     if same_csv:
+        writer = written_by(bundle.folder / names.TABLE)
         raise Untestable(
-            f"drawn again: all cells are equal. {names.TABLE} has the bytes of {_writer(bundle)}, here is pyarrow "
-            f"{version('pyarrow')}. Run the check with that version"
+            f"drawn again: all cells are equal. {names.TABLE} has the bytes of {writer}. Run the check with it"
         )
     different = sum(_differences(stated[column.name], again[column.name], column) for column in bundle.schema.columns)
     raise Untestable(
