@@ -4,6 +4,7 @@ import bz2
 import gzip
 import importlib.util
 import lzma
+import warnings
 import zipfile
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -156,7 +157,9 @@ def test_what_is_not_written_so_is_refused_without_its_value(
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("separator", "ab"), ("separator", '"'), ("decimal", "x"), ("quote", "''"), ("encoding", "x-9")]
+    ("key", "value"),
+    [("separator", "ab"), ("separator", '"'), ("decimal", "x"), ("quote", "''")]
+    + [("encoding", name) for name in ("x-9", "utf-7", "hz", "undefined")],
 )
 def test_a_wrong_format_names_its_key(key: str, value: str) -> None:
     with pytest.raises(ParamsError, match=key):
@@ -188,6 +191,20 @@ def test_a_sheet_gives_the_rows_of_the_csv(tmp_path: Path) -> None:
     path = excel(tmp_path / "t.xlsx")
     assert_same(tmp_path, path)
     assert list(kinds_of(path).values()) == ["integer", "numeric", "categorical", "date", "boolean", "categorical"]
+
+
+def test_a_warning_of_the_reader_quotes_no_cell(tmp_path: Path) -> None:
+    """openpyxl warns of a date beyond its limits, with the cell's place and number."""
+    path = excel(tmp_path / "t.xlsx", rows=[["n", "x"], [1, 987654321], [2, 3]])
+    import openpyxl
+
+    book = openpyxl.load_workbook(path)
+    book.active["B2"].number_format = "yyyy-mm-dd"
+    book.save(path)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        header_of(path), kinds_of(path)
+    assert [str(warning.message) for warning in heard] == []
 
 
 def test_equal_cells_have_one_digest_in_a_sheet_and_in_a_csv(tmp_path: Path) -> None:
@@ -314,6 +331,11 @@ def test_what_a_url_does_not_give_is_said(memory: str) -> None:
         f"simplecache::s3://key:{SECRET}@bucket/t.csv",
         f"zip://t.csv::s3://key:{SECRET}@bucket/t.zip",
         f"sftp://me:{SECRET}@host/t.csv",
+        f"https://{SECRET}@host/t.csv",
+        f"https://user%3A{SECRET}@host/t.csv",
+        f"https://host/t.csv#token={SECRET}",
+        f"https://host/t.csv;token={SECRET}",
+        f"https:/me:{SECRET}@host/t.csv",  # a slash too few
         "simplecache::s3://bucket/t.csv",  # leaves a copy of the rows
     ],
 )

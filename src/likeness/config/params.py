@@ -1,5 +1,6 @@
 """The sections of params.yaml: every default, every help text, and the rules between sections."""
 
+import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,11 @@ from likeness.core.errors import ParamsError
 
 _DATABASES = ("sqlite", "postgresql+psycopg")
 _SQLITE = "sqlite:///"  # before the place of a file
-_NOT_PLAIN = re.compile(r"//[^/@]*:[^@]*@|\?|::")  # a password, a signature, or a copy somewhere
+_NOT_PLAIN = re.compile(  # a user, a token, a signature, a copy somewhere, a slash too few
+    r"^(?!(abfss?|sftp|ssh|hdfs):)[^/]*://[^/]*@|://[^@]*(:|%3A)[^@]*@|://.*[?#;]|://.*::|^[^/]*::|"
+    r"^[a-z0-9+]{2,}:/(?!/)",
+    re.IGNORECASE,
+)
 _READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re.ASCII)
 
 DATABASES = ("sqlite:", "postgres", "mysql", "mariadb", "oracle", "mssql")
@@ -122,12 +127,16 @@ class FileFormat(Section):
         require(single and mark != self.quote, "ingest.format.separator", mark, rule)
         rule = "one character of ASCII, or '' for none"
         require(len(self.quote) < 2 and self.quote.isascii(), "ingest.format.quote", self.quote, rule)
-        try:
-            "".encode(self.encoding or "utf-8")
-        except LookupError:
-            require(
-                False, "ingest.format.encoding", self.encoding, "null or an encoding of Python, as latin-1 or cp1252"
-            )
+        rule = "null or an encoding of Python that keeps no state, as latin-1 or cp1252"  # a row must not move others
+        require(_is_plain_encoding(self.encoding or "utf-8"), "ingest.format.encoding", self.encoding, rule)
+
+
+def _is_plain_encoding(name: str) -> bool:
+    try:
+        "".encode(name)
+    except (LookupError, UnicodeError):
+        return False
+    return not codecs.lookup(name).name.startswith(("utf-7", "hz", "iso2022"))
 
 
 @dataclass(frozen=True)
@@ -165,10 +174,10 @@ class Ingest(Section):
         if not self.from_database:
             if self.query is not None:
                 raise ParamsError("ingest.query is for a database: ingest.source is a file. Set ingest.query: null")
-            if "://" in self.source and _NOT_PLAIN.search(self.source):
+            if _NOT_PLAIN.search(self.source):
                 raise ParamsError(
-                    "ingest.source must be a plain URL, without a password, '?' or '::': params.yaml, dvc.lock and "
-                    "logs would keep it. fsspec takes credentials from the environment, as AWS_ACCESS_KEY_ID."
+                    "ingest.source must be a plain URL, without '@', '?', '#', ';' or '::': params.yaml, dvc.lock and "
+                    "logs would keep a password. fsspec takes credentials from the environment, as AWS_ACCESS_KEY_ID."
                 )
             return
         try:

@@ -1,5 +1,6 @@
 """Sheets of Excel files. Excel types each cell by itself, and a cell's text depends on that cell alone."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from datetime import datetime, time
 from itertools import islice
@@ -30,7 +31,8 @@ def excel_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.Data
 
 def _chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
     with path.open("rb") as file:
-        cells = (row for row in _sheet(file, path.name, layout).iter_rows(values_only=True) if any(map(_is_full, row)))
+        rows_of_sheet = _silent(_sheet(file, path.name, layout).iter_rows(values_only=True))
+        cells = (row for row in rows_of_sheet if any(map(_is_full, row)))
         header = [(text_of(name) or "").strip() for name in next(cells)]
         header = header[: max(place for place, name in enumerate(header, start=1) if name)]
         chunk = list(islice(cells, rows))
@@ -46,7 +48,8 @@ def _sheet(file: Any, where: str, layout: FileFormat) -> Any:
         load_workbook = None
     if load_workbook is None:
         raise DataError(f"{where}: Excel files need openpyxl. Run: pip install 'likeness[excel]'")
-    sheets = {sheet.title: sheet for sheet in load_workbook(file, read_only=True, data_only=True).worksheets}
+    with warnings.catch_warnings(action="ignore"):
+        sheets = {sheet.title: sheet for sheet in load_workbook(file, read_only=True, data_only=True).worksheets}
     if layout.sheet is None and len(sheets) > 1:
         raise DataError(f"{where}: has several sheets. Name one in params.yaml, ingest.format.sheet.")
     if layout.sheet is not None and layout.sheet not in sheets:
@@ -57,11 +60,23 @@ def _sheet(file: Any, where: str, layout: FileFormat) -> Any:
     return sheet
 
 
+def _silent(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """The rows without openpyxl's warnings, which quote cells."""
+    while True:
+        with warnings.catch_warnings(action="ignore"):
+            row = next(rows, None)
+        if row is None:
+            return
+        yield row
+
+
 def _frame(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
     width = len(header)
     if any(_is_full(cell) for row in rows for cell in row[width:]):
         raise ValueError("a row has more cells than the header")
     columns = [python_texts(_plain(row[place]) if place < len(row) else None for row in rows) for place in range(width)]
+    if any(column is None for column in columns):
+        raise ValueError("a cell has no text")
     return pd.DataFrame(dict(enumerate(columns))).set_axis(list(header), axis="columns")
 
 

@@ -243,8 +243,11 @@ def _kind_of_type(kind: Any) -> str:
 
 def _kind_of_series(empty: "pd.Series[Any]") -> str:
     """Of a column without rows. A dtype that may hold anything is most often one of texts."""
+    import pandas as pd
     import pyarrow as pa
 
+    if isinstance(empty.dtype, pd.CategoricalDtype):
+        return Categorical.name  # its categories are values
     try:
         kind = pa.Array.from_pandas(empty).type
     except (pa.ArrowException, TypeError, ValueError):
