@@ -56,7 +56,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name in [*project_files(), "pyproject.toml", "setup.py", "README.md", "LICENSE"]:
         (sources / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, sources / name)
-    shutil.unpack_archive(build(sources, "sdist"), folder, filter="data")
+    shutil.unpack_archive(build(sources, "sdist"), folder)
     wheel = build(next(folder.glob("likeness-*/")), "wheel")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     site = next(folder.glob("venv/lib/*/site-packages"))
