@@ -43,7 +43,7 @@ class MarginalObjective:
         self,
         blocks: Iterable[Block],
         sizes: Sequence[int],
-        squared_weights: Iterable[int],
+        squared_weights: Iterable[float],
         class_weights: NDArray[np.float64],
         records: float,
         noise_std: float,
@@ -160,7 +160,7 @@ class _AllResiduals:
         self,
         blocks: Sequence[Block],
         sizes: Sequence[int],
-        squared_weights: Sequence[int],
+        squared_weights: Sequence[float],
         records: float,
         scale: float,
     ) -> None:
@@ -289,7 +289,7 @@ def _add_outer_slope(
 
 
 def one_way_marginals(
-    blocks: Iterable[Block], sizes: Sequence[int], squared_weights: Iterable[int]
+    blocks: Iterable[Block], sizes: Sequence[int], squared_weights: Iterable[float]
 ) -> NDArray[np.float64]:
     """One-way marginals of all columns from the noisy pairs: shape (num_classes, W), sum 1 in each column.
 
