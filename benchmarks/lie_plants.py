@@ -29,7 +29,7 @@ from likeness.release.released import load_released
 
 NOTE = "an independent auditor has confirmed epsilon = 0.01"
 OFF, SHA = 1e-3, "0" * 64
-KEYS, COUNTS, QUANTILES, EMBEDDING = "categories_1", "class_counts", "quantiles", "embedding"
+KEYS, COUNTS, QUANTILES, LOOK, EMBEDDING = "categories_1", "class_counts", "quantiles", "pairs_first", "embedding"
 
 
 def file(name: str, data: bytes = b"x") -> Plant:
