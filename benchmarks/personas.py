@@ -91,7 +91,12 @@ NOW = {
             "likeness verify --retrain ../people.zip",
         ),
     ),
-    "researcher": Persona(5, None, ("pip install --quiet '.[torch,evaluate]'", f"{_ROW} --again")),
+    "researcher": Persona(
+        5,
+        None,
+        # uv unpacks the gigabytes of torch on both cores; pip takes minutes.
+        ("pip install --quiet uv", "uv pip install --quiet '.[torch,evaluate]'", f"{_ROW} --again"),
+    ),
 }
 BEFORE = {
     "data scientist": Persona(4, "", ("likeness ledger init", "python notebook.py")),
@@ -129,8 +134,13 @@ def tried(machine: Machine, name: str, persona: Persona, notebook: str) -> dict[
         subprocess.run(["git", "clone", "--quiet", machine.clone, folder], check=True)
     begun, refusals, success = time.perf_counter(), 0, True
     subprocess.run([sys.executable, "-m", "venv", home / "venv"], check=True)
-    path = f"{home / 'venv/bin'}{os.pathsep}{os.defpath}"
-    environment = {"PATH": path, "HOME": str(home), "LIKENESS_ANCHOR": str(home / "anchor")}
+    environment = {
+        "PATH": f"{home / 'venv/bin'}{os.pathsep}{os.defpath}",
+        "HOME": str(home),
+        "VIRTUAL_ENV": str(home / "venv"),
+        "UV_NATIVE_TLS": "1",  # the certificates of the system, as pip takes them
+        "LIKENESS_ANCHOR": str(home / "anchor"),
+    }
     install = () if persona.extra is None else (f"pip install --quiet '{machine.likeness(persona.extra)}'",)
     for line in (*install, *persona.lines):
         done = subprocess.run(
