@@ -79,7 +79,7 @@ def megabytes(folder: Path) -> int:
     return round(sum(path.stat().st_size for path in files) / 1e6)
 
 
-def _cpu_seconds() -> float:
+def cpu_seconds() -> float:
     """What all ended children of this process used of the cores."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -96,9 +96,9 @@ def measured(machine: Machine, extra: str) -> dict[str, object]:
     for name, code in IMPORTS.items():
         tries = []
         for _ in range(_TRIES):
-            begun, worked = time.perf_counter(), _cpu_seconds()
+            begun, worked = time.perf_counter(), cpu_seconds()
             machine.run(python, "-c", code)
-            tries.append((time.perf_counter() - begun, _cpu_seconds() - worked))
+            tries.append((time.perf_counter() - begun, cpu_seconds() - worked))
         for what, seconds in zip(("s", "cpu_s"), zip(*tries, strict=True), strict=True):
             row[f"import_{name}_{what}"] = round(min(seconds), 2)
     machine.run("rm", "-rf", python.parents[1], machine.home / ".cache/pip")
