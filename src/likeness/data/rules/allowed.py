@@ -71,7 +71,9 @@ def read(value: Any, column: Column, key: str) -> Allowed:
     if missing and not column.nullable:
         raise ParamsError(f"{key} asks for missing values, but '{column.name}' is not nullable. Give other values.")
     if column.is_categorical:
-        return Allowed(places=frozenset(place for one in present for place in _places(one, column, key)), missing=missing)
+        return Allowed(
+            places=frozenset(place for one in present for place in _places(one, column, key)), missing=missing
+        )
     return Allowed(ranges=tuple(_numbers(one, column, key) for one in present), missing=missing)
 
 
