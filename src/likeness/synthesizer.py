@@ -35,10 +35,10 @@ from likeness.methods import DEFAULT, METHODS
 from likeness.methods.base import Context
 from likeness.onboarding.first_list import FirstList
 from likeness.pipeline.account import Standing, composed, privacy_json
+from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
 from likeness.pipeline.synthetic_table import numbered, typed_rows
-from likeness.pipeline.where import drawn_beside
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.query import Query
@@ -189,8 +189,9 @@ class Synthesizer(Estimator):
             read = rows.partitions(query.column)
             door = Door(plan, project.ledger_to_spend, rows.dataset, read, project.provenance)
             keys[query.name] = from_bytes(door.release(query), query.name)
-        facts = project.context_of(completed(written, list(keys.values())))
-        door = Door(plan, project.ledger_to_spend, *rows.records(facts.schema), project.provenance)
+        schema = completed(written, list(keys.values()))
+        facts = project.context_of(schema)
+        door = Door(plan, project.ledger_to_spend, *rows.records(schema), project.provenance)
 
         def answer(query: Query) -> Released:
             return from_bytes(door.release(query), query.name)
@@ -233,8 +234,8 @@ class Synthesizer(Estimator):
         self.check_fitted("generator_")
         if where is not None and not isinstance(where, Mapping):
             require(n is None or n == len(where), "n", n, "the number of rows of where, or left out")
-            beside = drawn_beside(self.generator_, self.schema_, opened(where)[0], operator.index(seed))
-            return self._as_given(beside)
+            rows = DrawnRows(self.generator_, self.schema_)
+            return self._as_given(rows.beside(opened(where)[0], operator.index(seed)))
         if n is None:
             context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
             n = numbered(Sample(), context, self.releases_).rows

@@ -119,11 +119,11 @@ class Project:
         return self.context_of(self.schema)
 
     def context_of(self, schema: "Schema") -> "Context":
-        """Public facts for the recipe, with a schema without open columns."""
+        """Public facts for the recipe: the modeled columns of a schema without open columns."""
         from likeness.methods.base import Context
 
         params = self.params
-        return Context(schema, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
+        return Context(schema.modeled, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
 
     @cached_property
     def sample(self) -> "Request":
@@ -316,7 +316,7 @@ class Project:
 
         table, encoding = self.paths.encoded, encoding_digest(self.schema)
         dataset, manifest = dataset_of(self.params, table, self.ledger.id, {"encoding": encoding})
-        return dataset, EncodedRows(table.absolute(), manifest, self.schema)
+        return dataset, EncodedRows(table.absolute(), manifest, self.schema.modeled)
 
     def partitions(self) -> "tuple[Dataset, Callable[[str], ColumnPartitions]]":
         """Whose rows the ingested table holds, and the function that opens one of its open columns.

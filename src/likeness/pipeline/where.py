@@ -1,18 +1,15 @@
 """Conditions on the rows that are drawn: ``sample.where``, ``likeness sample --where`` and ``Synthesizer.sample``.
 
-See :mod:`likeness.data.rules.allowed` for the words of a condition. A frame has one row of values for each row that is
-drawn.
+See :mod:`likeness.data.rules.allowed` for the words of a condition.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likeness.config.typed import allowed
-from likeness.core import rng
 from likeness.core.errors import ParamsError
 from likeness.data.encoding.bins import unit_of
 from likeness.data.encoding.condition import Condition
@@ -21,10 +18,7 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pandas import DataFrame
-
-    from likeness.methods.saved_generator import SavedGenerator
 
 _MARGIN = 1e-6  # of a step: a value on the line between two whole numbers may be rounded to either
 _DIGITS = 1e-13  # of a column's range: the last digits of its unit scale
@@ -43,27 +37,33 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[tuple[int, ...
     Raises:
         ParamsError: naming the key, the value and what is allowed.
     """
+    return by_place(allowed_values(where, schema), schema)
+
+
+def allowed_values(where: Mapping[str, Any], schema: Schema) -> dict[str, Allowed]:
+    """What ``where`` allows, by the name of the column; see :func:`conditions`."""
     given = {}
     for name, value in where.items():
         key = f"sample.where.{name}"
         allowed(key, name, schema.names)
-        column = schema.column(name)
-        given[name] = _condition(read(value, column, key), column, key)
-    return _by_place(given, schema)
+        given[name] = read(value, schema.column(name), key)
+        _condition(given[name], schema.column(name))  # which refuses ranges without a value
+    return given
 
 
-def _by_place(given: Mapping[str, Condition], schema: Schema) -> tuple[tuple[int, ...], Conditions]:
+def by_place(given: Mapping[str, Allowed], schema: Schema) -> tuple[tuple[int, ...], Conditions]:
     """Conditions by name as generators take them: the classes, and the rest by the place of the feature column."""
     places = {column.name: place for place, column in enumerate(schema.feature_columns)}
-    classes = [condition.categories for name, condition in given.items() if name not in places]
-    return (classes[0] if classes else ()), {places[name]: given[name] for name in given if name in places}
+    written = {name: _condition(values, schema.column(name)) for name, values in given.items()}
+    classes = [condition.categories for name, condition in written.items() if name not in places]
+    return (classes[0] if classes else ()), {places[name]: written[name] for name in written if name in places}
 
 
-def _condition(given: Allowed, column: Column, key: str) -> Condition:
+def _condition(given: Allowed, column: Column) -> Condition:
     """What is allowed in a column, in the terms of encoded rows."""
     if column.is_categorical:
         return Condition((*sorted(given.places), *([len(column.categories)] if given.missing else [])))
-    return _of_numbers(given.ranges, given.missing, column, key)
+    return _of_numbers(given.ranges, given.missing, column, f"sample.where.{column.name}")
 
 
 def _of_numbers(ranges: Sequence[tuple[float, float]], missing: bool, column: Column, key: str) -> Condition:
@@ -98,70 +98,17 @@ def _outside(ends: tuple[float, float], column: Column) -> tuple[float, float]:
     return (low - half) * step, (high + half) * step if low <= high else -math.inf
 
 
-def with_exact_ends(table: "DataFrame", where: Mapping[str, Any], schema: Schema) -> "DataFrame":
+def with_exact_ends(table: "DataFrame", given: Mapping[str, Allowed], schema: Schema) -> "DataFrame":
     """A drawn table whose numbers at the end of a range are that end, in spite of the last digits of a unit scale."""
-    for name, value in where.items():
+    for name, values in given.items():
         column = schema.column(name)
         if column.is_categorical or step_of(column) is not None:
             continue
         numbers = table[name].to_numpy(copy=True)
-        given = read(value, column, name).ranges
-        for end in {end for ends in given for end in ends if math.isfinite(end)}:
+        for end in {end for ends in values.ranges for end in ends if math.isfinite(end)}:
             numbers[np.abs(numbers - end) <= _SAME * (column.bounds[1] - column.bounds[0])] = end
         table[name] = numbers
     return table
-
-
-def drawn_beside(saved: "SavedGenerator", schema: Schema, given: "DataFrame", seed: int) -> "DataFrame":
-    """Rows that have the values of a frame in its columns, row by row; a missing cell stays missing.
-
-    Args:
-        saved: the generator.
-        schema: of the table.
-        given: some columns of the table. The values become part of the result, typed as the schema says.
-        seed: public.
-
-    Raises:
-        ParamsError: a column is not in the schema, or the model makes no such row.
-        DataError: a value breaks the schema's rule for its column.
-    """
-    from likeness.data.encoding.encoder import Encoder
-    from likeness.data.source.files import read_frame
-
-    for name in given.columns:
-        allowed("sample.where", str(name), schema.names)
-    columns = tuple(column for column in schema.columns if column.name in given.columns)
-    part = replace(schema, columns=columns, task="none", label=None, image=None, dropped=())
-    typed = read_frame(given, part, "where")
-    different, rows = np.unique(np.stack([_cells(typed, column) for column in columns]), axis=1, return_inverse=True)
-    encoder = Encoder(schema)
-    x, labels = np.empty((len(typed), encoder.layout.width)), np.empty(len(typed), dtype=np.int64)
-    for place, values in enumerate(different.T):
-        alike = np.flatnonzero(rows.reshape(-1) == place)
-        cells = {column.name: _of_cell(value, column) for column, value in zip(columns, values, strict=True)}
-        stream = rng.public_seed(seed, f"sample.where.{place}")
-        x[alike], labels[alike] = saved.draw(len(alike), stream, *_by_place(cells, schema))
-    table = encoder.decode(x, labels)
-    for name in typed.columns:
-        table[name] = typed[name]  # in spite of the last digit
-    return table.set_axis(given.index)
-
-
-def _cells(typed: "DataFrame", column: Column) -> "NDArray[np.float64]":
-    """A typed column as numbers: places of categories, or values; -inf for missing, which equals itself."""
-    if column.is_categorical:
-        codes = typed[column.name].cat.codes.to_numpy(np.float64)
-        return np.where(codes < 0, -math.inf, codes)
-    numbers = column.number.numbers(typed[column.name], column)
-    return np.where(np.isnan(numbers), -math.inf, numbers)
-
-
-def _of_cell(value: float, column: Column) -> Condition:
-    """The condition that a cell of :func:`_cells` is."""
-    missing = value == -math.inf
-    if column.is_categorical:
-        return Condition((len(column.categories) if missing else int(value),))
-    return _of_numbers([] if missing else [(value, value)], bool(missing), column, f"sample.where.{column.name}")
 
 
 def pairs(words: Sequence[str]) -> dict[str, Any]:

@@ -39,6 +39,56 @@ class Allowed:
     ranges: tuple[Range, ...] = ()
     missing: bool = False
 
+    def within(self, column: Column) -> "Allowed":
+        """What is left of it in a column: ranges within the bounds, ascending and apart, ends that are values."""
+        if column.is_categorical:
+            return self
+        lower, upper = column.bounds
+        ranges: list[Range] = []
+        for low, high in sorted(self.ranges):
+            low, high = max(low, lower), min(high, upper)
+            if column.is_whole:
+                low, high = math.ceil(low), math.floor(high)
+            if ranges and low <= _next(ranges[-1][1], math.inf, column):
+                ranges[-1] = ranges[-1][0], max(high, ranges[-1][1])
+            elif low <= high:
+                ranges.append((low, high))
+        return Allowed(ranges=tuple(ranges), missing=self.missing)
+
+    def complement(self, column: Column) -> "Allowed":
+        """Every value of a column that is not allowed."""
+        missing = column.nullable and not self.missing
+        if column.is_categorical:
+            return Allowed(frozenset(range(len(column.categories))) - self.places, missing=missing)
+        ends = [end for low_high in self.within(column).ranges for end in low_high]
+        lows = [-math.inf, *(_next(high, math.inf, column) for high in ends[1::2])]
+        highs = [*(_next(low, -math.inf, column) for low in ends[::2]), math.inf]
+        return Allowed(ranges=tuple(zip(lows, highs, strict=True)), missing=missing).within(column)
+
+    def both(self, other: "Allowed", column: Column) -> "Allowed":
+        """What both allow."""
+        pairs = [(max(a[0], b[0]), min(a[1], b[1])) for a in self.ranges for b in other.ranges]
+        ranges = tuple((low, high) for low, high in pairs if low <= high)
+        return Allowed(self.places & other.places, ranges, self.missing and other.missing).within(column)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no value is allowed."""
+        return not (self.places or self.ranges or self.missing)
+
+    def nearest(self, values: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        """For each value the nearest allowed number, or the first allowed category; missing if nothing else is."""
+        import numpy as np
+
+        if self.places:
+            return np.full(len(values), float(min(self.places)))
+        if not self.ranges:
+            return np.full(len(values), np.nan)
+        start = np.where(np.isnan(values), self.ranges[0][0], values)
+        options = np.stack([np.clip(start, low, high) for low, high in self.ranges])
+        best: NDArray[np.float64] = options[np.abs(options - start).argmin(axis=0), np.arange(len(start))]
+        return best
+
     def holds(self, values: "NDArray[np.float64]", column: Column) -> "NDArray[np.bool_]":
         """Which values are allowed: places of categories or numbers, NaN for missing."""
         import numpy as np
@@ -148,10 +198,14 @@ def _on_one_side(sign: str, word: str, column: Column, key: str) -> Range:
     """The range that a comparison means. ``<`` and ``>`` leave the number itself out, and a day all of its hours."""
     number = _number(word, "lower" if sign in ("<", ">=") else "upper", column, key)
     if sign in ("<", ">"):
-        towards = -math.inf if sign == "<" else math.inf
-        width = step_of(column)
-        number = math.nextafter(number, towards) if width is None else number + math.copysign(width, towards)
+        number = _next(number, -math.inf if sign == "<" else math.inf, column)
     return (-math.inf, number) if sign[0] == "<" else (number, math.inf)
+
+
+def _next(number: float, towards: float, column: Column) -> float:
+    """The next number that a column can hold."""
+    step = step_of(column)
+    return math.nextafter(number, towards) if step is None else number + math.copysign(step, towards)
 
 
 def _number(value: Any, end: str, column: Column, key: str) -> float:
