@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from likeness.generators.base import Compute, Trained
     from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
     from likeness.methods.marginals.objective import MarginalObjective
+    from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 
 def product_mixture() -> "type[ProductMixture]":
@@ -207,7 +208,9 @@ class Marginals(Method):
         feature, settings = self._feature(context, auxiliary), self.training
         generator = self.build_generator(context, auxiliary)
         with threadpool_limits(compute.threads), progress(f"train {self.name}", settings.iterations) as step:
-            by_class = one_way_marginals(feature.blocks(embedding.values), generator.sizes, _weights(feature))
+            zeros = self._zeros(context, auxiliary)
+            blocks = zeros.emptied(list(feature.blocks(embedding.values)))
+            by_class = one_way_marginals(blocks, generator.sizes, _weights(feature))
             marginals = class_weights(auxiliary[CLASS_COUNTS]) @ by_class
             generator.start_from(marginals, rng.public(context.seed, "train.weights"))
             losses = minimize(
@@ -225,9 +228,10 @@ class Marginals(Method):
         """Squared residuals of all blocks and tables, in units of their noise."""
         from likeness.methods.marginals.objective import MarginalObjective
 
-        feature = self._feature(context, auxiliary)
+        feature, zeros = self._feature(context, auxiliary), self._zeros(context, auxiliary)
         return MarginalObjective(
-            blocks=feature.blocks(embedding.values),
+            blocks=zeros.emptied(list(feature.blocks(embedding.values))),
+            certain=zeros,
             sizes=[column.size for column in feature.columns],
             squared_weights=_weights(feature),
             class_weights=class_weights(auxiliary[CLASS_COUNTS]),
@@ -237,6 +241,13 @@ class Marginals(Method):
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weight=feature.squared_table_weight,
         )
+
+    def _zeros(self, context: Context, auxiliary: Mapping[str, Released]) -> "StructuralZeros":
+        """Cells that the rules of the schema forbid."""
+        from likeness.methods.marginals.structural_zeros import StructuralZeros
+
+        grids = self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins)
+        return StructuralZeros(context.schema, self._columns(context, grids))
 
     @property
     def training(self) -> TrainingSettings:
