@@ -174,8 +174,8 @@ class DrawnRows:
         labels = np.zeros(len(table), dtype=np.int64)
         if len(weights) > 1:
             labels = table[str(self.schema.label)].cat.codes.to_numpy(np.int64)
-        drawn, remaining = (np.bincount(rows, minlength=len(weights)) for rows in (labels, labels[~rejected.any]))
-        shares = remaining / drawn
+        drawn, remain = (np.bincount(rows, minlength=len(weights)) for rows in (labels, labels[~rejected.any]))
+        shares = (remain + 1) / (drawn + 1)  # of many classes each has few rows
         if (shares < _LEAST).any():
             raise rejected.refusal()
         balanced = weights / weights.sum() / shares

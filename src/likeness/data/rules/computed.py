@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from likeness.config.typed import allowed
 from likeness.core.errors import SchemaError
-from likeness.data.rules.allowed import Allowed, read
+from likeness.data.rules.allowed import Allowed, Range, read
 from likeness.data.rules.rule import Columns, Rule, column_of, columns_of, family, refuse, require_family
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import column_from
@@ -131,7 +131,7 @@ class Determines(Computing):
         import numpy as np
 
         first, second = self.pair
-        places, ranges, missing = frozenset[int](), (), False
+        places, ranges, missing = frozenset[int](), tuple[Range, ...](), False
         for condition, value in self.table or ():
             if given.holds(np.array([value]), self.columns[second])[0]:
                 places, ranges = places | condition.places, (*ranges, *condition.ranges)
@@ -340,7 +340,8 @@ class Derived(Computing):
     def modeled_values(self, values: "Values") -> "NDArray[np.float64]":
         """The difference."""
         later, earlier = self.columns
-        return values[later] - values[earlier]
+        difference: NDArray[np.float64] = values[later] - values[earlier]
+        return difference
 
     def computed(self, values: "Values") -> "Values":
         """The difference, added."""

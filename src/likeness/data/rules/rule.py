@@ -92,7 +92,9 @@ class Forbidden(dict[str, Allowed]):
         """Which rows meet all of them."""
         import numpy as np
 
-        return np.logical_and.reduce([given.holds(values[name], columns[name]) for name, given in self.items()])
+        holds = [given.holds(values[name], columns[name]) for name, given in self.items()]
+        together: NDArray[np.bool_] = np.logical_and.reduce(holds)
+        return together
 
 
 def refuse(number: int, words: str) -> SchemaError:
@@ -263,7 +265,9 @@ class Order(Rule):
         """A value is larger than the next."""
         import numpy as np
 
-        return np.logical_or.reduce([values[before] > values[after] for before, after in pairwise(self.columns)])
+        wrong = [values[before] > values[after] for before, after in pairwise(self.columns)]
+        broken: NDArray[np.bool_] = np.logical_or.reduce(wrong)
+        return broken
 
     def mended(self, values: "Values") -> "Values":
         """All columns."""

@@ -159,15 +159,15 @@ class RuledTable:
 
         rejected = {}
         by_name, complete = {column.name: column for column in self.columns}, dict(values)
-        for rule in self.computing:
+        for one in self.computing:
             outside = np.zeros(len(next(iter(values.values()))), dtype=bool)
-            for name, computed in rule.computed(values).items():
+            for name, computed in one.computed(values).items():
                 column, complete[name] = by_name[name], computed
                 if not column.is_categorical:
                     outside |= (computed < column.bounds[0]) | (computed > column.bounds[1])
                 if not column.nullable:
                     outside |= np.isnan(computed)
-            rejected[f"bounds of what {rule} computes"] = outside
+            rejected[f"bounds of what {one} computes"] = outside
         for rule in self.rules:
             if not (isinstance(rule, Determines) and rule.table is None):  # the generator keeps that one
                 rejected[str(rule)] = rule.broken(complete)

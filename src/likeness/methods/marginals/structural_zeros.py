@@ -47,7 +47,10 @@ class StructuralZeros:
     def of(self, i: int, j: int) -> Mask:
         """The forbidden cells of a pair of columns, shape (classes, cells of i, cells of j) or one that broadcasts."""
         masks = [_outer(classes, cells.get(i), cells.get(j)) for classes, cells in self._sets if set(cells) <= {i, j}]
-        return np.logical_or.reduce(np.broadcast_arrays(*masks)) if masks else np.zeros((1, 1, 1), dtype=bool)
+        if not masks:
+            return np.zeros((1, 1, 1), dtype=bool)
+        forbidden: Mask = np.logical_or.reduce(np.broadcast_arrays(*masks))
+        return forbidden
 
     def emptied(self, blocks: Sequence[Block]) -> list[Block]:
         """Released blocks with 0 in forbidden cells."""
