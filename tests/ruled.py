@@ -50,6 +50,13 @@ def ruled(**more: Any) -> Schema:
 SCHEMA = ruled()
 
 
+LEARNED = ruled(
+    columns={**COLUMNS, "grade": {"kind": "categorical", "categories": ["a", "b", "c"]}},
+    rules=[*RULES, {"determines": ["school", "grade"]}, {"never": {"age": "< 5", "grade": "a"}}],
+)
+"""The same with a function that the method learns."""
+
+
 def rows(count: int, seed: int = 0, schema: Schema = SCHEMA) -> pd.DataFrame:
     """Typed rows whose columns are independent, so that many break a rule."""
     random, values = np.random.default_rng(seed), {}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from likeness.config.explain import fresh, merged
 from likeness.config.params import (
     ONE_PERSON,
     ONE_ROW,
@@ -76,7 +77,7 @@ class Synthesizer(Estimator):
         cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or that of
             ``likeness params ledger`` for people who are new to the ledger.
         attempt: another value is a deliberate second release, at the full cost.
-        settings: the method's section of params.yaml, or a part of it; None: the defaults.
+        settings: the method's section of params.yaml, or a part of it; other keys have the values of a new project.
         categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
         seed: public seed of the training.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
@@ -203,7 +204,7 @@ class Synthesizer(Estimator):
         total, notes = composed(params, receipts), recipe.notes(facts, auxiliary)
         counts = {name: len(one.keys) for name, one in released.items()}
         standing = Standing.of(ledger, params.privacy.population)
-        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, counts)
+        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, counts, schema.rules)
         train = params.train
         compute = Compute(train.device, train.threads, train.precision)
         generator, losses = fit(recipe, facts, auxiliary, embedding, compute, list(keys.values()))
@@ -229,13 +230,14 @@ class Synthesizer(Estimator):
 
         Raises:
             ParamsError: ``n`` or ``where`` has a wrong value.
+            DataError: ``where`` is neither a mapping nor a frame, or a cell of the frame breaks the schema's rule.
             NotFittedError: :meth:`fit` was not called.
         """
         self.check_fitted("generator_")
         if where is not None and not isinstance(where, Mapping):
-            require(n is None or n == len(where), "n", n, "the number of rows of where, or left out")
-            rows = DrawnRows(self.generator_, self.schema_)
-            return self._as_given(rows.beside(opened(where)[0], operator.index(seed)))
+            given, _ = opened(where, "where: must be a mapping from columns to values, or")
+            require(n is None or n == len(given), "n", n, "the number of rows of where, or left out")
+            return self._as_given(DrawnRows(self.generator_, self.schema_).beside(given, operator.index(seed)))
         if n is None:
             context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
             n = numbered(Sample(), context, self.releases_).rows
@@ -374,9 +376,14 @@ class Synthesizer(Estimator):
             ledger=build(LedgerSettings, ledger, "ledger"),
             ingest=build(Ingest, {"source": "", "schema": "", "unit": unit}, "ingest"),
             train=build(Train, training, "train"),
-            sections={self.method: _plain(self.settings or {})},
+            sections={self.method: self._section()},
             categories=build(Categories, _plain(self.categories or {}), "categories"),
         )
+
+    def _section(self) -> Any:
+        """The method's section: what ``settings`` says, and for other keys what a new project writes."""
+        new = fresh(METHODS[self.method]) if self.method in METHODS else {}
+        return merged(new, _plain(self.settings or {}))
 
     def _with_cap(self, project: Project) -> Project:
         """The project with the cap on record, if the caller gives none."""

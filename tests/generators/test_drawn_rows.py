@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from ruled import RULES, SCHEMA, ruled
+from ruled import LEARNED, RULES, SCHEMA, ruled
 
 from likeness.core.errors import ParamsError
 from likeness.data.encoding.bins import grid_of
 from likeness.data.encoding.encoder import Encoder
+from likeness.data.rules.rules import learned
 from likeness.data.rules.tables import contradictions, from_model
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
@@ -40,7 +41,9 @@ def mixture(schema: Schema) -> SavedGenerator:
         else:
             grid = grid_of(column, 6)
             columns.append(MixtureColumn(cells_of_number(column, start, grid), grid.edges, grid.lows, grid.highs))
-    network, random = ProductMixture(columns, 2, 3, layout.width), np.random.default_rng(0)
+    names = [column.name for column in modeled.feature_columns]
+    functions = [[names.index(name) for name in pair] for pair in learned(modeled.rules)]
+    network, random = ProductMixture(columns, 2, 3, layout.width, 0, functions), np.random.default_rng(0)
     network.load({name: random.standard_normal(array.shape) for name, array in network.arrays().items()})
     return SavedGenerator(network, (0.3, 0.7), {})
 
@@ -110,3 +113,27 @@ def test_without_rules_rows_are_those_of_the_generator() -> None:
     saved = mixture(schema)
     x, labels = saved.draw(100, 5)
     assert DrawnRows(saved, schema).under(100, 5, {}).equals(Encoder(schema).decode(x, labels))
+
+
+@pytest.mark.parametrize("where", [{}, {"grade": "b"}, {"grade": ["a", "c"], "school": "middle..", "age": "< 15"}])
+def test_a_learned_function_is_kept_also_under_a_condition_on_its_value(where: dict[str, Any]) -> None:
+    """The value is that which the mixture has most often beside the other."""
+    saved = mixture(LEARNED)
+    table = DrawnRows(saved, LEARNED).under(3_000, 2, allowed_values(where, LEARNED))
+    assert set(contradictions(table, LEARNED).values()) == {0}
+    assert table.groupby("school", observed=True)["grade"].nunique().max() == 1
+    for name, words in where.items():
+        given, column = allowed_values({name: words}, LEARNED)[name], LEARNED.column(name)
+        values = table[name].cat.codes if column.is_categorical else table[name]
+        assert given.holds(np.asarray(values, dtype=float), column).all()
+    (first, second) = saved.network.functions[0]
+    parts, weights = saved.network.exact()
+    joint = (parts[first] * weights.mean(axis=0)[:, None]).T @ parts[second]
+    codes = table[["school", "grade"]].apply(lambda column: column.cat.codes)
+    assert (joint.argmax(axis=1)[codes["school"]] == codes["grade"]).all()
+
+
+def test_a_function_is_part_of_the_specification_only_where_there_is_one() -> None:
+    assert "functions" not in mixture(SCHEMA).spec()
+    network = mixture(LEARNED).network
+    assert type(network).from_spec(network.spec()).functions == network.functions != ()

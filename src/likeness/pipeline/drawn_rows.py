@@ -113,12 +113,15 @@ class DrawnRows:
             seed: public.
 
         Raises:
-            ParamsError: a column is not in the schema, the values break a rule, or the model makes no such row.
+            ParamsError: there is no column, one is not in the schema, the values break a rule, or the model makes no
+                such row.
             DataError: a value breaks the schema's rule for its column.
         """
         from likeness.data.source.files import read_frame
 
         schema = self.schema
+        if given.columns.empty:
+            raise ParamsError("sample.where: the frame has no column. Give some columns of the schema.")
         for name in given.columns:
             allowed("sample.where", str(name), schema.names)
         part = schema.part(given.columns)

@@ -65,14 +65,17 @@ def _check_computed(rules: Iterable[Rule], label: str | None) -> None:
     """No column is computed twice, or from a computed one; the label is never computed."""
     by: dict[str, Rule] = {}
     for rule in rules:
-        for name in rule.computes:
+        pair = learned([rule])
+        if pair and label in rule.columns:
+            raise refuse(rule.number, f"needs a table, because '{label}' is the label. List it.")
+        for name in (*rule.computes, *(second for _, second in pair)):
             if name == label:
                 raise refuse(rule.number, f"computes the label '{name}'. The label is modeled: name it as a part.")
             if name in by:
                 raise SchemaError(f"{by[name]} and {rule} compute '{name}' both. Keep one.")
             by[name] = rule
     for rule in rules:
-        parts = set(rule.columns) - set(rule.computes) if isinstance(rule, Computing) else set()
+        parts = {name for name in rule.columns if by.get(name) is not rule} if isinstance(rule, Computing) else set()
         for name in parts & set(by):
             raise SchemaError(f"{rule} reads '{name}', which {by[name]} computes. Read what that one reads.")
 
@@ -187,6 +190,11 @@ class RuledTable:
                 column, here = written
                 exact[column] = here if column not in exact else exact[column].both(here, by_name[column])
         return exact, rest
+
+
+def learned(rules: Iterable[Rule]) -> list[tuple[str, str]]:
+    """Pairs of columns of which the first determines the second, by a function that no table lists."""
+    return [rule.pair for rule in rules if isinstance(rule, Determines) and rule.table is None]
 
 
 def thresholds(rules: Iterable[Rule], name: str) -> tuple[float, ...]:

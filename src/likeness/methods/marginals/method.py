@@ -11,6 +11,7 @@ from likeness.core import rng
 from likeness.core.errors import PlanError
 from likeness.core.messages import progress
 from likeness.data.encoding.bins import Grid, grid_of
+from likeness.data.rules.rules import learned
 from likeness.features.cells import Cells
 from likeness.methods.base import (
     BYTES_A_COORDINATE,
@@ -86,6 +87,13 @@ class TrainMixture(Section):
         1.5, "keeps columns independent where the release does not say otherwise; 0: believe noise", least=0
     )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
+    tolerance: float = setting(
+        0.0,
+        "the fit ends where twenty steps lower the loss by a smaller part; 0: never early",
+        least=0,
+        below=1,
+        fresh=0.001,
+    )
     swap_rounds: int = setting(
         3,
         "drawn rows swap values until pairs are as frequent as the model says; 0: none",
@@ -102,6 +110,7 @@ class Marginals(Method):
     maps: ClassVar = (PairMarginals,)
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
+    learns_functions: ClassVar[bool] = True
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
     privatize: Workload = setting(Workload())
@@ -178,7 +187,9 @@ class Marginals(Method):
         """A mixture of products over the same cells."""
         layout, columns = context.layout, self.mixture_columns(context, auxiliary)
         sizes = layout.num_classes, self.train.num_components, layout.width
-        return product_mixture()(columns, *sizes, self.train.swap_rounds)
+        names = [column.name for column in context.schema.feature_columns]
+        functions = [[names.index(name) for name in pair] for pair in learned(context.schema.rules)]
+        return product_mixture()(columns, *sizes, self.train.swap_rounds, functions)
 
     def mixture_columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
         """Cells of each feature column, and how a number is drawn from its bin."""
@@ -253,7 +264,7 @@ class Marginals(Method):
     def training(self) -> TrainingSettings:
         """Section ``marginals.train``."""
         train = self.train
-        return TrainingSettings(train.iterations, 1, train.learning_rate, train.schedule, train.beta2)
+        return TrainingSettings(train.iterations, 1, train.learning_rate, train.schedule, train.beta2, train.tolerance)
 
     def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> PairMarginals:
         return self._asked(self.embedding_query(context, auxiliary))
