@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from likeness.core.bounds import Part
 
 if TYPE_CHECKING:
+    from likeness.features.cells import Cells
     from torch import Tensor
 
 
@@ -47,6 +48,16 @@ class CellMap(FeatureMap, Protocol):
         Rows come as they are encoded, not rounded to the door's grid, in blocks of any size. A map that does more than
         compare must round them itself. Otherwise its sums would depend on the block.
         """
+        ...
+
+
+@runtime_checkable
+class TablesMap(CellMap, Protocol):
+    """A map whose parts are tables: a coordinate counts one cell of some columns, times the root of its part's bound."""
+
+    @property
+    def axes(self) -> "tuple[tuple[Cells, ...], ...]":
+        """The columns of each part. The cells of the last one are side by side."""
         ...
 
 
