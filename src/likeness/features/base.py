@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from likeness.core.bounds import Part
 
 if TYPE_CHECKING:
-    from likeness.features.cells import Cells
     from torch import Tensor
+
+    from likeness.features.cells import Cells
 
 
 class FeatureMap(Protocol):
@@ -53,7 +54,7 @@ class CellMap(FeatureMap, Protocol):
 
 @runtime_checkable
 class TablesMap(CellMap, Protocol):
-    """A map whose parts are tables: a coordinate counts one cell of some columns, times the root of its part's bound."""
+    """A map whose parts are tables: a coordinate counts a cell of some columns, times the root of its part's bound."""
 
     @property
     def axes(self) -> "tuple[tuple[Cells, ...], ...]":

@@ -78,9 +78,8 @@ class Question:
         names = (*self.columns, *self.by)
         for name in names:
             allowed("columns", name, schema.names)
-        require(
-            len(self.columns) > 0 and len(set(names)) == len(names), "columns", names, "different names, at least one"
-        )
+        different = len(self.columns) > 0 and len(set(names)) == len(names)
+        require(different, "columns", ", ".join(names), "different names, at least one")
         if self.statistic in ("mean", "quantile"):
             for name in self.columns:
                 if schema.column(name).is_categorical:
@@ -154,8 +153,8 @@ class Answers:
         for name in names:
             if name not in axes:
                 raise ReleaseError(
-                    f"the release counts no cells of '{name}', so nothing about it can be estimated. It counts cells "
-                    f"of: {', '.join(axes) or 'no column'}. A release with method {DEFAULT} counts those of all columns."
+                    f"the release counts no cells of '{name}', so it says nothing about it. It counts cells of: "
+                    f"{', '.join(axes) or 'no column'}. A release with method {DEFAULT} counts those of all columns."
                 )
         if not self.measured.terms.measured(names):
             raise ReleaseError(

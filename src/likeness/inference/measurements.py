@@ -25,7 +25,6 @@ from likeness.features.base import TablesMap, blocks_of, width
 from likeness.features.cells import Cells
 from likeness.inference.axes import Axis
 from likeness.inference.terms import Histogram, Table, Terms
-from likeness.methods import DEFAULT
 from likeness.methods.maps import from_spec
 from likeness.release.released import Released
 
