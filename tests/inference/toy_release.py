@@ -39,7 +39,7 @@ ROWS = 3_000
 
 def method() -> Marginals:
     settings = {
-        "auxiliary": {"quantiles": {"cells": 20}},
+        "auxiliary": {"quantiles": {"cells": 40}},
         "privatize": {"bins": 4, "weights": {"age": 2}},
         "train": {"num_components": 20, "iterations": 5},
     }
