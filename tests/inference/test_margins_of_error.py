@@ -110,6 +110,13 @@ def test_means_and_quantiles_are_covered_at_least_as_often() -> None:
 
 
 @pytest.mark.long
+def test_a_pair_with_more_weight_has_less_noise() -> None:
+    """The mean over 12 cells of 60 squared errors each; outside of .6 ... 1.5 with probability below 1e-6."""
+    question = Question(("c",), ("age",), "count")
+    assert 0.6 < squared(asked(question), truth(question).estimate).mean() < 1.5
+
+
+@pytest.mark.long
 def test_samples_of_a_population_are_covered() -> None:
     """200 samples of 3,000 rows, of a population in which a share is .1; a false alarm has probability 4.2e-5."""
     generator, question = np.random.default_rng(0), Question(("c",), sampling=True)
