@@ -111,19 +111,19 @@ def test_means_and_quantiles_are_covered_at_least_as_often() -> None:
 
 @pytest.mark.long
 def test_a_pair_with_more_weight_has_less_noise() -> None:
-    """The mean over 12 cells of 60 squared errors each; outside of .6 ... 1.5 with probability below 1e-6."""
+    """The mean over 12 cells of 60 squared errors each; outside of .7 ... 1.4 with probability below 1e-5."""
     question = Question(("c",), ("age",), "count")
-    assert 0.6 < squared(asked(question), truth(question).estimate).mean() < 1.5
+    assert 0.7 < squared(asked(question), truth(question).estimate).mean() < 1.4
 
 
 @pytest.mark.long
 def test_samples_of_a_population_are_covered() -> None:
-    """200 samples of 3,000 rows, of a population in which a share is .1; a false alarm has probability 4.2e-5."""
+    """200 samples of 30,000 rows, of a population in which a share is .1; a false alarm has probability 4.2e-5."""
     generator, question = np.random.default_rng(0), Question(("c",), sampling=True)
     (counts, *_), inside = exact(), 0
     for draw in drawn(DRAWS):
-        sample = generator.binomial(ROWS, 0.1)
-        totals = np.array([[ROWS - sample], [sample]]) << counts.receipt.lattice_bits
+        sample = generator.binomial(10 * ROWS, 0.1)
+        totals = np.array([[10 * ROWS - sample], [sample]]) << counts.receipt.lattice_bits
         noisy = replace(draw[0], lattice=draw[0].lattice - counts.lattice + totals)
         answer = estimate(SCHEMA, [noisy], replace(question, columns=("y",))).loc["Yes"]
         inside += answer.low <= 0.1 <= answer.high
@@ -165,6 +165,13 @@ def test_a_release_of_class_counts_answers_for_classes_only() -> None:
     assert estimate(SCHEMA, counts, Question(("y",))).estimate.sum() == pytest.approx(1)
     with pytest.raises(ReleaseError, match=r"counts no cells of 'c'.*It counts cells of: y.*with method marginals"):
         estimate(SCHEMA, counts, Question(("c",)))
+
+
+def test_a_table_without_classes_has_a_number_of_records() -> None:
+    schema = replace(SCHEMA, columns=SCHEMA.columns[:-1], label=None, task="none")
+    counts = exact()[0]
+    one = replace(counts, lattice=counts.lattice.sum(axis=0)[None], receipt=replace(counts.receipt, num_groups=1))
+    assert measurements(schema, [one]).terms.total == ROWS
 
 
 def test_a_pair_that_was_not_released_is_refused_by_name() -> None:

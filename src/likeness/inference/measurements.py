@@ -113,7 +113,7 @@ def _parts(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator
         named = {_name(cells, schema, starts, receipt.query): cells for cells in columns}
         bound = float(part.norm_bound_squared)
         groups = (classes,) if classes > 1 and by_class else ()
-        counts = (block / np.sqrt(bound)).reshape(*groups, *(cells.size for cells in columns))
+        counts = (block / np.sqrt(bound)).reshape((*groups, *(cells.size for cells in columns)))
         yield _Part(named, counts, one.noise_std**2 / bound)
 
 
