@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from likeness.config.explain import fresh, merged
 from likeness.config.params import (
     ONE_PERSON,
     ONE_ROW,
@@ -76,7 +77,7 @@ class Synthesizer(Estimator):
         cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or that of
             ``likeness params ledger`` for people who are new to the ledger.
         attempt: another value is a deliberate second release, at the full cost.
-        settings: the method's section of params.yaml, or a part of it; None: the defaults.
+        settings: the method's section of params.yaml, or a part of it; other keys have the values of a new project.
         categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
         seed: public seed of the training.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
@@ -412,9 +413,14 @@ class Synthesizer(Estimator):
             ledger=build(LedgerSettings, ledger, "ledger"),
             ingest=build(Ingest, {"source": "", "schema": "", "unit": unit}, "ingest"),
             train=build(Train, training, "train"),
-            sections={self.method: _plain(self.settings or {})},
+            sections={self.method: self._section()},
             categories=build(Categories, _plain(self.categories or {}), "categories"),
         )
+
+    def _section(self) -> Any:
+        """The method's section: what ``settings`` says, and for other keys what a new project writes."""
+        new = fresh(METHODS[self.method]) if self.method in METHODS else {}
+        return merged(new, _plain(self.settings or {}))
 
     def _with_cap(self, project: Project) -> Project:
         """The project with the cap on record, if the caller gives none."""
