@@ -105,6 +105,8 @@ def test_means_and_quantiles_are_covered_at_least_as_often() -> None:
     assert (covered(means, rows.mean().to_numpy()) >= FEWEST_OF_FEW).all()
     alone = asked(Question(("age",), statistic="mean"), DRAWS)  # each cell of its histogram holds one number
     assert FEWEST <= covered(alone, rows.age.mean())[0] <= MOST and alone[0].cell_error["age"] == 0
+    age = alone[0].loc["age"]
+    assert (age.high - age.low) / (2 * age.noise_error) == pytest.approx(1.96, rel=0.01)
     medians = asked(Question(numbers, statistic="quantile"))
     assert (covered(medians, rows.quantile(0.5, interpolation="lower").to_numpy()) >= FEWEST_OF_FEW).all()
 

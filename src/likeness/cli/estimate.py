@@ -71,7 +71,7 @@ def _missing(value: Any) -> bool:
 def _records(frame: "DataFrame") -> list[dict[str, Any]]:
     """Rows as JSON: the cell, and its numbers; null for missing."""
     names, numbers = [str(name) for name in frame.index.names], frame.to_dict("records")
-    plain = [{name: None if _missing(value) else value for name, value in row.items()} for row in numbers]
+    plain = [{str(name): None if _missing(value) else value for name, value in row.items()} for row in numbers]
     cells = [
         dict(zip(names, (None if _missing(one) else one for one in _key(key)), strict=True)) for key in frame.index
     ]

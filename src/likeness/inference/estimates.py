@@ -184,17 +184,17 @@ class Answers:
             self._of_number(question, column, values, fine)
             for values in (axis.lows, (axis.lows + axis.highs) / 2, axis.highs)
         )
-        squares = self._of_number(question, column, (axis.lows + axis.highs) ** 2 / 4, fine).estimate
-        bounds = axis.column.bounds
-        spread = np.clip(np.nan_to_num(squares - middle.estimate**2), 0, (bounds[1] - bounds[0]) ** 2 / 4)
+        bounds, z, spread = axis.column.bounds, _normal(question.level), np.zeros(())
+        if question.sampling:
+            squares = self._of_number(question, column, (axis.lows + axis.highs) ** 2 / 4, fine).estimate
+            spread = np.clip(np.nan_to_num(squares - middle.estimate**2), 0, (bounds[1] - bounds[0]) ** 2 / 4)
         low, middle, high = (Ratio(one.x, one.y, one.noise, (spread, 0.0, 0.0)) for one in (low, middle, high))
         frame = self._framed(question, middle, question.by, bounds)
-        z = _normal(question.level)
+        ends = {"low": low.interval(z, bounds)[0], "high": high.interval(z, bounds)[1]}
         error = self._flat(question.by, np.maximum(high.estimate - low.estimate, 0) / 2)
-        frame.insert(frame.columns.get_loc("low"), "cell_error", error)
-        low_ends = self._flat(question.by, low.interval(z, bounds)[0])
-        high_ends = self._flat(question.by, high.interval(z, bounds)[1])
-        return frame.assign(**_in_units(axis, {"estimate": frame["estimate"], "low": low_ends, "high": high_ends}))
+        frame.insert(frame.columns.tolist().index("low"), "cell_error", error)
+        flat = {name: self._flat(question.by, numbers) for name, numbers in ends.items()}
+        return frame.assign(**_in_units(axis, {"estimate": frame["estimate"], **flat}))
 
     def _quantile(self, question: Question, column: str) -> "DataFrame":
         """Quantiles of one number in each group, from the shares below all edges of its cells."""
@@ -288,8 +288,10 @@ class Answers:
         labels = [self.measured.axes[name].labels for name in names]
         if not names:
             return pd.DataFrame(values)
-        index = pd.MultiIndex.from_product(labels, names=names) if names[1:] else pd.Index(labels[0], name=names[0])
-        return pd.DataFrame(values, index=index)
+        if len(names) == 1:
+            return pd.DataFrame(values, index=pd.Index(labels[0], name=names[0]))
+        every: list[list[Any]] = [list(texts) for texts in labels]
+        return pd.DataFrame(values, index=pd.MultiIndex.from_product(every, names=list(names)))
 
 
 def _names(given: "str | Iterable[str]") -> tuple[str, ...]:
