@@ -42,13 +42,15 @@ class Ratio:
     def noise_error(self) -> Floats:
         """Standard error from the noise, by the delta method."""
         (xx, xy, yy), theta = self.noise, self.estimate
-        return np.sqrt(np.maximum(xx - 2 * theta * xy + theta**2 * yy, 0)) / self.y
+        error: Floats = np.sqrt(np.maximum(xx - 2 * theta * xy + theta**2 * yy, 0)) / self.y
+        return error
 
     @property
     def sampling_error(self) -> Floats:
         """Standard error of a sample of as many rows as y counts."""
         (constant, linear, square), theta = self.sampling, self.estimate
-        return np.sqrt(np.maximum(constant + linear * theta + square * theta**2, 0) / self.y)
+        error: Floats = np.sqrt(np.maximum(constant + linear * theta + square * theta**2, 0) / self.y)
+        return error
 
     def interval(self, z: float, possible: tuple[float, float]) -> tuple[Floats, Floats]:
         """Both ends of the interval.

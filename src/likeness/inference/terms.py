@@ -198,8 +198,8 @@ class Terms:
     def fine_covariance(self, column: str, left: Floats, right: Floats) -> Floats:
         """Covariances of the noise in two families of functions of the fine cells, one by one."""
         (coarse, rest), (other, remainder) = self._split(column, left), self._split(column, right)
-        within = self.histograms[column].variance * (rest * remainder).sum(axis=1)
-        return self.covariance({column: coarse}, {column: other}) + within
+        within: Floats = self.histograms[column].variance * (rest * remainder).sum(axis=1)
+        return within + self.covariance({column: coarse}, {column: other})
 
     def _split(self, column: str, form: Floats) -> tuple[Floats, Floats]:
         """A form's mean in each coarse cell, and its rest within them."""
@@ -214,7 +214,8 @@ class Terms:
             return factor
         estimate = self._term(term)
         if estimate.covariance is not None:
-            return np.einsum("mi,ij,mj->m", left, estimate.covariance, right)
+            product: Floats = np.einsum("mi,ij,mj->m", left, estimate.covariance, right)
+            return product
         inner: Floats = (_centred(left, 1) * _centred(right, 1)).sum(axis=1)
         return inner * (estimate.variance if name == term[0] else 1.0)
 
