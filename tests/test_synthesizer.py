@@ -99,6 +99,12 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
     for wrong in ({"c": "x"}, {"nowhere": "x"}, {"a": "x"}):
         with pytest.raises(ParamsError, match=r"sample\.where"):
             fitted.sample(1, where=wrong)
+    wholes: list[Any] = [[1], "x", 5, table["a"]]
+    for whole in wholes:
+        with pytest.raises(DataError, match=r"where: must be a mapping from columns to values, or a frame"):
+            fitted.sample(1, where=whole)
+    with pytest.raises(ParamsError, match="the frame has no column"):
+        fitted.sample(where=pd.DataFrame(index=[0, 1]))
     counted = fitted.releases_["class_counts"].values.sum()
     assert len(fitted.sample()) == round(counted) and len(fitted.sample(where={"y": "No"})) == round(counted)
     with pytest.raises(ParamsError, match="n must be at least 1"):

@@ -229,13 +229,14 @@ class Synthesizer(Estimator):
 
         Raises:
             ParamsError: ``n`` or ``where`` has a wrong value.
+            DataError: ``where`` is neither a mapping nor a frame, or a cell of the frame breaks the schema's rule.
             NotFittedError: :meth:`fit` was not called.
         """
         self.check_fitted("generator_")
         if where is not None and not isinstance(where, Mapping):
-            require(n is None or n == len(where), "n", n, "the number of rows of where, or left out")
-            beside = drawn_beside(self.generator_, self.schema_, opened(where)[0], operator.index(seed))
-            return self._as_given(beside)
+            given, _ = opened(where, "where: must be a mapping from columns to values, or")
+            require(n is None or n == len(given), "n", n, "the number of rows of where, or left out")
+            return self._as_given(drawn_beside(self.generator_, self.schema_, given, operator.index(seed)))
         if n is None:
             context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
             n = numbered(Sample(), context, self.releases_).rows
