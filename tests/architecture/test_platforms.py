@@ -34,11 +34,14 @@ def lacking(module: str) -> frozenset[str]:
 
 
 def stored(node: ast.AST) -> Iterator[str]:
-    for part in ast.walk(node):
-        if isinstance(part, ast.FunctionDef | ast.ClassDef):
-            yield part.name
-        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-            yield part.id
+    """The names that a statement of a module defines; those within a class are not the module's."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    else:
+        for part in ast.iter_child_nodes(node):
+            yield from stored(part)
 
 
 def offenses(source: str) -> list[str]:
