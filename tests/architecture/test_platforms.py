@@ -54,7 +54,7 @@ def offenses(source: str) -> list[str]:
         for part in (node.body if isinstance(node, ast.If) else [node.body])
     ]
     asked = {part for branch in branches for part in ast.walk(branch)}
-    taken = []
+    taken: list[tuple[ast.Import | ast.ImportFrom | ast.Attribute | ast.keyword, str, str]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             taken += [(node, alias.name, "") for alias in node.names]
