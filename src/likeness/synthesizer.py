@@ -6,7 +6,7 @@ release here and there, and cost nothing the second time.
 
 import operator
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -244,6 +244,45 @@ class Synthesizer(Estimator):
         return self._as_given(
             typed_rows(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
         )
+
+    def estimate(
+        self,
+        columns: str | Iterable[str],
+        by: str | Iterable[str] | None = None,
+        statistic: str = "share",
+        *,
+        quantile: float = 0.5,
+        level: float = 0.95,
+        sampling: bool = False,
+    ) -> "DataFrame":
+        """Numbers about the training rows with margins of error, from the noisy statistics alone. They cost nothing.
+
+        They are nearer to the truth than the synthetic rows, which stand for a model. See docs/trust.md.
+
+        Args:
+            columns: of a table; for means and quantiles numbers, one after the other.
+            by: columns of the groups. A share is then one of its group.
+            statistic: ``share``, ``count``, ``mean`` or ``quantile``.
+            quantile: which one; 0.5 is the median.
+            level: how often the intervals cover the truth.
+            sampling: make the intervals about the population of which the rows are a random sample.
+
+        Returns:
+            a pandas frame with a row for each cell, whose values are its index. ``noise_error`` is the standard error
+            from the privacy noise, ``sampling_error`` that from sampling. ``low`` and ``high`` are the interval. A
+            mean has a ``cell_error`` too: half of what cells of several values leave open.
+
+        Raises:
+            ParamsError: an argument has a wrong value.
+            ReleaseError: the release does not count these cells.
+            NotFittedError: :meth:`fit` was not called.
+        """
+        from likeness.inference.estimates import Question, estimate
+
+        self.check_fitted("releases_")
+        words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
+        question = Question.of(columns, by, **words)
+        return estimate(self.schema_, self.releases_.values(), question, self.num_records)
 
     def _as_given(self, table: "DataFrame") -> "DataFrame":
         """Typed rows as a frame like that of the training rows."""
