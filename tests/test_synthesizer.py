@@ -321,6 +321,8 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert loaded.get_params() == {**fitted.get_params(), **changed}
     text = "".join(path.read_text() for path in (tmp_path / "saved").iterdir() if path.is_file())
     assert str(tmp_path) not in text
+    shares = fitted.estimate("c", by="y", sampling=True)
+    assert loaded.estimate(["c"], by=["y"], sampling=True).equals(shares) and shares.loc[("u", "No"), "noise_error"] > 0
     assert draw(tmp_path / "saved", 99, 4, {}).equals(loaded.sample(99, seed=4))  # as `likeness sample` does
     words = (tmp_path / "saved/synthesizer.json").read_text().replace('"population"', '"identity"')
     (tmp_path / "saved/synthesizer.json").write_text(words.replace('"attempt"', '"slot"'))

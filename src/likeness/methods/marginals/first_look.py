@@ -55,7 +55,7 @@ def squared_weights(first: PairMarginals, released: Released, first_share: float
 
 
 def both(
-    blocks: Iterable[Block], weights: Sequence[int], earlier: Iterable[Block], weight: float
+    blocks: Iterable[Block], weights: Sequence[float], earlier: Iterable[Block], weight: float
 ) -> tuple[list[Block], list[float]]:
     """Mean counts of each pair over both releases by inverse variance, and their squared weights, which are the sums.
 

@@ -11,6 +11,7 @@ from likeness.core import rng
 from likeness.core.errors import PlanError, ReleaseError
 from likeness.core.messages import progress
 from likeness.data.encoding.bins import Grid, grid_of
+from likeness.data.rules.rules import learned
 from likeness.features.cells import Cells
 from likeness.methods.base import (
     BYTES_A_COORDINATE,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from likeness.generators.base import Compute, Trained
     from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
     from likeness.methods.marginals.objective import MarginalObjective
+    from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 
 def product_mixture() -> "type[ProductMixture]":
@@ -109,6 +111,7 @@ class Marginals(Method):
     maps: ClassVar = (PairMarginals,)
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
+    learns_functions: ClassVar[bool] = True
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
     privatize: Workload = setting(Workload())
@@ -221,7 +224,9 @@ class Marginals(Method):
         """A mixture of products over the same cells."""
         layout, columns = context.layout, self.mixture_columns(context, auxiliary)
         sizes = layout.num_classes, self.train.num_components, layout.width
-        return product_mixture()(columns, *sizes, self.train.swap_rounds)
+        names = [column.name for column in context.schema.feature_columns]
+        functions = [[names.index(name) for name in pair] for pair in learned(context.schema.rules)]
+        return product_mixture()(columns, *sizes, self.train.swap_rounds, functions)
 
     def mixture_columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
         """Cells of each feature column, and how a number is drawn from its bin."""
@@ -274,6 +279,7 @@ class Marginals(Method):
         blocks, weights = self._blocks(context, auxiliary, embedding)
         return MarginalObjective(
             blocks=blocks,
+            certain=self._zeros(context, auxiliary),
             sizes=[column.size for column in feature.columns],
             squared_weights=weights,
             class_weights=class_weights(auxiliary[CLASS_COUNTS]),
@@ -284,6 +290,13 @@ class Marginals(Method):
             squared_table_weight=feature.squared_table_weight,
         )
 
+    def _zeros(self, context: Context, auxiliary: Mapping[str, Released]) -> "StructuralZeros":
+        """Cells that the rules of the schema forbid."""
+        from likeness.methods.marginals.structural_zeros import StructuralZeros
+
+        grids = self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins)
+        return StructuralZeros(context.schema, self._columns(context, grids))
+
     @property
     def training(self) -> TrainingSettings:
         """Section ``marginals.train``."""
@@ -293,15 +306,15 @@ class Marginals(Method):
     def _blocks(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
     ) -> tuple[list[Block], list[float]]:
-        """Counts of each pair with their squared weights: of the embedding and a first look together."""
+        """Counts of each pair, 0 where a rule says so, with their squared weights: of embedding and first look."""
         feature = self._feature(context, auxiliary)
-        blocks, weights = list(feature.blocks(embedding.values)), _weights(feature)
-        if PAIRS_FIRST not in auxiliary:
-            return blocks, [*weights]
-        first = auxiliary[PAIRS_FIRST]
-        weight = (embedding.noise_std / first.noise_std) ** 2 if first.noise_std else 1.0
-        earlier = replace(feature, squared_weights=(), tables=()).blocks(first.values)
-        return both(blocks, weights, earlier, weight)
+        blocks, weights = list(feature.blocks(embedding.values)), [float(weight) for weight in _weights(feature)]
+        if PAIRS_FIRST in auxiliary:
+            first = auxiliary[PAIRS_FIRST]
+            weight = (embedding.noise_std / first.noise_std) ** 2 if first.noise_std else 1.0
+            earlier = replace(feature, squared_weights=(), tables=()).blocks(first.values)
+            blocks, weights = both(blocks, weights, earlier, weight)
+        return self._zeros(context, auxiliary).emptied(blocks), weights
 
     def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> PairMarginals:
         return self._asked(self.embedding_query(context, auxiliary))
