@@ -85,7 +85,10 @@ class TrainMixture(Section):
     )
     num_components: int = setting(1000, "products in the mixture", least=1)
     kl_penalty: float = setting(
-        1.5, "keeps columns independent where the release does not say otherwise; 0: believe noise", least=0
+        1.5,
+        "keeps columns independent where the release does not say otherwise; 0: believe noise",
+        least=0,
+        fresh=1.0,
     )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     tolerance: float = setting(
