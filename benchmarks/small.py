@@ -2,8 +2,8 @@
 
 Run: ``python -m benchmarks.small [--table adult] [--rows 5000] [--epsilon 1] [--only ours] [--draws 3]``. Resumable.
 The protocol is that of :mod:`benchmarks.tables`, on a public draw of the training rows and as many synthetic ones. ACS
-is NIST's excerpt of Texas, without a label. ``even`` is ours with the values of a file that lacks the keys: no first look
-at the pairs, and a higher penalty.
+is NIST's excerpt of Texas, without a label. ``even`` is ours as a file without the keys means it: no first look at the
+pairs, and a higher penalty.
 
 Dependence kept: the strength of a pair in the synthetic table over that in the training rows, mean of the 15 pairs that
 are strongest there. 1 is best, more is noise. AUC: mean of three classifiers on real test rows.
