@@ -6,8 +6,8 @@ has, so an analysis of them has the usual sampling error too. :func:`likeness.in
 
 *The noise here has a seed, and that is right.* A release needs noise without a seed, because it protects rows. Here no
 row is read: everything follows from released files, so it is post-processing, and a public seed makes it repeatable.
-The normal law stands for the discrete one, whose σ is thousands of lattice steps (:mod:`likeness.privacy.lattice_error`).
-A redrawn release stays in memory. It is none, and is never written.
+The normal law stands for the discrete one, whose σ is thousands of lattice steps: see
+:mod:`likeness.privacy.lattice_error`. A redrawn release stays in memory. It is none, and is never written.
 """
 
 from collections.abc import Iterator, Mapping
