@@ -24,7 +24,6 @@ from likeness.config.params import (
     Train,
 )
 from likeness.config.typed import allowed, build, renamed, require
-from likeness.core import rng
 from likeness.core.errors import ArtifactError, ParamsError, ReleaseError
 from likeness.core.estimator import Estimator
 from likeness.core.hashing import sha256_bytes
@@ -175,7 +174,7 @@ class Synthesizer(Estimator):
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
         X, frame = opened(X)  # noqa: N806
         self._refuse_all(X)
-        project = Project(Path(), self._params(), _schema(self.schema))
+        project = Project(Path(), self.params(), _schema(self.schema))
         written, recipe, plan = project.written_schema, project.method, project.plan
         recipe.check_device(project.params.train.device)
         project, people = self._with_cap(project), None
@@ -273,13 +272,9 @@ class Synthesizer(Estimator):
         require(count >= 2, "replicates", count, "at least 2")
         compute = Compute(self.device, self.threads, self.precision)
         context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
-        method = method_from(self._params())
+        method = method_from(self.params())
         models = replicates(method, context, self.releases_, self.generator_, compute, count, seed)
-        seeds = [rng.public_seed(seed, f"replicates.{place}.rows") for place in range(count)]
-        tables = (
-            typed_rows(model, self.schema_, n, rows_seed, where) for model, rows_seed in zip(models, seeds, strict=True)
-        )
-        return [self._as_given(table) for table in tables]
+        return [self._as_given(typed_rows(model, self.schema_, n, rows_seed, where)) for model, rows_seed in models]
 
     def estimate(
         self,
@@ -422,10 +417,10 @@ class Synthesizer(Estimator):
             words = "the most rows of one person that are used; noise grows with it"
             first.question(f"synthesizer.unit_column = {person!r}; synthesizer.max_rows", words)
         first.schema(self.schema, frame)
-        first.tried(self._params)
+        first.tried(self.params)
         first.refuse()
 
-    def _params(self) -> Params:
+    def params(self) -> Params:
         """The parameters as the stages have them, checked by their rules."""
         allowed("method", self.method, METHODS)
         privacy = {name: _plain(getattr(self, name)) for name in _PRIVACY_KEYS}

@@ -45,8 +45,8 @@ def replicates(
     compute: "Compute",
     count: int,
     seed: int,
-) -> Iterator[SavedGenerator]:
-    """Generators fitted to releases that are drawn again.
+) -> Iterator[tuple[SavedGenerator, int]]:
+    """Generators fitted to releases that are drawn again, each with a public seed for its rows.
 
     Args:
         method: the recipe of the run.
@@ -69,8 +69,12 @@ def replicates(
             again = {name: redrawn(one, model, counts, random) for name, one in auxiliary.items()}
             embedding = redrawn(released[EMBEDDING], model, counts, random)
             network = method.refit(context, again, embedding, saved.network, compute)
-            yield replace(saved, network=network, class_weights=tuple(class_weights(again[CLASS_COUNTS]).tolist()))
+            weights = tuple(class_weights(again[CLASS_COUNTS]).tolist())
             step(place + 1, "")
+            yield (
+                replace(saved, network=network, class_weights=weights),
+                rng.public_seed(seed, f"replicates.rows.{place}"),
+            )
 
 
 def redrawn(one: Released, model: TableModel, counts: NDArray[np.float64], random: np.random.Generator) -> Released:
