@@ -48,6 +48,13 @@ def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
         drawn = pd.crosstab(rows[name].cat.add_categories("-").fillna("-"), rows[by], normalize="columns")
         expected = [drawn.loc[cell, group] for cell, group in shares.index]
         assert shares.to_numpy() == pytest.approx(expected, abs=0.03)
+    cells, ages = answers.frame(Question(("c",), ("age",), "count")).estimate, [-1, 9, 19, 29, 39]
+    drawn = pd.crosstab(rows.c, pd.cut(rows.age, ages)).to_numpy().reshape(-1) * ROWS / len(rows)
+    assert cells.to_numpy() == pytest.approx(drawn, abs=0.02 * ROWS)
+    terms = answers.measured.terms
+    for name, histogram in terms.histograms.items():  # fine cells add up to coarse ones
+        sums = np.add.reduceat(histogram.counts, histogram.firsts)
+        assert sums == pytest.approx(terms.linear({name: np.eye(len(sums))}), rel=1e-4, abs=1e-3)
     means = answers.frame(Question(("age", "money", "amount"), statistic="mean"))
     for name, mean in rows[["age", "money", "amount"]].mean().items():
         one = means.loc[name]
