@@ -94,6 +94,7 @@ def test_rubins_rules_by_hand() -> None:
     assert pooled.high - 2 == pytest.approx(2.4535 * (7 / 3) ** 0.5, rel=0.01)
     only_noise = combine([1, 2, 3]).iloc[0]
     assert only_noise.standard_error == pytest.approx((4 / 3) ** 0.5) and only_noise.df == 2
+    assert combine([1, 2, 3], base=2.5).iloc[0].estimate == 3  # replicates fall by .5, so the base did too
     series = combine([pd.Series({"a": 1.0, "b": 5.0}), pd.Series({"a": 2.0, "b": 5.0})])
     assert list(series.index) == ["a", "b"] and series.loc["b", "low"] == series.loc["b", "high"] == 5
 
@@ -116,7 +117,8 @@ def test_pooled_intervals_cover_where_the_rules_hold() -> None:
         (([1.0, 2.0], [1.0, -1.0]), "be 0 or more"),
         (([1.0, [2.0, 3.0]],), "vector of equal length"),
         (([1.0, float("nan")],), "finite numbers"),
-        (([1.0, 2.0], None, 95), "level must be between 0 and 1"),
+        (([1.0, 2.0], None, [1.0, 2.0]), "base must be an estimate as each"),
+        (([1.0, 2.0], None, None, 95), "level must be between 0 and 1"),
     ],
 )
 def test_what_cannot_be_pooled_is_refused(given: tuple, message: str) -> None:

@@ -7,6 +7,10 @@ first part is the sampling of rows, the second the privacy noise and the fit. In
 imputation. They hold where replicates scatter around the estimate as a posterior does, which noise-aware posteriors do
 (Räisä et al., NAPSU-MQ, 2023) and a parametric bootstrap does up to the bias of the model.
 
+A model that is fitted to noise pulls effects towards 0. Replicates come from a fitted model, so they show that pull once
+more: their mean is as far from the estimate of that model, ``base``, as this one is from the truth, to first order. So
+with ``base`` the estimate is :math:`2 q_\text{base} - \bar q` (Efron and Tibshirani 1993, chapter 10).
+
 Without variances the error is that of noise and fit alone: it is about the rows of the table, and not about their
 population.
 """
@@ -25,13 +29,17 @@ if TYPE_CHECKING:
 
 
 def combine(
-    estimates: "Sequence[Any] | Any", variances: "Sequence[Any] | Any | None" = None, level: float = 0.95
+    estimates: "Sequence[Any] | Any",
+    variances: "Sequence[Any] | Any | None" = None,
+    base: Any = None,
+    level: float = 0.95,
 ) -> "DataFrame":
     """Pool the estimates of replicates.
 
     Args:
         estimates: one a replicate: numbers, or vectors such as the coefficients of a model.
         variances: of each, in the same form: squared standard errors. None: the error without sampling.
+        base: the estimate from the table of ``sample()`` without replicates; it removes the bias of the fit.
         level: of the intervals.
 
     Returns:
@@ -57,6 +65,10 @@ def combine(
     noisy = between > 0
     freedom[noisy] = (count - 1) * (1 + usual[noisy] / between[noisy]) ** 2
     error, mean = np.sqrt(usual + between), given.mean(axis=0)
+    if base is not None:
+        first = _matrix([base], "base")[0]
+        require(first.shape == mean.shape, "base", f"{len(first)} numbers", "an estimate as each of estimates is")
+        mean = 2 * first - mean
     half = t.ppf(0.5 + level / 2, freedom) * error
     columns = {"estimate": mean, "standard_error": error, "low": mean - half, "high": mean + half, "df": freedom}
     return pd.DataFrame(columns, index=names)
