@@ -7,9 +7,9 @@ first part is the sampling of rows, the second the privacy noise and the fit. In
 imputation. They hold where replicates scatter around the estimate as a posterior does, which noise-aware posteriors do
 (Räisä et al., NAPSU-MQ, 2023) and a parametric bootstrap does up to the bias of the model.
 
-A model that is fitted to noise pulls effects towards 0. Replicates come from a fitted model, so they show that pull once
-more: their mean is as far from the estimate of that model, ``base``, as this one is from the truth, to first order. So
-with ``base`` the estimate is :math:`2 q_\text{base} - \bar q` (Efron and Tibshirani 1993, chapter 10).
+A model that is fitted to noise pulls effects towards 0. Replicates come from a fitted model, so they show that pull
+once more: their mean is as far from the estimate of that model, ``base``, as this one is from the truth, to first
+order. So with ``base`` the estimate is :math:`2 q_\text{base} - \bar q` (Efron and Tibshirani 1993, chapter 10).
 
 Without variances the error is that of noise and fit alone: it is about the rows of the table, and not about their
 population.
