@@ -272,7 +272,7 @@ LIES: tuple[Lie, ...] = (
         feature(EMBEDDING, squared_weights=[58, 1, 1])),
     Lie("the first look answers another question", "plan", "answers another question",
         feature(LOOK, squared_weights=[2, 1, 1])),
-    Lie("the embedding answers another question", "plan", "answers another query",
+    Lie("the releases answer another question", "plan", "answers another question",
         set_value(names.SETTINGS, "marginals.privatize.bins", 5)),
     # --- receipts
     *(Lie(f"a receipt has another {field}", "sensitivity", field, plant)

@@ -66,7 +66,6 @@ def test_without_quantiles_every_release_key_is_what_it_was_before_there_were_an
     """Else a rerun of an old project would be a second release, at the full cost. Keys made before this option."""
     shares = {"class_counts": 0.03, "quantiles": 0.0, "embedding": 0.97}
     without = {"plan": {"shares": shares}, "auxiliary": {"quantiles": {"columns": "none"}}}
-    without |= {"privatize": {**SHIPPED["privatize"], "first_share": 0.0}}
     method = build(Marginals, {**SHIPPED, **without}, "marginals")
     plan = plan_of(method, 1.0, adjacency)
     queries = [

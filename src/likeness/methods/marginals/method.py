@@ -88,10 +88,7 @@ class TrainMixture(Section):
     )
     num_components: int = setting(1000, "products in the mixture", least=1)
     kl_penalty: float = setting(
-        1.5,
-        "keeps columns independent where the release does not say otherwise; 0: believe noise",
-        least=0,
-        fresh=1.0,
+        1.5, "keeps columns independent where the release does not say otherwise; 0: believe noise", least=0
     )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     tolerance: float = setting(
@@ -306,7 +303,7 @@ class Marginals(Method):
         """Squared residuals of all blocks and tables, in units of their noise."""
         from likeness.methods.marginals.objective import MarginalObjective
 
-        feature = self._feature(context, auxiliary)
+        feature = self._feature(embedding)
         blocks, weights = self._blocks(context, auxiliary, embedding)
         return MarginalObjective(
             blocks=blocks,
@@ -338,7 +335,7 @@ class Marginals(Method):
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
     ) -> tuple[list[Block], list[float]]:
         """Counts of each pair, 0 where a rule says so, with their squared weights: of embedding and first look."""
-        feature = self._feature(context, auxiliary)
+        feature = self._feature(embedding)
         blocks, weights = list(feature.blocks(embedding.values)), [float(weight) for weight in _weights(feature)]
         if PAIRS_FIRST in auxiliary:
             first = auxiliary[PAIRS_FIRST]
@@ -347,8 +344,10 @@ class Marginals(Method):
             blocks, weights = both(blocks, weights, earlier, weight)
         return self._zeros(context, auxiliary).emptied(blocks), weights
 
-    def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> PairMarginals:
-        return self._asked(self.embedding_query(context, auxiliary))
+    @staticmethod
+    def _feature(embedding: Released) -> PairMarginals:
+        """The map of the release, from its receipt: a first look that is drawn again would give other budgets."""
+        return PairMarginals(**{key: value for key, value in embedding.receipt.feature.items() if key not in _NOT_MAP})
 
     @staticmethod
     def _asked(query: Query) -> PairMarginals:
@@ -367,6 +366,9 @@ class Marginals(Method):
                 grid = grids.get(column.name) or grid_of(column, self.privatize.bins)
                 columns.append((cells_of_number(column, start, grid), grid))
         return columns
+
+
+_NOT_MAP = ("map", "terms")  # words of a query's specification that are no fields of the map
 
 
 def _weights(feature: PairMarginals) -> tuple[int, ...]:

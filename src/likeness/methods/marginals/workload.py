@@ -50,7 +50,6 @@ class Workload(Section):
         "of this budget, for a first look: strong pairs get more of the rest; 0: even budgets",
         least=0,
         most=0.9,
-        fresh=0.2,
     )
     max_coordinates: int = coordinates(20_000_000, ": about 130 bytes of memory each")
 
