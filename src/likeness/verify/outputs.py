@@ -181,6 +181,20 @@ def table(bundle: Bundle) -> str:
     )
 
 
+def rules(bundle: Bundle) -> str:
+    """No row of the table breaks a rule of the schema."""
+    from likeness.data.rules.tables import contradictions
+    from likeness.pipeline.synthetic_table import read_synthetic
+
+    schema = bundle.schema
+    if not schema.rules:
+        return "the schema has none"
+    broken = contradictions(read_synthetic(bundle.folder / names.TABLE, schema), schema)
+    worst = max(broken, key=lambda text: broken[text])
+    require(not broken[worst], f"{broken[worst]:,} rows of {names.TABLE} break the rule {worst}")
+    return f"{len(broken)} of the schema; no row of the table breaks one"
+
+
 def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":
     """The typed rows of the Parquet file, only if its header is that of the table drawn again."""
     import pyarrow as pa
