@@ -60,9 +60,7 @@ def swap_pairs(
         return chosen
     if len(np.unique(components)) == n:  # no row has a partner
         for _ in random.permutation(columns):
-            _pairs(
-                components, random
-            )  # takes as much randomness as a round: later draws do not depend on this shortcut
+            _pairs(components, random)  # as much randomness as in a round: later draws stay
         return chosen
     with threadpool_limits(1):
         excess = _Excess(chosen, labels, probabilities, weights)
