@@ -116,9 +116,14 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "PWGTP": {"lower": 1, "upper": 9999, "transform": "log1p"},
     "WGTP": {"lower": 0, "upper": 9999, "transform": "log1p"},
 }
+_LEARNED = {"auxiliary": {"quantiles": {"edges": "learned"}}}
+_NUMBERS = {"AGEP", "NOC", "NPF", "PINCP", "POVPIP", "PWGTP", "WGTP"}
 VARIANTS: dict[str, dict[str, Any]] = {
     "column": {},
     "label": {"label": "PUMA"},
+    "learned": {"settings": _LEARNED},
+    "learned16": {"settings": {**_LEARNED, "privatize": {"bins": 16}}},
+    "log": {"columns": {"PINCP": {"kind": "integer", "lower": 0, "upper": 1341000, "transform": "log1p", "nullable": True, "missing_values": ["N"]}}},
 }
 
 
