@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
+from functools import cache
 from itertools import pairwise
 
 from likeness.data.encoding.bins import Grid, grid_of, numeric_grid, unit_of, whole_grid
@@ -35,9 +36,10 @@ def is_wide(column: Column) -> bool:
     return (upper - lower) / _step(column) > WIDE
 
 
+@cache
 def coarse_grid(column: Column, bins: int) -> Grid:
     """Bins of equal width, as :func:`grid_of` makes them; those of decimals hold whole steps."""
-    if column.is_whole or not _has_steps(column):
+    if column.is_whole or column.transform != "none" or not _has_steps(column):
         return grid_of(column, bins)
     lower, upper = _bounds(column)
     fractions = (lower - 0.5 + place / bins * (upper - lower + 1) for place in range(1, bins))
@@ -52,6 +54,7 @@ def decades_grid(column: Column, bins: int) -> Grid:
     return fine.joined(fine.firsts_of(inner) or (0,))
 
 
+@cache
 def fine_grid(column: Column, cells: int, bins: int) -> Grid:
     """About as many cells, in which the edges of ``bins`` bins of equal width are edges too.
 
@@ -64,7 +67,7 @@ def fine_grid(column: Column, cells: int, bins: int) -> Grid:
     if not is_wide(column) and (column.transform != "none" or not _has_steps(column)):
         return grid_of(column, -(-cells // bins) * bins)
     if not _has_steps(column):
-        edges = [unit_of(column, float(value)) for value in _round_values(column, cells)]
+        edges = [unit_of(column, value * step) for value in _round_values(column, cells)]
         return numeric_grid(column, {0.0, *edges, *coarse.inner, 1.0})
     lower, upper = _bounds(column)
     if upper - lower <= WIDE:
@@ -81,9 +84,9 @@ def fine_grid(column: Column, cells: int, bins: int) -> Grid:
 def prior_of(column: Column, grid: Grid, firsts: Sequence[int]) -> list[float]:
     """Weight of each cell of a wide column in its bin before any count is seen.
 
-    Values are uniform within a bin. In the first and last one, where the bound is ten times as far
-    from zero as the bin's inner edge and the middle bin, their density falls with the third power of their size. So do
-    amounts; else nearly all would lie near the bound.
+    Values are uniform within a bin. In the first and last one, where the bound is ten times as far from zero as the
+    bin's inner edge and the middle bin, their density falls with the third power of their size. So do amounts; else
+    nearly all would lie near the bound.
     """
     edges = [_value(column, edge) for edge in grid.edges]
     prior = [high - low for low, high in pairwise(edges)]

@@ -242,7 +242,7 @@ def auto_bins(column: Column, fine: Grid, counts: NDArray[np.int64], noise_scale
         return even, ""
     start, end = seen_cells(counts, noise_scale)
     alone = {place - start for place in spike_bins(column, fine.inner) if start <= place < end}
-    for size in range(min(even.size, end - start), 3, -1):
+    for size in range(min(even.size, end - start), max(3, 2 * len(alone)), -1):
         firsts = quantile_bins(counts[start:end], noise_scale, alone, size)
         if firsts is not None:
             joined = fine.joined((0, *(start + first for first in firsts[1:])))
@@ -265,7 +265,8 @@ def seen_cells(counts: NDArray[np.int64], noise_scale: float) -> tuple[int, int]
     An end is cut off where :math:`\sum (\max(m, 0)^2 - 2 \sigma^2)` over its cells is least: a cell of noise alone adds
     less than nothing on average, and one with two σ of records adds more. The sum is one of integers.
     """
-    surplus = [max(count, 0) ** 2 - 2 * math.ceil(noise_scale) ** 2 for count in counts.tolist()]
+    noise = max(1, 2 * math.ceil(noise_scale) ** 2)
+    surplus = [max(count, 0) ** 2 - noise for count in counts.tolist()]
     below, above = [0, *accumulate(surplus)], [0, *accumulate(reversed(surplus))]
     start, end = below.index(min(below)), len(surplus) - above.index(min(above))
     return (start, end) if start < end else (0, len(surplus))
