@@ -47,7 +47,7 @@ def test_bins_are_as_many_quantiles_as_noise_lets_see_and_else_public_ones() -> 
     hidden, words = auto_bins(AMOUNT, FINE, amounts(400, 300.0), 300.0, 16)
     assert words.startswith("at round numbers") and hidden.size <= 16 and hidden.inner[0] < 1e-8
     spread = np.rint(100_000 * np.diff(FINE.edges)).astype(np.int64)
-    even, words = auto_bins(AMOUNT, FINE, spread, 2_500.0, 16)
+    even, words = auto_bins(AMOUNT, FINE, spread, 1_000.0, 16)
     assert words.startswith("of equal width") and np.ptp(np.diff(even.inner)) < 1e-6
 
 

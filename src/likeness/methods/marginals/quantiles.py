@@ -233,30 +233,33 @@ def learned_bins(
 def auto_bins(column: Column, fine: Grid, counts: NDArray[np.int64], noise_scale: float, bins: int) -> tuple[Grid, str]:
     """Bins of a column under ``edges: auto``, and words for the statement where they are not of equal width.
 
-    Wide columns have as many bins between quantiles as the noise lets see, at most ``bins``. Where these are fewer
-    than four, bins are of equal width if no such bin holds half of the records beyond doubt of the noise. Else they
-    stand at round numbers. All of it is post-processing in integers.
+    A wide column has ``bins`` bins between quantiles. Where noise hides these, bins are of equal width, if no such bin
+    holds half of the records beyond doubt of the noise. Else there are as many between quantiles as noise lets see.
+    With fewer than four, bins stand at round numbers. All of it is post-processing, equal on all machines.
     """
     even = coarse_grid(column, bins)
     if not is_wide(column):
         return even, ""
     start, end = seen_cells(counts, noise_scale)
+    seen, total = counts[start:end], int(counts.sum())
     alone = {place - start for place in spike_bins(column, fine.inner) if start <= place < end}
-    for size in range(min(even.size, end - start), max(3, 2 * len(alone)), -1):
-        firsts = quantile_bins(counts[start:end], noise_scale, alone, size)
-        if firsts is not None:
-            joined = fine.joined((0, *(start + first for first in firsts[1:])))
-            return joined, f"{size} between quantiles of the noisy histogram `{QUANTILES}`"
+    sizes = range(min(even.size, end - start), max(3, 2 * len(alone)), -1) if 2 * int(seen.sum()) >= total else ()
+    quantiles = (quantile_bins(seen, noise_scale, alone, size) for size in sizes)
+    firsts = next((firsts for firsts in quantiles if firsts is not None), ())
     why = f"because the noise of `{QUANTILES}` hides the quantiles"
-    firsts = fine.firsts_of(even.inner)
-    assert firsts is not None
-    most = max(
-        int(counts[first:end].sum()) + math.ceil(2 * noise_scale * math.sqrt(end - first))
-        for first, end in pairwise([*firsts, fine.size])
-    )
-    if 2 * most < int(counts.sum()):
+    if len(firsts) < even.size and _is_spread(fine.firsts_of(even.inner) or (0,), counts, noise_scale):
         return even, f"of equal width, {why}"
+    if firsts:
+        joined = fine.joined((0, *(start + first for first in firsts[1:])))
+        return joined, f"{len(firsts)} between quantiles of the noisy histogram `{QUANTILES}`"
     return decades_grid(column, even.size), f"at round numbers, {why}"
+
+
+def _is_spread(firsts: Sequence[int], counts: NDArray[np.int64], noise_scale: float) -> bool:
+    """Whether no bin has half of the records, two standard deviations of its noise beside."""
+    runs = pairwise([*firsts, len(counts)])
+    most = max(int(counts[a:b].sum()) + math.ceil(2 * noise_scale * math.sqrt(b - a)) for a, b in runs)
+    return 2 * most < int(counts.sum())
 
 
 def seen_cells(counts: NDArray[np.int64], noise_scale: float) -> tuple[int, int]:
