@@ -1,6 +1,7 @@
 """The Python API: conventions of scikit-learn, the ledger's rules, and the typing rules of a source file."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,7 @@ from likeness.core.errors import (
 from likeness.data.source.files import read_frame, read_source
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.verify.outputs import draw
+from likeness.verify.outputs import draw, draw_replicates
 
 pytestmark = pytest.mark.long
 
@@ -99,6 +100,12 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
     for wrong in ({"c": "x"}, {"nowhere": "x"}, {"a": "x"}):
         with pytest.raises(ParamsError, match=r"sample\.where"):
             fitted.sample(1, where=wrong)
+    wholes: list[Any] = [[1], "x", 5, table["a"]]
+    for whole in wholes:
+        with pytest.raises(DataError, match=r"where: must be a mapping from columns to values, or a frame"):
+            fitted.sample(1, where=whole)
+    with pytest.raises(ParamsError, match="the frame has no column"):
+        fitted.sample(where=pd.DataFrame(index=[0, 1]))
     counted = fitted.releases_["class_counts"].values.sum()
     assert len(fitted.sample()) == round(counted) and len(fitted.sample(where={"y": "No"})) == round(counted)
     with pytest.raises(ParamsError, match="n must be at least 1"):
@@ -313,8 +320,20 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert loaded.schema_ == fitted.schema_ and list(loaded.feature_names_in_) == list(fitted.feature_names_in_)
     changed = {"schema": loaded.schema_, "ledger_home": None}
     assert loaded.get_params() == {**fitted.get_params(), **changed}
+    assert loaded.params().sections == fitted.params().sections
+    said = json.loads((tmp_path / "saved/synthesizer.json").read_text())
+    old = tmp_path / "old"
+    shutil.copytree(tmp_path / "saved", old)
+    (old / "synthesizer.json").write_text(json.dumps({key: value for key, value in said.items() if key != "new"}))
+    assert Synthesizer.load(old).params().sections == {"marginals": fitted.settings}, "new defaults for an old fit"
     text = "".join(path.read_text() for path in (tmp_path / "saved").iterdir() if path.is_file())
     assert str(tmp_path) not in text
+    shares = fitted.estimate("c", by="y", sampling=True)
+    assert loaded.estimate(["c"], by=["y"], sampling=True).equals(shares) and shares.loc[("u", "No"), "noise_error"] > 0
+    tables, again = fitted.sample(99, replicates=2), loaded.sample(99, replicates=2)
+    assert all(one.equals(other) for one, other in zip(tables, again, strict=True)) and not tables[0].equals(tables[1])
+    written = list(draw_replicates(tmp_path / "saved", 99, 0, {}, 2))  # as `likeness sample --replicates 2` does
+    assert all(one.equals(other) for one, other in zip(tables, written, strict=True))
     assert draw(tmp_path / "saved", 99, 4, {}).equals(loaded.sample(99, seed=4))  # as `likeness sample` does
     words = (tmp_path / "saved/synthesizer.json").read_text().replace('"population"', '"identity"')
     (tmp_path / "saved/synthesizer.json").write_text(words.replace('"attempt"', '"slot"'))

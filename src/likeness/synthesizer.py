@@ -6,10 +6,10 @@ release here and there, and cost nothing the second time.
 
 import operator
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from likeness.config.explain import fresh, merged
 from likeness.config.params import (
@@ -32,14 +32,14 @@ from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.frames import FrameType, opened
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema, schema_text
-from likeness.methods import DEFAULT, METHODS
+from likeness.methods import DEFAULT, METHODS, method_from
 from likeness.methods.base import Context
 from likeness.onboarding.first_list import FirstList
 from likeness.pipeline.account import Standing, composed, privacy_json
+from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
 from likeness.pipeline.synthetic_table import numbered, typed_rows
-from likeness.pipeline.where import drawn_beside
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.query import Query
@@ -174,7 +174,7 @@ class Synthesizer(Estimator):
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
         X, frame = opened(X)  # noqa: N806
         self._refuse_all(X)
-        project = Project(Path(), self._params(), _schema(self.schema))
+        project = Project(Path(), self.params(), _schema(self.schema))
         written, recipe, plan = project.written_schema, project.method, project.plan
         recipe.check_device(project.params.train.device)
         project, people = self._with_cap(project), None
@@ -190,8 +190,9 @@ class Synthesizer(Estimator):
             read = rows.partitions(query.column)
             door = Door(plan, project.ledger_to_spend, rows.dataset, read, project.provenance)
             keys[query.name] = from_bytes(door.release(query), query.name)
-        facts = project.context_of(completed(written, list(keys.values())))
-        door = Door(plan, project.ledger_to_spend, *rows.records(facts.schema), project.provenance)
+        schema = completed(written, list(keys.values()))
+        facts = project.context_of(schema)
+        door = Door(plan, project.ledger_to_spend, *rows.records(schema), project.provenance)
 
         def answer(query: Query) -> Released:
             return from_bytes(door.release(query), query.name)
@@ -203,7 +204,7 @@ class Synthesizer(Estimator):
         total, notes = composed(params, receipts), recipe.notes(facts, auxiliary)
         counts = {name: len(one.keys) for name, one in released.items()}
         standing = Standing.of(ledger, params.privacy.population)
-        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, counts)
+        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, counts, schema.rules)
         train = params.train
         compute = Compute(train.device, train.threads, train.precision)
         generator, losses = fit(recipe, facts, auxiliary, embedding, compute, list(keys.values()))
@@ -211,9 +212,24 @@ class Synthesizer(Estimator):
         self._keep(written, released, privacy)
         return self
 
+    @overload
     def sample(
         self, n: int | None = None, where: "Mapping[str, Any] | DataFrame | None" = None, seed: int = 0
-    ) -> "DataFrame":
+    ) -> "DataFrame": ...
+
+    @overload
+    def sample(
+        self, n: int | None = None, where: "Mapping[str, Any] | None" = None, seed: int = 0, *, replicates: int
+    ) -> "list[DataFrame]": ...
+
+    def sample(
+        self,
+        n: int | None = None,
+        where: "Mapping[str, Any] | DataFrame | None" = None,
+        seed: int = 0,
+        *,
+        replicates: int | None = None,
+    ) -> "DataFrame | list[DataFrame]":
         """Draw any number of synthetic rows. They cost nothing.
 
         Args:
@@ -221,28 +237,84 @@ class Synthesizer(Estimator):
             where: only such rows: by the name of a column a value, a pair as a range with both ends, None for missing,
                 or a list of these. Or a frame with some of the columns: one row is drawn for each of its rows.
             seed: public; equal seeds give equal rows.
+            replicates: draw as many tables instead, each from a model that is fitted to a new draw of the noise.
+                Analyze all of them alike, and pool the results with :func:`likeness.combine`. 20 are usual.
 
         Returns:
             the schema's columns as a frame of the library that made the training rows, in the dtypes of these rows.
             A category dtype has the schema's categories. An integer or bool column takes its nullable dtype (``Int64``)
-            if a value is missing, and a catch-all (``other``) that is no number is missing there.
+            if a value is missing, and a catch-all (``other``) that is no number is missing there. With ``replicates``
+            a list of such frames.
 
         Raises:
-            ParamsError: ``n`` or ``where`` has a wrong value.
+            ParamsError: ``n``, ``where`` or ``replicates`` has a wrong value, or the method makes no replicates.
             NotFittedError: :meth:`fit` was not called.
         """
         self.check_fitted("generator_")
         if where is not None and not isinstance(where, Mapping):
-            require(n is None or n == len(where), "n", n, "the number of rows of where, or left out")
-            beside = drawn_beside(self.generator_, self.schema_, opened(where)[0], operator.index(seed))
-            return self._as_given(beside)
+            require(replicates is None, "replicates", replicates, "left out if where is a frame")
+            given, _ = opened(where, "where: must be a mapping from columns to values, or")
+            require(n is None or n == len(given), "n", n, "the number of rows of where, or left out")
+            return self._as_given(DrawnRows(self.generator_, self.schema_).beside(given, operator.index(seed)))
         if n is None:
             context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
             n = numbered(Sample(), context, self.releases_).rows
         require(operator.index(n) >= 1, "n", n, "at least 1")
+        if replicates is not None:
+            return self._replicates(operator.index(replicates), operator.index(n), where or {}, operator.index(seed))
         return self._as_given(
             typed_rows(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
         )
+
+    def _replicates(self, count: int, n: int, where: Mapping[str, Any], seed: int) -> "list[DataFrame]":
+        from likeness.generators.base import Compute
+        from likeness.methods.replicates import replicates
+
+        require(count >= 2, "replicates", count, "at least 2")
+        compute = Compute(self.device, self.threads, self.precision)
+        context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
+        method = method_from(self.params())
+        models = replicates(method, context, self.releases_, self.generator_, compute, count, seed)
+        return [self._as_given(typed_rows(model, self.schema_, n, rows_seed, where)) for model, rows_seed in models]
+
+    def estimate(
+        self,
+        columns: str | Iterable[str],
+        by: str | Iterable[str] | None = None,
+        statistic: str = "share",
+        *,
+        quantile: float = 0.5,
+        level: float = 0.95,
+        sampling: bool = False,
+    ) -> "DataFrame":
+        """Numbers about the training rows with margins of error, from the noisy statistics alone. They cost nothing.
+
+        They are nearer to the truth than the synthetic rows, which stand for a model. See docs/trust.md.
+
+        Args:
+            columns: of a table; for means and quantiles numbers, one after the other.
+            by: columns of the groups. A share is then one of its group.
+            statistic: ``share``, ``count``, ``mean`` or ``quantile``.
+            quantile: which one; 0.5 is the median.
+            level: how often the intervals cover the truth.
+            sampling: make the intervals about the population of which the rows are a random sample.
+
+        Returns:
+            a pandas frame with a row for each cell, whose values are its index. ``noise_error`` is the standard error
+            from the privacy noise, ``sampling_error`` that from sampling. ``low`` and ``high`` are the interval. A
+            mean has a ``cell_error`` too: half of what cells of several values leave open.
+
+        Raises:
+            ParamsError: an argument has a wrong value.
+            ReleaseError: the release does not count these cells.
+            NotFittedError: :meth:`fit` was not called.
+        """
+        from likeness.inference.estimates import Question, estimate
+
+        self.check_fitted("releases_")
+        words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
+        question = Question.of(columns, by, **words)
+        return estimate(self.schema_, self.releases_.values(), question, self.num_records)
 
     def _as_given(self, table: "DataFrame") -> "DataFrame":
         """Typed rows as a frame like that of the training rows."""
@@ -295,7 +367,7 @@ class Synthesizer(Estimator):
                 (folder / _RELEASED / f"{name}.safetensors").write_bytes(data)
             (folder / _SCHEMA).write_text(schema_text(self._written), encoding="utf-8")
             params = {name: value for name, value in self.get_params(deep=False).items() if name not in _LEFT_OUT}
-            saved = {"format": 1, "params": _plain(params), "frame": self.frame_.to_dict()}
+            saved = {"format": 1, "params": _plain(params), "new": self._new_values(), "frame": self.frame_.to_dict()}
             write_json(folder / _SETTINGS, saved)
             write_json(folder / _PLAN, self.plan_.to_dict())
             write_json(folder / _PRIVACY, self.privacy_)
@@ -323,6 +395,7 @@ class Synthesizer(Estimator):
         loaded.plan_ = Plan.from_dict(read_json(folder / _PLAN))
         loaded.generator_, loaded.loss_curve_ = SavedGenerator.load(folder / _GENERATOR), []
         loaded.frame_ = FrameType(**settings.get("frame", {}))
+        loaded._new = {loaded.method: settings.get("new", {})}  # a fit again asks what this one asked
         loaded._keep(schema, released, privacy)
         stated = {query["query"]: query["sha256"] for query in privacy["queries"]}
         if stated != {name: sha256_bytes(data) for name, data in loaded._released_bytes().items()}:
@@ -346,10 +419,10 @@ class Synthesizer(Estimator):
             words = "the most rows of one person that are used; noise grows with it"
             first.question(f"synthesizer.unit_column = {person!r}; synthesizer.max_rows", words)
         first.schema(self.schema, frame)
-        first.tried(self._params)
+        first.tried(self.params)
         first.refuse()
 
-    def _params(self) -> Params:
+    def params(self) -> Params:
         """The parameters as the stages have them, checked by their rules."""
         allowed("method", self.method, METHODS)
         privacy = {name: _plain(getattr(self, name)) for name in _PRIVACY_KEYS}
@@ -380,8 +453,11 @@ class Synthesizer(Estimator):
 
     def _section(self) -> Any:
         """The method's section: what ``settings`` says, and for other keys what a new project writes."""
-        new = fresh(METHODS[self.method]) if self.method in METHODS else {}
-        return merged(new, _plain(self.settings or {}))
+        return merged(self._new_values(), _plain(self.settings or {}))
+
+    def _new_values(self) -> Mapping[str, Any]:
+        new = getattr(self, "_new", {})
+        return new[self.method] if self.method in new else fresh(METHODS[self.method])
 
     def _with_cap(self, project: Project) -> Project:
         """The project with the cap on record, if the caller gives none."""

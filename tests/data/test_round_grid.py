@@ -1,5 +1,6 @@
 """Cells at round numbers: every value finds its cell, bins are made of whole cells, and common values stand alone."""
 
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -68,6 +69,16 @@ def test_wide_bounds_have_cells_in_every_decade_and_round_amounts_stand_alone() 
         assert grid.lows[cell] == grid.highs[cell] == unit_of(AMOUNT, value)
     decades = decades_grid(AMOUNT, 16)
     assert len({cell_of(decades, unit_of(AMOUNT, 10.0**power)) for power in range(9)}) == 9
+
+
+def test_a_bin_begins_at_each_cut_of_a_rule() -> None:
+    for column in (
+        replace(AMOUNT, cuts=(12_345.0, 6e8)),
+        Column("v", "numeric", 0.0, 5_000.0, decimals=2, cuts=(99.5,)),
+    ):
+        for grid in (decades_grid(column, 16), coarse_grid(column, 16), fine_grid(column, 256, 16)):
+            for cut in column.cuts:
+                assert grid.lows[cell_of(grid, unit_of(column, cut))] == pytest.approx(unit_of(column, cut), abs=1e-12)
 
 
 def test_both_signs_have_decades() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.config.load import load_params, source_at
 from likeness.config.params import Params
-from likeness.core.errors import ArtifactError, DataError, SchemaError
+from likeness.core.errors import ArtifactError, DataError, PlanError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.remote import Place, place_at
 
@@ -119,11 +119,11 @@ class Project:
         return self.context_of(self.schema)
 
     def context_of(self, schema: "Schema") -> "Context":
-        """Public facts for the recipe, with a schema without open columns."""
+        """Public facts for the recipe: the modeled columns of a schema without open columns."""
         from likeness.methods.base import Context
 
         params = self.params
-        return Context(schema, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
+        return Context(schema.modeled, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
 
     @cached_property
     def sample(self) -> "Request":
@@ -148,12 +148,19 @@ class Project:
         Raises:
             PlanError: a later stage could not answer it.
         """
+        from likeness.data.rules.rules import learned
         from likeness.privacy.adjacency import Adjacency
         from likeness.privacy.plan import SelectionShares, make_plan
         from likeness.release.partition_selection import STAGE, query_name
 
         privacy, categories = self.params.privacy, self.params.categories
         facts = self.context_of(self.foreseen_schema)
+        if learned(facts.schema.rules) and not self.method.learns_functions:
+            first, second = learned(facts.schema.rules)[0]
+            raise PlanError(
+                f"{self.method.name} cannot learn how '{first}' determines '{second}'. Give that rule of the schema a "
+                "table, or use method marginals."
+            )
         self.method.check(facts)
         names = tuple(query_name(place) for place, _ in enumerate(self.written_schema.open_columns, start=1))
         return make_plan(
@@ -316,7 +323,7 @@ class Project:
 
         table, encoding = self.paths.encoded, encoding_digest(self.schema)
         dataset, manifest = dataset_of(self.params, table, self.ledger.id, {"encoding": encoding})
-        return dataset, EncodedRows(table.absolute(), manifest, self.schema)
+        return dataset, EncodedRows(table.absolute(), manifest, self.schema.modeled)
 
     def partitions(self) -> "tuple[Dataset, Callable[[str], ColumnPartitions]]":
         """Whose rows the ingested table holds, and the function that opens one of its open columns.

@@ -9,6 +9,7 @@ import numpy as np
 from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
+from likeness.data.rules.tables import to_model
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.private_rows import (
     PERSON,
@@ -63,10 +64,10 @@ class RowsInMemory:
         """
         from likeness.data.schema.private_categories import closed
 
-        table = closed(self.table, self.schema, schema)
+        table = to_model(closed(self.table, self.schema, schema), schema)
 
         def read() -> "Iterator[Records]":
-            encoder = Encoder(schema)
+            encoder = Encoder(schema.modeled)
             rows = _chunk_rows(encoder)
             for start in range(0, len(table), rows):
                 codes = encoder.encode(table.iloc[start : start + rows])

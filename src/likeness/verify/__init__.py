@@ -33,6 +33,7 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
     "generator": outputs.generator,
     "training": outputs.training,
     "table": outputs.table,
+    "rules": outputs.rules,
 }
 """Each check returns one sentence, or raises. The order is that of the verdict."""
 

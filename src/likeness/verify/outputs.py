@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
     from likeness.data.schema.column import Column
+    from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
+    from likeness.release.released import Released
 
 _ROUNDING = 1e-3  # share of a column's categories that may differ on another processor
 _DIGITS = 1e-5  # part of a column's range by which a number may differ on another processor
@@ -35,6 +37,7 @@ _ORIGIN = {
 }
 _TRAINERS = ("numpy", "torch")
 """What a generator may be trained with; its origin names the version of one."""
+_SAVED = "synthesizer.json"
 _CHANCE = 0.9  # largest mean distance of drawn cells, as a part of that of independent rows
 
 
@@ -179,6 +182,20 @@ def table(bundle: Bundle) -> str:
     )
 
 
+def rules(bundle: Bundle) -> str:
+    """No row of the table breaks a rule of the schema."""
+    from likeness.data.rules.tables import contradictions
+    from likeness.pipeline.synthetic_table import read_synthetic
+
+    schema = bundle.schema
+    if not schema.rules:
+        return "the schema has none"
+    broken = contradictions(read_synthetic(bundle.folder / names.TABLE, schema), schema)
+    worst = max(broken, key=lambda text: broken[text])
+    require(not broken[worst], f"{broken[worst]:,} rows of {names.TABLE} break the rule {worst}")
+    return f"{len(broken)} of the schema; no row of the table breaks one"
+
+
 def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":
     """The typed rows of the Parquet file, only if its header is that of the table drawn again."""
     import pyarrow as pa
@@ -248,26 +265,79 @@ def draw(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) ->
         seed: public.
         where: which rows, see :func:`likeness.pipeline.synthetic_table.conditions`.
     """
-    from likeness.core.paths import ProjectPaths, read_json
-    from likeness.methods.base import Context
+    from likeness.methods.saved_generator import SavedGenerator
+    from likeness.pipeline import synthetic_table as synthetic
+
+    context, released, generator = public_facts(folder)
+    if rows is None:
+        rows = synthetic.numbered(Sample(), context, released).rows
+    return synthetic.draw(SavedGenerator.load(generator), context.schema, rows, seed, where, _dtypes(folder))
+
+
+def draw_replicates(
+    folder: Path, rows: int | None, seed: int, where: Mapping[str, Any], count: int
+) -> "Iterator[DataFrame]":
+    """Draw tables as :func:`draw` does, each from a model that is fitted to a new draw of the noise.
+
+    Args:
+        folder: of a bundle, a saved synthesizer or a project.
+        rows: of each table.
+        seed: public.
+        where: which rows.
+        count: how many tables.
+    """
+    from likeness.bundle.settings import params_of
+    from likeness.core.paths import read_json
+    from likeness.generators.base import Compute
+    from likeness.methods import method_from
+    from likeness.methods.replicates import replicates
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline import synthetic_table as synthetic
     from likeness.pipeline.project import Project
-    from likeness.release.partition_selection import STAGE, completed
-    from likeness.release.released import load_folder
+    from likeness.synthesizer import Synthesizer
 
-    generator, paths, project = folder / "generator", ProjectPaths(folder), None
-    if not generator.exists() and paths.params.exists():
-        generator, project = paths.generator, Project.load(folder)
-        schema, released = project.schema, paths.auxiliary
+    context, released, generator = public_facts(folder)
+    if (folder / names.SETTINGS).exists():
+        params = params_of(read_json(folder / names.SETTINGS))
+    elif (folder / _SAVED).exists():
+        params = Synthesizer.load(folder).params()
     else:
-        schema, released = Schema.load(folder / names.SCHEMA, aliases=False), folder / names.RELEASED
-        if schema.open_columns:
-            schema = completed(schema, [one for one in load_folder(released).values() if one.receipt.stage == STAGE])
+        params = Project.load(folder).params
     if rows is None:
-        facts = read_json(folder / names.PRIVACY) if project is None else vars(project.params.privacy)
-        context = Context(schema, facts["adjacency"], facts["num_records"], 0)
-        rows = synthetic.numbered(Sample(), context, load_folder(released)).rows
-    settings = folder / "synthesizer.json"  # what a saved synthesizer remembers of its frame
-    dtypes = read_json(settings).get("frame", {}).get("dtypes") if settings.exists() else None
-    return synthetic.draw(SavedGenerator.load(generator), schema, rows, seed, where, dtypes)
+        rows = synthetic.numbered(Sample(), context, released).rows
+    compute = Compute(params.train.device, params.train.threads, params.train.precision)
+    saved = SavedGenerator.load(generator)
+    models = replicates(method_from(params).at(folder), context, released, saved, compute, count, seed)
+    for model, rows_seed in models:
+        yield synthetic.draw(model, context.schema, rows, rows_seed, where, _dtypes(folder))
+
+
+def _dtypes(folder: Path) -> dict[str, str] | None:
+    """What a saved synthesizer remembers of its frame."""
+    from likeness.core.paths import read_json
+
+    settings = folder / _SAVED
+    return read_json(settings).get("frame", {}).get("dtypes") if settings.exists() else None
+
+
+def public_facts(folder: Path) -> "tuple[Context, dict[str, Released], Path]":
+    """Schema, adjacency and number of records, releases by query, and the place of the generator.
+
+    Args:
+        folder: of a bundle, a saved synthesizer or a project.
+    """
+    from likeness.core.paths import ProjectPaths, read_json
+    from likeness.methods.base import Context
+    from likeness.pipeline.project import Project
+    from likeness.release.partition_selection import STAGE, completed
+    from likeness.release.released import load_folder, load_released
+
+    generator, paths = folder / "generator", ProjectPaths(folder)
+    if not generator.exists() and paths.params.exists():
+        releases = [load_released(path) for path in paths.released_files if path.exists()]
+        return Project.load(folder).context, {one.receipt.query: one for one in releases}, paths.generator
+    schema, released = Schema.load(folder / names.SCHEMA, aliases=False), load_folder(folder / names.RELEASED)
+    if schema.open_columns:
+        schema = completed(schema, [one for one in released.values() if one.receipt.stage == STAGE])
+    facts = read_json(folder / names.PRIVACY)
+    return Context(schema, facts["adjacency"], facts["num_records"], 0), released, generator

@@ -268,6 +268,7 @@ def account(bundle: Bundle) -> str:
         {str(path): _digest(bundle, name) for path, name in files.items()},
         bundle.project.method.notes(bundle.facts, bundle.auxiliary),
         {one.receipt.query: len(one.keys) for one in answers},
+        bundle.schema.rules,
     )
     software = privacy["software"]
     # Accounts of earlier versions name torch, too.

@@ -74,7 +74,7 @@ def grid_of(column: Column, bins: int) -> Grid:
 
     A column of integers, days or seconds has at most one bin an integer, and no bin without one: narrow bins at the
     dense end of a logarithm fall together. The lower bound of an integer log1p column, mostly the zero of an amount, is
-    a spike without a declaration.
+    a spike without a declaration. A bin begins at each of the column's cuts.
     """
     if column.is_whole:
         return whole_grid(column, _first_integers(column, bins))
@@ -103,7 +103,8 @@ def whole_grid(column: Column, firsts: Iterable[int], step: float = 1.0) -> Grid
     """
     lower, upper = (round(bound / step) for bound in column.bounds)
     spikes = {round(spike / step) for spike in _spikes(column)}
-    starts = {lower, *firsts, *spikes, *(spike + 1 for spike in spikes)}
+    cuts = {math.ceil(round(cut / step, 6)) for cut in column.cuts}
+    starts = {lower, *firsts, *spikes, *(spike + 1 for spike in spikes), *cuts}
     firsts = sorted(first for first in starts if lower <= first <= upper)
     lasts = [first - 1 for first in firsts[1:]] + [upper]
     edges = tuple(unit_of(column, (first - 0.5) * step) for first in [*firsts, upper + 1])
@@ -120,7 +121,10 @@ def numeric_grid(column: Column, between: Iterable[float]) -> Grid:
         raise SchemaError(
             f"column '{column.name}' has spikes too close to each other or to a bound. Remove one from spikes."
         )
-    between = [edge for edge in between if all(abs(edge - s) > 2 * narrow for s in spikes)]
+    even = list(between)
+    cuts = [unit_of(column, cut) for cut in column.cuts]
+    cuts = [cut for cut in cuts if all(abs(edge - cut) > 2 * narrow for edge in even)]
+    between = [edge for edge in [*even, *cuts] if all(abs(edge - s) > 2 * narrow for s in spikes)]
     edges = sorted([*between, *(s - narrow for s in spikes), *(s + narrow for s in spikes)])
     middles = [(low + high) / 2 for low, high in pairwise(edges)]
     at = [next((s for s in spikes if abs(s - middle) < narrow), None) for middle in middles]

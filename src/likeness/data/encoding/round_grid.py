@@ -6,6 +6,8 @@ from datetime import date, timedelta
 from functools import cache
 from itertools import pairwise
 
+import numpy as np
+
 from likeness.data.encoding.bins import Grid, grid_of, numeric_grid, unit_of, whole_grid
 from likeness.data.schema.column import Column
 
@@ -51,7 +53,14 @@ def decades_grid(column: Column, bins: int) -> Grid:
     fine = fine_grid(column, 256, bins)
     values = [unit_of(column, value * _step(column) - _half(column)) for value in _round_values(column, bins)]
     inner = [edge for edge in fine.inner if any(abs(edge - value) < 1e-13 for value in values)]
-    return fine.joined(fine.firsts_of(inner) or (0,))
+    return fine.joined(sorted({*(fine.firsts_of(inner) or (0,)), *cut_cells(column, fine)}))
+
+
+def cut_cells(column: Column, fine: Grid) -> set[int]:
+    """The cells that begin at the column's cuts, where a bin must begin too."""
+    step = _step(column) if _has_steps(column) else 0.0
+    cuts = [math.ceil(round(cut / step, 6)) * step if step else cut for cut in column.cuts]
+    return set(np.searchsorted(fine.inner, [unit_of(column, cut) for cut in cuts], side="right").tolist())
 
 
 @cache

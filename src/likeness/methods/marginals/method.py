@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from likeness.config.training import TrainingSettings
@@ -11,6 +11,7 @@ from likeness.core import rng
 from likeness.core.errors import PlanError
 from likeness.core.messages import progress
 from likeness.data.encoding.bins import Grid, grid_of
+from likeness.data.rules.rules import learned
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.base import (
@@ -33,9 +34,13 @@ from likeness.release.query import Query
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
-    from likeness.generators.base import Compute, Trained
+    from likeness.generators.base import Compute, Generator, Trained
     from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
     from likeness.methods.marginals.objective import MarginalObjective
+    from likeness.methods.marginals.structural_zeros import StructuralZeros
+
+
+_REFIT, _REFIT_RATE = 100, 0.1  # steps of a replicate, and their rate
 
 
 def product_mixture() -> "type[ProductMixture]":
@@ -109,6 +114,7 @@ class Marginals(Method):
     maps: ClassVar = (PairMarginals,)
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
+    learns_functions: ClassVar[bool] = True
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
     privatize: Workload = setting(Workload())
@@ -189,7 +195,9 @@ class Marginals(Method):
         """A mixture of products over the same cells."""
         layout, columns = context.layout, self.mixture_columns(context, auxiliary)
         sizes = layout.num_classes, self.train.num_components, layout.width
-        return product_mixture()(columns, *sizes, self.train.swap_rounds)
+        names = [column.name for column in context.schema.feature_columns]
+        functions = [[names.index(name) for name in pair] for pair in learned(context.schema.rules)]
+        return product_mixture()(columns, *sizes, self.train.swap_rounds, functions)
 
     def mixture_columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
         """Cells of each feature column, and how a number is drawn from its bin."""
@@ -219,7 +227,9 @@ class Marginals(Method):
         feature, settings = self._feature(context, auxiliary), self.training
         generator = self.build_generator(context, auxiliary)
         with threadpool_limits(compute.threads), progress(f"train {self.name}", settings.iterations) as step:
-            by_class = one_way_marginals(feature.blocks(embedding.values), generator.sizes, _weights(feature))
+            zeros = self._zeros(context, auxiliary)
+            blocks = zeros.emptied(list(feature.blocks(embedding.values)))
+            by_class = one_way_marginals(blocks, generator.sizes, _weights(feature))
             marginals = class_weights(auxiliary[CLASS_COUNTS]) @ by_class
             generator.start_from(marginals, rng.public(context.seed, "train.weights"))
             losses = minimize(
@@ -231,15 +241,41 @@ class Marginals(Method):
             )
         return Trained(generator, environment(), losses)
 
+    def replicable(self, generator: "Generator") -> "Generator":
+        """A mixture of products knows every cell."""
+        return generator
+
+    def refit(
+        self,
+        context: Context,
+        auxiliary: Mapping[str, Released],
+        embedding: Released,
+        generator: "Generator",
+        compute: "Compute",
+    ) -> "ProductMixture":
+        """Few steps from the fitted mixture: new noise moves the optimum a little."""
+        from threadpoolctl import threadpool_limits
+
+        from likeness.methods.marginals.training import minimize
+
+        again, start = self.build_generator(context, auxiliary), generator.arrays()
+        again.load({name: array.copy() for name, array in start.items()})
+        settings = replace(self.training, iterations=min(_REFIT, self.train.iterations), learning_rate=_REFIT_RATE)
+        with threadpool_limits(compute.threads):
+            objective = self.objective(context, auxiliary, embedding)
+            minimize(objective, again.logits, again.weights, replace(settings, tolerance=0.0), lambda *_: None)
+        return again
+
     def objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
     ) -> "MarginalObjective":
         """Squared residuals of all blocks and tables, in units of their noise."""
         from likeness.methods.marginals.objective import MarginalObjective
 
-        feature = self._feature(context, auxiliary)
+        feature, zeros = self._feature(context, auxiliary), self._zeros(context, auxiliary)
         return MarginalObjective(
-            blocks=feature.blocks(embedding.values),
+            blocks=zeros.emptied(list(feature.blocks(embedding.values))),
+            certain=zeros,
             sizes=[column.size for column in feature.columns],
             squared_weights=_weights(feature),
             class_weights=class_weights(auxiliary[CLASS_COUNTS]),
@@ -249,6 +285,13 @@ class Marginals(Method):
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weight=feature.squared_table_weight,
         )
+
+    def _zeros(self, context: Context, auxiliary: Mapping[str, Released]) -> "StructuralZeros":
+        """Cells that the rules of the schema forbid."""
+        from likeness.methods.marginals.structural_zeros import StructuralZeros
+
+        grids = self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins)
+        return StructuralZeros(context.schema, self._columns(context, grids))
 
     @property
     def training(self) -> TrainingSettings:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,6 +63,14 @@ class MixtureColumn:
         bins = {"edges": list(self.edges), "lows": list(self.lows), "highs": list(self.highs)}
         pieces = {"firsts": list(self.firsts), "shares": list(self.shares)} if self.firsts else {}
         return {"cells": self.cells.to_dict(), **bins, **pieces}
+
+    def refined(self, probabilities: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
+        """Probabilities of other cells of the column, which are its own or its pieces, from those of its own."""
+        if cells.size == self.cells.size:
+            return probabilities
+        bins = np.searchsorted(self.firsts, np.arange(len(self.shares)), side="right") - 1
+        pieces = probabilities[:, bins] * np.array(self.shares)
+        return np.concatenate([pieces, probabilities[:, len(self.firsts) :]], axis=1)
 
     def weights(self, condition: Condition) -> NDArray[np.float64]:
         """The part of each cell that a condition allows, shape (cells,), in [0, 1]."""
@@ -136,10 +145,12 @@ class ProductMixture(Generator):
         num_components: int,
         width: int,
         exchange_rounds: int = 0,
+        functions: Sequence[Sequence[int]] = (),
     ) -> None:
         """Build with logits of 0, which take no memory; ``width`` is that of the dense encoded row.
 
-        For the rounds see :func:`likeness.methods.marginals.pair_swapping.swap_pairs`.
+        For the rounds see :func:`likeness.methods.marginals.pair_swapping.swap_pairs`. ``functions`` are pairs of
+        places of columns: the first determines the second, by the value that is the most frequent in the mixture.
         """
         if type(exchange_rounds) is not int or not 0 <= exchange_rounds <= MOST_SWAP_ROUNDS:
             raise ValueError(f"mixture: exchange_rounds must be a whole number from 0 to {MOST_SWAP_ROUNDS}")
@@ -151,6 +162,12 @@ class ProductMixture(Generator):
         self.sizes = [column.cells.size for column in self.columns]
         self.logits = np.broadcast_to(np.float32(0), (num_components, sum(self.sizes)))
         self.weights = np.broadcast_to(np.float32(0), (num_classes, num_components))
+        self.functions = tuple((int(first), int(second)) for first, second in functions)
+
+    def spec(self) -> dict[str, Any]:
+        """The functions stand in it where there are any."""
+        spec = super().spec()
+        return spec if self.functions else {name: value for name, value in spec.items() if name != "functions"}
 
     def arrays(self) -> Arrays:
         """Logits of cells in components, shape (K, cells), and of components by class, shape (num_classes, K)."""
@@ -180,9 +197,22 @@ class ProductMixture(Generator):
         parts = np.split(self.logits, np.cumsum(self.sizes)[:-1], axis=1)
         return [_softmax(part) for part in parts], _softmax(self.weights)
 
+    def table(self, columns: tuple[Cells, ...]) -> NDArray[np.float64]:
+        """Probability of each cell of some columns in each class, shape (num_classes, cells of each column).
+
+        The cells of one column may be the pieces that its bins consist of.
+        """
+        parts, weights = self.exact()
+        places = {column.cells.start: place for place, column in enumerate(self.columns)}
+        given = [self.columns[places[cells.start]].refined(parts[places[cells.start]], cells) for cells in columns]
+        joint = reduce(_outer, given, np.ones((self.num_components, 1)))
+        table: NDArray[np.float64] = (weights @ joint).reshape(self.num_classes, *(cells.size for cells in columns))
+        return table
+
     def class_likelihood(self, conditions: Conditions) -> NDArray[np.float64]:
         """Probability of the conditions in each class, up to a common factor, shape (num_classes,)."""
         parts, weights = self.exact()
+        conditions = self._through_functions(self._determined(parts, weights), conditions)
         likelihood: NDArray[np.float64] = weights @ self._condition(parts, conditions)
         return likelihood
 
@@ -195,12 +225,36 @@ class ProductMixture(Generator):
         by Bayes' rule on the components.
         """
         parts, weights = self.exact()
+        determined = self._determined(parts, weights)
+        conditions = self._through_functions(determined, conditions)
         posterior = weights * self._condition(parts, conditions)
         posterior /= np.maximum(posterior.sum(axis=1, keepdims=True), _TINY)
         components = systematic(posterior, labels, random)
         chosen = np.stack([systematic(part, components, random) for part in parts], axis=1)
         chosen = swap_pairs(chosen, labels, components, parts, posterior, self.exchange_rounds, random)
+        for (first, second), values in determined.items():
+            chosen[:, second] = values[chosen[:, first]]
         return rows_from_cells(self.columns, self.width, chosen, random, conditions)
+
+    def _determined(
+        self, parts: list[NDArray[np.float64]], weights: NDArray[np.float64]
+    ) -> dict[tuple[int, int], NDArray[np.int64]]:
+        """For each function the cell of the second column that is most frequent beside each cell of the first."""
+        shares = weights.mean(axis=0)[:, None]
+        return {(i, j): ((parts[i] * shares).T @ parts[j]).argmax(axis=1) for i, j in self.functions}
+
+    def _through_functions(
+        self, determined: Mapping[tuple[int, int], NDArray[np.int64]], conditions: Conditions
+    ) -> Conditions:
+        """Conditions on columns that follow from others, as conditions on these."""
+        given = dict(conditions)
+        for (first, second), values in determined.items():
+            if second in given:
+                allowed = self.columns[second].weights(given.pop(second))[values] > 0
+                if first in given:
+                    allowed &= self.columns[first].weights(given[first]) > 0
+                given[first] = Condition(tuple(np.flatnonzero(allowed).tolist()))
+        return given
 
     def _condition(self, parts: list[NDArray[np.float64]], conditions: Conditions) -> NDArray[np.float64]:
         """Probability of the conditions in each component, up to a common factor, shape (K,).
@@ -215,6 +269,11 @@ class ProductMixture(Generator):
             # A sum of logarithms: the product of a hundred small numbers would be 0.
             logs += np.log(total[:, 0], out=np.full(len(logs), -np.inf), where=total[:, 0] > 0)
         return np.exp(logs - logs.max()) if np.isfinite(logs.max()) else np.zeros_like(logs)
+
+
+def _outer(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Products of each component's probabilities, shape (K, cells of both)."""
+    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
 def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:

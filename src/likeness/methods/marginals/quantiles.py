@@ -13,7 +13,7 @@ from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError, ReleaseError
 from likeness.data.encoding.bins import Grid, grid_of, spike_bins
 from likeness.data.encoding.quantile_bins import quantile_bins
-from likeness.data.encoding.round_grid import WIDE, coarse_grid, decades_grid, fine_grid, is_wide, prior_of
+from likeness.data.encoding.round_grid import WIDE, coarse_grid, cut_cells, decades_grid, fine_grid, is_wide, prior_of
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
@@ -243,14 +243,16 @@ def auto_bins(column: Column, fine: Grid, counts: NDArray[np.int64], noise_scale
     start, end = seen_cells(counts, noise_scale)
     seen, total = counts[start:end], int(counts.sum())
     alone = {place - start for place in spike_bins(column, fine.inner) if start <= place < end}
-    sizes = range(min(even.size, end - start), max(3, 2 * len(alone)), -1) if 2 * int(seen.sum()) >= total else ()
+    cuts = cut_cells(column, fine)
+    most = min(even.size - len(cuts), end - start) if 2 * int(seen.sum()) >= total else 0
+    sizes = range(most, max(3, 2 * len(alone)), -1)
     quantiles = (quantile_bins(seen, noise_scale, alone, size) for size in sizes)
     firsts = next((firsts for firsts in quantiles if firsts is not None), ())
     why = f"because the noise of `{QUANTILES}` hides the quantiles"
-    if len(firsts) < even.size and _is_spread(fine.firsts_of(even.inner) or (0,), counts, noise_scale):
+    if len(firsts) < even.size - len(cuts) and _is_spread(fine.firsts_of(even.inner) or (0,), counts, noise_scale):
         return even, f"of equal width, {why}"
     if firsts:
-        joined = fine.joined((0, *(start + first for first in firsts[1:])))
+        joined = fine.joined(sorted({0, *cuts, *(start + first for first in firsts[1:])}))
         return joined, f"{len(firsts)} between quantiles of the noisy histogram `{QUANTILES}`"
     return decades_grid(column, even.size), f"at round numbers, {why}"
 
