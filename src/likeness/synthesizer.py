@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 from likeness.config.explain import fresh, merged
@@ -98,6 +99,8 @@ class Synthesizer(Estimator):
         >>> synthesizer = Synthesizer(epsilon=1.0, schema="data/schema/adult.yaml", population="uci-adult-1994")
         >>> synthetic = synthesizer.fit(train).sample(32_000)  # doctest: +SKIP
     """
+
+    _new: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     def __init__(
         self,
@@ -456,8 +459,9 @@ class Synthesizer(Estimator):
         return merged(self._new_values(), _plain(self.settings or {}))
 
     def _new_values(self) -> Mapping[str, Any]:
-        new = getattr(self, "_new", {})
-        return new[self.method] if self.method in new else fresh(METHODS[self.method])
+        """What a new project writes for the method; of a synthesizer that was loaded, what it wrote at its time."""
+        loaded = self._new.get(self.method)
+        return fresh(METHODS[self.method]) if loaded is None else loaded
 
     def _with_cap(self, project: Project) -> Project:
         """The project with the cap on record, if the caller gives none."""
