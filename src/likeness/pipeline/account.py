@@ -12,6 +12,7 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
 from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger
+from likeness.pipeline.card import card_figures
 from likeness.pipeline.consistency import auxiliary_of, check_run
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import check_synthetic, sample_request
@@ -52,6 +53,7 @@ def account(project: Project) -> dict[str, Any]:
         check_synthetic(project.sample, project.paths, project.schema),
         project.method.notes(project.context, auxiliary_of(released.values())),
         {one.receipt.query: len(one.keys) for one in released.values()},
+        card_figures(project.context, {one.receipt.query: one for one in released.values()}),
     )
 
 
@@ -102,6 +104,7 @@ def privacy_json(
     outputs: Mapping[str, str],
     notes: Sequence[str] = (),
     keys: Mapping[str, int] | None = None,
+    card: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The account as JSON.
 
@@ -115,6 +118,7 @@ def privacy_json(
         outputs: SHA-256 of the files that it is about, by path.
         notes: what the method read off released values, see :meth:`likeness.methods.base.Method.notes`.
         keys: number of released partitions, by the name of the query.
+        card: figures about the table, see :func:`likeness.pipeline.card.card_figures`.
     """
     budget = standing.budget
     queries = [
@@ -161,6 +165,7 @@ def privacy_json(
         },
         "queries": queries,
         "notes": list(notes),
+        **({"card": list(card)} if card else {}),
         "sample": dict(sample),
         # Without noise, a digest would reveal exact values.
         "outputs": dict(outputs) if plan.private else {},

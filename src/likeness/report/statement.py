@@ -56,6 +56,7 @@ def statement(privacy: dict[str, Any]) -> str:
         "sensitivity counts that."
         + (f" It is {several['max_rows']:,} times that of one record, and so is the noise." if several else ""),
         *_notes(privacy),
+        *_card(privacy),
         "",
         "## What is not covered",
         "",
@@ -131,6 +132,34 @@ def _notes(privacy: dict[str, Any]) -> list[str]:
     """Facts that were read off released values, at no further cost."""
     notes = privacy.get("notes", [])  # earlier versions wrote none
     return ["", "Read off these values, at no further cost:", "", *(f"- {note}" for note in notes)] if notes else []
+
+
+def _card(privacy: Mapping[str, Any]) -> list[str]:
+    """The figures about the table, which cost a part of ρ."""
+    if "card" not in privacy:
+        return []
+    rows = [
+        f"| {CARD_WORDS[figure['measure']]} | {_number(figure['value'])} | {_number(figure['low'])} to "
+        f"{_number(figure['high'])} |"
+        for figure in privacy["card"]
+    ]
+    about = (
+        "These figures compare this table with the private training rows. They have noise and are part of the guarantee. "
+        "The intervals cover the noise, not the choice of the training rows."
+    )
+    return ["", "## Quality card", "", about, "", "| figure | value | 95 % interval |", "| --- | ---: | ---: |", *rows]
+
+
+CARD_WORDS = {
+    "rows": "number of training rows",
+    "mean_1_way": "total variation of a column, mean",
+    "mean_2_way": "total variation of a pair of columns, mean",
+    "worst_1_way": "total variation of a column, largest",
+    "worst_2_way": "total variation of a pair of columns, largest",
+    "accuracy": "accuracy of naive Bayes trained on synthetic rows",
+    "balanced_accuracy": "its balanced accuracy, the mean over classes",
+}
+"""Words for each figure of a card."""
 
 
 def _number(value: float | str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from likeness.bundle import contents as names
 from likeness.bundle.data_card import data_card
 from likeness.config.params import Sample
+from likeness.core.errors import ReleaseError
 from likeness.data.schema.schema import Schema
 from likeness.report.statement import statement
 from likeness.verify.files import Bundle
@@ -83,7 +84,7 @@ def _untrained(bundle: Bundle, saved: "SavedGenerator") -> "SavedGenerator":
     """The generator that the settings give, without memory for its weights."""
     from likeness.methods.fit import with_provenance
 
-    receipts, where = [one.receipt for one in bundle.answers], saved.provenance["environment"]
+    receipts, where = [one.receipt for one in bundle.training_answers], saved.provenance["environment"]
     method = bundle.project.method
     blueprint = method.blueprint(bundle.facts, bundle.auxiliary)
     return replace(with_provenance(blueprint, method, bundle.auxiliary, receipts, where), sampler=saved.sampler)
@@ -177,6 +178,29 @@ def table(bundle: Bundle) -> str:
         f"drawn again: {different:,} of {again.size:,} cells differ, none by more than the rounding of another "
         "processor. Run the check on a machine like that of the training"
     )
+
+
+def card(bundle: Bundle) -> str:
+    """The card is about this table: the questions, computed again from the table, are those that were answered."""
+    from likeness.data.encoding.layout import encoding_digest
+    from likeness.pipeline.card import STAGE, card_queries
+    from likeness.pipeline.synthetic_table import read_synthetic
+    from likeness.release.request import check_answer
+
+    answers = {one.receipt.query: one for one in bundle.answers if one.receipt.stage == STAGE}
+    if not answers:
+        return "the settings ask for no card"
+    settings, rows = bundle.params.evaluate.card, read_synthetic(bundle.folder / names.TABLE, bundle.schema)
+    queries = card_queries(settings, bundle.plan, bundle.facts, bundle.auxiliary, rows)
+    require(
+        sorted(answers) == sorted(query.name for query in queries), "the card answers other queries than the plan's"
+    )
+    for query in queries:
+        try:
+            check_answer(query, encoding_digest(bundle.schema), answers[query.name], query.name)
+        except ReleaseError:
+            raise Wrong(f"{query.name}: answers a question about another table than {names.TABLE}") from None
+    return f"{len(queries)} queries, made again from {names.TABLE}, are those that were answered"
 
 
 def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":
