@@ -275,10 +275,9 @@ class Card(Section):
     def __post_init__(self) -> None:
         """Check ranges, and the names of the measures."""
         super().__post_init__()
-        fits = bool(self.measures) and len({*self.measures}) == len(self.measures) and {*self.measures} <= {*MEASURES}
-        require(
-            fits, "evaluate.card.measures", list(self.measures), f"a list of {', '.join(MEASURES)}, each at most once"
-        )
+        names = list(self.measures)
+        fits = bool(names) and len({*names}) == len(names) and {*names} <= {*MEASURES}
+        require(fits, "evaluate.card.measures", names, f"a list of {', '.join(MEASURES)}, each at most once")
 
 
 @dataclass(frozen=True)

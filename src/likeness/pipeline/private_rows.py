@@ -281,7 +281,8 @@ def encoded_chunks(table: "DataFrame", schema: Schema, people: "NDArray[int64] |
     """Rows in memory as feature maps see them.
 
     Args:
-        table: typed with ``schema``, private or synthetic.
+        table: typed rows, private or synthetic.
+        schema: of the table.
         people: the number of each row's person, if a person may have several rows.
     """
     encoder = Encoder(schema)

@@ -210,9 +210,7 @@ def make_plan(
         parts = [*((QueryShare(name, selection.stage, each), each, each_delta) for name in selection.queries), *parts]
     if card:
         rest = 1 - math.fsum(share.share for share in card)
-        parts = [
-            (replace(share, share=share.share * rest), part * rest, thresholds) for share, part, thresholds in parts
-        ]
+        parts = [(replace(share, share=share.share * rest), part * rest, keys) for share, part, keys in parts]
         parts += [(share, share.share, 0.0) for share in card]
     total = rho_for(epsilon, delta_left(delta, (query_delta for _, _, query_delta in parts)))
     queries = []

@@ -21,7 +21,7 @@ def statement(privacy: dict[str, Any]) -> str:
     if not privacy["private"]:
         lines += ["**NOT PRIVATE.** This run was made with `epsilon: inf`: no noise was added. Do not publish.", ""]
     lines += [
-        f"The synthetic table was made by the method **{privacy['method']}** from {len(privacy['queries'])} noisy "
+        f"The synthetic table was made by the method **{privacy['method']}** from {len(trained_on(privacy))} noisy "
         "statistics of the private table, and from nothing else that depends on it.",
         "",
         f"- **Whose data:** `{privacy['identity']}`; unit of privacy: {privacy['unit']}.",
@@ -75,6 +75,11 @@ def statement(privacy: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def trained_on(privacy: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The queries behind the generator: all but those of the card."""
+    return [query for query in privacy["queries"] if query["stage"] != "card"]
 
 
 def _thresholds(privacy: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -144,8 +149,8 @@ def _card(privacy: Mapping[str, Any]) -> list[str]:
         for figure in privacy["card"]
     ]
     about = (
-        "These figures compare this table with the private training rows. They have noise and are part of the guarantee. "
-        "The intervals cover the noise, not the choice of the training rows."
+        "These figures compare this table with the private training rows. They have noise, and the guarantee includes "
+        "them. The intervals cover the noise, not the choice of the training rows."
     )
     return ["", "## Quality card", "", about, "", "| figure | value | 95 % interval |", "| --- | ---: | ---: |", *rows]
 

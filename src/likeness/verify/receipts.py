@@ -27,8 +27,8 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import MOST_GAUSSIAN
 from likeness.privacy.lattice_error import ALLOWANCE, MOST_ERROR, discretization_error
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
-from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.distances import DISTANCES, DistanceQuery
+from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, BucketPairs, Contributions, EachRecord, PositionPairs
 from likeness.release.released import Released
