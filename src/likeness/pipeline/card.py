@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likeness.config.params import Card
 from likeness.core.errors import LedgerError, PlanError
@@ -31,7 +32,7 @@ from likeness.features.low_order_marginals import LowOrderMarginals
 from likeness.features.naive_bayes import trained
 from likeness.ledger.records import Record
 from likeness.ledger.reservation import base_attempt
-from likeness.methods.base import CLASS_COUNTS, Context, number_of_records
+from likeness.methods.base import CLASS_COUNTS, Context, Measured, number_of_records
 from likeness.methods.marginals.quantiles import cells_of_number
 from likeness.privacy.plan import Plan, QueryShare
 from likeness.release.distances import DistanceQuery
@@ -79,11 +80,35 @@ def card_shares(card: Card, context: Context) -> list[QueryShare]:
     return [QueryShare(name, STAGE, each * count) for name, count in parts.items() if count]
 
 
-def foreseen_distances(card: Card, context: Context) -> DistanceQuery:
-    """The query of the distances before there is a table: its bound and coordinates are those that it will have."""
+def _distances(card: Card, context: Context) -> DistanceQuery:
+    """The query of the distances before there is a table."""
     measures = tuple(measure for measure in card.measures if measure != "accuracy")
     feature = LowOrderMarginals(tuple(_columns(card, context)))
     return DistanceQuery(DISTANCES, STAGE, feature, context.layout.num_classes, measures)
+
+
+def _confusion(asked: DistanceQuery, counts: NDArray[np.int64]) -> Query:
+    """The query of the confusion matrix of a classifier from public counts of the cells of ``asked``."""
+    columns = asked.feature.columns
+    return Query(CONFUSION, STAGE, trained(columns, counts[:, : sum(one.size for one in columns)]), asked.classes)
+
+
+def foreseen_card(card: Card, plan: Plan, context: Context) -> list[CardQuery]:
+    """The planned queries before there is a table: their bounds and coordinates are those that they will have."""
+    planned = {query.query for query in plan.queries if query.stage == STAGE}
+    if not planned:
+        return []
+    asked = _distances(card, context)
+    nothing = np.zeros((asked.classes, sum(part.width for part in asked.feature.parts)), dtype=np.int64)
+    return [query for query in (asked, _confusion(asked, nothing)) if query.name in planned]
+
+
+def card_measures(query: CardQuery, sigma: float) -> list[Measured]:
+    """The figure that a query measures, and its noise; ``sigma`` is that of a coordinate, in records."""
+    if isinstance(query, DistanceQuery):
+        return [Measured("total variation", sigma / 2, None, False)]
+    classes = query.num_groups
+    return [Measured("accuracy, at most", sigma * math.sqrt(classes * max(1, classes - 1)), None, False)]
 
 
 def card_queries(
@@ -104,14 +129,12 @@ def card_queries(
     if not planned:
         return []
     rows = list(encoded_chunks(table, context.schema))
-    asked = foreseen_distances(card, context)
+    asked = _distances(card, context)
     queries: list[CardQuery] = []
     if DISTANCES in planned:
         queries.append(asked.about(rows, number_of_records(context, auxiliary[CLASS_COUNTS])))
     if CONFUSION in planned:
-        columns = asked.feature.columns
-        cells = asked.counts(rows)[:, : sum(column.size for column in columns)]
-        queries.append(Query(CONFUSION, STAGE, trained(columns, cells), context.layout.num_classes))
+        queries.append(_confusion(asked, asked.counts(rows)))
     return queries
 
 
