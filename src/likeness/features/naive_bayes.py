@@ -60,7 +60,8 @@ class NaiveBayes(OneHotMap):
         for column in self.columns:
             total += scores[:, start + column.places(x)]
             start += column.size
-        return total.argmax(axis=0)[:, None].astype(np.int64)
+        chosen: NDArray[np.int64] = total.argmax(axis=0)[:, None].astype(np.int64)
+        return chosen
 
 
 def trained(columns: tuple[Cells, ...], counts: NDArray[np.int64]) -> NaiveBayes:

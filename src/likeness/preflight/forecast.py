@@ -4,17 +4,18 @@ A person gives the number of records, public or approximate. It is never counted
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from likeness.config.params import Params
 from likeness.core.bounds import rows_per_unit
-from likeness.methods.base import BYTES_A_COORDINATE, Context, Method
+from likeness.methods.base import BYTES_A_COORDINATE, Context, Measured, Method
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.card import card_measures, foreseen_card
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan
+from likeness.release.distances import DistanceQuery
 from likeness.release.door import noise_scale
 from likeness.release.partition_selection import partition_queries
 
@@ -137,8 +138,10 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
         sensitivity = math.sqrt(query.sensitivity_squared(adjacency, plan.unit)) * 2.0**-query.lattice_bits
         multiplier = plan.query(query.name).noise_multiplier
         sigma = sensitivity * multiplier
-        of_card = query.stage == CARD
-        measured = card_measures(query, sigma) if of_card else recipe.measures(query, sigma, facts, private)
+        if isinstance(query, DistanceQuery) or query.stage == CARD:
+            measured: Iterable[Measured] = card_measures(query, sigma)
+        else:
+            measured = recipe.measures(query, sigma, facts, private)
         measures = tuple(
             Measure(
                 of,

@@ -135,9 +135,8 @@ class DistanceQuery:
         by_order: dict[int, list[int]] = {1: [], 2: []}
         for order, difference in self._marginals(steps - self.reference):
             by_order[order].append(int(np.abs(difference).sum()))
-        # Python's integers: the sum over all pairs may not fit 64 bits.
-        value = {MEAN: lambda moved: sum(moved) // len(moved), WORST: max}
-        return np.array([[value[measure](by_order[order]) for measure, order in self.figures]], dtype=np.int64)
+        values = [_measured(measure, by_order[order]) for measure, order in self.figures]
+        return np.array([values], dtype=np.int64)
 
     def _marginals(self, cells: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Order and values of every marginal, from values by class: each cell of a part is in one cell of a marginal.
@@ -151,3 +150,8 @@ class DistanceQuery:
                 yield 2, values
             if self.classes > 1 and place == 0:
                 yield 1, values.sum(axis=1)
+
+
+def _measured(measure: str, distances: list[int]) -> int:
+    """The mean of distances, rounded down, or the largest. Their sum may not fit 64 bits, so they are Python's."""
+    return max(distances) if measure == WORST else sum(distances) // len(distances)
