@@ -72,7 +72,7 @@ def by_hand(rows: Records, public: Records, records: float, classes: int) -> lis
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 2), st.integers(0, 1000))
 def test_distances_are_those_of_a_loop_over_cells(n: int, m: int, classes: int, seed: int) -> None:
     rows, public = table(n, seed, classes), table(m, seed + 1, classes)
-    asked = query(classes).about([public], 1.3 * n)
+    asked = query(classes).about(query(classes).counts([public]), 1.3 * n)
     assert measured(asked, rows)[0] / ONE == pytest.approx(by_hand(rows, public, 1.3 * n, classes), abs=1e-4)
 
 
@@ -80,7 +80,7 @@ def test_distances_are_those_of_a_loop_over_cells(n: int, m: int, classes: int, 
 @given(st.integers(0, 12), st.integers(1, 20), st.integers(1, 4), st.integers(0, 10_000))
 def test_no_neighbor_moves_a_coordinate_farther_than_the_sensitivity(n: int, m: int, k: int, seed: int) -> None:
     """A person of k rows is added, or one row is replaced: in exact integers, every coordinate and all together."""
-    asked = query().about([table(m, seed)], max(1.0, n + 0.7))
+    asked = query().about(query().counts([table(m, seed)]), max(1.0, n + 0.7))
     rows, person = table(n, seed + 1), table(k, seed + 2)
     moved = measured(asked, joined(rows, person)) - measured(asked, rows)
     assert np.abs(moved).max() <= k * ONE
@@ -96,7 +96,7 @@ def test_the_sensitivities_are_reached() -> None:
         Records(np.array([[0.0, 1, 0, 0, 0]]), np.array([0])),
         Records(np.array([[1.0, 0, 1, 1, 1]]), np.array([1])),
     )
-    asked = query().about([there], 1.0)
+    asked = query().about(query().counts([there]), 1.0)
     empty = Records(np.zeros((0, 5)), np.zeros(0, dtype=np.int64))
     for k in (1, 3):
         moved = measured(asked, joined(*[here] * k)) - measured(asked, empty)
@@ -128,7 +128,7 @@ def test_released_once_for_a_table_and_paid_again_for_another(unit: PrivacyUnit 
     ledger.declare_population("people", ADD, 5.0, 1e-5, None if unit is None else unit.column)
     rows = table(3_000, 1)
     read: list[Records] = [replace(rows, people=None if unit is None else np.arange(3_000) // 2)]
-    asked = query().about([table(500, 2)], 3_000)
+    asked = query().about(query().counts([table(500, 2)]), 3_000)
 
     def opened() -> Iterator[Records]:
         yield from read
@@ -144,7 +144,7 @@ def test_released_once_for_a_table_and_paid_again_for_another(unit: PrivacyUnit 
     assert np.abs(released.lattice - measured(asked, rows)).max() < 7 * receipt.noise_scale
     assert (released.lattice != measured(asked, rows)).any()
     read = [Records(rows.x[:9], rows.labels[:9], None if unit is None else np.zeros(9, dtype=np.int64))]
-    another = query().about([table(500, 3)], 3_000)
+    another = query().about(query().counts([table(500, 3)]), 3_000)
     if unit is None:
         assert door.release(another) != data
         assert ledger.budget("people").spent_rho == pytest.approx(2 * receipt.rho)

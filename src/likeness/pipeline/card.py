@@ -128,14 +128,10 @@ def card_queries(
     planned = {query.query for query in plan.queries if query.stage == STAGE}
     if not planned:
         return []
-    rows = list(encoded_chunks(table, context.schema))
     asked = _distances(card, context)
-    queries: list[CardQuery] = []
-    if DISTANCES in planned:
-        queries.append(asked.about(rows, number_of_records(context, auxiliary[CLASS_COUNTS])))
-    if CONFUSION in planned:
-        queries.append(_confusion(asked, asked.counts(rows)))
-    return queries
+    counts = asked.counts(encoded_chunks(table, context.schema))
+    about = asked.about(counts, number_of_records(context, auxiliary[CLASS_COUNTS]))
+    return [query for query in (about, _confusion(asked, counts)) if query.name in planned]
 
 
 def _columns(card: Card, context: Context) -> Iterator[Cells]:

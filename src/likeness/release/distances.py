@@ -106,21 +106,20 @@ class DistanceQuery:
         columns, measures = LowOrderMarginals(tuple(spec["columns"])), tuple(map(str, spec["measures"]))
         return cls(name, stage, columns, int(spec["classes"]), measures, str(spec["reference"]))
 
-    def about(self, rows: Iterable[Records], records: float) -> "DistanceQuery":
+    def about(self, counts: NDArray[np.int64], records: float) -> "DistanceQuery":
         """The query about a public table.
 
         Args:
-            rows: of the public table, encoded.
+            counts: :meth:`counts` of the table.
             records: public or noisy number of private records, to which the reference is scaled.
         """
-        counts = self.counts(rows)
         scale = records * 2.0**_BITS / max(1, counts[:, : self.feature.parts[0].width].sum())
         reference = np.rint(counts * scale).astype(np.int64)
         digest = sha256_bytes(reference.astype("<i8").tobytes())
         return replace(self, digest=digest, reference=reference)
 
     def counts(self, rows: Iterable[Records]) -> NDArray[np.int64]:
-        """Records in every cell, by class, shape (classes, width)."""
+        """Rows of a public table in every cell, by class, shape (classes, width)."""
         counts: NDArray[np.int64] = lattice_sum(self.cells, rows) >> self.cells.lattice_bits
         return counts
 
