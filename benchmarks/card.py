@@ -72,9 +72,7 @@ class Simulation:
         """The numbers that the figures estimate."""
         exact = self._distances.about(self._synthetic, self._records)
         values = exact.distances(self._sums[DISTANCES])[0] * 2.0**-exact.lattice_bits / (2 * self._records)
-        figures = {
-            f"{measure}_{order}_way": value for (measure, order), value in zip(exact.figures, values, strict=True)
-        }
+        names = [f"{measure}_{order}_way" for measure, order in exact.figures]
         right = np.diag(self._sums[CONFUSION])
         recalls = right / self._sums[CONFUSION].sum(axis=1)
         accuracies = {"accuracy": right.sum() / self._sums[CONFUSION].sum(), "balanced_accuracy": recalls.mean()}
@@ -100,9 +98,7 @@ class Simulation:
     def _noisy(self, query: Query | DistanceQuery, exact: NDArray[np.int64]) -> Released:
         """A release as the door makes it, at the noise of the plan."""
         scale = noise_scale(query, self._plan)
-        texts = dict.fromkeys(
-            ("method", "sampler", "identity", "digest", "slot", "plan", "key", "ledger_id", "change"), ""
-        )
+        names = ("method", "sampler", "identity", "digest", "slot", "plan", "key", "ledger_id", "change")
         receipt = Receipt(
             query=query.name, stage=query.stage, feature=query.spec(), mechanism=MECHANISM,
             adjacency=str(self._plan.adjacency), num_groups=query.num_groups, dimension=query.dimension,
