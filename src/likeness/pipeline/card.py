@@ -33,7 +33,6 @@ from likeness.features.naive_bayes import trained
 from likeness.ledger.records import Record
 from likeness.ledger.reservation import base_attempt
 from likeness.methods.base import CLASS_COUNTS, Context, Measured, number_of_records
-from likeness.methods.marginals.quantiles import cells_of_number
 from likeness.privacy.plan import Plan, QueryShare
 from likeness.release.distances import DistanceQuery
 from likeness.release.query import Query
@@ -142,7 +141,8 @@ def _columns(card: Card, context: Context) -> Iterator[Cells]:
         if column.is_categorical:
             yield Cells(start, column.width)
         else:
-            yield cells_of_number(column, start, grid_of(column, card.bins))
+            grid = grid_of(column, card.bins)
+            yield Cells(start, grid.size + int(column.nullable), grid.inner, column.nullable)
 
 
 def paid(records: Iterable[Record], plan: Plan, dataset: Dataset, name: str) -> list[str]:
