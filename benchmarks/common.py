@@ -140,9 +140,11 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
     return rows_from(params, *releases(params, train, draw))
 
 
-def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, Released], Released]:
-    """Auxiliary statistics and embedding of one noise draw, in a ledger of its own."""
-    project = Project(Path(), params)
+def releases(
+    params: Params, train: pd.DataFrame, draw: int, schema: Schema | None = None
+) -> tuple[dict[str, Released], Released]:
+    """Auxiliary statistics and embedding of one noise draw, in a ledger of its own; ``schema``: if it has no file."""
+    project = Project(Path(), params, schema)
     method, plan = project.method, project.plan
     params = dataclasses.replace(params, ledger=dataclasses.replace(params.ledger, attempt=str(draw)))
     with tempfile.TemporaryDirectory() as folder:

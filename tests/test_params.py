@@ -15,13 +15,15 @@ from typer.testing import CliRunner
 
 from likeness.bundle.settings import params_of, settings_of
 from likeness.cli.app import app
-from likeness.config.explain import defaults, difference, keys
+from likeness.config.explain import defaults, difference, fresh, keys, merged, plain
 from likeness.config.load import load_params, params_from, source_at
 from likeness.config.params import Evaluate, LedgerSettings, Params, Sample
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError
 from likeness.methods import METHODS, differing, method_from, resolved
+from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
+from likeness.synthesizer import Synthesizer
 
 ROOT = Path(__file__).parents[1]
 
@@ -52,6 +54,18 @@ def printed(*words: str) -> str:
     return ended.output
 
 
+def test_a_new_default_reaches_new_projects_and_new_fits_and_no_file_without_the_key(tmp_path: Path) -> None:
+    new, old = fresh(METHODS["marginals"]), plain(method_from(params_from(NEEDED)))
+    assert new["train"] == {"tolerance": 0.001} and old["train"]["tolerance"] == 0
+    assert yaml.safe_load(printed("marginals"))["marginals"] == merged(old, new) != old
+    write_project(tmp_path / "new")
+    assert yaml.safe_load((tmp_path / "new/params.yaml").read_text())["marginals"] == new
+    fit = Synthesizer(population="p", settings={"train": {"iterations": 5}})._params()
+    assert fit.sections["marginals"] == {**new, "train": {**new["train"], "iterations": 5}}
+    settings = Synthesizer(population="p", settings={"train": {"tolerance": 0}})._params()
+    assert method_from(settings).training.tolerance == 0  # type: ignore[attr-defined]
+
+
 def test_only_what_a_person_must_decide_is_needed() -> None:
     optional = ("ledger.caps.", "ingest.unit.")  # sections that may be null; whoever writes one writes all of it
     missing = {key.name for key in keys(Params, "") if key.default is None and not key.name.startswith(optional)}
@@ -68,10 +82,10 @@ def test_only_what_a_person_must_decide_is_needed() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
-def test_the_printed_section_of_a_method_is_its_defaults(name: str) -> None:
+def test_the_printed_section_of_a_method_is_that_of_a_new_project(name: str) -> None:
     text = printed(name)
-    assert yaml.safe_load(text) == {name: defaults(METHODS[name])}
-    assert build(METHODS[name], yaml.safe_load(text)[name], name) == METHODS[name]()
+    assert yaml.safe_load(text) == {name: merged(defaults(METHODS[name]), fresh(METHODS[name]))}
+    assert {name: plain(build(METHODS[name], yaml.safe_load(text)[name], name))} == yaml.safe_load(text)
     assert max(map(len, text.splitlines())) <= 120
 
 
@@ -92,11 +106,13 @@ def test_the_projects_file_is_what_the_command_prints(tmp_path: Path, monkeypatc
     monkeypatch.chdir(ROOT)
     text = (ROOT / "params.yaml").read_text()
     assert text.endswith(printed()) and len(text.splitlines()) <= 120
-    assert set(differing(load_params())) == {*NEEDED, "sample"}  # everything else has its default
+    assert set(differing(load_params())) == {*NEEDED, "sample", "marginals"}  # everything else has its default
+    assert differing(load_params())["marginals"] == fresh(METHODS["marginals"])
     monkeypatch.chdir(tmp_path)
     content = yaml.safe_load(printed())  # in an empty folder: what is to be decided is a question
     assert content["method"] == "marginals" and content["privacy"]["population"] is None
-    assert params_from({**content, **NEEDED}) == params_from({**NEEDED, "marginals": defaults(METHODS["marginals"])})
+    section = merged(defaults(METHODS["marginals"]), fresh(METHODS["marginals"]))
+    assert params_from({**content, **NEEDED}) == params_from({**NEEDED, "marginals": section})
 
 
 def test_every_key_says_what_it_means() -> None:

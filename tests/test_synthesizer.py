@@ -99,6 +99,12 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
     for wrong in ({"c": "x"}, {"nowhere": "x"}, {"a": "x"}):
         with pytest.raises(ParamsError, match=r"sample\.where"):
             fitted.sample(1, where=wrong)
+    wholes: list[Any] = [[1], "x", 5, table["a"]]
+    for whole in wholes:
+        with pytest.raises(DataError, match=r"where: must be a mapping from columns to values, or a frame"):
+            fitted.sample(1, where=whole)
+    with pytest.raises(ParamsError, match="the frame has no column"):
+        fitted.sample(where=pd.DataFrame(index=[0, 1]))
     counted = fitted.releases_["class_counts"].values.sum()
     assert len(fitted.sample()) == round(counted) and len(fitted.sample(where={"y": "No"})) == round(counted)
     with pytest.raises(ParamsError, match="n must be at least 1"):
@@ -315,6 +321,8 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert loaded.get_params() == {**fitted.get_params(), **changed}
     text = "".join(path.read_text() for path in (tmp_path / "saved").iterdir() if path.is_file())
     assert str(tmp_path) not in text
+    shares = fitted.estimate("c", by="y", sampling=True)
+    assert loaded.estimate(["c"], by=["y"], sampling=True).equals(shares) and shares.loc[("u", "No"), "noise_error"] > 0
     assert draw(tmp_path / "saved", 99, 4, {}).equals(loaded.sample(99, seed=4))  # as `likeness sample` does
     words = (tmp_path / "saved/synthesizer.json").read_text().replace('"population"', '"identity"')
     (tmp_path / "saved/synthesizer.json").write_text(words.replace('"attempt"', '"slot"'))

@@ -6,11 +6,12 @@ release here and there, and cost nothing the second time.
 
 import operator
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from likeness.config.explain import fresh, merged
 from likeness.config.params import (
     ONE_PERSON,
     ONE_ROW,
@@ -76,7 +77,7 @@ class Synthesizer(Estimator):
         cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or that of
             ``likeness params ledger`` for people who are new to the ledger.
         attempt: another value is a deliberate second release, at the full cost.
-        settings: the method's section of params.yaml, or a part of it; None: the defaults.
+        settings: the method's section of params.yaml, or a part of it; other keys have the values of a new project.
         categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
         seed: public seed of the training.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
@@ -228,13 +229,14 @@ class Synthesizer(Estimator):
 
         Raises:
             ParamsError: ``n`` or ``where`` has a wrong value.
+            DataError: ``where`` is neither a mapping nor a frame, or a cell of the frame breaks the schema's rule.
             NotFittedError: :meth:`fit` was not called.
         """
         self.check_fitted("generator_")
         if where is not None and not isinstance(where, Mapping):
-            require(n is None or n == len(where), "n", n, "the number of rows of where, or left out")
-            beside = drawn_beside(self.generator_, self.schema_, opened(where)[0], operator.index(seed))
-            return self._as_given(beside)
+            given, _ = opened(where, "where: must be a mapping from columns to values, or")
+            require(n is None or n == len(given), "n", n, "the number of rows of where, or left out")
+            return self._as_given(drawn_beside(self.generator_, self.schema_, given, operator.index(seed)))
         if n is None:
             context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
             n = numbered(Sample(), context, self.releases_).rows
@@ -242,6 +244,45 @@ class Synthesizer(Estimator):
         return self._as_given(
             typed_rows(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
         )
+
+    def estimate(
+        self,
+        columns: str | Iterable[str],
+        by: str | Iterable[str] | None = None,
+        statistic: str = "share",
+        *,
+        quantile: float = 0.5,
+        level: float = 0.95,
+        sampling: bool = False,
+    ) -> "DataFrame":
+        """Numbers about the training rows with margins of error, from the noisy statistics alone. They cost nothing.
+
+        They are nearer to the truth than the synthetic rows, which stand for a model. See docs/trust.md.
+
+        Args:
+            columns: of a table; for means and quantiles numbers, one after the other.
+            by: columns of the groups. A share is then one of its group.
+            statistic: ``share``, ``count``, ``mean`` or ``quantile``.
+            quantile: which one; 0.5 is the median.
+            level: how often the intervals cover the truth.
+            sampling: make the intervals about the population of which the rows are a random sample.
+
+        Returns:
+            a pandas frame with a row for each cell, whose values are its index. ``noise_error`` is the standard error
+            from the privacy noise, ``sampling_error`` that from sampling. ``low`` and ``high`` are the interval. A
+            mean has a ``cell_error`` too: half of what cells of several values leave open.
+
+        Raises:
+            ParamsError: an argument has a wrong value.
+            ReleaseError: the release does not count these cells.
+            NotFittedError: :meth:`fit` was not called.
+        """
+        from likeness.inference.estimates import Question, estimate
+
+        self.check_fitted("releases_")
+        words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
+        question = Question.of(columns, by, **words)
+        return estimate(self.schema_, self.releases_.values(), question, self.num_records)
 
     def _as_given(self, table: "DataFrame") -> "DataFrame":
         """Typed rows as a frame like that of the training rows."""
@@ -373,9 +414,14 @@ class Synthesizer(Estimator):
             ledger=build(LedgerSettings, ledger, "ledger"),
             ingest=build(Ingest, {"source": "", "schema": "", "unit": unit}, "ingest"),
             train=build(Train, training, "train"),
-            sections={self.method: _plain(self.settings or {})},
+            sections={self.method: self._section()},
             categories=build(Categories, _plain(self.categories or {}), "categories"),
         )
+
+    def _section(self) -> Any:
+        """The method's section: what ``settings`` says, and for other keys what a new project writes."""
+        new = fresh(METHODS[self.method]) if self.method in METHODS else {}
+        return merged(new, _plain(self.settings or {}))
 
     def _with_cap(self, project: Project) -> Project:
         """The project with the cap on record, if the caller gives none."""

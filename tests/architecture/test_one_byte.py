@@ -12,6 +12,7 @@ NOT_THE_REPORT = STAGES - {"report"}
 RUN_AGAIN = {
     "bundle": set(),
     "cli": set(),
+    "inference": set(),
     "flows": set(),
     "onboarding": set(),
     "verify": set(),

@@ -23,6 +23,7 @@ from likeness.config.params import FileFormat, Ingest
 from likeness.core.errors import DataError, ParamsError
 from likeness.core.hashing import keyed_digest
 from likeness.core.remote import RemotePath, place_at
+from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.files import iter_part, parquet_rows, read_people, read_source, source_parts
 from likeness.data.source.header import header_of, kinds_of
 from likeness.data.source.row_digests import SourceDigest
@@ -104,6 +105,39 @@ def test_only_the_first_line_says_the_separator(tmp_path: Path) -> None:
     assert header_of(tmp_path / "t.csv", FileFormat(quote="")) == ['"x', "y", 'z",u']
     (tmp_path / "t.csv").write_bytes(b"x;u\n\xff\xfe broken\n")  # no byte behind the line is decoded
     assert header_of(tmp_path / "t.csv") == ["x", "u"]
+
+
+@pytest.mark.parametrize(
+    ("written", "layout"),
+    [
+        ('x,u\n"1,2\n3,4\n5,"6"\n', {}),  # pandas reads one row here: its first cell is '1,2 3,4 5,6"'
+        ('x,u\n1,"2\n3,4\n', {}),
+        ("x,u\n'1,2\n3,4\n5,'6'\n", {"quote": "'"}),
+        ('x,"u\nv"\n1,2\n', {}),
+    ],
+)
+def test_a_quote_without_its_partner_is_refused_and_may_be_plain_text(
+    tmp_path: Path, written: str, layout: dict[str, str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(written)
+    with pytest.raises(DataError, match=r"each quote .* partner.*ingest\.format\.quote: ''"):
+        list(csv_chunks(path, FileFormat(**layout), 100))
+    path.write_text(written.replace("v", ",v"))
+    assert sum(map(len, csv_chunks(path, FileFormat(quote=""), 100))) >= 2
+
+
+def test_a_header_is_one_line_for_every_reader(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('x,"u\nv"\n1,2\n')
+    for read in (header_of, kinds_of):
+        with pytest.raises(DataError, match="the header is one line"):
+            read(tmp_path / "t.csv")
+
+
+def test_quotes_that_are_whole_are_read_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('x,u\n1,"2\n3"\n"4 ""5""",6" pipe\n"",\n')
+    (cells,) = csv_chunks(tmp_path / "t.csv", PLAIN, 100)
+    assert cells.to_numpy().tolist() == [["1", "2\n3"], ['4 "5"', '6" pipe'], ["", ""]]
 
 
 PACKED = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
@@ -191,6 +225,18 @@ def test_a_sheet_gives_the_rows_of_the_csv(tmp_path: Path) -> None:
     path = excel(tmp_path / "t.xlsx")
     assert_same(tmp_path, path)
     assert list(kinds_of(path).values()) == ["integer", "numeric", "categorical", "date", "boolean", "categorical"]
+
+
+def test_the_names_of_a_sheet_are_read_without_its_rows(tmp_path: Path) -> None:
+    path = excel(tmp_path / "t.xlsx", rows=[["n", "x"], [1, 987654321], [2, 3]])
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    with zipfile.ZipFile(path, "w") as book:
+        for name, part in parts.items():
+            book.writestr(name, part.replace(b"987654321", b"no number"))
+    assert header_of(path) == ["n", "x"]
+    with pytest.raises(DataError, match="cannot be read"):
+        kinds_of(path)
 
 
 def test_a_warning_of_the_reader_quotes_no_cell(tmp_path: Path) -> None:

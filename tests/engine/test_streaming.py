@@ -1,5 +1,6 @@
 """A table that passes through in chunks gives the rows, the split, the digest and the file that it gives whole."""
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -355,6 +356,26 @@ def test_a_folder_has_the_header_of_its_files(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="at least one"):
         header_of(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("make", ["fifo", "broken link", "loop", "link to a folder above"])
+def test_a_folder_with_what_nobody_can_read_is_refused_by_name(tmp_path: Path, make: str) -> None:
+    """A reader would wait for a pipe, and go round in a loop."""
+    path = source(tmp_path)
+    within = path / "year=2024"
+    within.mkdir()
+    item = within / "part=1.parquet"
+    if make == "fifo":
+        os.mkfifo(item)
+    else:
+        item.symlink_to({"broken link": "absent", "loop": item.name, "link to a folder above": ".."}[make])
+    for read in (lambda: keyed_digest(path, KEY), lambda: header_of(path), lambda: source_parts(path)):
+        what = "a link to a folder that holds it" if make == "link to a folder above" else "neither a file nor a folder"
+        with pytest.raises(DataError, match=rf"year=2024/part=1\.parquet: is {what}\. Remove it from the folder"):
+            read()
+    if make == "fifo":
+        with pytest.raises(DataError, match="no such file"):
+            header_of(item)
 
 
 def test_a_changed_folder_is_noticed(tmp_path: Path) -> None:

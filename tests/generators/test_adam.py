@@ -20,6 +20,14 @@ class Bowl:
         return float(sum((one**4).sum() for one in off)), *(4 * one**3 for one in off)
 
 
+class Flat(Bowl):
+    """A bowl whose least loss is 10, as that of noise is."""
+
+    def loss(self, logits: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        loss, *slopes = super().loss(logits, weights)
+        return loss + 10, *slopes
+
+
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
 def test_the_steps_are_those_of_pytorch(schedule: str) -> None:
     start = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in ((3, 4), (2, 3))]
@@ -37,6 +45,18 @@ def test_the_steps_are_those_of_pytorch(schedule: str) -> None:
     for one, other in zip(ours, theirs, strict=True):
         assert one == pytest.approx(other.detach().numpy(), abs=1e-4)
     assert seen == losses and [iteration for iteration, _ in losses] == list(range(1, 91))
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_a_fit_that_stands_still_ends_and_one_without_tolerance_does_not(schedule: str) -> None:
+    ends = {}
+    for tolerance in (0.0, 0.001, 0.5):
+        ours = [np.zeros(shape, dtype=np.float32) for shape in ((3, 4), (2, 3))]
+        settings = TrainingSettings(400, 1, 0.05, schedule, 0.95, tolerance)
+        ends[tolerance] = minimize(Flat(), *ours, settings, lambda *_: None)[-1]
+    assert ends[0.0][0] == 400 and ends[0.001][0] < 250 and ends[0.5][0] < ends[0.001][0]
+    assert ends[0.001][0] % 40 == 0, "as many steps fall as stay"
+    assert ends[0.001][1] == pytest.approx(ends[0.0][1], rel=1e-3)
 
 
 def test_a_loss_that_is_not_finite_is_refused() -> None:

@@ -56,6 +56,13 @@ def test_a_draft_has_names_and_kinds_and_no_value() -> None:
     assert not [text for text in ("8675309", "86.7", "Xq7", "Zork", "Blau", "1867") if text in repr(draft)]
 
 
+def test_a_dtype_does_not_answer_whether_values_are_missing() -> None:
+    """pandas makes floats of whole numbers of which one is missing, so the dtype without is a fact about the rows."""
+    draft = Schema.draft(pd.DataFrame({"age": [1, 2], "well": [True, False]}))
+    assert "schema.nullable" in draft.missing()
+    assert [spec["nullable"] for spec in draft.to_dict()["columns"].values()] == [None, None]
+
+
 def test_what_is_missing_is_shown_as_python_and_told_at_once() -> None:
     draft = Schema.draft(FRAME)
     open_lines = [line.partition(" = ")[0] for line in str(draft).split("\n") if " = ?" in line]

@@ -9,6 +9,7 @@ import typer
 from likeness import __version__
 from likeness.cli import run as cli_run
 from likeness.cli.console import say, say_json
+from likeness.cli.estimate import estimate
 from likeness.cli.init_and_check import register
 from likeness.cli.ledger import ledger_app
 from likeness.cli.new import new
@@ -31,6 +32,7 @@ register(app)  # init and check
 app.command()(params)
 app.command()(cli_run.run)
 app.command()(cli_run.compare)
+app.command()(estimate)
 
 
 def _version(wanted: bool) -> None:

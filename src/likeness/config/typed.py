@@ -43,6 +43,7 @@ def setting(
     below: float | None = None,
     options: Iterable[str] = (),
     rule: str = "",
+    fresh: Any = MISSING,
 ) -> Any:
     """A field of a section.
 
@@ -55,8 +56,16 @@ def setting(
         below: number that the value is less than.
         options: the only allowed words.
         rule: the range in words, in the place of the generated ones.
+        fresh: the value that a new project writes and a new fit takes, where it is better than the default. The
+            default stays: a file without the key must mean the release that it meant.
     """
-    metadata = {"help": help, "range": (least, most, above, below), "options": tuple(options), "rule": rule}
+    metadata: dict[str, Any] = {
+        "help": help,
+        "range": (least, most, above, below),
+        "options": tuple(options),
+        "rule": rule,
+    }
+    metadata |= {} if fresh is MISSING else {"fresh": fresh}
     if isinstance(default, Callable):  # type: ignore[arg-type]
         return dataclasses.field(default_factory=default, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from likeness.core.remote import Place
+from likeness.core.remote import Place, inside
 
 
 def canonical_json(value: Any) -> str:
@@ -25,10 +25,14 @@ def sha256_bytes(data: bytes) -> str:
 
 
 def keyed_digest(path: Place, key: bytes) -> str:
-    """Keyed hash of a file, or of the names and hashes in a folder: DVC sees changes and no hash of private bytes."""
+    """Keyed hash of a file, or of the names and hashes in a folder: DVC sees changes and no hash of private bytes.
+
+    Raises:
+        DataError: a folder holds what :func:`likeness.core.remote.inside` refuses.
+    """
     digest = hmac.new(key, digestmod="sha256")
     if path.is_dir():
-        files = {file.name: keyed_digest(file, key) for file in path.iterdir()}
+        files = {file.name: keyed_digest(file, key) for file in inside(path)}
         digest.update(json.dumps(files, sort_keys=True).encode())
         return digest.hexdigest()
     with path.open("rb") as file:

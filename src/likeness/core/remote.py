@@ -77,6 +77,29 @@ Place = Path | RemotePath
 """Where a source lies."""
 
 
+def inside(folder: Place) -> "list[Place]":
+    """The files and folders in a folder, by name.
+
+    Raises:
+        DataError: it holds something else, which a reader may wait for, or a link to a folder above.
+    """
+    items = sorted(list[Place](folder.iterdir()), key=lambda item: item.name)
+    for item in items:
+        fault = _fault(item) if isinstance(item, Path) else ""
+        if fault:
+            raise DataError(f"{folder.name}/{item.name}: {fault}. Remove it from the folder.")
+    return items
+
+
+def _fault(item: Path) -> str:
+    if item.is_file():
+        return ""
+    if not item.is_dir():
+        return "is neither a file nor a folder"
+    above = {parent.resolve() for parent in item.parents}
+    return "is a link to a folder that holds it" if item.is_symlink() and item.resolve() in above else ""
+
+
 def place_at(root: Path, source: str) -> Place:
     """The place of a source: a URL, or a path that starts at ``root``."""
     return RemotePath(source) if "://" in source else root / source

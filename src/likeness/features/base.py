@@ -14,6 +14,8 @@ from likeness.core.bounds import Part
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from likeness.features.cells import Cells
+
 
 class FeatureMap(Protocol):
     """A map from inputs (n, d) to features (n, width).
@@ -47,6 +49,16 @@ class CellMap(FeatureMap, Protocol):
         Rows come as they are encoded, not rounded to the door's grid, in blocks of any size. A map that does more than
         compare must round them itself. Otherwise its sums would depend on the block.
         """
+        ...
+
+
+@runtime_checkable
+class TablesMap(CellMap, Protocol):
+    """A map whose parts are tables: a coordinate counts a cell of some columns, times the root of its part's bound."""
+
+    @property
+    def axes(self) -> "tuple[tuple[Cells, ...], ...]":
+        """The columns of each part. The cells of the last one are side by side."""
         ...
 
 

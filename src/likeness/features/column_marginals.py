@@ -47,6 +47,11 @@ class ColumnMarginals(OneHotMap):
         """One part a column."""
         return tuple(Part(column.size, Fraction(1), nonnegative=True) for column in self.columns)
 
+    @property
+    def axes(self) -> tuple[tuple[Cells, ...], ...]:
+        """One column a part."""
+        return tuple((column,) for column in self.columns)
+
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each column that a row stands in, shape (n, columns)."""
         return np.stack([column.places(x) for column in self.columns], axis=1)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.features.base import OneHotMap
+from likeness.features.cells import Cells
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,11 @@ class Constant(OneHotMap):
     def parts(self) -> tuple[Part, ...]:
         """One coordinate in [0, 1]."""
         return (Part(1, Fraction(1), nonnegative=True),)
+
+    @property
+    def axes(self) -> tuple[tuple[Cells, ...], ...]:
+        """A table of no column."""
+        return ((),)
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The only cell, shape (n, 1): counting needs no vectors."""

@@ -8,11 +8,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from likeness.config.explain import with_help
+from likeness.config.explain import fresh, with_help
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
 from likeness.core.paths import ProjectPaths
-from likeness.methods import METHODS
+from likeness.methods import DEFAULT, METHODS
 from likeness.pipeline.provenance import git
 
 _PACKAGE = Path(__file__).parents[1]
@@ -20,10 +20,11 @@ _OF_EVERY_PROJECT = "# Of every project: `likeness new` writes what follows.\n"
 _ONCE = (str(ProjectPaths.dvc), ".gitignore", ".dvcignore")
 """What a folder may have already, and what stays after an upgrade."""
 _QUESTIONS = {
-    "method": "marginals",
+    "method": DEFAULT,
     "privacy": {"epsilon": 1.0, "delta": 1e-5, "population": None},
     # DVC reads dvc.yaml only where the schema has a name; `init` writes another.
     "ingest": {"source": None, "schema": f"{ProjectPaths.schemas.as_posix()}/table.yaml"},
+    DEFAULT: fresh(METHODS[DEFAULT]),
 }
 _PARAMS = (
     "# What differs from the defaults, and what a person must decide. `likeness params` prints every setting.\n"

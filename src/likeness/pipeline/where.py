@@ -193,12 +193,14 @@ def drawn_beside(saved: "SavedGenerator", schema: Schema, given: "DataFrame", se
         seed: public.
 
     Raises:
-        ParamsError: a column is not in the schema, or the model makes no such row.
+        ParamsError: there is no column, one is not in the schema, or the model makes no such row.
         DataError: a value breaks the schema's rule for its column.
     """
     from likeness.data.encoding.encoder import Encoder
     from likeness.data.source.files import read_frame
 
+    if given.columns.empty:
+        raise ParamsError("sample.where: the frame has no column. Give some columns of the schema.")
     for name in given.columns:
         allowed("sample.where", str(name), schema.names)
     columns = tuple(column for column in schema.columns if column.name in given.columns)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
     from likeness.data.schema.column import Column
+    from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
+    from likeness.release.released import Released
 
 _ROUNDING = 1e-3  # share of a column's categories that may differ on another processor
 _DIGITS = 1e-5  # part of a column's range by which a number may differ on another processor
@@ -272,26 +274,36 @@ def draw(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) ->
         seed: public.
         where: which rows, see :func:`likeness.pipeline.synthetic_table.conditions`.
     """
-    from likeness.core.paths import ProjectPaths, read_json
-    from likeness.methods.base import Context
+    from likeness.core.paths import read_json
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline import synthetic_table as synthetic
-    from likeness.pipeline.project import Project
-    from likeness.release.partition_selection import STAGE, completed
-    from likeness.release.released import load_folder
 
-    generator, paths, project = folder / "generator", ProjectPaths(folder), None
-    if not generator.exists() and paths.params.exists():
-        generator, project = paths.generator, Project.load(folder)
-        schema, released = project.schema, paths.auxiliary
-    else:
-        schema, released = Schema.load(folder / names.SCHEMA, aliases=False), folder / names.RELEASED
-        if schema.open_columns:
-            schema = completed(schema, [one for one in load_folder(released).values() if one.receipt.stage == STAGE])
+    context, released, generator = public_facts(folder)
     if rows is None:
-        facts = read_json(folder / names.PRIVACY) if project is None else vars(project.params.privacy)
-        context = Context(schema, facts["adjacency"], facts["num_records"], 0)
-        rows = synthetic.numbered(Sample(), context, load_folder(released)).rows
+        rows = synthetic.numbered(Sample(), context, released).rows
     settings = folder / "synthesizer.json"  # what a saved synthesizer remembers of its frame
     dtypes = read_json(settings).get("frame", {}).get("dtypes") if settings.exists() else None
-    return synthetic.draw(SavedGenerator.load(generator), schema, rows, seed, where, dtypes)
+    return synthetic.draw(SavedGenerator.load(generator), context.schema, rows, seed, where, dtypes)
+
+
+def public_facts(folder: Path) -> "tuple[Context, dict[str, Released], Path]":
+    """Schema, adjacency and number of records, releases by query, and the place of the generator.
+
+    Args:
+        folder: of a bundle, a saved synthesizer or a project.
+    """
+    from likeness.core.paths import ProjectPaths, read_json
+    from likeness.methods.base import Context
+    from likeness.pipeline.project import Project
+    from likeness.release.partition_selection import STAGE, completed
+    from likeness.release.released import load_folder, load_released
+
+    generator, paths = folder / "generator", ProjectPaths(folder)
+    if not generator.exists() and paths.params.exists():
+        releases = [load_released(path) for path in paths.released_files if path.exists()]
+        return Project.load(folder).context, {one.receipt.query: one for one in releases}, paths.generator
+    schema, released = Schema.load(folder / names.SCHEMA, aliases=False), load_folder(folder / names.RELEASED)
+    if schema.open_columns:
+        schema = completed(schema, [one for one in released.values() if one.receipt.stage == STAGE])
+    facts = read_json(folder / names.PRIVACY)
+    return Context(schema, facts["adjacency"], facts["num_records"], 0), released, generator

@@ -47,8 +47,12 @@ class FrameType:
         return asdict(self)
 
 
-def opened(frame: Any) -> tuple[pd.DataFrame, FrameType]:
+def opened(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFrame, FrameType]:
     """A frame as one of pandas, and its type.
+
+    Args:
+        frame: any.
+        rule: begins the message where it is none.
 
     Raises:
         DataError: it is no frame in memory.
@@ -60,8 +64,8 @@ def opened(frame: Any) -> tuple[pd.DataFrame, FrameType]:
     eager = nw.from_native(frame, eager_only=True, pass_through=True)
     if eager is frame:
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
-        words = "must be a frame of pandas, polars or pyarrow, with its rows in memory"
-        raise DataError(f"the DataFrame: {words}, got {kind}. Convert it, or collect it.")
+        words = f"{rule} a frame of pandas, polars or pyarrow, with its rows in memory"
+        raise DataError(f"{words}, got {kind}. Convert it, or collect it.")
     table = eager.to_arrow()
     dtypes = {one.name: arrow_name(one.type) for one in table.schema}
     # pandas does not know all types of places in a dictionary.

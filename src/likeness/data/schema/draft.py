@@ -1,6 +1,7 @@
 """The draft of a schema in Python: names and guessed kinds of columns, and questions that only a person can answer.
 
-No value of a table comes in here. A kind follows from a column's dtype, which is public.
+No value of a table comes in here. A kind follows from a column's dtype, and a person confirms it: pandas may choose a
+dtype from the rows, such as floats for whole numbers of which one is missing. So a dtype answers no question.
 """
 
 from collections.abc import Iterator, Mapping
@@ -137,7 +138,6 @@ class SchemaDraft:
         self,
         kinds: Mapping[str, str],
         name: str = "table",
-        full: frozenset[str] = frozenset(),
         dtypes: Mapping[str, str] | None = None,
     ) -> None:
         """Begin with what is public already.
@@ -145,20 +145,15 @@ class SchemaDraft:
         Args:
             kinds: guessed kind by column.
             name: short name of the table.
-            full: columns whose dtype has no missing value.
             dtypes: word of each column's dtype.
         """
         self.name = name
         self.source: str | None = None
         self._label: str | None = None
         self._person: str | None = None
-        never = {"nullable": False}
         said = {column: {"dtype": word} for column, word in (dtypes or {}).items() if held(kinds.get(column), word)}
         self._columns = {
-            column: ColumnDraft(
-                column, {"kind": kind, **said.get(column, {}), **(never if column in full and kind != DROP else {})}
-            )
-            for column, kind in kinds.items()
+            column: ColumnDraft(column, {"kind": kind, **said.get(column, {})}) for column, kind in kinds.items()
         }
 
     def __getitem__(self, name: str) -> ColumnDraft:
@@ -257,6 +252,7 @@ class SchemaDraft:
         missing = self.missing()
         about = {"schema.name": self.name, "schema.source": self.source}
         lines = ["# PUBLIC: answer each ? from a codebook, a law, a questionnaire, never from the rows."]
+        lines += ["# Kinds and dtypes are guesses from the table's dtypes: confirm each."]
         lines += [f"{place} = {_shown(value)}" for place, value in about.items() if place not in missing]
         lines += [
             f"schema.label = {_shown(self._label)}" + ("" if self._label else "  # or the column to be predicted")

@@ -144,10 +144,10 @@ class Schema:
         """
         from likeness.data.encoding.frames import opened
         from likeness.data.schema.draft import SchemaDraft
-        from likeness.data.source.header import kinds_of_frame, never_missing
+        from likeness.data.source.header import kinds_of_frame
 
         frame, kind = opened(frame)
-        return SchemaDraft(kinds_of_frame(frame), name, never_missing(frame), kind.dtypes)
+        return SchemaDraft(kinds_of_frame(frame), name, kind.dtypes)
 
     @staticmethod
     def from_sdv(metadata: Any, table: str | None = None) -> "SchemaDraft":

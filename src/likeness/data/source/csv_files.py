@@ -7,7 +7,9 @@ and a row must not change how others are read.
 import codecs
 import csv
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from io import TextIOWrapper
 from itertools import chain, islice
 from typing import IO, Any
 
@@ -18,6 +20,7 @@ from likeness.core.remote import Place
 from likeness.data.source.opening import unbroken, unpacked
 
 _LONGEST = 1 << 20  # bytes of a header
+_AT_ONCE = 1000  # rows that are looked at before pandas reads them
 _SEPARATORS = ",;\t|"  # the first of those that divide the first line most often
 _MARKS = {  # UTF-32's begins with UTF-16's
     codecs.BOM_UTF32_LE: "utf-32",
@@ -62,19 +65,49 @@ def csv_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFr
 def _names(path: Place, layout: FileFormat) -> Iterator[list[str]]:
     with unpacked(path) as file:
         line, _ = _first_line(file, layout)
-    (cells,) = csv.reader([line], delimiter=_separator(line, layout), **_quotes(layout))
+    yield _header(line, _rules(line, layout))
+
+
+def _header(line: str, rules: dict[str, Any]) -> list[str]:
+    """The names in the first line. One whose end lies in quotes is refused: the header would have another line."""
+    (cells,) = csv.reader([line], strict=True, **rules)
     if not cells:
         raise ValueError("no header")
-    yield [cell.strip() for cell in cells]
+    return [cell.strip() for cell in cells]
 
 
 def _cells(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
     """The header is a row here: else pandas renames doubles and accepts a long row."""
     with unpacked(path) as file:
         line, encoding = _first_line(file, layout)
-    shape = {"sep": _separator(line, layout), "encoding": encoding, **_quotes(layout)}
-    with unpacked(path) as file:
-        yield from pd.read_csv(file, header=None, dtype="str", na_filter=False, chunksize=rows, iterator=True, **shape)
+    rules = _rules(line, layout)
+    _header(line, rules)
+    with unpacked(path) as file, TextIOWrapper(file, encoding, newline="") as lines:
+        text: Any = _Checked(lines, rules)
+        yield from pd.read_csv(text, header=None, dtype="str", na_filter=False, chunksize=rows, iterator=True, **rules)
+
+
+class _Checked:
+    """A file for pandas, without stray quotes. pandas would take the rows up to the next quote for one cell.
+
+    csv refuses text behind a closing quote, and a file that ends within quotes.
+    """
+
+    def __init__(self, lines: Iterable[str], rules: dict[str, Any]) -> None:
+        self._lines, self._passed = lines, list[str]()
+        self._rows = csv.reader(self, strict=True, **rules)
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self._passed.append(line)
+            yield line
+
+    def read(self, _size: int = -1) -> str:
+        """The text of the next rows, whatever size is asked for."""
+        deque(islice(self._rows, _AT_ONCE), maxlen=0)
+        text = "".join(self._passed)
+        self._passed.clear()
+        return text
 
 
 def _first_line(file: IO[bytes], layout: FileFormat) -> tuple[str, str]:
@@ -104,5 +137,7 @@ def _separator(line: str, layout: FileFormat) -> str:
     return max(_SEPARATORS, key=line.count)
 
 
-def _quotes(layout: FileFormat) -> dict[str, Any]:
-    return {"quotechar": layout.quote} if layout.quote else {"quoting": csv.QUOTE_NONE}
+def _rules(line: str, layout: FileFormat) -> dict[str, Any]:
+    """How rows are written, in the words of csv and of pandas."""
+    quotes = {"quotechar": layout.quote} if layout.quote else {"quoting": csv.QUOTE_NONE}
+    return {"delimiter": _separator(line, layout), **quotes}

@@ -29,12 +29,38 @@ def excel_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.Data
     return unbroken(_chunks(path, layout, rows), path)
 
 
+def excel_names(path: Place, layout: FileFormat) -> list[str]:
+    """Names of the columns. No row behind the header is parsed.
+
+    Args:
+        path: of the file.
+        layout: names the sheet.
+
+    Raises:
+        DataError: as :func:`excel_chunks`.
+    """
+    return next(unbroken(_names(path, layout), path))
+
+
+def _names(path: Place, layout: FileFormat) -> Iterator[list[str]]:
+    with path.open("rb") as file:
+        yield _header(_full_rows(file, path.name, layout))
+
+
+def _full_rows(file: Any, where: str, layout: FileFormat) -> Iterator[tuple[Any, ...]]:
+    rows = _silent(_sheet(file, where, layout).iter_rows(values_only=True))
+    return (row for row in rows if any(map(_is_full, row)))
+
+
+def _header(cells: Iterator[tuple[Any, ...]]) -> list[str]:
+    header = [(text_of(name) or "").strip() for name in next(cells)]
+    return header[: max(place for place, name in enumerate(header, start=1) if name)]
+
+
 def _chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
     with path.open("rb") as file:
-        rows_of_sheet = _silent(_sheet(file, path.name, layout).iter_rows(values_only=True))
-        cells = (row for row in rows_of_sheet if any(map(_is_full, row)))
-        header = [(text_of(name) or "").strip() for name in next(cells)]
-        header = header[: max(place for place, name in enumerate(header, start=1) if name)]
+        cells = _full_rows(file, path.name, layout)
+        header = _header(cells)
         chunk = list(islice(cells, rows))
         yield _frame(header, chunk)
         while chunk := list(islice(cells, rows)):

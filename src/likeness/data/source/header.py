@@ -60,7 +60,7 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def header_of(path: Place, layout: FileFormat = _PLAIN) -> list[str]:
-    """Names of the columns, without reading a row of a CSV or Parquet file.
+    """Names of the columns, without reading a row.
 
     Args:
         path: of the table.
@@ -71,11 +71,11 @@ def header_of(path: Place, layout: FileFormat = _PLAIN) -> list[str]:
     """
     if is_parquet(path):
         return _fields(path)[0]
-    if is_text(path.name) and path.is_file():
-        from likeness.data.source.csv_files import csv_names
+    _check_file(path)
+    from likeness.data.source.csv_files import csv_names
+    from likeness.data.source.excel_files import excel_names
 
-        return csv_names(path, layout)
-    return _first_rows(path, layout, 1)[0]
+    return (csv_names if is_text(path.name) else excel_names)(path, layout)
 
 
 def kinds_of(path: Place, layout: FileFormat = _PLAIN) -> dict[str, str]:
@@ -143,14 +143,6 @@ def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:
     return {name: _kind_of_series(empty.iloc[:, place]) for place, name in enumerate(names)}
 
 
-def never_missing(frame: "pd.DataFrame") -> frozenset[str]:
-    """The columns whose dtype has no missing value: numpy's integers and booleans."""
-    import numpy as np
-
-    dtypes = zip(map(str, frame.columns), frame.dtypes, strict=True)
-    return frozenset(name for name, dtype in dtypes if isinstance(dtype, np.dtype) and dtype.kind in "iub")
-
-
 def kinds_of_query(database: "Database") -> dict[str, str]:
     """The same of a database's answer: from its first rows, as of a CSV.
 
@@ -197,13 +189,17 @@ def _first_rows(path: Place, layout: FileFormat, count: int) -> tuple[list[str],
     from likeness.data.source.csv_files import csv_chunks
     from likeness.data.source.excel_files import excel_chunks
 
+    _check_file(path)
+    chunk = next((csv_chunks if is_text(path.name) else excel_chunks)(path, layout, count))
+    cells = [chunk.iloc[:, place].fillna("").str.strip().tolist() for place in range(chunk.shape[1])]
+    return [str(name) for name in chunk.columns], cells
+
+
+def _check_file(path: Place) -> None:
     if not (is_text(path.name) or is_excel(path.name)):
         raise DataError(f"{path.name}: not a format that is read. Give {FORMATS}.")
     if not path.is_file():
         raise DataError(f"{path.name}: no such file. Give the path of the table.")
-    chunk = next((csv_chunks if is_text(path.name) else excel_chunks)(path, layout, 1 + count))
-    cells = [chunk.iloc[:, place].fillna("").str.strip().tolist() for place in range(chunk.shape[1])]
-    return [str(name) for name in chunk.columns], cells
 
 
 def is_parquet(path: Place) -> bool:
@@ -223,7 +219,7 @@ def types_of(path: Place) -> dict[str, Any]:
 def _fields(path: Place) -> tuple[list[str], list[Any]]:
     from likeness.data.source.parquet_files import parquet_fields
 
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):
         raise DataError(f"{path.name}: no such file. Give the path of the table.")
     fields = parquet_fields(path)
     return [str(field.name) for field in fields], [field.type for field in fields]

@@ -110,6 +110,7 @@ def unreadable(path: Place) -> DataError:
     if is_text(path.name):
         return DataError(
             f"{path.name}: cannot be read as a table. Check that it is complete, in UTF-8 or ingest.format.encoding, "
-            "and that no row has more cells than the header. A .zip must hold one file."
+            "that no row has more cells than the header, that the header is one line, and that each quote around a "
+            "cell has its partner. If quotes are plain text, set ingest.format.quote: ''. A .zip must hold one file."
         )
     return DataError(f"{path.name}: cannot be read as a table. Check that it is complete.")

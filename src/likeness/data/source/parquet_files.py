@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from likeness.core.errors import DataError
-from likeness.core.remote import Place
+from likeness.core.remote import Place, inside
 from likeness.data.schema.dtypes import arrow_name, dtype_name
 from likeness.data.source.cells import texts_of
 from likeness.data.source.header import IN_FILE, check_names
@@ -42,7 +42,8 @@ def parquet_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]
     """The parts of a Parquet file or folder, as :func:`likeness.data.source.files.source_parts`.
 
     Raises:
-        DataError: a folder has no such file, or others within it than those of partitions; or a file is damaged.
+        DataError: a folder has no such file, or others within it than those of partitions; or a file is damaged; or
+            :func:`likeness.core.remote.inside` refuses what it holds.
     """
     files = _files(path, path.name) if path.is_dir() else [SourcePart(path)]
     if not files or len({tuple(name for name, _ in file.folders) for file in files}) > 1:
@@ -63,8 +64,8 @@ def parquet_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]
 
 
 def _files(folder: Place, where: str, folders: tuple[tuple[str, str | None], ...] = ()) -> list[SourcePart]:
-    files, inside = [], list[Place](folder.iterdir())
-    for item in sorted(inside, key=lambda item: item.name):
+    files = []
+    for item in inside(folder):
         if item.is_dir():
             name, mark, value = item.name.partition("=")
             if not (name and mark):

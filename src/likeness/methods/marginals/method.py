@@ -85,6 +85,13 @@ class TrainMixture(Section):
         1.5, "keeps columns independent where the release does not say otherwise; 0: believe noise", least=0
     )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
+    tolerance: float = setting(
+        0.0,
+        "the fit ends where twenty steps lower the loss by a smaller part; 0: never early",
+        least=0,
+        below=1,
+        fresh=0.001,
+    )
     swap_rounds: int = setting(
         3,
         "drawn rows swap values until pairs are as frequent as the model says; 0: none",
@@ -242,7 +249,7 @@ class Marginals(Method):
     def training(self) -> TrainingSettings:
         """Section ``marginals.train``."""
         train = self.train
-        return TrainingSettings(train.iterations, 1, train.learning_rate, train.schedule, train.beta2)
+        return TrainingSettings(train.iterations, 1, train.learning_rate, train.schedule, train.beta2, train.tolerance)
 
     def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> PairMarginals:
         return self._asked(self.embedding_query(context, auxiliary))

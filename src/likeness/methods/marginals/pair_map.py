@@ -83,6 +83,11 @@ class PairMarginals(OneHotMap):
         return (*pairs, *(Part(math.prod(self._shape(table)), bound, nonnegative=True) for table in self.tables))
 
     @cached_property
+    def axes(self) -> tuple[tuple[Cells, ...], ...]:
+        """The columns of each pair, then of each table."""
+        return tuple(tuple(self.columns[place] for place in places) for places in (*self.column_pairs, *self.tables))
+
+    @cached_property
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """Cells of either column, pair by pair."""
         return tuple((self.columns[i].size, self.columns[j].size) for i, j in self.column_pairs)

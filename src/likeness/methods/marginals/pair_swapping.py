@@ -117,13 +117,18 @@ class _Excess:
         base_a, base_b = ((labels[rows] * self._width)[:, None] + starts for rows in (a, b))
         own_a, own_b = (chosen[rows, column][:, None] * own_steps for rows in (a, b))
         other_a, other_b = (chosen[rows][:, others] * other_steps for rows in (a, b))
-        left = base_a + own_a + other_a, base_b + own_b + other_b
-        entered = base_a + own_b + other_a, base_b + own_a + other_b
+        base_a += other_a
+        base_b += other_b
+        left, entered = (base_a + own_a, base_b + own_b), (base_a + own_b, base_b + own_a)
         # (r + 1)^2 - r^2 = 2r + 1: half of what the squares of four cells grow by, 0 where the rows only change places.
         differ = (other_a != other_b) | (labels[a] != labels[b])[:, None]
         values = self._values
-        growth = values[entered[0]] + values[entered[1]] - values[left[0]] - values[left[1]] + 2 * _STEPS
-        better = (growth * differ).sum(axis=1) < 0
+        growth = values.take(entered[0])
+        growth += values.take(entered[1])
+        growth -= values.take(left[0])
+        growth -= values.take(left[1])
+        growth += 2 * _STEPS
+        better = np.einsum("po,po->p", growth, differ) < 0
         moved = differ & better[:, None]
         for cells, step in ((left, -_STEPS), (entered, _STEPS)):
             for at in cells:

@@ -12,6 +12,7 @@ from likeness.methods.marginals.objective import MarginalObjective
 
 Float32 = NDArray[np.float32]
 _BETA1 = 0.9
+_WHILE = 20  # steps between two looks at the loss: it trembles from one step to the next
 _EPSILON = 1e-8  # keeps a step finite where gradients are 0
 
 
@@ -24,28 +25,38 @@ def minimize(
 ) -> list[tuple[int, float]]:
     """Change logits of cells and of components in place, and return (iteration, loss) a hundred times.
 
-    The optimizer is Adam (Kingma and Ba 2015). ``progress`` is called as often.
+    The optimizer is Adam (Kingma and Ba 2015). ``progress`` is called as often. With a tolerance, the rate stays until
+    the loss stands still, then falls over as many steps again. The loss reads released values only.
 
     Raises:
         ParamsError: the loss is not finite.
     """
     moving = [_Adam(array, settings.beta2) for array in (logits, weights)]
     every, losses = max(1, settings.iterations // 100), []
+    steady, last, before = 0, settings.iterations, math.inf  # steps at the full rate, last step, loss of a while ago
+    if settings.tolerance > 0:
+        steady = last // 2
     with np.errstate(over="ignore", invalid="ignore"):  # the loss says it
         for iteration in range(1, settings.iterations + 1):
             loss, *slopes = objective.loss(logits, weights)
+            if iteration % _WHILE == 0 and iteration < steady:
+                if before - loss <= settings.tolerance * abs(loss):
+                    steady, last = iteration, 2 * iteration
+                before = loss
             rate = settings.learning_rate
-            if settings.schedule == "cosine":
-                rate *= (1 + math.cos(math.pi * (iteration - 1) / settings.iterations)) / 2
+            if settings.schedule == "cosine" and iteration > steady:
+                rate *= (1 + math.cos(math.pi * (iteration - 1 - steady) / (last - steady))) / 2
             for one, slope in zip(moving, slopes, strict=True):
                 one.step(slope, rate, iteration)
-            if iteration % every == 0 or iteration == settings.iterations:
+            if iteration % every == 0 or iteration == last:
                 if not math.isfinite(loss):
                     raise ParamsError(
                         f"training diverged at step {iteration}. Lower train.learning_rate of the method."
                     )
                 losses.append((iteration, loss))
                 progress(iteration, loss)
+            if iteration == last:
+                break
     return losses
 
 

@@ -1,0 +1,87 @@
+"""``likeness estimate``: numbers with margins of error from a bundle."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likeness.cli.console import say, say_json, table
+from likeness.cli.run import JSON
+from likeness.core.errors import LikenessError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def estimate(
+    path: Annotated[Path, typer.Argument(help="A bundle (a folder or a zip file), or a project's folder.")],
+    columns: Annotated[str, typer.Option(help="Of the table, as age,sex; for mean and quantile numbers.")],
+    by: Annotated[str, typer.Option(help="Columns of the groups, as income; shares are then shares of a group.")] = "",
+    statistic: Annotated[str, typer.Option(help="share | count | mean | quantile")] = "share",
+    quantile: Annotated[float, typer.Option(help="Which one; 0.5 is the median.")] = 0.5,
+    level: Annotated[float, typer.Option(help="How often the intervals cover the truth.")] = 0.95,
+    sampling: Annotated[
+        bool, typer.Option("--sampling", help="Intervals for the population of which the rows are a random sample.")
+    ] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    as_json: JSON = False,
+) -> None:
+    """Estimate shares, counts, means and quantiles with margins of error, at no cost of privacy.
+
+    It reads the noisy statistics of a bundle, no synthetic rows and no private rows. It does not verify the bundle.
+    """
+    from likeness.inference.estimates import Question
+    from likeness.inference.estimates import estimate as answer
+    from likeness.verify.files import opened
+    from likeness.verify.outputs import public_facts
+
+    if as_csv and as_json:
+        raise LikenessError("--csv and --json exclude each other. Give one of them.")
+    words: dict[str, Any] = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
+    question = Question.of(_listed(columns), _listed(by), **words)
+    with opened(path) as folder:
+        facts, released, _ = public_facts(folder)
+    frame = answer(facts.schema, released.values(), question, facts.num_records)
+    if as_json:
+        asked = {"columns": question.columns, "by": question.by, **words}
+        say_json({"question": asked, "rows": _records(frame)})
+    elif as_csv:
+        say(frame.to_csv(lineterminator="\n").rstrip("\n"))
+    else:
+        names = [str(name) for name in frame.index.names]
+        rows = [
+            [*map(_shown, _key(key)), *map(_shown, row)] for key, row in zip(frame.index, frame.values, strict=True)
+        ]
+        say(table([*names, *frame.columns], rows, words=len(names)))
+
+
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _key(key: Any) -> tuple[Any, ...]:
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _records(frame: "DataFrame") -> list[dict[str, Any]]:
+    """Rows as JSON: the cell, and its numbers; null for missing."""
+    names, numbers = [str(name) for name in frame.index.names], frame.to_dict("records")
+    plain = [{str(name): None if _missing(value) else value for name, value in row.items()} for row in numbers]
+    cells = [
+        dict(zip(names, (None if _missing(one) else one for one in _key(key)), strict=True)) for key in frame.index
+    ]
+    return [{"cell": cell, **row} for cell, row in zip(cells, plain, strict=True)]
+
+
+def _shown(value: Any) -> str:
+    """A value for people: four digits, and all digits before the point."""
+    if _missing(value):
+        return "-"
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

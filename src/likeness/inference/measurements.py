@@ -1,0 +1,159 @@
+"""Released files as noisy tables: what each coordinate counts, and the variance of its noise, from the receipts alone.
+
+A coordinate counts the records of one cell, times the root of its part's bound. Its noise is independent of all others,
+with the σ of the receipt. Three things keep a count from the rows as they were written, and none of them is noise:
+
+- A value beyond the public bounds counts in the first or last cell.
+- A person's rows beyond ``ingest.unit.max_rows`` count nowhere.
+- The door cuts a contribution off to its lattice, at most one part in 2^20 of a count.
+
+Released categories of a column (partition selection) say which cells there are. Their counts passed a threshold, so
+they are not used.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.errors import ReleaseError
+from likeness.data.encoding.layout import Layout
+from likeness.data.schema.schema import Schema
+from likeness.features.base import TablesMap, blocks_of, width
+from likeness.features.cells import Cells
+from likeness.inference.axes import Axis
+from likeness.inference.terms import Histogram, Table, Terms
+from likeness.methods.maps import from_spec
+from likeness.release.released import Released
+
+_SAME = 1e-12  # two edges of equal width, computed from different numbers of bins
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """All that a release says about counts.
+
+    Attributes:
+        terms: the best estimates of all tables.
+        axes: the cells of each column that has some, label first.
+        fine: finer cells of numbers.
+    """
+
+    terms: Terms
+    axes: Mapping[str, Axis]
+    fine: Mapping[str, Axis]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One released table: its columns with their cells, counts with an axis of classes where there are classes."""
+
+    columns: Mapping[str, Cells]
+    counts: NDArray[np.float64]
+    variance: float
+
+
+def measurements(schema: Schema, released: Iterable[Released], total: float | None = None) -> Measurements:
+    """Read released files.
+
+    Args:
+        schema: public, with released categories.
+        released: all files of a run. Those that hold no tables are left out.
+        total: the number of records where it is public.
+
+    Raises:
+        ReleaseError: a file does not fit its receipt or the schema, or none of them counts records.
+    """
+    label = schema.label if len(schema.classes) > 1 else None
+    starts = {start: name for name, start in Layout.from_schema(schema).starts.items()}
+    parts = [part for one in released for part in _parts(one, schema, starts)]
+    if not parts:
+        raise ReleaseError(
+            "no released file counts records, so nothing can be estimated. Release with method marginals."
+        )
+    cells = _cells(parts)
+    tables, finer = [], {}
+    for part in parts:
+        with_classes = part.counts.ndim > len(part.columns)
+        if all(cells[name] == column for name, column in part.columns.items()):
+            names = (*((label,) if with_classes and label else ()), *part.columns)
+            tables.append(Table(names, part.counts, part.variance))
+        elif len(part.columns) == 1:
+            ((name, column),) = part.columns.items()
+            firsts = _firsts(column, cells[name])
+            counts = part.counts.sum(axis=0) if with_classes else part.counts
+            if firsts is not None and name not in finer:
+                histogram = Histogram(firsts, counts, part.variance * (len(part.counts) if with_classes else 1))
+                finer[name] = histogram, Axis.of(schema.column(name), column)
+    axes = {name: Axis.of(schema.column(name), cells[name]) for name in schema.names if name in cells}
+    if label is not None and any(label in table.columns for table in tables):
+        axes = {label: Axis.of(schema.column(label)), **axes}
+    sizes = {name: axis.size for name, axis in axes.items()}
+    histograms = {name: histogram for name, (histogram, _) in finer.items()}
+    return Measurements(
+        Terms(sizes, tables, histograms, total), axes, {name: axis for name, (_, axis) in finer.items()}
+    )
+
+
+def _parts(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator[_Part]:
+    """The tables of one release; none where it is no sum of cells over all records."""
+    receipt, spec = one.receipt, dict(one.receipt.feature)
+    terms, classes = spec.pop("terms", None), len(schema.classes)
+    by_class = terms == "each_record" and receipt.num_groups == classes
+    if receipt.threshold is not None or not (by_class or (terms == "all_records" and receipt.num_groups == 1)):
+        return
+    feature = _map(spec, receipt.query)
+    if not isinstance(feature, TablesMap):
+        return
+    if width(feature) != one.values.shape[1]:
+        raise ReleaseError(f"{receipt.query}.safetensors has another width than its map. Restore the file.")
+    for columns, (part, block) in zip(feature.axes, blocks_of(tuple(feature.parts), one.values), strict=True):
+        named = {_name(cells, schema, starts, receipt.query): cells for cells in columns}
+        bound = float(part.norm_bound_squared)
+        groups = (classes,) if classes > 1 and by_class else ()
+        counts = (block / np.sqrt(bound)).reshape((*groups, *(cells.size for cells in columns)))
+        yield _Part(named, counts, one.noise_std**2 / bound)
+
+
+def _map(spec: dict[str, Any], query: str) -> Any:
+    try:
+        return from_spec(spec)
+    except (TypeError, ValueError, AttributeError):
+        raise ReleaseError(f"{query}.safetensors: its receipt describes no feature map. Restore the file.") from None
+
+
+def _name(cells: Cells, schema: Schema, starts: Mapping[int, str], query: str) -> str:
+    """The column that cells belong to."""
+    name = starts.get(cells.start)
+    column = None if name is None else schema.column(name)
+    fits = column is not None and (
+        cells.size == column.width
+        if column.is_categorical
+        else cells.edges is not None and cells.missing == column.nullable
+    )
+    if name is None or not fits:
+        raise ReleaseError(f"{query}.safetensors is about another schema. Give the schema of its run.")
+    return name
+
+
+def _cells(parts: list[_Part]) -> dict[str, Cells]:
+    """The cells of each column in tables: those of the table with most columns that comes first."""
+    cells: dict[str, Cells] = {}
+    for part in sorted(parts, key=lambda part: -len(part.columns)):
+        for name, column in part.columns.items():
+            cells.setdefault(name, column)
+    return cells
+
+
+def _firsts(fine: Cells, coarse: Cells) -> NDArray[np.int64] | None:
+    """The first fine cell of each coarse one; None where a coarse edge cuts a fine cell."""
+    if fine.edges is None or coarse.edges is None or len(fine.edges) < len(coarse.edges):
+        return None
+    edges, wanted = np.array(fine.edges), np.array(coarse.edges)
+    places = np.abs(edges[None, :] - wanted[:, None]).argmin(axis=1)
+    if (np.abs(edges[places] - wanted) > _SAME).any():
+        return None
+    last = [fine.size - 1] if fine.missing else []
+    return np.array([0, *(places + 1), *last], dtype=np.int64)

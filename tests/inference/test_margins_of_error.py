@@ -1,0 +1,214 @@
+"""Intervals cover the truth as often as they say, and planted faults show.
+
+Each number is drawn 200 times with the library's own noise. Of independent draws at level .95 the number that covers is
+binomial: outside of 173 ... 199 with probability 4.2e-5. The mean of 200 squared errors in units of the standard error
+is outside of .55 ... 1.6 with probability 1e-6. So a run gives a false alarm with probability below 2e-3. Of 60 draws
+fewer than 47 cover with probability 1e-6.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from toy_release import ROWS, SCHEMA, drawn, exact, table
+
+from likeness.core.errors import ParamsError, ReleaseError
+from likeness.data.encoding.bins import grid_of
+from likeness.data.encoding.encoder import Encoder
+from likeness.inference.axes import Axis
+from likeness.inference.estimates import Answers, Question, estimate
+from likeness.inference.intervals import Ratio
+from likeness.inference.measurements import measurements
+from likeness.release.released import Released
+
+DRAWS, FEWEST, MOST = 200, 173, 199
+FEW, FEWEST_OF_FEW = 60, 47
+Frames = list[pd.DataFrame]
+Fault = Callable[[Released], Released]
+
+
+def truth(question: Question) -> pd.DataFrame:
+    """Counts and shares of the exact sums; the reader of cells is checked against the rows elsewhere."""
+    return estimate(SCHEMA, [without_noise(one) for one in exact()], question, ROWS)
+
+
+def without_noise(one: Released) -> Released:
+    return replace(one, receipt=replace(one.receipt, noise_scale=0.0, rho=np.inf))
+
+
+def asked(question: Question, draws: int = FEW, total: float | None = None, fault: Fault = lambda one: one) -> Frames:
+    answers = (Answers(measurements(SCHEMA, map(fault, draw), total)) for draw in drawn(DRAWS)[:draws])
+    return [answer.frame(question) for answer in answers]
+
+
+def covered(frames: Frames, true: Any) -> np.ndarray:
+    """How many draws cover each number."""
+    return sum(((frame.low <= true) & (true <= frame.high)).to_numpy().astype(int) for frame in frames)
+
+
+def squared(frames: Frames, true: Any) -> np.ndarray:
+    """Mean square of errors in units of the standard error, number by number."""
+    return np.mean([(((frame.estimate - true) / frame.noise_error) ** 2).to_numpy() for frame in frames], axis=0)
+
+
+SHARES = Question(("c",), ("y",))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("total", [None, ROWS])
+def test_shares_are_covered_as_often_as_they_say(total: int | None) -> None:
+    frames, true = asked(SHARES, DRAWS, total), truth(SHARES).estimate
+    assert ((covered(frames, true) >= FEWEST) & (covered(frames, true) <= MOST)).all()
+    assert ((squared(frames, true) > 0.55) & (squared(frames, true) < 1.6)).all()
+
+
+def halved(one: Released) -> Released:
+    return replace(one, receipt=replace(one.receipt, noise_scale=one.receipt.noise_scale / 2))
+
+
+def dropped(one: Released) -> Released:
+    """The first pair, c and d, without its counts."""
+    if one.receipt.query != "embedding":
+        return one
+    lattice = one.lattice.copy()
+    lattice[:, :9] = 0  # of 3 categories, and 2 with missing
+    return replace(one, lattice=lattice)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", [halved, dropped])
+def test_coverage_shows_a_wrong_receipt_and_a_lost_pair(fault: Fault) -> None:
+    frames = asked(SHARES, fault=fault)
+    assert (covered(frames, truth(SHARES).estimate) < FEWEST_OF_FEW).any()
+
+
+@pytest.mark.long
+def test_coverage_shows_dependent_counts_that_are_taken_as_independent(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = Ratio.__init__
+
+    def faulty(self: Ratio, x: Any, y: Any, noise: Any, sampling: Any = (0.0, 0.0, 0.0)) -> None:
+        sound(self, x, y, (noise[0], 0 * noise[1], noise[2]), sampling)
+
+    monkeypatch.setattr(Ratio, "__init__", faulty)
+    question = Question(("y",), ("c",))
+    frames, true = asked(question, DRAWS), truth(question).estimate
+    assert squared(frames, true).min() < 0.45 and covered(frames, true).max() >= MOST - 1
+
+
+@pytest.mark.long
+def test_means_and_quantiles_are_covered_at_least_as_often() -> None:
+    numbers = ("age", "money", "amount")
+    means, rows = asked(Question(numbers, statistic="mean")), table()[[*numbers]]
+    assert (covered(means, rows.mean().to_numpy()) >= FEWEST_OF_FEW).all()
+    alone = asked(Question(("age",), statistic="mean"), DRAWS)  # each cell of its histogram holds one number
+    assert FEWEST <= covered(alone, rows.age.mean())[0] <= MOST and alone[0].cell_error["age"] == 0
+    age = alone[0].loc["age"]
+    assert (age.high - age.low) / (2 * age.noise_error) == pytest.approx(1.96, rel=0.01)
+    medians = asked(Question(numbers, statistic="quantile"))
+    assert (covered(medians, rows.quantile(0.5, interpolation="lower").to_numpy()) >= FEWEST_OF_FEW).all()
+
+
+@pytest.mark.long
+def test_a_pair_with_more_weight_has_less_noise() -> None:
+    """The mean over 12 cells of 60 squared errors each; outside of .7 ... 1.4 with probability below 1e-5."""
+    question = Question(("c",), ("age",), "count")
+    assert 0.7 < squared(asked(question), truth(question).estimate).mean() < 1.4
+
+
+@pytest.mark.long
+def test_samples_of_a_population_are_covered() -> None:
+    """200 samples of 30,000 rows, of a population in which a share is .1; a false alarm has probability 4.2e-5."""
+    generator, question = np.random.default_rng(0), Question(("c",), sampling=True)
+    (counts, *_), inside = exact(), 0
+    for draw in drawn(DRAWS):
+        sample = generator.binomial(10 * ROWS, 0.1)
+        totals = np.array([[10 * ROWS - sample], [sample]]) << counts.receipt.lattice_bits
+        noisy = replace(draw[0], lattice=draw[0].lattice - counts.lattice + totals)
+        answer = estimate(SCHEMA, [noisy], replace(question, columns=("y",))).loc["Yes"]
+        inside += answer.low <= 0.1 <= answer.high
+    assert FEWEST <= inside <= MOST
+
+
+def test_exact_sums_give_the_numbers_of_the_table() -> None:
+    rows = table()
+    counts = truth(Question(("c", "d"), ("y",), "count"))
+    for (c, d, y), count in counts.estimate.items():
+        same = rows.d.isna() if pd.isna(d) else rows.d == d
+        assert count == pytest.approx(int(((rows.c == c) & same & (rows.y == y)).sum()), abs=1e-3)
+    assert len(counts) == 18 and (counts.noise_error == 0).all()
+    within = truth(Question(("c",), ("d",))).estimate
+    assert within["u", "left"] == pytest.approx(float((rows.c[rows.d == "left"] == "u").mean()))
+    assert truth(Question(("age",), statistic="mean")).estimate["age"] == pytest.approx(rows.age.mean())
+    assert truth(Question(("age",), statistic="quantile", quantile=0.9)).estimate["age"] == rows.age.quantile(0.9)
+    money = truth(Question(("money",), statistic="mean")).loc["money"]
+    assert money.low <= rows.money.mean() <= money.high and money.cell_error > 1
+
+
+def test_cells_are_named_in_units_of_the_column() -> None:
+    axes = measurements(SCHEMA, exact()).axes
+    assert axes["d"].labels == ("left", "right", None) and list(axes) == ["y", "c", "d", "age", "money", "amount"]
+    assert axes["age"].labels[:2] == ("0..9", "10..19") and axes["age"].labels[-1] == "30..39"
+    assert axes["money"].labels[0] == "0" and axes["money"].labels[-1] is None
+    assert axes["amount"].labels[0] == "0" and axes["amount"].highs[-1] == 5000
+    encoder = Encoder(SCHEMA)
+    for name in ("age", "money", "amount"):
+        column, axis = SCHEMA.column(name), axes[name]
+        grid, start = grid_of(column, 4), encoder.layout.starts[name]
+        for values, ends in ((axis.lows, grid.lows), (axis.highs, grid.highs)):
+            rows = pd.concat([table().iloc[:1]] * len(values)).assign(**{name: values.astype(table()[name].dtype)})
+            assert encoder.expand(encoder.encode(rows))[:, start] == pytest.approx(np.array(ends), abs=1e-8)
+
+
+def test_a_release_of_class_counts_answers_for_classes_only() -> None:
+    counts = exact()[:1]
+    assert estimate(SCHEMA, counts, Question(("y",))).estimate.sum() == pytest.approx(1)
+    with pytest.raises(ReleaseError, match=r"counts no cells of 'c'.*It counts cells of: y.*with method marginals"):
+        estimate(SCHEMA, counts, Question(("c",)))
+
+
+def test_a_table_without_classes_has_a_number_of_records() -> None:
+    schema = replace(SCHEMA, columns=SCHEMA.columns[:-1], label=None, task="none")
+    counts = exact()[0]
+    one = replace(counts, lattice=counts.lattice.sum(axis=0)[None], receipt=replace(counts.receipt, num_groups=1))
+    assert measurements(schema, [one]).terms.total == ROWS
+
+
+def test_a_pair_that_was_not_released_is_refused_by_name() -> None:
+    with pytest.raises(ReleaseError, match="no joint counts of c, d, age"):
+        estimate(SCHEMA, exact(), Question(("c", "d", "age")))
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({"columns": "z"}, "columns must be one of"),
+        ({"columns": "c", "by": "c"}, "different names"),
+        ({"columns": ()}, "different names"),
+        ({"columns": "c", "statistic": "mode"}, "statistic must be one of"),
+        ({"columns": "c", "statistic": "mean"}, "has categories and no mean"),
+        ({"columns": "c", "level": 95}, "level must be between 0 and 1"),
+        ({"columns": "age", "statistic": "quantile", "quantile": 1}, "quantile must be between 0 and 1"),
+    ],
+)
+def test_a_question_that_nobody_can_answer_is_refused(given: dict[str, Any], rule: str) -> None:
+    with pytest.raises(ParamsError, match=rule):
+        estimate(SCHEMA, exact(), Question.of(**given))
+
+
+def test_a_ratio_of_an_empty_group_may_be_anything() -> None:
+    one = np.ones(1)
+    low, high = Ratio(3 * one, 0.5 * one, (one, 0 * one, one)).interval(1.96, (0.0, 1.0))
+    assert (low[0], high[0]) == (0, 1)
+    low, high = Ratio(30 * one, 60 * one, (one, 0 * one, one)).interval(1.96, (0.0, 1.0))
+    assert 0.45 < low[0] < 0.5 < high[0] < 0.55
+
+
+def test_files_of_another_schema_are_refused() -> None:
+    other = replace(SCHEMA, columns=SCHEMA.columns[1:])
+    with pytest.raises(ReleaseError, match="about another schema"):
+        estimate(other, exact(), Question(("d",)))
+    axis = Axis.of(SCHEMA.column("y"))
+    assert axis.labels == ("No", "Yes") and axis.size == 2

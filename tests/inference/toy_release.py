@@ -1,0 +1,104 @@
+"""A small table with every sort of cell, its exact sums, and new noise for them from the library's own sampler."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+from toys import ADD, plan_with, schema_with
+
+from likeness.config.typed import build
+from likeness.data.encoding.encoder import Encoder
+from likeness.ledger.home import Home
+from likeness.ledger.ledger import Ledger
+from likeness.methods.base import Context
+from likeness.methods.marginals.method import Marginals
+from likeness.privacy.noise import add_discrete_gaussian
+from likeness.release.door import Door
+from likeness.release.query import Query
+from likeness.release.records import Records
+from likeness.release.released import Released, from_bytes
+from likeness.release.request import Dataset
+from likeness.release.sums.lattice_sum import lattice_sum
+
+SCHEMA = schema_with(
+    {
+        "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
+        "d": {"kind": "categorical", "categories": ["left", "right"], "nullable": True},
+        "age": {"kind": "integer", "lower": 0, "upper": 39},
+        "money": {"kind": "numeric", "lower": 0, "upper": 1000, "spikes": [0], "nullable": True},
+        "amount": {"kind": "integer", "lower": 0, "upper": 5000, "transform": "log1p"},
+        "y": {"kind": "categorical", "categories": ["No", "Yes"]},
+    },
+    "y",
+)
+ROWS = 3_000
+
+
+def method() -> Marginals:
+    settings = {
+        "auxiliary": {"quantiles": {"cells": 40}},
+        "privatize": {"bins": 4, "weights": {"age": 2}},
+        "train": {"num_components": 20, "iterations": 5},
+    }
+    return build(Marginals, settings, "marginals")
+
+
+@cache
+def table(rows: int = ROWS) -> pd.DataFrame:
+    generator = np.random.default_rng(0)
+    age = generator.integers(0, 40, rows)
+    yes = generator.random(rows) < age / 60
+    money = np.where(generator.random(rows) < 0.3, 0, generator.gamma(2, 100, rows)).clip(0, 1000)
+    return pd.DataFrame(
+        {
+            "c": pd.Categorical(np.where(yes, "u", generator.choice(["u", "v", "w"], rows)), ["u", "v", "w"]),
+            "d": pd.Categorical(generator.choice(["left", "right", None], rows, p=[0.5, 0.4, 0.1]), ["left", "right"]),
+            "age": age,
+            "money": pd.Series(money).mask(generator.random(rows) < 0.2),
+            "amount": np.floor(np.expm1(generator.random(rows) * 8)).clip(0, 5000).astype(int),
+            "y": pd.Categorical(np.where(yes, "Yes", "No"), ["No", "Yes"]),
+        }
+    )
+
+
+@cache
+def exact() -> tuple[Released, ...]:
+    """Sums without noise, with the receipts of a release through the door."""
+    encoder = Encoder(SCHEMA)
+    codes = encoder.encode(table())
+    records = [Records(encoder.expand(codes), encoder.labels(codes))]
+    context = Context(SCHEMA, str(ADD), None, 0)
+    plan = plan_with(method().shares(context), method="marginals")
+    sums = []
+    with TemporaryDirectory() as folder:
+        ledger = Ledger.create(Home(Path(folder) / "ledger", Path(folder) / "anchor", None))
+        ledger.declare_population("people", ADD, plan.epsilon, plan.delta)
+
+        def answer(query: Query) -> Released:
+            door = Door(plan, ledger, Dataset("people", "digest"), lambda: records)
+            released = from_bytes(door.release(query), query.name)
+            sums.append(replace(released, lattice=lattice_sum(query, records)))
+            return released
+
+        answer(method().embedding_query(context, method().ask(context, answer)))
+    return tuple(sums)
+
+
+@cache
+def drawn(draws: int) -> tuple[tuple[Released, ...], ...]:
+    """The sums with new noise, each time as the receipts say."""
+    sums = exact()
+    noise = [
+        add_discrete_gaussian(np.zeros(draws * one.lattice.size, dtype=np.int64), one.receipt.noise_scale)
+        for one in sums
+    ]
+    return tuple(
+        tuple(
+            replace(one, lattice=one.lattice + part.reshape(draws, *one.lattice.shape)[draw])
+            for one, part in zip(sums, noise, strict=True)
+        )
+        for draw in range(draws)
+    )
