@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.common import adjacent, commit, keep, load, read_results, score, synthesize
-from likeness.config.params import Params
+from likeness.config.params import Card, Params
 from likeness.methods.base import CLASS_COUNTS, class_counts_query, number_of_records
 from likeness.pipeline.card import CONFUSION, DISTANCES, card_figures, card_queries
 from likeness.pipeline.private_rows import encoded_chunks
@@ -38,8 +38,8 @@ SHARE = 0.03
 
 
 def with_card(params: Params, share: float, epsilon: float | None = None) -> Params:
-    """Settings with a card, and with another ε."""
-    card = dataclasses.replace(params.evaluate.card, share=share)
+    """Settings with a card if it has a share, and with another ε."""
+    card = Card(share) if share else None
     privacy = dataclasses.replace(params.privacy, epsilon=params.privacy.epsilon if epsilon is None else epsilon)
     return dataclasses.replace(params, privacy=privacy, evaluate=dataclasses.replace(params.evaluate, card=card))
 
@@ -60,7 +60,9 @@ class Simulation:
         self._counts, schema = class_counts_query(self._context), self._context.schema
         self._sums = {CLASS_COUNTS: lattice_sum(self._counts, encoded_chunks(private, schema))}
         exact = {CLASS_COUNTS: self._noisy(self._counts, self._sums[CLASS_COUNTS])}
-        queries = card_queries(project.params.evaluate.card, self._plan, self._context, exact, synthetic)
+        card = project.params.evaluate.card
+        assert card is not None
+        queries = card_queries(card, self._plan, self._context, exact, synthetic)
         self._distances = next(query for query in queries if isinstance(query, DistanceQuery))
         self._confusion = next(query for query in queries if isinstance(query, Query))
         self._synthetic = self._distances.counts(encoded_chunks(synthetic, schema))

@@ -292,8 +292,9 @@ def another_reference(folder: Path) -> None:
 def card_follows(folder: Path) -> None:
     """The card was asked about the table that is here now, say its receipts and entries."""
     bundle = Bundle(folder)
-    table = read_synthetic(folder / names.TABLE, bundle.schema)
-    for query in card_queries(bundle.params.evaluate.card, bundle.plan, bundle.facts, bundle.auxiliary, table):
+    table, card = read_synthetic(folder / names.TABLE, bundle.schema), bundle.params.evaluate.card
+    assert card is not None
+    for query in card_queries(card, bundle.plan, bundle.facts, bundle.auxiliary, table):
         _asked(folder, query.name, query.spec())
 
 

@@ -108,7 +108,7 @@ def test_a_run_with_a_card(project: Path) -> None:
 
 
 def test_without_a_share_there_is_no_card(project: Path) -> None:
-    settings(evaluate__card={})
+    settings(evaluate__card=None)
     made = Project.load()
     assert [query.query for query in made.plan.queries] == ["class_counts", "quantiles", "embedding"]
     made.paths.plan.parent.mkdir(parents=True)
@@ -120,14 +120,14 @@ def test_without_a_share_there_is_no_card(project: Path) -> None:
 def test_what_a_card_cannot_measure_is_refused_before_anything_is_spent(project: Path) -> None:
     for key, value, refused, words in (
         ("measures", ["median"], ParamsError, r"evaluate.card.measures must be a list of mean, worst, accuracy"),
-        ("share", 1.0, ParamsError, r"evaluate.card.share must be from 0 to less than 1"),
+        ("share", 0, ParamsError, r"evaluate.card.share must be between 0 and 1"),
         ("bins", 1, ParamsError, r"evaluate.card.bins must be from 2"),
     ):
         settings(evaluate__card={"share": 0.1, key: value})
         with pytest.raises(refused, match=words):
             Project.load()
     settings(sample__where={"paid": "more"})
-    with pytest.raises(ParamsError, match=r"sample.where: \{\}, or evaluate.card.share: 0"):
+    with pytest.raises(ParamsError, match=r"sample.where: \{\}, or evaluate.card: null"):
         Project.load()
     nothing = Schema.from_dict({"name": "n", "source": "s", "task": "none", "columns": {
         "x": {"kind": "numeric", "lower": 0, "upper": 1}}}, "schema")  # fmt: skip

@@ -40,7 +40,7 @@ def settings_of(project: Project) -> dict[str, Any]:
         "categories": asdict(params.categories),
         "train": asdict(params.train),
         "sample": sample_request(params.sample),
-        **({"card": asdict(params.evaluate.card)} if params.evaluate.card.share else {}),
+        **({} if params.evaluate.card is None else {"card": asdict(params.evaluate.card)}),
         params.method: renamed(asdict(recipe), names),  # type: ignore[call-overload]
     }
     plain: dict[str, Any] = json.loads(canonical_json(with_old_names(value)))
@@ -62,7 +62,7 @@ def params_of(settings: Mapping[str, Any]) -> Params:
         ingest=Ingest("", SCHEMA, unit=None if unit is None else build(PrivacyUnit, unit, "unit")),
         train=build(Train, settings["train"], "train"),
         sample=build(Sample, settings["sample"], "sample"),
-        evaluate=Evaluate(card=build(Card, settings.get("card", {}), "card")),
+        evaluate=Evaluate(card=build(Card, settings["card"], "card") if "card" in settings else None),
         sections={name: settings[name]},
         categories=build(Categories, settings["categories"], "categories"),
     )

@@ -261,9 +261,7 @@ class Sample(Section):
 class Card(Section):
     """Section ``evaluate.card``: numbers about the synthetic table that may be published, because they have noise."""
 
-    share: float = setting(
-        0.0, "of rho for them, off that of the other queries; .03 is enough; 0: no card", least=0, below=1
-    )
+    share: float = setting(help="of rho for them, off that of the other queries", above=0, below=1)
     measures: tuple[str, ...] = setting(
         MEASURES, "mean and worst total variation of columns and pairs, and accuracy of a classifier of the label"
     )
@@ -306,7 +304,7 @@ class Evaluate(Section):
         least=1,
         rule="null or a list of numbers of rows, each at least 1",
     )
-    card: Card = setting(Card(), "numbers about the table for the public; docs/howto/publish.md")
+    card: Card | None = setting(None, "noisy numbers about the table that may be published: {share: .03}")
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -371,10 +369,10 @@ class Params(Section):
                 "privacy.adjacency is replace_one, but ingest.source is a database: its rows have no fixed order. "
                 "Set privacy.adjacency: add_remove_one, or export a file."
             )
-        if self.evaluate.card.share and self.sample.where:
+        if self.evaluate.card is not None and self.sample.where:
             raise ParamsError(
                 "evaluate.card compares the table with all training rows, but sample.where asks for some. Set "
-                "sample.where: {}, or evaluate.card.share: 0."
+                "sample.where: {}, or evaluate.card: null."
             )
         if self.ingest.unit is None:
             return

@@ -53,26 +53,26 @@ _NORMAL = 1.959963984540054  # 97.5 % quantile
 _ENOUGH = 10  # standard deviations of the noise in a class
 
 
-def card_shares(card: Card, context: Context) -> list[QueryShare]:
+def card_shares(card: Card | None, context: Context) -> list[QueryShare]:
     """The queries of a card with their shares of ρ: one part for each measure. None without a card.
 
     Raises:
         PlanError: the schema has nothing to measure, or too much.
     """
-    if not card.share:
+    if card is None:
         return []
     measures, classes = set(card.measures), context.layout.num_classes
     if classes < 2:
         measures -= {"accuracy"}
     if context.schema.image is not None or not measures:
         what = "images" if measures else "a table whose label has no classes"
-        raise PlanError(f"evaluate.card has no measure for {what}. Set evaluate.card.share: 0.")
+        raise PlanError(f"evaluate.card has no measure for {what}. Set evaluate.card: null.")
     sizes = [column.size for column in _columns(card, context)]
     pairs = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
     if classes * (sum(sizes) + pairs) > _MOST_COORDINATES or classes * (1 + sum(sizes)) > _MOST_SCORES:
         raise PlanError(
             f"evaluate.card counts {classes * (sum(sizes) + pairs):,} cells, more than {_MOST_COORDINATES:,}, or has "
-            f"more than {_MOST_SCORES:,} scores. Lower evaluate.card.bins, or set evaluate.card.share: 0."
+            f"more than {_MOST_SCORES:,} scores. Lower evaluate.card.bins, or set evaluate.card: null."
         )
     each = card.share / len(measures)
     parts = {DISTANCES: len(measures - {"accuracy"}), CONFUSION: len(measures & {"accuracy"})}
@@ -92,11 +92,11 @@ def _confusion(asked: DistanceQuery, counts: NDArray[np.int64]) -> Query:
     return Query(CONFUSION, STAGE, trained(columns, counts[:, : sum(one.size for one in columns)]), asked.classes)
 
 
-def foreseen_card(card: Card, plan: Plan, context: Context) -> list[CardQuery]:
+def foreseen_card(card: Card | None, plan: Plan, context: Context) -> list[CardQuery]:
     """The planned queries before there is a table: their bounds and coordinates are those that they will have."""
-    planned = {query.query for query in plan.queries if query.stage == STAGE}
-    if not planned:
+    if card is None:
         return []
+    planned = {query.query for query in plan.queries}
     asked = _distances(card, context)
     nothing = np.zeros((asked.classes, sum(part.width for part in asked.feature.parts)), dtype=np.int64)
     return [query for query in (asked, _confusion(asked, nothing)) if query.name in planned]
@@ -124,9 +124,7 @@ def card_queries(
     """
     from likeness.pipeline.private_rows import encoded_chunks
 
-    planned = {query.query for query in plan.queries if query.stage == STAGE}
-    if not planned:
-        return []
+    planned = {query.query for query in plan.queries}
     asked = _distances(card, context)
     counts = asked.counts(encoded_chunks(table, context.schema))
     about = asked.about(counts, number_of_records(context, auxiliary[CLASS_COUNTS]))

@@ -184,15 +184,15 @@ class Project:
 
     def card_queries(self) -> "list[CardQuery]":
         """The queries of the card about the written table; none without a card."""
-        from likeness.pipeline.card import STAGE, card_queries
+        from likeness.pipeline.card import card_queries
         from likeness.pipeline.synthetic_table import read_synthetic
         from likeness.release.released import load_folder
 
-        card, plan = self.params.evaluate.card, self.written_plan
-        if not any(query.stage == STAGE for query in plan.queries):
+        card = self.params.evaluate.card
+        if card is None:
             return []
         table = read_synthetic(self.paths.synthetic, self.schema)
-        return card_queries(card, plan, self.context, load_folder(self.paths.auxiliary), table)
+        return card_queries(card, self.written_plan, self.context, load_folder(self.paths.auxiliary), table)
 
     # --- the source
 

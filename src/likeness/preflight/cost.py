@@ -101,7 +101,8 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
     section, records = params.sections.get(params.method), ledger.records()
     for name, cost in costs.items():
         keys = paid(records, plan, rows, name)  # of the card: the door pays for no more tables than the settings allow
-        all_paid = len(keys) >= params.evaluate.card.tables
+        card = params.evaluate.card
+        all_paid = card is not None and len(keys) >= card.tables
         priced[keys[-1] if all_paid else sha256_json([plan.digest, section, name])] = cost
     return {key: cost for key, cost in priced.items() if key not in reserved}
 

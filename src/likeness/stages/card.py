@@ -15,14 +15,14 @@ def main(project: Project) -> None:
     paths = project.paths
     for old in paths.card.glob("*.safetensors"):
         old.unlink()
-    queries = project.card_queries()
+    queries, card = project.card_queries(), project.params.evaluate.card
     write_json(paths.card / "queries.json", [query.name for query in queries])
-    if not queries:
+    if card is None:
         return
     check_known([*paths.category_files, *paths.auxiliary_files], *project.ledger_place)
     with project.engine() as engine:
         door = project.door(engine)
         for query in queries:
-            check_tables(door, query, project.params.evaluate.card.tables)
+            check_tables(door, query, card.tables)
         for query in queries:
             (paths.card / f"{query.name}.safetensors").write_bytes(door.release(query))

@@ -190,9 +190,10 @@ def card(bundle: Bundle) -> str:
     from likeness.release.request import check_answer
 
     answers = {one.receipt.query: one for one in bundle.answers if one.receipt.stage == STAGE}
-    if not answers:
+    settings = bundle.params.evaluate.card
+    if settings is None:
         return "the settings ask for no card"
-    settings, rows = bundle.params.evaluate.card, read_synthetic(bundle.folder / names.TABLE, bundle.schema)
+    rows = read_synthetic(bundle.folder / names.TABLE, bundle.schema)
     queries = card_queries(settings, bundle.plan, bundle.facts, bundle.auxiliary, rows)
     require(
         sorted(answers) == sorted(query.name for query in queries), "the card answers other queries than the plan's"
