@@ -11,6 +11,8 @@ from typing import Any
 from likeness.cli.app import app
 from likeness.config.explain import Key, keys, summary
 from likeness.config.params import Params
+from likeness.data.rules.computed import Derived
+from likeness.data.rules.rules import KINDS as RULES
 from likeness.data.schema.column import KINDS, Column
 from likeness.data.schema.column_keys import DROP, keys_of
 from likeness.data.schema.schema import KEYS, Schema
@@ -91,11 +93,13 @@ def _meaning(key: Key) -> str:
 def schema_page() -> str:
     """Every key of a schema file, and every key of each kind of column."""
     top, column = _attributes(Schema), _attributes(Column)
+    top["derived"] = "New names, each with the difference of two columns that it is."
     column |= {
         "kind": f"One of {', '.join(f'`{kind}`' for kind in (*KINDS, DROP))}.",
         "reason": "Why the column is dropped, in words.",
         "categories": column["categories"] + " `private`: released above a threshold.",
     }
+    rules = [(f"`{kind.kind}`", inspect.getdoc(kind) or "") for kind in (*RULES.values(), Derived)]
     text = [
         "# Keys of a schema",
         "This page lists every key of a schema file. [How to write one](../own-data.md#2-the-schema).",
@@ -106,6 +110,8 @@ def schema_page() -> str:
             ("key", "kinds", "meaning"),
             [(f"`{key}`", _kinds(key), _plain(column.get(key, ""))) for key in column_keys()],
         ),
+        "## A rule",
+        _table(("key", "meaning"), [(kind, _plain(text.split("\n\nAttributes")[0])) for kind, text in rules]),
     ]
     return "\n\n".join(text) + "\n"
 

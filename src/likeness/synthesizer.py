@@ -36,10 +36,10 @@ from likeness.methods import DEFAULT, METHODS
 from likeness.methods.base import Context
 from likeness.onboarding.first_list import FirstList
 from likeness.pipeline.account import Standing, composed, privacy_json
+from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
 from likeness.pipeline.synthetic_table import numbered, typed_rows
-from likeness.pipeline.where import drawn_beside
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.query import Query
@@ -190,8 +190,9 @@ class Synthesizer(Estimator):
             read = rows.partitions(query.column)
             door = Door(plan, project.ledger_to_spend, rows.dataset, read, project.provenance)
             keys[query.name] = from_bytes(door.release(query), query.name)
-        facts = project.context_of(completed(written, list(keys.values())))
-        door = Door(plan, project.ledger_to_spend, *rows.records(facts.schema), project.provenance)
+        schema = completed(written, list(keys.values()))
+        facts = project.context_of(schema)
+        door = Door(plan, project.ledger_to_spend, *rows.records(schema), project.provenance)
 
         def answer(query: Query) -> Released:
             return from_bytes(door.release(query), query.name)
@@ -203,7 +204,7 @@ class Synthesizer(Estimator):
         total, notes = composed(params, receipts), recipe.notes(facts, auxiliary)
         counts = {name: len(one.keys) for name, one in released.items()}
         standing = Standing.of(ledger, params.privacy.population)
-        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, counts)
+        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, counts, schema.rules)
         train = params.train
         compute = Compute(train.device, train.threads, train.precision)
         generator, losses = fit(recipe, facts, auxiliary, embedding, compute, list(keys.values()))
@@ -236,7 +237,7 @@ class Synthesizer(Estimator):
         if where is not None and not isinstance(where, Mapping):
             given, _ = opened(where, "where: must be a mapping from columns to values, or")
             require(n is None or n == len(given), "n", n, "the number of rows of where, or left out")
-            return self._as_given(drawn_beside(self.generator_, self.schema_, given, operator.index(seed)))
+            return self._as_given(DrawnRows(self.generator_, self.schema_).beside(given, operator.index(seed)))
         if n is None:
             context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
             n = numbered(Sample(), context, self.releases_).rows

@@ -240,6 +240,24 @@ def test_a_stage_that_takes_too_long_is_killed(toy: Path) -> None:
     assert gone(int((toy / "pid").read_text()))
 
 
+@pytest.mark.process
+def test_without_groups_of_processes_all_that_was_started_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows has no os.killpg."""
+    monkeypatch.delattr(os, "killpg")
+    sleeps = "import time; time.sleep(60)"
+    starts = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', '{sleeps}']).pid, flush=True)"
+    dvc = DVC(tmp_path)
+    dvc._process = subprocess.Popen(
+        [sys.executable, "-c", f"{starts}; {sleeps}"], stdout=subprocess.PIPE, encoding="utf-8"
+    )
+    assert dvc._process.stdout is not None
+    child = int(dvc._process.stdout.readline())
+    dvc._kill()
+    assert gone(child) and dvc._process.returncode != 0
+
+
 def test_a_failed_run_exits_1_with_one_line_and_its_output_stays_out_of_the_database(
     toy: Path, outside: dict[str, str], refusing: str
 ) -> None:

@@ -16,8 +16,9 @@ from likeness.features.cells import Cells
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
 from likeness.methods.marginals.quantiles import cells_of_number
 from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.synthetic_table import Request, draw, sample_request
-from likeness.pipeline.where import conditions, drawn_beside, pairs
+from likeness.pipeline.where import conditions, pairs
 
 SCHEMA = Schema.from_dict(
     {
@@ -120,13 +121,13 @@ def test_a_frame_gives_the_values_of_each_row(saved: SavedGenerator) -> None:
         },
         index=[4, 3, 2, 1],
     )
-    drawn = drawn_beside(saved, SCHEMA, given, 0)
+    drawn = DrawnRows(saved, SCHEMA).beside(given, 0)
     assert list(drawn.index) == [4, 3, 2, 1] and list(drawn.columns) == NAMES
     assert drawn["age"].tolist()[::2] == [30, 30] and drawn["age"].isna().tolist() == [False, True, False, False]
     assert drawn["sick"].tolist() == ["yes", "no", "yes", "yes"] and (drawn["share"] == given["share"]).all()
     assert (days(drawn) == given["seen"]).all() and (drawn["cost"] == given["cost"]).all()
-    assert drawn.equals(drawn_beside(saved, SCHEMA, given, 0))
-    many = drawn_beside(saved, SCHEMA, pd.concat([given] * 50), 1)
+    assert drawn.equals(DrawnRows(saved, SCHEMA).beside(given, 0))
+    many = DrawnRows(saved, SCHEMA).beside(pd.concat([given] * 50), 1)
     alike = many[many["age"] == 30]
     assert alike["ward"].nunique() > 1 and alike["level"].nunique() > 1  # the rest is drawn
     for wrong, kind, words in (
@@ -135,7 +136,7 @@ def test_a_frame_gives_the_values_of_each_row(saved: SavedGenerator) -> None:
         (given.assign(sick="maybe"), DataError, "not among its public categories"),
     ):
         with pytest.raises(kind, match=words):
-            drawn_beside(saved, SCHEMA, wrong, 0)
+            DrawnRows(saved, SCHEMA).beside(wrong, 0)
 
 
 def test_ranges_are_intervals_of_the_unit_scale() -> None:

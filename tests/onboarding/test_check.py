@@ -98,7 +98,7 @@ def test_all_faults_are_told_at_once_column_by_column(clone: Path) -> None:
     openly = "Answer from public knowledge, never from the rows."
     faults = schema_faults({**GOOD, "source": None, "colour": 1, "columns": columns})
     assert faults == [
-        "colour is not a key of a schema. Keys: name, source, task, label, image, columns.",
+        "colour is not a key of a schema. Keys: name, source, task, label, image, columns, rules, derived.",
         "source is an open question: where bounds and categories come from.",
         f"column 'age': lower, upper and nullable are open questions. {openly}",
         "column 'born': lower must be a date like 1994-03-01.",

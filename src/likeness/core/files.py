@@ -15,7 +15,7 @@ def make_private_folder(path: Path) -> None:
 
 def write_privately(path: Path, text: str) -> None:
     """Write a file that only its owner may read."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
 
 

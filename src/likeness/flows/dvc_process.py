@@ -41,8 +41,8 @@ class Outcome:
 class DVC:
     """A DVC process that looks at stages and runs them, one at a time. Use it in a ``with`` block.
 
-    The process has a new process group. The whole group is killed when an exception, such as that of a signal, leaves
-    the block: DVC alone would leave its stage behind as an orphan. A release survives that.
+    The process has a new process group. It and all that it started are killed when an exception, such as that of a
+    signal, leaves the block: DVC alone would leave its stage behind as an orphan. A release survives that.
     """
 
     def __init__(self, root: Path) -> None:
@@ -157,9 +157,17 @@ class DVC:
         ).get("outs")
 
     def _kill(self) -> None:
-        """Kill the process group."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """Kill the process, and all that it started."""
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        else:  # Windows ends no group of processes at once
+            import psutil
+
+            with contextlib.suppress(psutil.NoSuchProcess):
+                first = psutil.Process(self._process.pid)
+                for process in [first, *first.children(recursive=True)]:
+                    process.kill()
         self._process.wait()
 
 

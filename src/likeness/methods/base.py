@@ -77,6 +77,7 @@ class Method(ABC):
         maps: feature maps that belong to this method alone.
         generators: those that it may build, by their name: functions that import them, since some need PyTorch.
         any_category: whether ``sample.where`` may give other columns than the label.
+        learns_functions: whether it learns how one column determines another, for a rule without a table.
         public_names: names that its public files have in a bundle.
     """
 
@@ -84,6 +85,7 @@ class Method(ABC):
     maps: ClassVar[tuple[type[Map], ...]] = ()
     generators: ClassVar[Mapping[str, Callable[[], Any]]]
     any_category: ClassVar[bool] = False
+    learns_functions: ClassVar[bool] = False
     public_names: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod

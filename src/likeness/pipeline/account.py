@@ -10,6 +10,7 @@ from likeness import __version__
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
+from likeness.data.rules.rule import Rule
 from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.card import card_figures
@@ -53,6 +54,7 @@ def account(project: Project) -> dict[str, Any]:
         check_synthetic(project.sample, project.paths, project.schema),
         project.method.notes(project.context, auxiliary_of(released.values())),
         {one.receipt.query: len(one.keys) for one in released.values()},
+        project.schema.rules,
         card_figures(project.context, {one.receipt.query: one for one in released.values()}),
     )
 
@@ -104,6 +106,7 @@ def privacy_json(
     outputs: Mapping[str, str],
     notes: Sequence[str] = (),
     keys: Mapping[str, int] | None = None,
+    rules: Sequence[Rule] = (),
     card: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The account as JSON.
@@ -118,6 +121,7 @@ def privacy_json(
         outputs: SHA-256 of the files that it is about, by path.
         notes: what the method read off released values, see :meth:`likeness.methods.base.Method.notes`.
         keys: number of released partitions, by the name of the query.
+        rules: of the schema, which every row keeps.
         card: figures about the table, see :func:`likeness.pipeline.card.card_figures`.
     """
     budget = standing.budget
@@ -165,6 +169,7 @@ def privacy_json(
         },
         "queries": queries,
         "notes": list(notes),
+        **({"rules": [rule.text for rule in rules]} if rules else {}),
         **({"card": list(card)} if card else {}),
         "sample": dict(sample),
         # Without noise, a digest would reveal exact values.

@@ -120,7 +120,7 @@ def card_queries(
         plan: which of them are planned.
         context: public facts, with released categories.
         auxiliary: released answers by the name of their query.
-        table: the typed synthetic table.
+        table: the typed synthetic rows of the modeled columns.
     """
     from likeness.pipeline.private_rows import encoded_chunks
 

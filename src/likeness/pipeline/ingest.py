@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private
+from likeness.data.rules.tables import to_model
 from likeness.data.schema.private_categories import closed
 from likeness.data.schema.schema import Schema
 from likeness.engine import LOCAL, Engine
@@ -134,10 +135,10 @@ def encoded_rows(project: "Project", ingested: dict[str, Any]) -> "Iterator[Data
         ArtifactError: the table has another manifest.
     """
     written, schema = project.written_schema, project.schema
-    encoder = Encoder(schema)
+    encoder = Encoder(schema.modeled)
     for chunk in iter_private(project.paths.table, None, _chunk_rows(schema), manifest=ingested):
         beside = {name: chunk[name].to_numpy() for name in BESIDE if name in chunk}
-        yield encoder.encode(closed(chunk, written, schema)).assign(**beside)
+        yield encoder.encode(to_model(closed(chunk, written, schema), schema)).assign(**beside)
 
 
 def _chunk_rows(schema: Schema) -> int:

@@ -215,6 +215,7 @@ class EncodedRows:
     Attributes:
         path: of the table.
         manifest: of the table that is meant.
+        schema: of the modeled columns.
         groups: its row groups; None: all.
     """
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.config.load import load_params, source_at
 from likeness.config.params import Params
-from likeness.core.errors import ArtifactError, DataError, SchemaError
+from likeness.core.errors import ArtifactError, DataError, PlanError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.remote import Place, place_at
 
@@ -120,11 +120,11 @@ class Project:
         return self.context_of(self.schema)
 
     def context_of(self, schema: "Schema") -> "Context":
-        """Public facts for the recipe, with a schema without open columns."""
+        """Public facts for the recipe: the modeled columns of a schema without open columns."""
         from likeness.methods.base import Context
 
         params = self.params
-        return Context(schema, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
+        return Context(schema.modeled, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
 
     @cached_property
     def sample(self) -> "Request":
@@ -149,6 +149,7 @@ class Project:
         Raises:
             PlanError: a later stage could not answer it.
         """
+        from likeness.data.rules.rules import learned
         from likeness.pipeline.card import card_shares
         from likeness.privacy.adjacency import Adjacency
         from likeness.privacy.plan import SelectionShares, make_plan
@@ -156,6 +157,12 @@ class Project:
 
         privacy, categories = self.params.privacy, self.params.categories
         facts = self.context_of(self.foreseen_schema)
+        if learned(facts.schema.rules) and not self.method.learns_functions:
+            first, second = learned(facts.schema.rules)[0]
+            raise PlanError(
+                f"{self.method.name} cannot learn how '{first}' determines '{second}'. Give that rule of the schema a "
+                "table, or use method marginals."
+            )
         self.method.check(facts)
         names = tuple(query_name(place) for place, _ in enumerate(self.written_schema.open_columns, start=1))
         return make_plan(
@@ -184,6 +191,7 @@ class Project:
 
     def card_queries(self) -> "list[CardQuery]":
         """The queries of the card about the written table; none without a card."""
+        from likeness.data.rules.tables import to_model
         from likeness.pipeline.card import card_queries
         from likeness.pipeline.synthetic_table import read_synthetic
         from likeness.release.released import load_folder
@@ -191,7 +199,7 @@ class Project:
         card = self.params.evaluate.card
         if card is None:
             return []
-        table = read_synthetic(self.paths.synthetic, self.schema)
+        table = to_model(read_synthetic(self.paths.synthetic, self.schema), self.schema)
         return card_queries(card, self.written_plan, self.context, load_folder(self.paths.auxiliary), table)
 
     # --- the source
@@ -331,7 +339,7 @@ class Project:
 
         table, encoding = self.paths.encoded, encoding_digest(self.schema)
         dataset, manifest = dataset_of(self.params, table, self.ledger.id, {"encoding": encoding})
-        return dataset, EncodedRows(table.absolute(), manifest, self.schema)
+        return dataset, EncodedRows(table.absolute(), manifest, self.schema.modeled)
 
     def partitions(self) -> "tuple[Dataset, Callable[[str], ColumnPartitions]]":
         """Whose rows the ingested table holds, and the function that opens one of its open columns.

@@ -9,6 +9,7 @@ import numpy as np
 
 from likeness.config.params import Params
 from likeness.data.encoding.layout import encoding_digest
+from likeness.data.rules.tables import to_model
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.private_rows import (
     PERSON,
@@ -62,8 +63,8 @@ class RowsInMemory:
         """
         from likeness.data.schema.private_categories import closed
 
-        table = closed(self.table, self.schema, schema)
-        read = partial(encoded_chunks, table, schema, self.people)
+        table = to_model(closed(self.table, self.schema, schema), schema)
+        read = partial(encoded_chunks, table, schema.modeled, self.people)
         return replace(self.dataset, encoding=encoding_digest(schema)), read
 
 

@@ -10,7 +10,7 @@ from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
 from likeness.data.schema.schema import Schema
-from likeness.pipeline.where import conditions, with_exact_ends
+from likeness.pipeline.where import allowed_values
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -47,10 +47,9 @@ def numbered(sample: Sample, context: "Context", auxiliary: "Mapping[str, Releas
 
 def typed_rows(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
     """Rows of a generator as a typed table."""
-    from likeness.data.encoding.encoder import Encoder
+    from likeness.pipeline.drawn_rows import DrawnRows
 
-    x, labels = saved.draw(rows, seed, *conditions(where, schema))
-    return with_exact_ends(Encoder(schema).decode(x, labels), where, schema)
+    return DrawnRows(saved, schema).under(rows, seed, allowed_values(where, schema))
 
 
 def draw(

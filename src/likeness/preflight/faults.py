@@ -114,8 +114,9 @@ def schema_faults(mapping: Any) -> list[str]:
         rest |= {"task": "none", "label": None}
     bad = {name for name, _ in columns} - {column["name"] for column in good}
     if bad:
-        # Stand-ins try the rules that span columns; rules about the label need a readable label.
+        # Stand-ins try what spans columns. What is said of the label needs a readable label; rules need all columns.
         good += [{"name": name, "kind": "categorical", "categories": ["0", "1"]} for name in bad]
+        rest = {key: value for key, value in rest.items() if key not in ("rules", "derived")}
         if str(rest.get("label")) in bad:
             rest |= {"task": "none", "label": None}
     if columns:

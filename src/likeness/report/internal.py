@@ -15,6 +15,7 @@ import pandas as pd
 from likeness.config.params import Evaluate
 from likeness.core.files import make_private_folder
 from likeness.core.messages import progress
+from likeness.data.rules.tables import contradictions
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import select
 from likeness.evaluation.distances import at_most
@@ -138,6 +139,11 @@ def evaluate(
         "image": list(shape or ()),  # empty for a table
         **_summary(score_table, comparison, metrics),
     }
+    if schema.rules:
+        real = pd.concat([real_train, real_test])
+        summary["rules"] = {
+            name: contradictions(rows, schema) for name, rows in (("synthetic", synthetic), ("real", real))
+        }
     (out / "metrics.json").write_bytes(padded_json(summary))
 
 

@@ -52,6 +52,10 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
         "marginals": marginals,
         "groups": groups,
         "worst": [(row["columns"], f"{float(row['total_variation']):.3f}") for row in worst[:10]],
+        "rules": [
+            (rule, [f"{counts[rule]:,}" for counts in metrics["rules"].values()])
+            for rule in _common(metrics.get("rules", {}))
+        ],
         "figures": {name: embed(png) for name, png in internal.figures.items()},
         "tables": list(TABLES.values()),
         "distances": [_distance(name, distances) for name in _common(distances)],

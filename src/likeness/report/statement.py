@@ -56,6 +56,7 @@ def statement(privacy: dict[str, Any]) -> str:
         "sensitivity counts that."
         + (f" It is {several['max_rows']:,} times that of one record, and so is the noise." if several else ""),
         *_notes(privacy),
+        *_rules(privacy),
         *_card(privacy),
         "",
         "## What is not covered",
@@ -105,7 +106,8 @@ def _categories(privacy: Mapping[str, Any]) -> list[str]:
 
 def _listed(privacy: Mapping[str, Any]) -> str:
     names = ", ".join(f"`{query['map']['column']}`" for query in _thresholds(privacy))
-    return f"categories but those of {names}" if names else "categories"
+    categories = f"categories but those of {names}" if names else "categories"
+    return f"{categories}, rules" if privacy.get("rules") else categories
 
 
 def _thresholds_part(lifetime: Mapping[str, Any]) -> str:
@@ -137,6 +139,16 @@ def _notes(privacy: dict[str, Any]) -> list[str]:
     """Facts that were read off released values, at no further cost."""
     notes = privacy.get("notes", [])  # earlier versions wrote none
     return ["", "Read off these values, at no further cost:", "", *(f"- {note}" for note in notes)] if notes else []
+
+
+def _rules(privacy: Mapping[str, Any]) -> list[str]:
+    """The public rules that rows keep."""
+    rules = [f"- `{rule}`" for rule in privacy.get("rules", [])]
+    words = (
+        "Public rules, taken from the schema. Every synthetic row keeps them. A private row that breaks one counts as "
+        "the nearest row that keeps it, by a fixed public map:"
+    )
+    return ["", words, "", *rules] if rules else []
 
 
 def _card(privacy: Mapping[str, Any]) -> list[str]:

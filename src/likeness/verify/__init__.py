@@ -34,6 +34,7 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
     "training": outputs.training,
     "table": outputs.table,
     "card": outputs.card,
+    "rules": outputs.rules,
 }
 """Each check returns one sentence, or raises. The order is that of the verdict."""
 

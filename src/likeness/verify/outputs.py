@@ -182,9 +182,24 @@ def table(bundle: Bundle) -> str:
     )
 
 
+def rules(bundle: Bundle) -> str:
+    """No row of the table breaks a rule of the schema."""
+    from likeness.data.rules.tables import contradictions
+    from likeness.pipeline.synthetic_table import read_synthetic
+
+    schema = bundle.schema
+    if not schema.rules:
+        return "the schema has none"
+    broken = contradictions(read_synthetic(bundle.folder / names.TABLE, schema), schema)
+    worst = max(broken, key=lambda text: broken[text])
+    require(not broken[worst], f"{broken[worst]:,} rows of {names.TABLE} break the rule {worst}")
+    return f"{len(broken)} of the schema; no row of the table breaks one"
+
+
 def card(bundle: Bundle) -> str:
     """The card is about this table: the questions, computed again from the table, are those that were answered."""
     from likeness.data.encoding.layout import encoding_digest
+    from likeness.data.rules.tables import to_model
     from likeness.pipeline.card import STAGE, card_queries
     from likeness.pipeline.synthetic_table import read_synthetic
     from likeness.release.request import check_answer
@@ -193,7 +208,7 @@ def card(bundle: Bundle) -> str:
     settings = bundle.params.evaluate.card
     if settings is None:
         return "the settings ask for no card"
-    rows = read_synthetic(bundle.folder / names.TABLE, bundle.schema)
+    rows = to_model(read_synthetic(bundle.folder / names.TABLE, bundle.schema), bundle.schema)
     queries = card_queries(settings, bundle.plan, bundle.facts, bundle.auxiliary, rows)
     require(
         sorted(answers) == sorted(query.name for query in queries), "the card answers other queries than the plan's"

@@ -271,6 +271,7 @@ def account(bundle: Bundle) -> str:
         {str(path): _digest(bundle, name) for path, name in files.items()},
         bundle.project.method.notes(bundle.facts, bundle.auxiliary),
         {one.receipt.query: len(one.keys) for one in answers},
+        bundle.schema.rules,
         card_figures(bundle.facts, {one.receipt.query: one for one in answers}),
     )
     software = privacy["software"]

@@ -74,7 +74,7 @@ def grid_of(column: Column, bins: int) -> Grid:
 
     A column of integers, days or seconds has at most one bin an integer, and no bin without one: narrow bins at the
     dense end of a logarithm fall together. The lower bound of an integer log1p column, mostly the zero of an amount, is
-    a spike without a declaration.
+    a spike without a declaration. A bin begins at each of the column's cuts.
     """
     return _integer_grid(column, bins) if column.is_whole else _numeric_grid(column, bins)
 
@@ -94,7 +94,8 @@ def _spikes(column: Column) -> tuple[float, ...]:
 def _integer_grid(column: Column, bins: int) -> Grid:
     lower, upper = (round(bound) for bound in column.bounds)
     spikes = {round(spike) for spike in _spikes(column)}
-    starts = {lower, *_first_integers(column, bins), *spikes, *(spike + 1 for spike in spikes)}
+    cuts = {math.ceil(cut) for cut in column.cuts}
+    starts = {lower, *_first_integers(column, bins), *spikes, *(spike + 1 for spike in spikes), *cuts}
     firsts = sorted(first for first in starts if lower <= first <= upper)
     lasts = [first - 1 for first in firsts[1:]] + [upper]
     edges = tuple(unit_of(column, first - 0.5) for first in [*firsts, upper + 1])
@@ -110,7 +111,10 @@ def _numeric_grid(column: Column, bins: int) -> Grid:
         raise SchemaError(
             f"column '{column.name}' has spikes too close to each other or to a bound. Remove one from spikes."
         )
-    between = [edge for edge in np.linspace(0, 1, bins + 1).tolist() if all(abs(edge - s) > 2 * narrow for s in spikes)]
+    even = np.linspace(0, 1, bins + 1).tolist()
+    cuts = [unit_of(column, cut) for cut in column.cuts]
+    cuts = [cut for cut in cuts if all(abs(edge - cut) > 2 * narrow for edge in even)]
+    between = [edge for edge in [*even, *cuts] if all(abs(edge - s) > 2 * narrow for s in spikes)]
     edges = sorted([*between, *(s - narrow for s in spikes), *(s + narrow for s in spikes)])
     middles = [(low + high) / 2 for low, high in pairwise(edges)]
     at = [next((s for s in spikes if abs(s - middle) < narrow), None) for middle in middles]

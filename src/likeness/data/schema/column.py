@@ -38,6 +38,7 @@ class Column:
         open: the categories are not publicly known and not released yet (see
             :meth:`likeness.data.schema.schema.Schema.completed`); ``other`` takes every value that will not be among
             them.
+        cuts: numbers at which a bin begins, because a rule has a threshold there. They follow from the rules.
 
     Raises:
         SchemaError: naming column and rule; all rules that are broken in its ``faults``.
@@ -57,6 +58,7 @@ class Column:
     decimals: int | None = None
     dtype: str | None = None
     open: bool = False
+    cuts: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         faults = tuple((key, f"column '{self.name}' {text}") for key, text in self._faults())

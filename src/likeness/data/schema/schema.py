@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from likeness.core.errors import SchemaError
+from likeness.data.rules.rule import Rule
+from likeness.data.rules.rules import RuledTable, rules_from, rules_section, thresholds
 from likeness.data.schema.column import SPLIT_COLUMN, Column
 from likeness.data.schema.column_keys import DROP, Dropped, column_from
 from likeness.data.schema.kinds import KINDS, TRANSFORMS
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
 
 TASKS = ("classification", "regression", "none")
-KEYS = ("name", "source", "task", "label", "image", "columns")
+KEYS = ("name", "source", "task", "label", "image", "columns", "rules", "derived")
 BRIGHTEST = 255
 _MOST_PIXELS = 1 << 14
 
@@ -45,6 +48,7 @@ class Schema:
         columns: in table order.
         image: height and width where each record is a gray image; its pixels are then the first columns.
         dropped: columns of the source that nobody reads.
+        rules: between columns, see :mod:`likeness.data.rules`.
 
     Raises:
         SchemaError: a rule is broken.
@@ -57,6 +61,7 @@ class Schema:
     columns: tuple[Column, ...]
     image: tuple[int, int] | None = None
     dropped: tuple[Dropped, ...] = ()
+    rules: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
@@ -215,6 +220,7 @@ class Schema:
                 columns=pixels + columns,
                 image=image,
                 dropped=tuple(column for column in listed if isinstance(column, Dropped)),
+                rules=rules_from(mapping.get("rules") or (), mapping.get("derived") or {}, pixels + columns, label),
             )
         except SchemaError as error:
             raise SchemaError(f"{where}: {error}", error.faults) from None
@@ -232,6 +238,7 @@ class Schema:
                 *({"name": column.name, **column.to_dict()} for column in listed),
                 *({"name": dropped.name, "kind": DROP, "reason": dropped.reason} for dropped in self.dropped),
             ],
+            **rules_section(self.rules),
         }
 
     def column(self, name: str) -> Column:
@@ -240,6 +247,30 @@ class Schema:
             if column.name == name:
                 return column
         raise SchemaError(f"'{name}' is not a column of {self.name}. Columns: {', '.join(self.names)}.")
+
+    def part(self, names: Iterable[str]) -> "Schema":
+        """A schema of some of the columns, without label, rules and image."""
+        columns = tuple(column for column in self.columns if column.name in set(names))
+        return replace(self, columns=columns, task="none", label=None, image=None, dropped=(), rules=())
+
+    @cached_property
+    def ruled(self) -> RuledTable:
+        """What the rules make of the columns."""
+        return RuledTable(self.columns, self.rules)
+
+    @cached_property
+    def modeled(self) -> "Schema":
+        """The schema that a method sees: without computed columns, and with cells that end where a rule's values do."""
+        if not self.rules:
+            return self
+        table = self.ruled
+        columns = tuple(
+            column
+            if column.is_categorical
+            else replace(column, cuts=tuple(sorted(thresholds(self.rules, column.name))))
+            for column in table.modeled
+        )
+        return replace(self, columns=columns, rules=table.on_modeled)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from likeness.core import rng
 from likeness.core.errors import PlanError
 from likeness.core.messages import progress
 from likeness.data.encoding.bins import Grid, grid_of
+from likeness.data.rules.rules import learned
 from likeness.features.cells import Cells
 from likeness.methods.base import (
     BYTES_A_COORDINATE,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from likeness.generators.base import Compute, Trained
     from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
     from likeness.methods.marginals.objective import MarginalObjective
+    from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 
 def product_mixture() -> "type[ProductMixture]":
@@ -108,6 +110,7 @@ class Marginals(Method):
     maps: ClassVar = (PairMarginals,)
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
+    learns_functions: ClassVar[bool] = True
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
     privatize: Workload = setting(Workload())
@@ -184,7 +187,9 @@ class Marginals(Method):
         """A mixture of products over the same cells."""
         layout, columns = context.layout, self.mixture_columns(context, auxiliary)
         sizes = layout.num_classes, self.train.num_components, layout.width
-        return product_mixture()(columns, *sizes, self.train.swap_rounds)
+        names = [column.name for column in context.schema.feature_columns]
+        functions = [[names.index(name) for name in pair] for pair in learned(context.schema.rules)]
+        return product_mixture()(columns, *sizes, self.train.swap_rounds, functions)
 
     def mixture_columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
         """Cells of each feature column, and how a number is drawn from its bin."""
@@ -214,7 +219,9 @@ class Marginals(Method):
         feature, settings = self._feature(context, auxiliary), self.training
         generator = self.build_generator(context, auxiliary)
         with threadpool_limits(compute.threads), progress(f"train {self.name}", settings.iterations) as step:
-            by_class = one_way_marginals(feature.blocks(embedding.values), generator.sizes, _weights(feature))
+            zeros = self._zeros(context, auxiliary)
+            blocks = zeros.emptied(list(feature.blocks(embedding.values)))
+            by_class = one_way_marginals(blocks, generator.sizes, _weights(feature))
             marginals = class_weights(auxiliary[CLASS_COUNTS]) @ by_class
             generator.start_from(marginals, rng.public(context.seed, "train.weights"))
             losses = minimize(
@@ -232,9 +239,10 @@ class Marginals(Method):
         """Squared residuals of all blocks and tables, in units of their noise."""
         from likeness.methods.marginals.objective import MarginalObjective
 
-        feature = self._feature(context, auxiliary)
+        feature, zeros = self._feature(context, auxiliary), self._zeros(context, auxiliary)
         return MarginalObjective(
-            blocks=feature.blocks(embedding.values),
+            blocks=zeros.emptied(list(feature.blocks(embedding.values))),
+            certain=zeros,
             sizes=[column.size for column in feature.columns],
             squared_weights=_weights(feature),
             class_weights=class_weights(auxiliary[CLASS_COUNTS]),
@@ -244,6 +252,13 @@ class Marginals(Method):
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weight=feature.squared_table_weight,
         )
+
+    def _zeros(self, context: Context, auxiliary: Mapping[str, Released]) -> "StructuralZeros":
+        """Cells that the rules of the schema forbid."""
+        from likeness.methods.marginals.structural_zeros import StructuralZeros
+
+        grids = self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins)
+        return StructuralZeros(context.schema, self._columns(context, grids))
 
     @property
     def training(self) -> TrainingSettings:

@@ -136,10 +136,12 @@ class ProductMixture(Generator):
         num_components: int,
         width: int,
         exchange_rounds: int = 0,
+        functions: Sequence[Sequence[int]] = (),
     ) -> None:
         """Build with logits of 0, which take no memory; ``width`` is that of the dense encoded row.
 
-        For the rounds see :func:`likeness.methods.marginals.pair_swapping.swap_pairs`.
+        For the rounds see :func:`likeness.methods.marginals.pair_swapping.swap_pairs`. ``functions`` are pairs of
+        places of columns: the first determines the second, by the value that is the most frequent in the mixture.
         """
         if type(exchange_rounds) is not int or not 0 <= exchange_rounds <= MOST_SWAP_ROUNDS:
             raise ValueError(f"mixture: exchange_rounds must be a whole number from 0 to {MOST_SWAP_ROUNDS}")
@@ -151,6 +153,12 @@ class ProductMixture(Generator):
         self.sizes = [column.cells.size for column in self.columns]
         self.logits = np.broadcast_to(np.float32(0), (num_components, sum(self.sizes)))
         self.weights = np.broadcast_to(np.float32(0), (num_classes, num_components))
+        self.functions = tuple((int(first), int(second)) for first, second in functions)
+
+    def spec(self) -> dict[str, Any]:
+        """The functions stand in it where there are any."""
+        spec = super().spec()
+        return spec if self.functions else {name: value for name, value in spec.items() if name != "functions"}
 
     def arrays(self) -> Arrays:
         """Logits of cells in components, shape (K, cells), and of components by class, shape (num_classes, K)."""
@@ -183,6 +191,7 @@ class ProductMixture(Generator):
     def class_likelihood(self, conditions: Conditions) -> NDArray[np.float64]:
         """Probability of the conditions in each class, up to a common factor, shape (num_classes,)."""
         parts, weights = self.exact()
+        conditions = self._through_functions(self._determined(parts, weights), conditions)
         likelihood: NDArray[np.float64] = weights @ self._condition(parts, conditions)
         return likelihood
 
@@ -195,12 +204,36 @@ class ProductMixture(Generator):
         by Bayes' rule on the components.
         """
         parts, weights = self.exact()
+        determined = self._determined(parts, weights)
+        conditions = self._through_functions(determined, conditions)
         posterior = weights * self._condition(parts, conditions)
         posterior /= np.maximum(posterior.sum(axis=1, keepdims=True), _TINY)
         components = systematic(posterior, labels, random)
         chosen = np.stack([systematic(part, components, random) for part in parts], axis=1)
         chosen = swap_pairs(chosen, labels, components, parts, posterior, self.exchange_rounds, random)
+        for (first, second), values in determined.items():
+            chosen[:, second] = values[chosen[:, first]]
         return rows_from_cells(self.columns, self.width, chosen, random, conditions)
+
+    def _determined(
+        self, parts: list[NDArray[np.float64]], weights: NDArray[np.float64]
+    ) -> dict[tuple[int, int], NDArray[np.int64]]:
+        """For each function the cell of the second column that is most frequent beside each cell of the first."""
+        shares = weights.mean(axis=0)[:, None]
+        return {(i, j): ((parts[i] * shares).T @ parts[j]).argmax(axis=1) for i, j in self.functions}
+
+    def _through_functions(
+        self, determined: Mapping[tuple[int, int], NDArray[np.int64]], conditions: Conditions
+    ) -> Conditions:
+        """Conditions on columns that follow from others, as conditions on these."""
+        given = dict(conditions)
+        for (first, second), values in determined.items():
+            if second in given:
+                allowed = self.columns[second].weights(given.pop(second))[values] > 0
+                if first in given:
+                    allowed &= self.columns[first].weights(given[first]) > 0
+                given[first] = Condition(tuple(np.flatnonzero(allowed).tolist()))
+        return given
 
     def _condition(self, parts: list[NDArray[np.float64]], conditions: Conditions) -> NDArray[np.float64]:
         """Probability of the conditions in each component, up to a common factor, shape (K,).

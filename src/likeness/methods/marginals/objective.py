@@ -4,9 +4,13 @@ import math
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 Float32 = NDArray[np.float32]
 Block = tuple[int, int, NDArray[np.float64]]
@@ -16,6 +20,7 @@ _Halved = tuple[_Halves, tuple[int, ...], NDArray[np.float64], float]  # halves,
 _BELIEF = 0.7  # how the penalty goes with one over the noise
 _SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
 _TINY = np.finfo(np.float32).tiny
+_CERTAIN = 100  # precision of a count that is 0 for certain, over that of a noisy one
 
 
 class MarginalObjective:
@@ -50,6 +55,7 @@ class MarginalObjective:
         kl_penalty: float,
         tables: Sequence[Table] = (),
         squared_table_weight: float = 1.0,
+        certain: "StructuralZeros | None" = None,
     ) -> None:
         """Lay blocks and tables out as matrices.
 
@@ -63,6 +69,7 @@ class MarginalObjective:
             kl_penalty: c.
             tables: (columns, noisy counts of shape (num_classes, cells of each of them)).
             squared_table_weight: of each table.
+            certain: cells that are 0 for certain, in classes where they are 0 in all.
         """
         blocks, squared_weights = list(blocks), list(squared_weights)
         total = sum(sizes)
@@ -71,7 +78,7 @@ class MarginalObjective:
         apart = [(columns, counts, squared_table_weight) for columns, counts in tables]
         self._pairs = None
         if len(blocks) == math.comb(len(sizes), 2):
-            self._pairs = _AllResiduals(blocks, sizes, squared_weights, records, scale)
+            self._pairs = _AllResiduals(blocks, sizes, squared_weights, records, scale, certain)
         else:
             weighted = zip(blocks, squared_weights, strict=True)
             apart += [((i, j), counts, float(weight)) for (i, j, counts), weight in weighted]
@@ -163,6 +170,7 @@ class _AllResiduals:
         squared_weights: Sequence[int],
         records: float,
         scale: float,
+        certain: "StructuralZeros | None" = None,
     ) -> None:
         """Lay the blocks out as one matrix a class; ``scale``: noise of a share of weight 1."""
         ends = np.cumsum(sizes)
@@ -173,6 +181,8 @@ class _AllResiduals:
             rows, columns = slice(starts[i], ends[i]), slice(starts[j], ends[j])
             target[:, rows, columns] = counts / records
             precision[rows, columns] = weight
+            if certain is not None:
+                precision[rows, columns] *= np.where(certain.of(i, j).all(axis=0), _CERTAIN, 1)
         self._target = target
         self._precision = (precision / (2 * total * scale**2)).astype(np.float32)
 

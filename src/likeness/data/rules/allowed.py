@@ -1,0 +1,224 @@
+"""The values that a condition allows in one column, in the words of ``sample.where`` and of the schema's rules.
+
+A condition is one value, a range, a comparison, null for missing, or a list of these. A range is a pair in Python and
+``30..40`` in a text. Both ends belong to it, and one of them may be open: ``30..``. A comparison is ``< 15``.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from likeness.config.typed import allowed
+from likeness.core.errors import ParamsError
+from likeness.data.schema.column import Column
+from likeness.data.schema.kinds import Categorical
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_RANGE = ".."
+_COMPARISON = re.compile(r"\s*(<=|>=|<|>)\s*(.+?)\s*")
+_MARGIN = 1e-6  # of a step: two numbers this near are one value of a rounded column
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a condition allows.
+
+    Attributes:
+        places: of the allowed categories.
+        ranges: of allowed numbers in units of the column; both ends belong to them, and may be infinite.
+        missing: whether the value may be missing.
+    """
+
+    places: frozenset[int] = frozenset()
+    ranges: tuple[Range, ...] = ()
+    missing: bool = False
+
+    def within(self, column: Column) -> "Allowed":
+        """What is left of it in a column: ranges within the bounds, ascending and apart, ends that are values."""
+        if column.is_categorical:
+            return self
+        lower, upper = column.bounds
+        ranges: list[Range] = []
+        for low, high in sorted(self.ranges):
+            low, high = max(low, lower), min(high, upper)
+            if column.is_whole:
+                low, high = math.ceil(low), math.floor(high)
+            if ranges and low <= _next(ranges[-1][1], math.inf, column):
+                ranges[-1] = ranges[-1][0], max(high, ranges[-1][1])
+            elif low <= high:
+                ranges.append((low, high))
+        return Allowed(ranges=tuple(ranges), missing=self.missing)
+
+    def complement(self, column: Column) -> "Allowed":
+        """Every value of a column that is not allowed."""
+        missing = column.nullable and not self.missing
+        if column.is_categorical:
+            return Allowed(frozenset(range(len(column.categories))) - self.places, missing=missing)
+        ends = [end for low_high in self.within(column).ranges for end in low_high]
+        lows = [-math.inf, *(_next(high, math.inf, column) for high in ends[1::2])]
+        highs = [*(_next(low, -math.inf, column) for low in ends[::2]), math.inf]
+        return Allowed(ranges=tuple(zip(lows, highs, strict=True)), missing=missing).within(column)
+
+    def both(self, other: "Allowed", column: Column) -> "Allowed":
+        """What both allow."""
+        pairs = [(max(a[0], b[0]), min(a[1], b[1])) for a in self.ranges for b in other.ranges]
+        ranges = tuple((low, high) for low, high in pairs if low <= high)
+        return Allowed(self.places & other.places, ranges, self.missing and other.missing).within(column)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no value is allowed."""
+        return not (self.places or self.ranges or self.missing)
+
+    def nearest(self, values: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        """For each value the nearest allowed number, or the first allowed category; missing if nothing else is."""
+        import numpy as np
+
+        if self.places:
+            return np.full(len(values), float(min(self.places)))
+        if not self.ranges:
+            return np.full(len(values), np.nan)
+        start = np.where(np.isnan(values), self.ranges[0][0], values)
+        options = np.stack([np.clip(start, low, high) for low, high in self.ranges])
+        best: NDArray[np.float64] = options[np.abs(options - start).argmin(axis=0), np.arange(len(start))]
+        return best
+
+    def holds(self, values: "NDArray[np.float64]", column: Column) -> "NDArray[np.bool_]":
+        """Which values are allowed: places of categories or numbers, NaN for missing."""
+        import numpy as np
+
+        if column.is_categorical:
+            inside = np.isin(values, list(self.places))
+        else:
+            margin = _MARGIN * (step_of(column) or 0.0)
+            inside = np.zeros(len(values), dtype=bool)
+            for low, high in self.ranges:
+                inside |= (values >= low - margin) & (values <= high + margin)
+        return np.where(np.isnan(values), self.missing, inside)
+
+
+def read(value: Any, column: Column, key: str) -> Allowed:
+    """What a condition allows in a column.
+
+    Args:
+        value: a value, a range, a comparison, None for missing, or a list of these.
+        column: whose values they are; with public categories.
+        key: for messages.
+
+    Raises:
+        ParamsError: naming the key, the value and the rule.
+    """
+    values = alternatives(value)
+    missing, present = None in values, [one for one in values if one is not None]
+    if not values:
+        raise ParamsError(f"{key} is an empty list. Give a value, a range, or leave it out.")
+    if missing and not column.nullable:
+        raise ParamsError(f"{key} asks for missing values, but '{column.name}' is not nullable. Give other values.")
+    if column.is_categorical:
+        return Allowed(
+            places=frozenset(place for one in present for place in _places(one, column, key)), missing=missing
+        )
+    return Allowed(ranges=tuple(_numbers(one, column, key) for one in present), missing=missing)
+
+
+def alternatives(value: Any) -> list[Any]:
+    """The values and ranges of a condition, missing ones as None."""
+    values = [
+        one.tolist() if hasattr(one, "tolist") else one for one in (value if isinstance(value, list) else [value])
+    ]
+    return [None if isinstance(one, float) and math.isnan(one) else one for one in values]
+
+
+def step_of(column: Column) -> float | None:
+    """The distance of two values of a column that is rounded."""
+    return 1.0 if column.is_whole else None if column.decimals is None else 10.0**-column.decimals
+
+
+def _places(value: Any, column: Column, key: str) -> Iterator[int]:
+    """Places of the categories that a value means; of an ordinal column, also those of a range or a comparison."""
+    kind, ends, comparison = column.type, _ends(value), _compared(value)
+    assert isinstance(kind, Categorical)
+    text = kind.spelling(str(value), column)
+    if text in column.categories or not kind.is_ordered or (ends is None and comparison is None):
+        allowed(key, text, column.categories)
+        yield column.categories.index(text)
+        return
+    if comparison is not None:
+        sign, word = comparison
+        allowed(key, word, column.categories)
+        place = column.categories.index(word) + (sign in (">", "<="))
+        yield from range(place) if sign[0] == "<" else range(place, len(column.categories))
+        return
+    assert ends is not None
+    first, last = column.categories[0], column.categories[-1]
+    words = [str(default if end is None else end) for end, default in zip(ends, (first, last), strict=True)]
+    for word in words:
+        allowed(key, word, column.categories)
+    low, high = (column.categories.index(word) for word in words)
+    if low > high:
+        raise ParamsError(f"{key}: the range {value} ends before it begins. Exchange its ends.")
+    yield from range(low, high + 1)
+
+
+def _ends(value: Any) -> tuple[Any, Any] | None:
+    """Both ends of a range, None where one is open; None for a single value."""
+    if isinstance(value, tuple) and len(value) == 2:
+        return value
+    if isinstance(value, str) and _RANGE in value:
+        low, _, high = value.partition(_RANGE)
+        return low.strip() or None, high.strip() or None
+    return None
+
+
+def _compared(value: Any) -> tuple[str, str] | None:
+    """Sign and word of a comparison; None for anything else."""
+    match = _COMPARISON.fullmatch(value) if isinstance(value, str) else None
+    return None if match is None else (match[1], match[2])
+
+
+def _numbers(value: Any, column: Column, key: str) -> Range:
+    """Both ends of a value, a range or a comparison in units of the column; infinite where one is open."""
+    comparison = _compared(value)
+    if comparison is not None:
+        return _on_one_side(*comparison, column, key)
+    low, high = _ends(value) or (value, value)
+    ends = _number(low, "lower", column, key), _number(high, "upper", column, key)
+    if ends[0] > ends[1]:
+        raise ParamsError(f"{key}: the range {value} ends before it begins. Exchange its ends.")
+    return ends
+
+
+def _on_one_side(sign: str, word: str, column: Column, key: str) -> Range:
+    """The range that a comparison means. ``<`` and ``>`` leave the number itself out, and a day all of its hours."""
+    number = _number(word, "lower" if sign in ("<", ">=") else "upper", column, key)
+    if sign in ("<", ">"):
+        number = _next(number, -math.inf if sign == "<" else math.inf, column)
+    return (-math.inf, number) if sign[0] == "<" else (number, math.inf)
+
+
+def _next(number: float, towards: float, column: Column) -> float:
+    """The next number that a column can hold."""
+    step = step_of(column)
+    return math.nextafter(number, towards) if step is None else number + math.copysign(step, towards)
+
+
+def _number(value: Any, end: str, column: Column, key: str) -> float:
+    if value is None:
+        return -math.inf if end == "lower" else math.inf
+    if isinstance(value, str) and column.number.are_numbers:
+        try:
+            value = float(value)
+        except ValueError:
+            raise ParamsError(
+                f"{key} must be a number, a range like 30..40, or a list of these, got {value!r}"
+            ) from None
+    bound = column.number.bound(end, value)
+    if isinstance(bound, str):
+        raise ParamsError(f"{key} {bound}")
+    return bound

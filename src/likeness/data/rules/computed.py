@@ -1,0 +1,360 @@
+"""Rules that compute columns from others: ``determines``, ``equal``, ``one_of`` and ``derived``.
+
+A computed column is not modeled. It is left out of what a private row says, or another column stands for it. Each
+synthetic row gets it computed.
+"""
+
+import re
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from likeness.config.typed import allowed
+from likeness.core.errors import SchemaError
+from likeness.data.rules.allowed import Allowed, Range, read
+from likeness.data.rules.rule import Columns, Rule, column_of, columns_of, family, refuse, require_family
+from likeness.data.schema.column import Column
+from likeness.data.schema.column_keys import column_from
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from likeness.data.rules.rule import Values
+
+_DIFFERENCE = re.compile(r"(.+?)\s+-\s+(.+)")
+_SAME = 1e-9  # relative: numbers this near are equal but for their rounding
+
+
+@dataclass(frozen=True)
+class Computing(Rule):
+    """A rule that computes columns."""
+
+    @property
+    def modeled(self) -> Column | None:
+        """The column that is modeled in the place of the computed ones; None if the others say all."""
+        return None
+
+    def modeled_values(self, values: "Values") -> "NDArray[np.float64]":
+        """Values of :attr:`modeled` in rows of the table. Each row by itself."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def computed(self, values: "Values") -> "Values":
+        """The computed columns, from the modeled ones. A number may lie beyond its bounds."""
+
+    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:  # noqa: ARG002 (for those who can)
+        """A condition on a computed column as one on a modeled column; None if it cannot be written so."""
+        return None
+
+    def mended(self, values: "Values") -> "Values":  # noqa: ARG002 (nothing is changed)
+        """Nothing: no computed column is read from a private row."""
+        return {}
+
+    def _compared(self, values: "Values", margin: float = _SAME) -> "NDArray[np.bool_]":
+        """Rows in which a computed column has another value than the rule says."""
+        import numpy as np
+
+        wrong = np.zeros(len(values[next(iter(self.columns))]), dtype=bool)
+        for name, expected in self.computed(values).items():
+            near = np.abs(values[name] - expected) <= margin * (1 + np.abs(expected))
+            wrong |= ~(near | (np.isnan(values[name]) & np.isnan(expected)))
+        return wrong
+
+
+@dataclass(frozen=True)
+class Determines(Computing):
+    """The first column determines the second: by a listed table, else by a function that the method learns.
+
+    Attributes:
+        table: value of the second column for each condition on the first, NaN for missing; None: learned.
+    """
+
+    kind: ClassVar[str] = "determines"
+    keys: ClassVar[tuple[str, ...]] = ("table",)
+    table: tuple[tuple[Allowed, float], ...] | None
+
+    @classmethod
+    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+        """Two columns, and a table from values of the first to a value of the second."""
+        listed = columns_of(spec["determines"], number, columns)
+        if len(listed) > 2:
+            raise refuse(number, "determines lists two columns: the second follows from the first.")
+        first, second = listed
+        table = None
+        if spec.get("table") is not None:
+            table = _table(spec["table"], first, second, number)
+        elif not (first.is_categorical and second.is_categorical):
+            raise refuse(number, "needs a table, because one of the columns has no categories. List it.")
+        elif first.nullable and not second.nullable:
+            raise refuse(number, f"'{first.name}' may be missing, and '{second.name}' not. List a table.")
+        return cls(spec, number, {column.name: column for column in listed}, table)
+
+    @property
+    def computes(self) -> tuple[str, ...]:
+        """The second column, if its values are listed."""
+        return () if self.table is None else (list(self.columns)[1],)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The column that determines, and the one that follows."""
+        first, second = self.columns
+        return first, second
+
+    def computed(self, values: "Values") -> "Values":
+        """By the table."""
+        import numpy as np
+
+        first, second = self.pair
+        result = np.full(len(values[first]), np.nan)
+        for given, value in self.table or ():
+            result[given.holds(values[first], self.columns[first])] = value
+        return {second: result} if self.table is not None else {}
+
+    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+        """Rows with another value than the table; without one, than the most frequent of rows with an equal first."""
+        import numpy as np
+        import pandas as pd
+
+        if self.table is not None:
+            return self._compared(values)
+        first, second = self.pair
+        rows = pd.DataFrame({"first": values[first], "second": np.nan_to_num(values[second], nan=-1.0)})
+        usual = rows.groupby("first", dropna=False)["second"].transform(lambda group: group.mode().iloc[0])
+        wrong: NDArray[np.bool_] = (rows["second"] != usual).to_numpy()
+        return wrong
+
+    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:  # noqa: ARG002 (there is one)
+        """All values of the first column that have an allowed one."""
+        import numpy as np
+
+        first, second = self.pair
+        places, ranges, missing = frozenset[int](), tuple[Range, ...](), False
+        for condition, value in self.table or ():
+            if given.holds(np.array([value]), self.columns[second])[0]:
+                places, ranges = places | condition.places, (*ranges, *condition.ranges)
+                missing |= condition.missing
+        return first, Allowed(places, ranges, missing)
+
+
+def _table(spec: Any, first: Column, second: Column, number: int) -> tuple[tuple[Allowed, float], ...]:
+    """Conditions on the first column with their values of the second; together they are all values of the first."""
+    if not isinstance(spec, Mapping) or not spec:
+        raise refuse(number, f"table must be a mapping from values of '{first.name}' to one of '{second.name}'.")
+    table: list[tuple[Allowed, float]] = []
+    rest = Allowed().complement(first)
+    for words, value in spec.items():
+        key = f"rule {number}: table.{words}"
+        given = read(words, first, key).within(first)
+        if not given.both(rest, first) == given:
+            raise refuse(number, f"table gives '{words}' of '{first.name}' twice. Keep one.")
+        rest = rest.both(given.complement(first), first)
+        table.append((given, _one_value(value, second, key)))
+    if rest.missing and second.nullable:
+        rest = Allowed(rest.places, rest.ranges)
+        table.append((Allowed(missing=True), float("nan")))
+    if not rest.is_nothing:
+        left = ", ".join([first.categories[place] for place in sorted(rest.places)][:3]) or "a number, or missing"
+        raise refuse(number, f"table has no value for {left} of '{first.name}'. Complete it.")
+    return tuple(table)
+
+
+def _one_value(value: Any, column: Column, key: str) -> float:
+    """A single value of a column: the place of a category, a number, or NaN for missing."""
+    given = read(value, column, key).within(column)
+    ends = {end for pair in given.ranges for end in pair}
+    if len(given.places) + len(ends) + given.missing != 1:
+        raise SchemaError(f"{key} must be one value of '{column.name}', within its bounds.")
+    return float("nan") if given.missing else float(next(iter([*given.places, *ends])))
+
+
+@dataclass(frozen=True)
+class Equal(Computing):
+    """A total is the sum of its parts; it is missing where a part is."""
+
+    kind: ClassVar[str] = "equal"
+    keys: ClassVar[tuple[str, ...]] = ("kind",)
+
+    @classmethod
+    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+        """A total and a list of parts."""
+        allowed(f"rule {number}: kind", str(spec.get("kind", "sum")), ("sum",))
+        sides = spec["equal"]
+        if not isinstance(sides, list | tuple) or len(sides) != 2 or not isinstance(sides[1], list | tuple):
+            raise refuse(number, "equal must be a total and its parts, as [total, [part_a, part_b]].")
+        total, *parts = columns_of([sides[0], *sides[1]], number, columns, 3)
+        require_family([total, *parts], number, ("number",))
+        finer = [part.name for part in parts if _digits(part) > _digits(total)]
+        if finer:
+            raise refuse(
+                number, f"'{finer[0]}' has more decimals than '{total.name}', which is a sum. Give it as many."
+            )
+        if any(part.nullable for part in parts) and not total.nullable:
+            raise refuse(number, f"a part may be missing, and '{total.name}' not. Set nullable: true for it.")
+        return cls(spec, number, {column.name: column for column in (total, *parts)})
+
+    @property
+    def computes(self) -> tuple[str, ...]:
+        """The total."""
+        return (next(iter(self.columns)),)
+
+    def computed(self, values: "Values") -> "Values":
+        """The sum, in the decimals of the total."""
+        import numpy as np
+
+        total, *parts = self.columns
+        digits = _digits(self.columns[total])
+        added = np.sum([values[name] for name in parts], axis=0)
+        return {total: np.round(added, int(digits)) if digits < float("inf") else added}
+
+    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+        """Another total than the sum."""
+        return self._compared(values)
+
+
+def _digits(column: Column) -> float:
+    return 0 if column.is_whole else float("inf") if column.decimals is None else column.decimals
+
+
+@dataclass(frozen=True)
+class OneOf(Computing):
+    """Exactly one of several columns of two values has its second value: yes, true or 1.
+
+    One column with a category for each of them is modeled. In a private row the first such column counts; in a row
+    without one, the first column.
+    """
+
+    kind: ClassVar[str] = "one_of"
+
+    @classmethod
+    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+        """Columns, or patterns of their names as ``soil_*``."""
+        words = spec["one_of"]
+        if isinstance(words, list | tuple):
+            words = [name for word in words for name in _matching(str(word), columns)]
+        listed = columns_of(words, number, columns)
+        for column in listed:
+            two = len(column.categories) == 2 if column.is_categorical else column.bounds == (0, 1) and column.is_whole
+            if column.nullable or not two:
+                raise refuse(number, f"'{column.name}' must have two values, as boolean or 0..1, and none missing.")
+        rule = cls(spec, number, {column.name: column for column in listed})
+        if rule.modeled.name in columns:
+            raise refuse(number, f"'{rule.modeled.name}' is already a column. Rename it.")
+        return rule
+
+    @property
+    def computes(self) -> tuple[str, ...]:
+        """All columns."""
+        return tuple(self.columns)
+
+    @property
+    def modeled(self) -> Column:
+        """One column whose categories are the names."""
+        names = tuple(self.columns)
+        return Column(f"one of {names[0]} to {names[-1]}", "categorical", categories=names)
+
+    def modeled_values(self, values: "Values") -> "NDArray[np.float64]":
+        """The place of the first column with its second value."""
+        import numpy as np
+
+        return np.stack([values[name] == 1 for name in self.columns]).argmax(axis=0).astype(np.float64)
+
+    def computed(self, values: "Values") -> "Values":
+        """The second value in one column, the first in all others."""
+        chosen = values[self.modeled.name]
+        return {name: (chosen == place).astype("float64") for place, name in enumerate(self.columns)}
+
+    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+        """None of them has it, or several."""
+        import numpy as np
+
+        several: NDArray[np.bool_] = np.sum([values[name] == 1 for name in self.columns], axis=0) != 1
+        return several
+
+    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
+        """The category of that column, or all others."""
+        import numpy as np
+
+        yes, no = given.holds(np.array([1.0, 0.0]), self.columns[name]).tolist()
+        place = list(self.columns).index(name)
+        every = frozenset(range(len(self.columns)))
+        return self.modeled.name, Allowed(
+            (frozenset([place]) if yes else frozenset()) | (every - {place} if no else frozenset())
+        )
+
+
+def _matching(word: str, columns: Columns) -> list[str]:
+    """The columns that a pattern means; the word itself if there is none."""
+    return [name for name in columns if fnmatchcase(name, word)] or [word]
+
+
+@dataclass(frozen=True)
+class Derived(Computing):
+    """The difference of two columns is modeled in the place of the first: ``stay: "discharged - admitted"``.
+
+    Dates differ in days, times in seconds. The difference is clipped to its bounds, as every number is.
+    """
+
+    kind: ClassVar[str] = "derived"
+    difference: Column
+
+    @classmethod
+    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+        """A name with a difference, or with a mapping: ``is`` and keys of a column."""
+        ((name, content),) = spec["derived"].items()
+        content = content if isinstance(content, Mapping) else {"is": content}
+        match = _DIFFERENCE.fullmatch(str(content.get("is")))
+        if name in columns or match is None:
+            raise refuse(number, f"derived.{name} must be a new name and the difference of two columns, as 'b - a'.")
+        listed = [column_of(word, number, columns) for word in match.groups()]
+        later, earlier = listed
+        require_family(listed, number, ("number", "date", "datetime"))
+        if later.name == earlier.name or (earlier.nullable and not later.nullable):
+            words = (
+                f"'{earlier.name}' may be missing, and '{later.name}' not" if earlier.nullable else "names one column"
+            )
+            raise refuse(number, f"derived.{name}: {words}. Correct it.")
+        default = {
+            "kind": "integer" if later.is_whole and earlier.is_whole else "numeric",
+            "lower": later.bounds[0] - earlier.bounds[1],
+            "upper": later.bounds[1] - earlier.bounds[0],
+        }
+        given = {key: value for key, value in content.items() if key != "is"}
+        difference = column_from(name, {**default, **given, "nullable": later.nullable})
+        if not isinstance(difference, Column) or family(difference) != "number":
+            raise refuse(number, f"derived.{name} must be integer or numeric.")
+        return cls(spec, number, {column.name: column for column in listed}, difference)
+
+    @property
+    def computes(self) -> tuple[str, ...]:
+        """The column that the difference stands for."""
+        return (next(iter(self.columns)),)
+
+    @property
+    def modeled(self) -> Column:
+        """The difference."""
+        return self.difference
+
+    def modeled_values(self, values: "Values") -> "NDArray[np.float64]":
+        """The difference."""
+        later, earlier = self.columns
+        difference: NDArray[np.float64] = values[later] - values[earlier]
+        return difference
+
+    def computed(self, values: "Values") -> "Values":
+        """The difference, added."""
+        later, earlier = self.columns
+        column, added = self.columns[later], values[earlier] + values[self.difference.name]
+        return {later: added.round(int(_digits(column))) if _digits(column) < float("inf") else added}
+
+    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+        """The difference lies outside of its bounds."""
+        import numpy as np
+
+        lower, upper = self.difference.bounds
+        margin = _SAME * (1 + abs(lower) + abs(upper))
+        apart = self.modeled_values(values)
+        outside: NDArray[np.bool_] = (apart < lower - margin) | (apart > upper + margin)
+        return outside

@@ -1,0 +1,219 @@
+"""All rules of a schema: read, checked against each other, and applied to rows."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from likeness.core.errors import ParamsError, SchemaError
+from likeness.data.rules.allowed import Allowed
+from likeness.data.rules.computed import Computing, Derived, Determines, Equal, OneOf
+from likeness.data.rules.rule import Columns, Forbidden, IfThen, Never, Order, Rule, refuse
+from likeness.data.schema.column import Column
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from likeness.data.rules.rule import Values
+
+KINDS: dict[str, type[Rule]] = {kind.kind: kind for kind in (IfThen, Never, Determines, Order, Equal, OneOf)}
+"""The only list of them. ``derived`` is a section of its own, because it names a new column."""
+_PASSES = 3  # a mended column may break another rule
+
+
+def rules_from(spec: Any, derived: Any, columns: Iterable[Column], label: str | None) -> tuple[Rule, ...]:
+    """The rules of a schema.
+
+    Args:
+        spec: section ``rules``, a list of mappings.
+        derived: section ``derived``, from new names to differences of columns.
+        columns: of the schema.
+        label: that no rule may compute.
+
+    Raises:
+        SchemaError: naming the rule, or two that contradict each other.
+    """
+    by_name = {column.name: column for column in columns}
+    if not isinstance(spec, list | tuple):
+        raise SchemaError("rules must be a list, as - {if: {age: < 15}, then: {marital_status: never-married}}.")
+    if not isinstance(derived, Mapping):
+        raise SchemaError("derived must be a mapping, as {stay: discharged - admitted}.")
+    try:
+        rules = [_parsed(one, number, by_name) for number, one in enumerate(spec, start=1)]
+        for number, (name, content) in enumerate(derived.items(), start=len(rules) + 1):
+            rules.append(Derived.parsed({"derived": {str(name): content}}, number, by_name))
+    except ParamsError as error:
+        raise SchemaError(str(error)) from None
+    _check_computed(rules, label)
+    _check_contradictions(rules, by_name)
+    return tuple(rules)
+
+
+def _parsed(spec: Any, number: int, columns: Columns) -> Rule:
+    names = [kind for kind in KINDS if isinstance(spec, Mapping) and kind in spec]
+    if len(names) != 1:
+        raise refuse(number, f"must be a mapping with one of {', '.join(KINDS)}.")
+    kind = KINDS[names[0]]
+    unknown = [key for key in spec if key not in (kind.kind, *kind.keys)]
+    if unknown:
+        raise refuse(number, f"{unknown[0]} is not a key of such a rule. Keys: {', '.join((kind.kind, *kind.keys))}.")
+    return kind.parsed(spec, number, columns)
+
+
+def _check_computed(rules: Iterable[Rule], label: str | None) -> None:
+    """No column is computed twice, or from a computed one; the label is never computed."""
+    by: dict[str, Rule] = {}
+    for rule in rules:
+        pair = learned([rule])
+        if pair and label in rule.columns:
+            raise refuse(rule.number, f"needs a table, because '{label}' is the label. List it.")
+        for name in (*rule.computes, *(second for _, second in pair)):
+            if name == label:
+                raise refuse(rule.number, f"computes the label '{name}'. The label is modeled: name it as a part.")
+            if name in by:
+                raise SchemaError(f"{by[name]} and {rule} compute '{name}' both. Keep one.")
+            by[name] = rule
+    for rule in rules:
+        parts = {name for name in rule.columns if by.get(name) is not rule} if isinstance(rule, Computing) else set()
+        for name in parts & set(by):
+            raise SchemaError(f"{rule} reads '{name}', which {by[name]} computes. Read what that one reads.")
+
+
+def _check_contradictions(rules: Iterable[Rule], columns: Columns) -> None:
+    """Refuse two rules that together forbid all values of a column wherever the conditions of one of them hold."""
+    listed = [(rule, forbidden) for rule in rules for forbidden in rule.forbidden]
+    for (rule, one), (other, two) in combinations(listed, 2):
+        for name in set(one) & set(two):
+            column = columns[name]
+            left = one[name].complement(column).both(two[name].complement(column), column)
+            if (
+                rule is not other
+                and left.is_nothing
+                and (_implies(one, two, name, columns) or _implies(two, one, name, columns))
+            ):
+                raise SchemaError(
+                    f"{rule} and {other} contradict each other: together they leave no value of '{name}'. Correct one."
+                )
+
+
+def _implies(one: Forbidden, two: Forbidden, name: str, columns: Columns) -> bool:
+    """Whether all other conditions of ``two`` hold wherever those of ``one`` do."""
+    rest = {column: given for column, given in two.items() if column != name}
+    return all(
+        column in one and one[column].both(given, columns[column]) == one[column] for column, given in rest.items()
+    )
+
+
+@dataclass(frozen=True)
+class RuledTable:
+    """What rules make of a table: which columns are modeled, and how rows go there and back.
+
+    Attributes:
+        columns: of the table.
+        rules: of its schema.
+    """
+
+    columns: tuple[Column, ...]
+    rules: tuple[Rule, ...]
+
+    @property
+    def computing(self) -> list[Computing]:
+        """Rules that compute columns of each synthetic row."""
+        return [rule for rule in self.rules if isinstance(rule, Computing) and rule.computes]
+
+    @property
+    def modeled(self) -> tuple[Column, ...]:
+        """The columns that a method sees. One that stands for others has the place of the first of them."""
+        stands = {rule.computes[0]: rule.modeled for rule in self.computing}
+        computed = {name for rule in self.computing for name in rule.computes}
+        chosen = [stands.get(column.name) if column.name in computed else column for column in self.columns]
+        return tuple(column for column in chosen if column is not None)
+
+    @property
+    def on_modeled(self) -> tuple[Rule, ...]:
+        """Rules about modeled columns alone."""
+        names = {column.name for column in self.modeled}
+        return tuple(rule for rule in self.rules if set(rule.columns) <= names)
+
+    def to_model(self, values: "Values") -> "Values":
+        """Columns of private rows: mended by the rules, and with those that stand for others.
+
+        A rule's map is fixed by the schema and maps every row by itself. All rules are applied in order, three times. A
+        row that then still breaks a rule stays.
+
+        **Privacy.** Let m be this map of a row, and m(D) the table of m(r) for all rows r of a table D. The schema
+        alone fixes m. So if D and D' differ in one row, added, removed or replaced, m(D) and m(D') differ in at most
+        that row. If they differ in all rows of a person, m(D) and m(D') do, and the person has as many rows in both. So
+        m(D) and m(D') are neighbors or equal, and every bound on the sensitivity of a sum holds for the sum over m(D).
+        The number of passes is fixed, so no row changes what happens to another. Nothing counts the rows that m
+        changes.
+        """
+        mended = dict(values)
+        for _ in range(_PASSES):
+            for rule in self.on_modeled:
+                mended |= rule.mended(mended)
+        stands = [(rule.modeled, rule) for rule in self.computing if rule.modeled is not None]
+        return mended | {column.name: rule.modeled_values(mended) for column, rule in stands}
+
+    def from_model(self, values: "Values") -> "tuple[Values, dict[str, NDArray[np.bool_]]]":
+        """Values of all columns of the table from modeled ones, and which rows each rule rejects, by its words."""
+        import numpy as np
+
+        rejected = {}
+        by_name, complete = {column.name: column for column in self.columns}, dict(values)
+        for one in self.computing:
+            outside = np.zeros(len(next(iter(values.values()))), dtype=bool)
+            for name, computed in one.computed(values).items():
+                column, complete[name] = by_name[name], computed
+                if not column.is_categorical:
+                    outside |= (computed < column.bounds[0]) | (computed > column.bounds[1])
+                if not column.nullable:
+                    outside |= np.isnan(computed)
+            rejected[f"bounds of what {one} computes"] = outside
+        for rule in self.rules:
+            if not (isinstance(rule, Determines) and rule.table is None):  # the generator keeps that one
+                rejected[str(rule)] = rule.broken(complete)
+        return complete, rejected
+
+    def translated(self, given: Mapping[str, Allowed]) -> "tuple[dict[str, Allowed], dict[str, Allowed]]":
+        """Conditions on columns of the table as those on modeled columns, and the rest."""
+        by_name = {column.name: column for column in self.modeled}
+        by_computed = {name: rule for rule in self.computing for name in rule.computes}
+        exact: dict[str, Allowed] = {}
+        rest: dict[str, Allowed] = {}
+        for name, allowed in given.items():
+            written = by_computed[name].translated(name, allowed) if name in by_computed else (name, allowed)
+            if written is None:
+                rest[name] = allowed
+            else:
+                column, here = written
+                exact[column] = here if column not in exact else exact[column].both(here, by_name[column])
+        return exact, rest
+
+
+def learned(rules: Iterable[Rule]) -> list[tuple[str, str]]:
+    """Pairs of columns of which the first determines the second, by a function that no table lists."""
+    return [rule.pair for rule in rules if isinstance(rule, Determines) and rule.table is None]
+
+
+def thresholds(rules: Iterable[Rule], name: str) -> tuple[float, ...]:
+    """Numbers of a column at which a condition of a rule begins to hold, or ceases to; ascending."""
+    places: set[float] = set()
+    for rule in rules:
+        for forbidden in rule.forbidden:
+            if name in forbidden:
+                column = rule.columns[name]
+                ranges = (*forbidden[name].ranges, *forbidden[name].complement(column).ranges)
+                places |= {low for low, _ in ranges if low > column.bounds[0]}
+    return tuple(sorted(places))
+
+
+def rules_section(rules: Iterable[Rule]) -> dict[str, Any]:
+    """The rules as they stand in a schema's file; nothing where there are none."""
+    listed = [dict(rule.spec) for rule in rules if not isinstance(rule, Derived)]
+    derived: dict[str, Any] = {}
+    for rule in rules:
+        if isinstance(rule, Derived):
+            derived |= rule.spec["derived"]
+    return {**({"rules": listed} if listed else {}), **({"derived": derived} if derived else {})}

@@ -1,0 +1,77 @@
+"""Typed tables as rules see them, and back."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
+from likeness.data.source.cells import category_type
+
+if TYPE_CHECKING:
+    from likeness.data.rules.rule import Values
+
+
+def values_of(table: pd.DataFrame, columns: Iterable[Column]) -> "Values":
+    """Places of categories, or numbers, of each of these columns of a typed table, NaN where missing."""
+    return {column.name: _values(table[column.name], column) for column in columns}
+
+
+def to_model(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Typed private rows as a method sees them, see :meth:`likeness.data.rules.rules.RuledTable.to_model`.
+
+    Args:
+        table: typed with the schema.
+        schema: with its rules.
+    """
+    if not schema.rules:
+        return table
+    values = schema.ruled.to_model(values_of(table, schema.columns))
+    return _typed(values, schema.modeled.columns).set_axis(table.index)
+
+
+def from_model(table: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame, dict[str, NDArray[np.bool_]]]:
+    """Synthetic rows of a method with all columns of the schema.
+
+    Args:
+        table: typed with ``schema.modeled``.
+        schema: with its rules.
+
+    Returns:
+        the rows, and which of them each rule rejects, by its words.
+    """
+    if not schema.rules:
+        return table, {}
+    values, rejected = schema.ruled.from_model(values_of(table, schema.modeled.columns))
+    computed = [schema.column(name) for rule in schema.ruled.computing for name in rule.computes]
+    return table.assign(**_typed(values, computed))[list(schema.names)], rejected
+
+
+def contradictions(table: pd.DataFrame, schema: Schema) -> dict[str, int]:
+    """How many rows of a typed table break each rule, by the rule's text. NOT private for private rows."""
+    values = values_of(table, schema.columns)
+    return {rule.text: int(rule.broken(values).sum()) for rule in schema.rules}
+
+
+def _values(column_values: "pd.Series[Any]", column: Column) -> NDArray[np.float64]:
+    if not column.is_categorical:
+        return column.number.numbers(column_values, column)
+    codes = column_values.cat.codes.to_numpy(np.float64)
+    return np.where(codes < 0, np.nan, codes)
+
+
+def _typed(values: "Values", columns: Iterable[Column]) -> pd.DataFrame:
+    """Values as typed columns; numbers are clipped to their bounds, and one that may not be missing is the lower."""
+    typed = {}
+    for column in columns:
+        cells = values[column.name]
+        if column.is_categorical:
+            places = np.where(np.isnan(cells), -1, cells).astype(np.int64)
+            typed[column.name] = pd.Series(pd.Categorical.from_codes(places, dtype=category_type(column)))
+        else:
+            cells = cells if column.nullable else np.nan_to_num(cells, nan=column.bounds[0])
+            typed[column.name] = column.number.typed(np.clip(cells, *column.bounds), column)
+    return pd.DataFrame(typed)

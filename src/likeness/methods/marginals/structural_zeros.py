@@ -1,0 +1,78 @@
+"""Cells of pairs of columns that the rules of the schema forbid: their counts are 0 for certain.
+
+What a private row says keeps the rules (:meth:`likeness.data.rules.rules.RuledTable.to_model`), so only noise is in
+such a cell. Setting it to 0 is post-processing by public facts.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.data.encoding.bins import Grid, unit_of
+from likeness.data.rules.allowed import Allowed
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
+from likeness.features.cells import Cells
+from likeness.methods.marginals.objective import Block
+
+_SAME = 1e-9  # on the unit scale: the end of a bin is that of a range
+Mask = NDArray[np.bool_]
+
+
+class StructuralZeros:
+    """Which cells of a pair of feature columns, in which class, no row can have."""
+
+    def __init__(self, schema: Schema, columns: Sequence[tuple[Cells, Grid | None]]) -> None:
+        """Find the forbidden combinations of at most two feature columns and the label.
+
+        Args:
+            schema: of the modeled columns.
+            columns: cells and grid of each feature column.
+        """
+        places = {column.name: place for place, column in enumerate(schema.feature_columns)}
+        self._classes = len(schema.classes)
+        self._sets: list[tuple[Mask, dict[int, Mask]]] = []
+        for rule in schema.rules:
+            for forbidden in rule.forbidden:
+                classes, cells = np.ones(self._classes, dtype=bool), {}
+                for name, given in forbidden.items():
+                    if name in places:
+                        cells[places[name]] = cells_within(given, schema.column(name), *columns[places[name]])
+                    else:
+                        classes = np.isin(np.arange(self._classes), list(given.places))
+                if len(cells) <= 2:
+                    self._sets.append((classes, cells))
+
+    def of(self, i: int, j: int) -> Mask:
+        """The forbidden cells of a pair of columns, shape (classes, cells of i, cells of j) or one that broadcasts."""
+        masks = [_outer(classes, cells.get(i), cells.get(j)) for classes, cells in self._sets if set(cells) <= {i, j}]
+        if not masks:
+            return np.zeros((1, 1, 1), dtype=bool)
+        forbidden: Mask = np.logical_or.reduce(np.broadcast_arrays(*masks))
+        return forbidden
+
+    def emptied(self, blocks: Sequence[Block]) -> list[Block]:
+        """Released blocks with 0 in forbidden cells."""
+        return [(i, j, np.where(self.of(i, j), 0.0, counts)) for i, j, counts in blocks]
+
+
+def _outer(classes: Mask, left: Mask | None, right: Mask | None) -> Mask:
+    """Cells of a pair; a column without a condition may hold anything."""
+    rows = np.ones(1, dtype=bool) if left is None else left
+    columns = np.ones(1, dtype=bool) if right is None else right
+    return classes[:, None, None] & rows[None, :, None] & columns[None, None, :]
+
+
+def cells_within(given: Allowed, column: Column, cells: Cells, grid: Grid | None) -> Mask:
+    """Cells all of whose values a condition allows, shape (cells,)."""
+    mask = np.zeros(cells.size, dtype=bool)
+    if grid is None:
+        mask[[*given.places, *([cells.size - 1] if given.missing else [])]] = True
+        return mask
+    lows, highs = np.array(grid.lows), np.array(grid.highs)
+    for low, high in given.ranges:
+        start, end = unit_of(column, low) - _SAME, unit_of(column, high) + _SAME
+        mask[: grid.size] |= (lows >= start) & (highs <= end)
+    mask[grid.size :] = given.missing
+    return mask

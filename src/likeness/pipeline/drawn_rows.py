@@ -1,0 +1,197 @@
+"""Rows of a generator as typed rows: under conditions, beside given values, and under the rules of the schema.
+
+Rows that break a rule are rejected, and more are drawn. So rows come from the generator's distribution under the rules.
+Classes keep the shares that were released.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from likeness.config.typed import allowed
+from likeness.core import rng
+from likeness.core.errors import ParamsError
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.rules.allowed import Allowed
+from likeness.data.rules.tables import from_model, values_of
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
+from likeness.pipeline.where import by_place, with_exact_ends
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from likeness.methods.saved_generator import SavedGenerator
+
+_PILOT = 1 << 13  # rows that tell which share of each class the rules leave
+_ENOUGH = 1 << 14  # rows that must be drawn before rules are said to reject too many
+_LEAST = 1e-3  # the smallest share of drawn rows that may remain
+
+
+class Rejected(NamedTuple):
+    """Which drawn rows break a rule or do not meet a condition.
+
+    Attributes:
+        by: the rows, by the words for what rejects them.
+    """
+
+    by: "dict[str, NDArray[np.bool_]]"
+
+    @property
+    def any(self) -> "NDArray[np.bool_]":
+        """Rows that something rejects."""
+        rows: NDArray[np.bool_] = np.logical_or.reduce(list(self.by.values()))
+        return rows
+
+    def refusal(self) -> ParamsError:
+        """It names what rejects most: a fact about synthetic rows."""
+        most = max(self.by, key=lambda words: int(self.by[words].sum()))
+        return ParamsError(
+            "sample: less than a thousandth of the drawn rows keep all rules and conditions. Most are rejected by "
+            f"{most}. Correct the rule, or ask for something less rare."
+        )
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Typed rows of a generator.
+
+    Attributes:
+        saved: the generator.
+        schema: of the table.
+    """
+
+    saved: "SavedGenerator"
+    schema: Schema
+
+    def under(self, rows: int, seed: int, given: Mapping[str, Allowed]) -> pd.DataFrame:
+        """Rows that meet conditions and keep all rules of the schema.
+
+        A condition on a computed column becomes one on a modeled column where it can. Else it rejects rows.
+
+        Args:
+            rows: number of rows.
+            seed: public.
+            given: what columns may hold.
+
+        Raises:
+            ParamsError: less than a thousandth of the drawn rows remain, or the model makes no such row.
+        """
+        exact, rest = self.schema.ruled.translated(given)
+        if not self.schema.rules:
+            return self._modeled(self.saved, rows, seed, exact)
+        saved, share = self._balanced
+        share = 1.0 if given else share
+        # Three standard deviations more than are expected to remain: one draw is mostly enough.
+        batch = math.ceil((rows + 3 * math.sqrt(rows * (1 - share))) / share)
+        pieces: list[pd.DataFrame] = []
+        drawn, left = 0, rows
+        for attempt in count():
+            stream = rng.public_seed(seed, f"sample.rules.{attempt}") if attempt else seed
+            table, rejected = self._complete(self._modeled(saved, batch, stream, exact), rest)
+            pieces.append(table[~rejected.any].head(left))
+            drawn, left = drawn + batch, left - len(pieces[-1])
+            if not left:
+                break
+            share = (rows - left) / drawn
+            if drawn >= _ENOUGH and share < _LEAST:
+                raise rejected.refusal()
+            batch = min(math.ceil(1.1 * left / max(share, _LEAST)), max(rows, _ENOUGH))
+        return pd.concat(pieces, ignore_index=True)
+
+    def beside(self, given: pd.DataFrame, seed: int) -> pd.DataFrame:
+        """Rows that have the values of a frame in its columns, row by row; a missing cell stays missing.
+
+        Args:
+            given: some columns of the table. The values become part of the result, typed as the schema says.
+            seed: public.
+
+        Raises:
+            ParamsError: there is no column, one is not in the schema, the values break a rule, or the model makes no
+                such row.
+            DataError: a value breaks the schema's rule for its column.
+        """
+        from likeness.data.source.files import read_frame
+
+        schema = self.schema
+        if given.columns.empty:
+            raise ParamsError("sample.where: the frame has no column. Give some columns of the schema.")
+        for name in given.columns:
+            allowed("sample.where", str(name), schema.names)
+        part = schema.part(given.columns)
+        typed = read_frame(given, part, "where")
+        values = values_of(typed, part.columns)
+        for rule in schema.rules:
+            if set(rule.columns) <= set(values) and rule.broken(values).any():
+                raise ParamsError(f"sample.where: a row of the frame breaks {rule}. Correct its values.")
+        different, rows = np.unique(np.stack([_cells(one) for one in values.values()]), axis=1, return_inverse=True)
+        groups = []
+        for place, cells in enumerate(different.T):
+            stream = rng.public_seed(seed, f"sample.where.{place}")
+            wanted = {column.name: _of_cell(value, column) for column, value in zip(part.columns, cells, strict=True)}
+            groups.append((np.flatnonzero(rows.reshape(-1) == place), stream, wanted))
+        if schema.rules:
+            pieces = [self.under(len(alike), stream, wanted).set_axis(alike) for alike, stream, wanted in groups]
+            table = pd.concat(pieces).sort_index()
+        else:  # decoded at once, which is faster
+            x, labels = np.empty((len(typed), self._encoder.layout.width)), np.empty(len(typed), dtype=np.int64)
+            for alike, stream, wanted in groups:
+                x[alike], labels[alike] = self.saved.draw(len(alike), stream, *by_place(wanted, schema))
+            table = self._encoder.decode(x, labels)
+        for name in typed.columns:
+            table[name] = typed[name]  # in spite of the last digit
+        return table.set_axis(given.index)
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return Encoder(self.schema.modeled)
+
+    def _modeled(self, saved: "SavedGenerator", rows: int, seed: int, given: Mapping[str, Allowed]) -> pd.DataFrame:
+        """Drawn rows of the modeled columns."""
+        x, labels = saved.draw(rows, seed, *by_place(given, self.schema.modeled))
+        return with_exact_ends(self._encoder.decode(x, labels), given, self.schema.modeled)
+
+    def _complete(self, modeled: pd.DataFrame, rest: Mapping[str, Allowed]) -> tuple[pd.DataFrame, Rejected]:
+        """Rows with all columns of the table, and which of them are rejected."""
+        table, rejected = from_model(modeled, self.schema)
+        columns = [self.schema.column(name) for name in rest]
+        for column, values in zip(columns, values_of(table, columns).values(), strict=True):
+            rejected[f"sample.where.{column.name}"] = ~rest[column.name].holds(values, column)
+        return table, Rejected(rejected)
+
+    @cached_property
+    def _balanced(self) -> "tuple[SavedGenerator, float]":
+        """The generator with class weights that rejection turns into the released ones, and the share that remains.
+
+        The released shares of classes are more accurate than their shares among the rows that the rules leave.
+        """
+        weights = np.array(self.saved.class_weights)
+        even = replace(self.saved, class_weights=(1 / len(weights),) * len(weights))
+        table, rejected = self._complete(self._modeled(even, _PILOT, 0, {}), {})
+        labels = np.zeros(len(table), dtype=np.int64)
+        if len(weights) > 1:
+            labels = table[str(self.schema.label)].cat.codes.to_numpy(np.int64)
+        drawn, remain = (np.bincount(rows, minlength=len(weights)) for rows in (labels, labels[~rejected.any]))
+        shares = (remain + 1) / (drawn + 1)  # of many classes each has few rows
+        if (shares < _LEAST).any():
+            raise rejected.refusal()
+        balanced = weights / weights.sum() / shares
+        return replace(self.saved, class_weights=tuple(balanced.tolist())), float(1 / balanced.sum())
+
+
+def _cells(values: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    """Values with -inf for missing, which equals itself."""
+    return np.where(np.isnan(values), -math.inf, values)
+
+
+def _of_cell(value: float, column: Column) -> Allowed:
+    """The condition that a cell of :func:`_cells` is."""
+    if value == -math.inf:
+        return Allowed(missing=True)
+    return Allowed(frozenset([int(value)])) if column.is_categorical else Allowed(ranges=((value, value),))

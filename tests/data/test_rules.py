@@ -1,0 +1,200 @@
+"""Rules of a schema: what may be written, what each says of rows, and the public map of private rows."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from ruled import COLUMNS, RULES, SCHEMA, rows, ruled
+
+from likeness.core.errors import SchemaError
+from likeness.data.encoding.bins import grid_of, unit_of
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import encoding_digest
+from likeness.data.rules.allowed import Allowed, read
+from likeness.data.rules.tables import contradictions, from_model, to_model, values_of
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
+
+NUMBERS = Column("x", "numeric", 0.0, 10.0)
+WHOLE = Column("x", "integer", 0.0, 10.0, nullable=True)
+CENTS = Column("x", "numeric", 0.0, 10.0, decimals=1)
+WORDS = Column("x", "ordinal", categories=("low", "middle", "high"), nullable=True)
+
+
+def test_a_schema_is_written_and_read_with_its_rules() -> None:
+    assert Schema.from_dict(SCHEMA.to_dict(), "again") == SCHEMA
+    assert SCHEMA.to_dict()["rules"] == RULES
+
+
+def test_rules_belong_to_the_encoding_and_no_rules_leave_it() -> None:
+    plain, other = ruled(rules=[], derived={}), ruled(derived={})
+    assert len({encoding_digest(schema) for schema in (SCHEMA, plain, other)}) == 3
+    assert encoding_digest(plain) == "81175d2f6a0e674ae86e476e8c3d1c7d6632405a40825407e63eefc3d9e69797"
+    assert plain.modeled is plain
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"if": {"age": "< 15"}}, "rule 1: needs a mapping from columns to values"),
+        ({"if": {"age": "< 15"}, "then": {"state": "no"}}, "rule 1: state must be one of never, married, widowed"),
+        ({"if": {"age": "< 15"}, "then": {"town": "x"}}, "rule 1: 'town' is not a column"),
+        ({"if": {"age": "< 0"}, "then": {"sex": "F"}}, "rule 1: column 'age' has no value < 0"),
+        ({"if": {"age": None}, "then": {"sex": "F"}}, "'age' is not nullable"),
+        ({"if": {"age": "< 15"}, "then": {"age": 3}}, "'age' stands in if and in then"),
+        ({"never": {"sex": "F"}}, "never needs two columns"),
+        ({"never": {"place": "wife", "sex": ["F", "M"]}}, "leaves no value of 'sex'"),
+        ({"never": {"place": "wife"}, "then": {"sex": "F"}}, "then is not a key of such a rule"),
+        ({"always": {"sex": "F"}}, "must be a mapping with one of if, never"),
+        ({"order": ["age", "came"]}, "'age' is integer, 'came' is date"),
+        ({"order": ["age", "age"]}, "different columns"),
+        ({"one_of": ["soil_1", "sex", "state"]}, "'state' must have two values"),
+        ({"equal": ["both", ["a"]]}, "3 different columns"),
+        ({"equal": ["age", ["a", "b"]]}, "'a' has more decimals than 'age'"),
+        ({"equal": ["both", ["a", "b"]], "kind": "product"}, "rule 1: kind must be one of sum"),
+        ({"equal": ["sick", ["soil_1", "soil_2"]]}, "must all be numbers"),
+        ({"determines": ["school", "years"]}, "needs a table"),
+        ({"determines": ["school", "years"], "table": {"low": 4, "middle": 5}}, "no value for high of 'school'"),
+        ({"determines": ["school", "years"], "table": {"low": "4..5"}}, "must be one value of 'years'"),
+        ({"determines": ["age", "years"], "table": {"0..20": 4, "20..": 5}}, "gives '20..' of 'age' twice"),
+        ({"determines": ["school", "sick"], "table": {"low..high": "yes"}}, "computes the label 'sick'"),
+    ],
+)
+def test_what_a_rule_cannot_say(rule: dict[str, Any], words: str) -> None:
+    with pytest.raises(SchemaError) as error:
+        ruled(rules=[rule], derived={})
+    assert words in str(error.value) and str(error.value).startswith("toy.yaml: ")
+
+
+@pytest.mark.parametrize(
+    "derived", [{"stay": "left + came"}, {"age": "left - came"}, {"stay": "left - age"}, {"stay": "left - left"}]
+)
+def test_what_a_derived_column_cannot_be(derived: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError, match="rule 1"):
+        ruled(rules=[], derived=derived)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "name"),
+    [
+        (RULES[0], {"if": {"age": "< 10"}, "then": {"state": ["married", "widowed"]}}, "state"),
+        (RULES[1], {"if": {"place": "husband"}, "then": {"sex": "F"}}, "sex"),
+        ({"never": {"sex": "F", "age": "< 50"}}, {"never": {"age": "40..", "sex": "F"}}, "age"),
+    ],
+)
+def test_two_rules_that_leave_no_value_are_both_named(first: Any, second: Any, name: str) -> None:
+    with pytest.raises(SchemaError) as error:
+        ruled(rules=[first, second], derived={})
+    message = str(error.value)
+    assert "rule 1 (" in message and "rule 2 (" in message and f"no value of '{name}'" in message
+
+
+def test_rules_that_only_imply_a_third_are_no_contradiction() -> None:
+    one = {"if": {"age": "< 15"}, "then": {"state": "never"}}
+    ruled(rules=[one, {"if": {"place": "wife"}, "then": {"state": "married"}}], derived={})
+
+
+def test_no_column_is_computed_twice_or_from_a_computed_one() -> None:
+    table = {"0..50": 3, "51..": 4}
+    with pytest.raises(SchemaError, match="compute 'years' both"):
+        ruled(rules=[*RULES, {"determines": ["age", "years"], "table": table}], derived={})
+    again = {"determines": ["years", "age"], "table": {"0..10": 3, "11..20": 4}}
+    with pytest.raises(SchemaError, match="reads 'years', which rule 7"):
+        ruled(rules=[*RULES, again], derived={})
+
+
+@pytest.mark.parametrize("column", [NUMBERS, WHOLE, CENTS, WORDS])
+def test_complement_and_intersection_are_those_of_values(column: Column) -> None:
+    """Of all conditions that words can say, on every value between 0 and 10 in steps of a tenth."""
+    if column.is_categorical:
+        words: list[Any] = ["low", "< high", [None, "high"], "middle..", ">= low", ["low", "high"]]
+        values = np.array([0.0, 1, 2, np.nan])
+    else:
+        words = [3, "3..5", "< 3", "<= 3", "> 3", ">= 3", [1, "4..6", "> 8"], "..", ["2..3", "4..5"]]
+        values = np.array([np.nan, *(np.arange(11) if column.is_whole else np.arange(101) / 10)])
+        values = values if column.nullable else values[1:]
+    conditions = [read(one, column, "key").within(column) for one in words]
+    for given in conditions:
+        holds, rest = given.holds(values, column), given.complement(column)
+        assert (rest.holds(values, column) == ~holds).all() and rest.complement(column) == given
+        for other in conditions:
+            both = given.both(other, column)
+            assert (both.holds(values, column) == (holds & other.holds(values, column))).all()
+
+
+def test_the_nearest_value_is_allowed() -> None:
+    given = Allowed(ranges=((1.0, 2.0), (7.0, 8.0)))
+    assert given.nearest(np.array([0.0, 1.5, 4.0, 5.0, 9.0, np.nan])).tolist() == [1.0, 1.5, 2.0, 7.0, 8.0, 1.0]
+
+
+def test_private_rows_keep_the_rules_after_the_map_and_others_do_not_change() -> None:
+    """Of the rules about modeled columns: the others compute their columns in every synthetic row."""
+    table = rows(2_000)
+    values = values_of(table, SCHEMA.columns)
+    assert all(rule.broken(values).any() for rule in SCHEMA.rules)
+    mapped = to_model(table, SCHEMA)
+    assert list(mapped) == list(SCHEMA.modeled.names)
+    after = values_of(mapped, SCHEMA.modeled.columns)
+    assert len(SCHEMA.modeled.rules) == 3 and not any(rule.broken(after).any() for rule in SCHEMA.modeled.rules)
+    innocent = ~np.logical_or.reduce([rule.broken(values) for rule in SCHEMA.modeled.rules])
+    both = [name for name in SCHEMA.names if name in mapped]
+    assert innocent.any() and mapped.loc[innocent, both].equals(table.loc[innocent, both])
+
+
+def test_the_map_sees_each_row_by_itself() -> None:
+    """Neighbors stay neighbors: a row added, removed or replaced, or all rows of a person, moves no other row."""
+    table, others = rows(60), rows(60, seed=1)
+    mapped = to_model(table, SCHEMA)
+    for place in range(60):
+        without = to_model(table.drop(index=place), SCHEMA)
+        assert without.equals(mapped.drop(index=place))
+        replaced = to_model(pd.concat([table.drop(index=place), others.iloc[[place]]]), SCHEMA)
+        assert replaced.iloc[:-1].equals(mapped.drop(index=place))
+    person = [3, 20, 21, 59]
+    assert to_model(table.drop(index=person), SCHEMA).equals(mapped.drop(index=person))
+
+
+def test_computed_columns_follow_from_modeled_ones() -> None:
+    modeled = to_model(rows(2_000), SCHEMA)
+    table, rejected = from_model(modeled, SCHEMA)
+    keep = ~np.logical_or.reduce(list(rejected.values()))
+    assert list(table) == list(SCHEMA.names) and keep.any() and not keep.all()
+    table, modeled = table[keep], modeled[keep]
+    assert contradictions(table, SCHEMA) == dict.fromkeys([rule.text for rule in SCHEMA.rules], 0)
+    assert (table["both"] - table["a"] - table["b"]).abs().max() < 1e-9
+    assert table["both"].isna().equals(table["b"].isna())
+    days = (pd.to_datetime(table["left"]) - pd.to_datetime(table["came"])).dt.days
+    assert (days == modeled["stay"]).all() and days.between(0, 30).all()
+    assert (table["years"] == table["school"].astype(str).map({"low": 4, "middle": 10, "high": 13})).all()
+    chosen = table[["soil_1", "soil_2", "soil_3"]].astype(str) == "true"
+    assert (chosen.sum(axis=1) == 1).all()
+    assert (chosen.idxmax(axis=1) == modeled["one of soil_1 to soil_3"].astype(str)).all()
+
+
+def test_a_row_beyond_the_bounds_of_a_computed_column_is_rejected() -> None:
+    modeled = to_model(rows(500), SCHEMA).assign(a=10.0, b=9.0)
+    _, rejected = from_model(modeled, SCHEMA)
+    assert rejected[f"bounds of what {SCHEMA.rules[5]} computes"].all()
+
+
+def test_a_bin_begins_where_a_rule_begins_to_hold() -> None:
+    column = SCHEMA.modeled.column("age")
+    assert column.cuts == (3.0, 15.0)
+    lows = grid_of(column, 7).lows
+    assert unit_of(column, 15) in lows and unit_of(column, 15) not in grid_of(SCHEMA.column("age"), 7).lows
+    columns = {**COLUMNS, "share": {"kind": "numeric", "lower": 0, "upper": 1}}
+    share = ruled(columns=columns, rules=[{"if": {"share": "< 0.3"}, "then": {"sex": "F"}}]).modeled.column("share")
+    assert 0.3 in grid_of(share, 7).edges
+
+
+def test_a_rule_cannot_name_private_categories() -> None:
+    columns = {**COLUMNS, "town": {"kind": "categorical", "categories": "private"}}
+    with pytest.raises(SchemaError, match="rule 1: column 'town' has private categories"):
+        ruled(columns=columns, rules=[{"never": {"town": "x", "sex": "F"}}], derived={})
+
+
+def test_encoded_rows_are_those_of_the_modeled_schema() -> None:
+    encoder = Encoder(SCHEMA.modeled)
+    codes = encoder.encode(to_model(rows(200), SCHEMA))
+    assert encoder.decode_codes(codes).equals(to_model(rows(200), SCHEMA))

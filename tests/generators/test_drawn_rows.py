@@ -1,0 +1,139 @@
+"""Rows under rules: none breaks one, also under conditions, and they are the model's rows that keep all rules."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from ruled import LEARNED, RULES, SCHEMA, ruled
+
+from likeness.core.errors import ParamsError
+from likeness.data.encoding.bins import grid_of
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.rules.rules import learned
+from likeness.data.rules.tables import contradictions, from_model
+from likeness.data.schema.schema import Schema
+from likeness.features.cells import Cells
+from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
+from likeness.methods.marginals.quantiles import cells_of_number
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.drawn_rows import DrawnRows
+from likeness.pipeline.where import allowed_values
+
+WHERE: list[dict[str, Any]] = [
+    {},
+    {"age": "< 15"},
+    {"sick": "yes", "place": ["husband", "wife"]},
+    {"soil_2": True, "left": "2020-03-01.."},
+    {"both": "3..6"},
+    {"years": ["4", "13"], "soil_1": "no"},
+]
+
+
+def mixture(schema: Schema) -> SavedGenerator:
+    """Three random products over the modeled columns."""
+    modeled = schema.modeled
+    layout, columns = Encoder(modeled).layout, []
+    for column in modeled.feature_columns:
+        start = layout.starts[column.name]
+        if column.is_categorical:
+            columns.append(MixtureColumn(Cells(start, column.width)))
+        else:
+            grid = grid_of(column, 6)
+            columns.append(MixtureColumn(cells_of_number(column, start, grid), grid.edges, grid.lows, grid.highs))
+    names = [column.name for column in modeled.feature_columns]
+    functions = [[names.index(name) for name in pair] for pair in learned(modeled.rules)]
+    network, random = ProductMixture(columns, 2, 3, layout.width, 0, functions), np.random.default_rng(0)
+    network.load({name: random.standard_normal(array.shape) for name, array in network.arrays().items()})
+    return SavedGenerator(network, (0.3, 0.7), {})
+
+
+@pytest.fixture(scope="module")
+def drawn() -> DrawnRows:
+    return DrawnRows(mixture(SCHEMA), SCHEMA)
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_no_row_breaks_a_rule_under_any_condition(drawn: DrawnRows, where: dict[str, Any]) -> None:
+    given = allowed_values(where, SCHEMA)
+    table = drawn.under(700, 1, given)
+    assert len(table) == 700 and list(table) == list(SCHEMA.names)
+    assert set(contradictions(table, SCHEMA).values()) == {0}
+    for name, allowed in given.items():
+        column = SCHEMA.column(name)
+        values = table[name].cat.codes if column.is_categorical else column.number.numbers(table[name], column)
+        assert allowed.holds(np.asarray(values, dtype=float), column).all()
+    assert table.equals(drawn.under(700, 1, given))
+
+
+def test_rows_are_those_of_each_class_that_keep_the_rules_and_classes_have_their_shares(drawn: DrawnRows) -> None:
+    """Beside a plain rejection of many rows of each class. Alarms by chance: below 1e-6."""
+    table = drawn.under(20_000, 3, {})
+    shares = (table["sick"] == "yes").mean()
+    assert abs(shares - 0.7) < 5 * np.sqrt(0.21 / 20_000)
+    encoder = Encoder(SCHEMA.modeled)
+    for label, name in enumerate(["no", "yes"]):
+        labels = np.full(60_000, label)
+        plain, rejected = from_model(
+            encoder.decode(drawn.saved.network.draw(labels, np.random.default_rng(9)), labels), SCHEMA
+        )
+        plain = plain[~np.logical_or.reduce(list(rejected.values()))]
+        for column, there in [(column, plain[column]) for column in ("place", "state", "school", "soil_2")]:
+            one, two = (
+                values.value_counts(normalize=True) for values in (table.loc[table["sick"] == name, column], there)
+            )
+            spread = np.sqrt(two * (1 - two) * (1 / len(plain) + 1 / (table["sick"] == name).sum()))
+            assert ((one - two).abs() < 5.5 * spread).all(), column
+
+
+def test_rules_that_reject_nearly_all_are_refused_by_their_words() -> None:
+    rules = [*RULES, {"if": {"a": ".."}, "then": {"both": 5.55}}]
+    schema = ruled(rules=rules, derived={})
+    with pytest.raises(ParamsError) as error:
+        DrawnRows(mixture(schema), schema).under(10, 0, {})
+    assert "less than a thousandth" in str(error.value) and "rule 8 (" in str(error.value)
+
+
+def test_a_rare_condition_on_a_computed_column_is_refused(drawn: DrawnRows) -> None:
+    with pytest.raises(ParamsError, match=r"rejected by sample\.where\.both"):
+        drawn.under(1, 0, allowed_values({"a": 5, "both": 0.01}, SCHEMA))
+
+
+def test_rows_beside_given_values_keep_the_rules(drawn: DrawnRows) -> None:
+    given = pd.DataFrame({"age": [2, 40, 2, 70], "place": ["child", "husband", "child", "wife"]}, index=[7, 8, 9, 3])
+    table = drawn.beside(given, 0)
+    assert (table[["age", "place"]].astype(str) == given.astype(str)).all(axis=None)
+    assert set(contradictions(table, SCHEMA).values()) == {0} and (table.loc[[7, 9], "sick"] == "no").all()
+    with pytest.raises(ParamsError, match="a row of the frame breaks rule 2"):
+        drawn.beside(pd.DataFrame({"place": ["husband"], "sex": ["F"]}), 0)
+
+
+def test_without_rules_rows_are_those_of_the_generator() -> None:
+    schema = ruled(rules=[], derived={})
+    saved = mixture(schema)
+    x, labels = saved.draw(100, 5)
+    assert DrawnRows(saved, schema).under(100, 5, {}).equals(Encoder(schema).decode(x, labels))
+
+
+@pytest.mark.parametrize("where", [{}, {"grade": "b"}, {"grade": ["a", "c"], "school": "middle..", "age": "< 15"}])
+def test_a_learned_function_is_kept_also_under_a_condition_on_its_value(where: dict[str, Any]) -> None:
+    """The value is that which the mixture has most often beside the other."""
+    saved = mixture(LEARNED)
+    table = DrawnRows(saved, LEARNED).under(3_000, 2, allowed_values(where, LEARNED))
+    assert set(contradictions(table, LEARNED).values()) == {0}
+    assert table.groupby("school", observed=True)["grade"].nunique().max() == 1
+    for name, words in where.items():
+        given, column = allowed_values({name: words}, LEARNED)[name], LEARNED.column(name)
+        values = table[name].cat.codes if column.is_categorical else table[name]
+        assert given.holds(np.asarray(values, dtype=float), column).all()
+    (first, second) = saved.network.functions[0]
+    parts, weights = saved.network.exact()
+    joint = (parts[first] * weights.mean(axis=0)[:, None]).T @ parts[second]
+    codes = table[["school", "grade"]].apply(lambda column: column.cat.codes)
+    assert (joint.argmax(axis=1)[codes["school"]] == codes["grade"]).all()
+
+
+def test_a_function_is_part_of_the_specification_only_where_there_is_one() -> None:
+    assert "functions" not in mixture(SCHEMA).spec()
+    network = mixture(LEARNED).network
+    assert type(network).from_spec(network.spec()).functions == network.functions != ()
