@@ -19,6 +19,7 @@ from likeness.data.private_tables import read_private
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame
 from likeness.evaluation.marginals import cells, total_variation, tuples
+from likeness.inference.measurements import _parts
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
@@ -27,6 +28,7 @@ from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import read_synthetic
 from likeness.preflight.cost import new_releases
 from likeness.preflight.forecast import forecast
+from likeness.release.released import load_released
 
 BEFORE = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample")
 COLUMNS = {**SCHEMA["columns"], "job": {"kind": "categorical", "categories": ["clerk", "nurse"], "nullable": True}}
@@ -82,6 +84,11 @@ def test_a_run_with_a_card(project: Path) -> None:
     for figure in figures.values():
         assert figure["low"] <= figure["value"] <= figure["high"]
     assert figures["rows"]["value"] == pytest.approx(len(train), abs=60) and 0.3 < figures["accuracy"]["value"] < 0.7
+
+    # No cell can be estimated from a distance, also where a schema has no classes.
+    without_classes = Schema.from_dict({**SCHEMA, "task": "none", "label": None, "columns": COLUMNS}, "schema")
+    distances = load_released(ProjectPaths.card / f"{DISTANCES}.safetensors")
+    assert [*_parts(distances, without_classes, {})] == []
 
     # The same table again: the same bytes, nothing spent. Another one: refused before anything is spent.
     before = {path.name: path.read_bytes() for path in ProjectPaths.card.iterdir()}
