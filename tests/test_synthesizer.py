@@ -30,7 +30,7 @@ from likeness.core.errors import (
 from likeness.data.source.files import read_frame, read_source
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.verify.outputs import draw
+from likeness.verify.outputs import draw, draw_replicates
 
 pytestmark = pytest.mark.long
 
@@ -323,6 +323,10 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert str(tmp_path) not in text
     shares = fitted.estimate("c", by="y", sampling=True)
     assert loaded.estimate(["c"], by=["y"], sampling=True).equals(shares) and shares.loc[("u", "No"), "noise_error"] > 0
+    tables, again = fitted.sample(99, replicates=2), loaded.sample(99, replicates=2)
+    assert all(one.equals(other) for one, other in zip(tables, again, strict=True)) and not tables[0].equals(tables[1])
+    written = list(draw_replicates(tmp_path / "saved", 99, 0, {}, 2))  # as `likeness sample --replicates 2` does
+    assert all(one.equals(other) for one, other in zip(tables, written, strict=True))
     assert draw(tmp_path / "saved", 99, 4, {}).equals(loaded.sample(99, seed=4))  # as `likeness sample` does
     words = (tmp_path / "saved/synthesizer.json").read_text().replace('"population"', '"identity"')
     (tmp_path / "saved/synthesizer.json").write_text(words.replace('"attempt"', '"slot"'))

@@ -10,12 +10,13 @@ from importlib import import_module as _import_module
 
 __version__ = "0.1.0"
 
-__all__ = ["Ledger", "Schema", "Synthesizer", "__version__"]
+__all__ = ["Ledger", "Schema", "Synthesizer", "__version__", "combine"]
 
 _HOMES = {
     "Ledger": "likeness.ledger.ledger",
     "Schema": "likeness.data.schema.schema",
     "Synthesizer": "likeness.synthesizer",
+    "combine": "likeness.inference.combine",
 }
 
 

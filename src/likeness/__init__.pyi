@@ -1,4 +1,5 @@
 from likeness.data.schema.schema import Schema as Schema
+from likeness.inference.combine import combine as combine
 from likeness.ledger.ledger import Ledger as Ledger
 from likeness.synthesizer import Synthesizer as Synthesizer
 

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from likeness.config.explain import fresh, merged
 from likeness.config.params import (
@@ -32,7 +32,7 @@ from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.frames import FrameType, opened
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema, schema_text
-from likeness.methods import DEFAULT, METHODS
+from likeness.methods import DEFAULT, METHODS, method_from
 from likeness.methods.base import Context
 from likeness.onboarding.first_list import FirstList
 from likeness.pipeline.account import Standing, composed, privacy_json
@@ -174,7 +174,7 @@ class Synthesizer(Estimator):
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
         X, frame = opened(X)  # noqa: N806
         self._refuse_all(X)
-        project = Project(Path(), self._params(), _schema(self.schema))
+        project = Project(Path(), self.params(), _schema(self.schema))
         written, recipe, plan = project.written_schema, project.method, project.plan
         recipe.check_device(project.params.train.device)
         project, people = self._with_cap(project), None
@@ -212,9 +212,24 @@ class Synthesizer(Estimator):
         self._keep(written, released, privacy)
         return self
 
+    @overload
     def sample(
         self, n: int | None = None, where: "Mapping[str, Any] | DataFrame | None" = None, seed: int = 0
-    ) -> "DataFrame":
+    ) -> "DataFrame": ...
+
+    @overload
+    def sample(
+        self, n: int | None = None, where: "Mapping[str, Any] | None" = None, seed: int = 0, *, replicates: int
+    ) -> "list[DataFrame]": ...
+
+    def sample(
+        self,
+        n: int | None = None,
+        where: "Mapping[str, Any] | DataFrame | None" = None,
+        seed: int = 0,
+        *,
+        replicates: int | None = None,
+    ) -> "DataFrame | list[DataFrame]":
         """Draw any number of synthetic rows. They cost nothing.
 
         Args:
@@ -222,19 +237,22 @@ class Synthesizer(Estimator):
             where: only such rows: by the name of a column a value, a pair as a range with both ends, None for missing,
                 or a list of these. Or a frame with some of the columns: one row is drawn for each of its rows.
             seed: public; equal seeds give equal rows.
+            replicates: draw as many tables instead, each from a model that is fitted to a new draw of the noise.
+                Analyze all of them alike, and pool the results with :func:`likeness.combine`. 20 are usual.
 
         Returns:
             the schema's columns as a frame of the library that made the training rows, in the dtypes of these rows.
             A category dtype has the schema's categories. An integer or bool column takes its nullable dtype (``Int64``)
-            if a value is missing, and a catch-all (``other``) that is no number is missing there.
+            if a value is missing, and a catch-all (``other``) that is no number is missing there. With ``replicates``
+            a list of such frames.
 
         Raises:
-            ParamsError: ``n`` or ``where`` has a wrong value.
-            DataError: ``where`` is neither a mapping nor a frame, or a cell of the frame breaks the schema's rule.
+            ParamsError: ``n``, ``where`` or ``replicates`` has a wrong value, or the method makes no replicates.
             NotFittedError: :meth:`fit` was not called.
         """
         self.check_fitted("generator_")
         if where is not None and not isinstance(where, Mapping):
+            require(replicates is None, "replicates", replicates, "left out if where is a frame")
             given, _ = opened(where, "where: must be a mapping from columns to values, or")
             require(n is None or n == len(given), "n", n, "the number of rows of where, or left out")
             return self._as_given(DrawnRows(self.generator_, self.schema_).beside(given, operator.index(seed)))
@@ -242,9 +260,22 @@ class Synthesizer(Estimator):
             context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
             n = numbered(Sample(), context, self.releases_).rows
         require(operator.index(n) >= 1, "n", n, "at least 1")
+        if replicates is not None:
+            return self._replicates(operator.index(replicates), operator.index(n), where or {}, operator.index(seed))
         return self._as_given(
             typed_rows(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
         )
+
+    def _replicates(self, count: int, n: int, where: Mapping[str, Any], seed: int) -> "list[DataFrame]":
+        from likeness.generators.base import Compute
+        from likeness.methods.replicates import replicates
+
+        require(count >= 2, "replicates", count, "at least 2")
+        compute = Compute(self.device, self.threads, self.precision)
+        context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
+        method = method_from(self.params())
+        models = replicates(method, context, self.releases_, self.generator_, compute, count, seed)
+        return [self._as_given(typed_rows(model, self.schema_, n, rows_seed, where)) for model, rows_seed in models]
 
     def estimate(
         self,
@@ -387,10 +418,10 @@ class Synthesizer(Estimator):
             words = "the most rows of one person that are used; noise grows with it"
             first.question(f"synthesizer.unit_column = {person!r}; synthesizer.max_rows", words)
         first.schema(self.schema, frame)
-        first.tried(self._params)
+        first.tried(self.params)
         first.refuse()
 
-    def _params(self) -> Params:
+    def params(self) -> Params:
         """The parameters as the stages have them, checked by their rules."""
         allowed("method", self.method, METHODS)
         privacy = {name: _plain(getattr(self, name)) for name in _PRIVACY_KEYS}

@@ -114,26 +114,41 @@ def sample(
     where: Annotated[
         list[str] | None, typer.Option(help="COLUMN=VALUE, COLUMN=30..40, or COLUMN= for missing; several times.")
     ] = None,
+    replicates: Annotated[
+        int | None,
+        typer.Option(min=2, help="Draw as many tables, each under a new draw of the noise, as NAME_1.csv and so on."),
+    ] = None,
     as_json: JSON = False,
 ) -> None:
-    """Draw more rows from a bundle, a saved synthesizer or a project with its generator, on any machine."""
+    """Draw more rows from a bundle, a saved synthesizer or a project with its generator, on any machine.
+
+    Replicates show how far noise moves a result: analyze each, and pool the results by Rubin's rules.
+    """
     from likeness.pipeline.where import pairs
     from likeness.verify.files import opened
-    from likeness.verify.outputs import draw
+    from likeness.verify.outputs import draw, draw_replicates
 
     if out.suffix not in (".csv", ".parquet"):
         raise LikenessError(f"--out {out} must end in .csv or .parquet. Give another name.")
     if not out.parent.is_dir():
         raise LikenessError(f"--out {out}: {out.parent} is not a folder. Make it, or give another path.")
     given = pairs(where or [])
+    written = []
     with opened(path) as folder:
-        table = draw(folder, rows, seed, given)
-    if out.suffix == ".csv":
-        table.to_csv(out, index=False)
+        if replicates is None:
+            tables = iter([(out, draw(folder, rows, seed, given))])
+        else:
+            places = (out.with_stem(f"{out.stem}_{place}") for place in range(1, replicates + 1))
+            tables = zip(places, draw_replicates(folder, rows, seed, given, replicates), strict=True)
+        for file, table in tables:
+            table.to_csv(file, index=False) if file.suffix == ".csv" else table.to_parquet(file, index=False)
+            written.append(
+                {"file": str(file), "rows": len(table), "seed": seed, "where": given, "columns": list(table.columns)}
+            )
+    if as_json:
+        say_json(written[0] if replicates is None else written)
     else:
-        table.to_parquet(out, index=False)
-    drawn = {"file": str(out), "rows": len(table), "seed": seed, "where": given, "columns": list(table.columns)}
-    say_json(drawn) if as_json else say(f"{out}: {len(table):,} rows")
+        say("\n".join(f"{one['file']}: {one['rows']:,} rows" for one in written))
 
 
 def main() -> None:

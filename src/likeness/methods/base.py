@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.config.training import TrainingSettings
+from likeness.core.errors import ParamsError
 from likeness.core.messages import LOG
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
@@ -189,6 +190,25 @@ class Method(ABC):
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
     ) -> "Trained":
         """Build a generator and train it against the released values."""
+
+    def replicable(self, generator: "Generator") -> "Generator":
+        """The generator, if it knows the expected value of each release (:mod:`likeness.methods.replicates`).
+
+        Raises:
+            ParamsError: by default it does not.
+        """
+        raise ParamsError(f"{self.name} makes no replicates: its model gives no expected counts. Use method marginals.")
+
+    def refit(
+        self,
+        context: Context,
+        auxiliary: Mapping[str, Released],
+        embedding: Released,
+        generator: "Generator",
+        compute: "Compute",
+    ) -> "Generator":
+        """A generator fitted to releases that are drawn again; it starts from one fitted to the real ones."""
+        raise NotImplementedError
 
     @property
     @abstractmethod

@@ -38,6 +38,7 @@ _ORIGIN = {
 }
 _TRAINERS = ("numpy", "torch")
 """What a generator may be trained with; its origin names the version of one."""
+_SAVED = "synthesizer.json"
 _CHANCE = 0.9  # largest mean distance of drawn cells, as a part of that of independent rows
 
 
@@ -290,16 +291,59 @@ def draw(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) ->
         seed: public.
         where: which rows, see :func:`likeness.pipeline.synthetic_table.conditions`.
     """
-    from likeness.core.paths import read_json
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline import synthetic_table as synthetic
 
     context, released, generator = public_facts(folder)
     if rows is None:
         rows = synthetic.numbered(Sample(), context, released).rows
-    settings = folder / "synthesizer.json"  # what a saved synthesizer remembers of its frame
-    dtypes = read_json(settings).get("frame", {}).get("dtypes") if settings.exists() else None
-    return synthetic.draw(SavedGenerator.load(generator), context.schema, rows, seed, where, dtypes)
+    return synthetic.draw(SavedGenerator.load(generator), context.schema, rows, seed, where, _dtypes(folder))
+
+
+def draw_replicates(
+    folder: Path, rows: int | None, seed: int, where: Mapping[str, Any], count: int
+) -> "Iterator[DataFrame]":
+    """Draw tables as :func:`draw` does, each from a model that is fitted to a new draw of the noise.
+
+    Args:
+        folder: of a bundle, a saved synthesizer or a project.
+        rows: of each table.
+        seed: public.
+        where: which rows.
+        count: how many tables.
+    """
+    from likeness.bundle.settings import params_of
+    from likeness.core.paths import read_json
+    from likeness.generators.base import Compute
+    from likeness.methods import method_from
+    from likeness.methods.replicates import replicates
+    from likeness.methods.saved_generator import SavedGenerator
+    from likeness.pipeline import synthetic_table as synthetic
+    from likeness.pipeline.project import Project
+    from likeness.synthesizer import Synthesizer
+
+    context, released, generator = public_facts(folder)
+    if (folder / names.SETTINGS).exists():
+        params = params_of(read_json(folder / names.SETTINGS))
+    elif (folder / _SAVED).exists():
+        params = Synthesizer.load(folder).params()
+    else:
+        params = Project.load(folder).params
+    if rows is None:
+        rows = synthetic.numbered(Sample(), context, released).rows
+    compute = Compute(params.train.device, params.train.threads, params.train.precision)
+    saved = SavedGenerator.load(generator)
+    models = replicates(method_from(params).at(folder), context, released, saved, compute, count, seed)
+    for model, rows_seed in models:
+        yield synthetic.draw(model, context.schema, rows, rows_seed, where, _dtypes(folder))
+
+
+def _dtypes(folder: Path) -> dict[str, str] | None:
+    """What a saved synthesizer remembers of its frame."""
+    from likeness.core.paths import read_json
+
+    settings = folder / _SAVED
+    return read_json(settings).get("frame", {}).get("dtypes") if settings.exists() else None
 
 
 def public_facts(folder: Path) -> "tuple[Context, dict[str, Released], Path]":

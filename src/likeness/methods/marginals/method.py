@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from likeness.config.training import TrainingSettings
@@ -33,10 +33,13 @@ from likeness.release.query import Query
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
-    from likeness.generators.base import Compute, Trained
+    from likeness.generators.base import Compute, Generator, Trained
     from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
     from likeness.methods.marginals.objective import MarginalObjective
     from likeness.methods.marginals.structural_zeros import StructuralZeros
+
+
+_REFIT, _REFIT_RATE = 100, 0.1  # steps of a replicate, and their rate
 
 
 def product_mixture() -> "type[ProductMixture]":
@@ -232,6 +235,31 @@ class Marginals(Method):
                 lambda iteration, loss: step(iteration, f"loss {loss:.5g}"),
             )
         return Trained(generator, environment(), losses)
+
+    def replicable(self, generator: "Generator") -> "Generator":
+        """A mixture of products knows every cell."""
+        return generator
+
+    def refit(
+        self,
+        context: Context,
+        auxiliary: Mapping[str, Released],
+        embedding: Released,
+        generator: "Generator",
+        compute: "Compute",
+    ) -> "ProductMixture":
+        """Few steps from the fitted mixture: new noise moves the optimum a little."""
+        from threadpoolctl import threadpool_limits
+
+        from likeness.methods.marginals.training import minimize
+
+        again, start = self.build_generator(context, auxiliary), generator.arrays()
+        again.load({name: array.copy() for name, array in start.items()})
+        settings = replace(self.training, iterations=min(_REFIT, self.train.iterations), learning_rate=_REFIT_RATE)
+        with threadpool_limits(compute.threads):
+            objective = self.objective(context, auxiliary, embedding)
+            minimize(objective, again.logits, again.weights, replace(settings, tolerance=0.0), lambda *_: None)
+        return again
 
     def objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,6 +63,14 @@ class MixtureColumn:
         bins = {"edges": list(self.edges), "lows": list(self.lows), "highs": list(self.highs)}
         pieces = {"firsts": list(self.firsts), "shares": list(self.shares)} if self.firsts else {}
         return {"cells": self.cells.to_dict(), **bins, **pieces}
+
+    def refined(self, probabilities: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
+        """Probabilities of other cells of the column, which are its own or its pieces, from those of its own."""
+        if cells.size == self.cells.size:
+            return probabilities
+        bins = np.searchsorted(self.firsts, np.arange(len(self.shares)), side="right") - 1
+        pieces = probabilities[:, bins] * np.array(self.shares)
+        return np.concatenate([pieces, probabilities[:, len(self.firsts) :]], axis=1)
 
     def weights(self, condition: Condition) -> NDArray[np.float64]:
         """The part of each cell that a condition allows, shape (cells,), in [0, 1]."""
@@ -188,6 +197,18 @@ class ProductMixture(Generator):
         parts = np.split(self.logits, np.cumsum(self.sizes)[:-1], axis=1)
         return [_softmax(part) for part in parts], _softmax(self.weights)
 
+    def table(self, columns: tuple[Cells, ...]) -> NDArray[np.float64]:
+        """Probability of each cell of some columns in each class, shape (num_classes, cells of each column).
+
+        The cells of one column may be the pieces that its bins consist of.
+        """
+        parts, weights = self.exact()
+        places = {column.cells.start: place for place, column in enumerate(self.columns)}
+        given = [self.columns[places[cells.start]].refined(parts[places[cells.start]], cells) for cells in columns]
+        joint = reduce(_outer, given, np.ones((self.num_components, 1)))
+        table: NDArray[np.float64] = (weights @ joint).reshape(self.num_classes, *(cells.size for cells in columns))
+        return table
+
     def class_likelihood(self, conditions: Conditions) -> NDArray[np.float64]:
         """Probability of the conditions in each class, up to a common factor, shape (num_classes,)."""
         parts, weights = self.exact()
@@ -248,6 +269,11 @@ class ProductMixture(Generator):
             # A sum of logarithms: the product of a hundred small numbers would be 0.
             logs += np.log(total[:, 0], out=np.full(len(logs), -np.inf), where=total[:, 0] > 0)
         return np.exp(logs - logs.max()) if np.isfinite(logs.max()) else np.zeros_like(logs)
+
+
+def _outer(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Products of each component's probabilities, shape (K, cells of both)."""
+    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
 def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -1,0 +1,85 @@
+r"""One estimate with its error from several replicates.
+
+Each replicate b gives an estimate :math:`q_b` and its usual variance :math:`u_b`, as if its rows were a sample. Their
+mean is the estimate. Its variance is :math:`T = \bar u + (1 + 1/B)\, b`, with b the variance between replicates: the
+first part is the sampling of rows, the second the privacy noise and the fit. Intervals are Student's, with
+:math:`(B - 1) (1 + \bar u / ((1 + 1/B) b))^2` degrees of freedom. These are the rules of Rubin (1987) for multiple
+imputation. They hold where replicates scatter around the estimate as a posterior does, which noise-aware posteriors do
+(Räisä et al., NAPSU-MQ, 2023) and a parametric bootstrap does up to the bias of the model.
+
+A model that is fitted to noise pulls effects towards 0. Replicates come from a fitted model, so they show that pull
+once more: their mean is as far from the estimate of that model, ``base``, as this one is from the truth, to first
+order. So with ``base`` the estimate is :math:`2 q_\text{base} - \bar q` (Efron and Tibshirani 1993, chapter 10).
+
+Without variances the error is that of noise and fit alone: it is about the rows of the table, and not about their
+population.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likeness.config.typed import require
+from likeness.core.errors import ParamsError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def combine(
+    estimates: "Sequence[Any] | Any",
+    variances: "Sequence[Any] | Any | None" = None,
+    base: Any = None,
+    level: float = 0.95,
+) -> "DataFrame":
+    """Pool the estimates of replicates.
+
+    Args:
+        estimates: one a replicate: numbers, or vectors such as the coefficients of a model.
+        variances: of each, in the same form: squared standard errors. None: the error without sampling.
+        base: the estimate from the table of ``sample()`` without replicates; it removes the bias of the fit.
+        level: of the intervals.
+
+    Returns:
+        a frame with a row for each number: ``estimate``, ``standard_error``, ``low``, ``high``, and ``df``, the degrees
+        of freedom. Its index is that of the estimates, if they are pandas' Series.
+
+    Raises:
+        ParamsError: fewer than two replicates, other shapes, or a variance below 0.
+    """
+    import pandas as pd
+    from scipy.stats import t
+
+    names = getattr(estimates[0], "index", None) if len(estimates) else None
+    given = _matrix(estimates, "estimates")
+    count = len(given)
+    require(count >= 2, "estimates", f"{count} replicates", "at least two replicates")
+    require(0 < level < 1, "level", level, "between 0 and 1, such as 0.95")
+    within = np.zeros_like(given) if variances is None else _matrix(variances, "variances")
+    if within.shape != given.shape or not (within >= 0).all():
+        raise ParamsError("variances must have the shape of estimates, and be 0 or more. Square the standard errors.")
+    usual, between = within.mean(axis=0), (1 + 1 / count) * given.var(axis=0, ddof=1)
+    freedom = np.full(len(usual), math.inf)
+    noisy = between > 0
+    freedom[noisy] = (count - 1) * (1 + usual[noisy] / between[noisy]) ** 2
+    error, mean = np.sqrt(usual + between), given.mean(axis=0)
+    if base is not None:
+        first = _matrix([base], "base")[0]
+        require(first.shape == mean.shape, "base", f"{len(first)} numbers", "an estimate as each of estimates is")
+        mean = 2 * first - mean
+    half = t.ppf(0.5 + level / 2, freedom) * error
+    columns = {"estimate": mean, "standard_error": error, "low": mean - half, "high": mean + half, "df": freedom}
+    return pd.DataFrame(columns, index=names)
+
+
+def _matrix(values: Any, name: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """One row a replicate."""
+    try:
+        matrix = np.stack([np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in values])
+    except (TypeError, ValueError):
+        raise ParamsError(f"{name} must hold one number, or one vector of equal length, for each replicate.") from None
+    if matrix.ndim != 2 or not np.isfinite(matrix).all():
+        raise ParamsError(f"{name} must hold finite numbers, or vectors of them, one for each replicate.")
+    return matrix

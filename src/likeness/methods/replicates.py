@@ -1,0 +1,101 @@
+r"""Replicates: the releases drawn again from a fitted model, and generators fitted to them (parametric bootstrap).
+
+The model gives an expected count for each released cell. A replicate adds noise of the law in the receipt, and fits a
+generator to that. So replicates differ as releases of these rows would. Rows of a replicate are as many as the table
+has, so an analysis of them has the usual sampling error too. :func:`likeness.inference.combine.combine` adds both.
+
+*The noise here has a seed, and that is right.* A release needs noise without a seed, because it protects rows. Here no
+row is read: everything follows from released files, so it is post-processing, and a public seed makes it repeatable.
+The normal law stands for the discrete one, whose σ is thousands of lattice steps: see
+:mod:`likeness.privacy.lattice_error`. A redrawn release stays in memory. It is none, and is never written.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core import rng
+from likeness.core.messages import progress
+from likeness.features.base import TablesMap
+from likeness.features.cells import Cells
+from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, Method, class_weights, number_of_records
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.release.released import Released
+
+if TYPE_CHECKING:
+    from likeness.generators.base import Compute
+
+
+class TableModel(Protocol):
+    """A generator that knows the probability of every cell of a table."""
+
+    def table(self, columns: tuple[Cells, ...]) -> NDArray[np.float64]:
+        """Probability of each cell of some columns in each class, shape (num_classes, cells of each column)."""
+        ...
+
+
+def replicates(
+    method: Method,
+    context: Context,
+    released: Mapping[str, Released],
+    saved: SavedGenerator,
+    compute: "Compute",
+    count: int,
+    seed: int,
+) -> Iterator[tuple[SavedGenerator, int]]:
+    """Generators fitted to releases that are drawn again, each with a public seed for its rows.
+
+    Args:
+        method: the recipe of the run.
+        context: its public facts.
+        released: its releases, by the name of their query.
+        saved: the generator that was fitted to them.
+        compute: where to fit.
+        count: how many.
+        seed: public.
+
+    Raises:
+        ParamsError: the method cannot do this.
+    """
+    auxiliary = {name: one for name, one in released.items() if one.receipt.stage == "auxiliary"}
+    counts = number_of_records(context, released[CLASS_COUNTS]) * np.array(saved.class_weights)
+    model: Any = method.replicable(saved.network)
+    with progress("replicates", count) as step:
+        for place in range(count):
+            random = rng.public(seed, f"replicates.{place}")
+            again = {name: redrawn(one, model, counts, random) for name, one in auxiliary.items()}
+            embedding = redrawn(released[EMBEDDING], model, counts, random)
+            network = method.refit(context, again, embedding, saved.network, compute)
+            weights = tuple(class_weights(again[CLASS_COUNTS]).tolist())
+            step(place + 1, "")
+            yield (
+                replace(saved, network=network, class_weights=weights),
+                rng.public_seed(seed, f"replicates.rows.{place}"),
+            )
+
+
+def redrawn(one: Released, model: TableModel, counts: NDArray[np.float64], random: np.random.Generator) -> Released:
+    """A release with the model's expected counts and new noise, in place of its values.
+
+    Args:
+        one: the release; its map has tables.
+        model: fitted to it.
+        counts: number of records of each class.
+        random: public.
+    """
+    from likeness.methods.maps import from_spec
+
+    spec = dict(one.receipt.feature)
+    together = spec.pop("terms") == "all_records"
+    feature = from_spec(spec)
+    assert isinstance(feature, TablesMap)
+    blocks = []
+    for columns, part in zip(feature.axes, feature.parts, strict=True):
+        table = model.table(columns).reshape(len(counts), -1) * counts[:, None]
+        blocks.append((table.sum(axis=0, keepdims=True) if together else table) * float(part.norm_bound_squared) ** 0.5)
+    values = np.concatenate(blocks, axis=1)
+    values += one.noise_std * random.standard_normal(values.shape)
+    return replace(one, lattice=np.rint(values * 2.0**one.receipt.lattice_bits).astype(np.int64))

@@ -1,0 +1,126 @@
+"""Releases drawn again from a model, and the pooling of what is computed from them."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from toy_release import ROWS, SCHEMA, exact, method
+
+from likeness import combine
+from likeness.core import rng
+from likeness.core.errors import ParamsError
+from likeness.generators.base import Compute
+from likeness.inference.estimates import Answers, Question
+from likeness.inference.measurements import measurements
+from likeness.methods import METHODS
+from likeness.methods.base import Context
+from likeness.methods.fit import fit
+from likeness.methods.replicates import redrawn, replicates
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.synthetic_table import typed_rows
+from likeness.release.released import Released
+
+CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
+
+
+@cache
+def fitted() -> tuple[dict[str, Released], SavedGenerator]:
+    released = {one.receipt.query: one for one in exact()}
+    auxiliary = {name: one for name, one in released.items() if name != "embedding"}
+    return released, fit(method(), CONTEXT, auxiliary, released["embedding"])[0]
+
+
+def without_noise(one: Released) -> Released:
+    return replace(one, receipt=replace(one.receipt, noise_scale=0.0))
+
+
+def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
+    """Rows that the model draws have the numbers of a redrawn release without noise, within three per cent points."""
+    released, saved = fitted()
+    counts, random = ROWS * np.array(saved.class_weights), rng.public(0, "test")
+    again = [redrawn(without_noise(one), saved.network, counts, random) for one in released.values()]
+    answers = Answers(measurements(SCHEMA, again))
+    rows = typed_rows(saved, SCHEMA, 20_000, 0, {})
+    for name, by in (("c", "y"), ("d", "c")):
+        shares = answers.frame(Question((name,), (by,))).estimate.drop(index=np.nan, level=name, errors="ignore")
+        drawn = pd.crosstab(rows[name].cat.add_categories("-").fillna("-"), rows[by], normalize="columns")
+        expected = [drawn.loc[cell, group] for cell, group in shares.index]
+        assert shares.to_numpy() == pytest.approx(expected, abs=0.03)
+    cells, ages = answers.frame(Question(("c",), ("age",), "count")).estimate, [-1, 9, 19, 29, 39]
+    drawn = pd.crosstab(rows.c, pd.cut(rows.age, ages)).to_numpy().reshape(-1) * ROWS / len(rows)
+    assert cells.to_numpy() == pytest.approx(drawn, abs=0.02 * ROWS)
+    terms = answers.measured.terms
+    for name, histogram in terms.histograms.items():  # fine cells add up to coarse ones
+        sums = np.add.reduceat(histogram.counts, histogram.firsts)
+        assert sums == pytest.approx(terms.linear({name: np.eye(len(sums))}), rel=1e-4, abs=1e-3)
+    means = answers.frame(Question(("age", "money", "amount"), statistic="mean"))
+    for name, mean in rows[["age", "money", "amount"]].mean().items():
+        one = means.loc[name]
+        assert one.low - 0.03 * one.estimate <= mean <= one.high + 0.03 * one.estimate
+
+
+def test_noise_of_a_redrawn_release_is_that_of_the_receipt() -> None:
+    """The mean square of 826 coordinates in units of σ; outside of .7 ... 1.3 with probability below 1e-6."""
+    released, saved = fitted()
+    counts, one = ROWS * np.array(saved.class_weights), released["embedding"]
+    noisy = redrawn(one, saved.network, counts, rng.public(1, "test")).values
+    smooth = redrawn(without_noise(one), saved.network, counts, rng.public(1, "test")).values
+    assert 0.7 < np.square((noisy - smooth) / one.noise_std).mean() < 1.3
+    assert not (redrawn(one, saved.network, counts, rng.public(2, "test")).values == noisy).any()
+
+
+def test_replicates_are_repeatable_and_scatter() -> None:
+    released, saved = fitted()
+    drawn = [list(replicates(method(), CONTEXT, released, saved, Compute(), 2, 7)) for _ in range(2)]
+    first, again = ([model.network.arrays()["logits"] for model, _ in models] for models in drawn)
+    assert np.array_equal(first[0], again[0]) and np.array_equal(first[1], again[1])
+    assert not np.array_equal(first[0], first[1])
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"marginals"}))
+def test_a_method_whose_model_gives_no_counts_is_refused(name: str) -> None:
+    released, saved = fitted()
+    with pytest.raises(ParamsError, match=f"{name} makes no replicates.*Use method marginals"):
+        next(replicates(METHODS[name](), CONTEXT, released, saved, Compute(), 2, 0))
+
+
+def test_rubins_rules_by_hand() -> None:
+    """Estimates 1, 2, 3 with variances 1: within 1, between 1, total 1 + 4/3, 2 (1 + 3/4)^2 degrees of freedom."""
+    pooled = combine([1, 2, 3], [1, 1, 1]).iloc[0]
+    assert pooled.estimate == 2 and pooled.standard_error == pytest.approx((7 / 3) ** 0.5)
+    assert pooled.df == pytest.approx(2 * 1.75**2)
+    assert pooled.high - 2 == pytest.approx(2.4535 * (7 / 3) ** 0.5, rel=0.01)
+    only_noise = combine([1, 2, 3]).iloc[0]
+    assert only_noise.standard_error == pytest.approx((4 / 3) ** 0.5) and only_noise.df == 2
+    assert combine([1, 2, 3], base=2.5).iloc[0].estimate == 3  # replicates fall by .5, so the base did too
+    series = combine([pd.Series({"a": 1.0, "b": 5.0}), pd.Series({"a": 2.0, "b": 5.0})])
+    assert list(series.index) == ["a", "b"] and series.loc["b", "low"] == series.loc["b", "high"] == 5
+
+
+def test_pooled_intervals_cover_where_the_rules_hold() -> None:
+    """400 draws of a normal estimate, with 20 replicates around it; outside of 360 ... 396 with probability 1e-5."""
+    random, inside = np.random.default_rng(0), 0
+    for _ in range(400):
+        noisy = random.normal(random.normal(0, 1.0), 2.0)  # a sample of variance 1, noise of variance 4
+        interval = combine(random.normal(noisy, 2.0, 20), np.ones(20)).iloc[0]
+        inside += bool(interval.low <= 0 <= interval.high)
+    assert 360 <= inside <= 396
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (([1.0],), "at least two replicates"),
+        (([1.0, 2.0], [1.0]), "shape of estimates"),
+        (([1.0, 2.0], [1.0, -1.0]), "be 0 or more"),
+        (([1.0, [2.0, 3.0]],), "vector of equal length"),
+        (([1.0, float("nan")],), "finite numbers"),
+        (([1.0, 2.0], None, [1.0, 2.0]), "base must be an estimate as each"),
+        (([1.0, 2.0], None, None, 95), "level must be between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_pooled_is_refused(given: tuple, message: str) -> None:
+    with pytest.raises(ParamsError, match=message):
+        combine(*given)
