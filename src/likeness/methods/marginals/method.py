@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 
-_REFIT, _REFIT_RATE = 100, 0.1  # steps of a replicate, and their rate
+_REFIT, _REFIT_RATE = 200, 0.1  # steps of a replicate, and their rate
 
 
 def product_mixture() -> "type[ProductMixture]":
