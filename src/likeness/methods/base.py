@@ -132,12 +132,17 @@ class Method(ABC):
     def foreseen_queries(self, context: Context) -> list[Query]:
         """Every query, before anything is released: for forecasts.
 
-        A stand-in replaces a query that depends on released values; coordinates, bounds and sensitivity are equal.
+        A stand-in replaces a query that depends on released values; bounds and sensitivity are equal, and it has at
+        least as many coordinates.
         """
         return [*self.auxiliary_queries(context, {}), self.embedding_query(context, {})]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """Sentences for the statement on what was read off released values. None by default."""
+        return []
+
+    def hints(self, schema: Schema) -> list[str]:
+        """What ``likeness check`` notes about settings and a schema without faults. Nothing by default."""
         return []
 
     def at(self, root: Path) -> Self:
