@@ -157,12 +157,11 @@ def test_the_forecast_says_how_wide_the_intervals_will_be(project: Path) -> None
     assert queries[DISTANCES].measures[0].error < 3e-4 and queries[CONFUSION].measures[0].error < 1e-3
 
 
-@pytest.mark.parametrize(("claimed", "least", "most"), [(1.0, 0.9, 1.0), (0.5, 0.0, 0.85)], ids=["honest", "halved"])
-def test_intervals_hold_the_truth_and_those_of_halved_noise_do_not(
-    project: Path, claimed: float, least: float, most: float
-) -> None:
-    """Mean coverage over 60 draws of seven figures: 95 % or somewhat more each, and 67 % or somewhat more."""
+def test_intervals_hold_the_truth_and_those_of_halved_noise_do_not(project: Path) -> None:
+    """Over 60 draws: 95 % of the figures or more, and about 67 % of those whose interval is not wider than its noise."""
     made, table = Project.load(), staff("staff")
     rows = read_frame(table, made.written_schema)
-    covered = Simulation(made, rows[:1000], rows[1000:1100], claimed).covered(60)
-    assert len(covered) == 7 and least <= np.mean([*covered.values()]) <= most, covered
+    honest, halved = (Simulation(made, rows[:1000], rows[1000:1100], claimed).covered(60) for claimed in (1.0, 0.5))
+    exact = ("rows", "accuracy", "balanced_accuracy")
+    assert len(honest) == 7 and min(honest.values()) > 0.8 and np.mean([*honest.values()]) > 0.9, honest
+    assert np.mean([honest[name] for name in exact]) > 0.86 > np.mean([halved[name] for name in exact]), halved
