@@ -158,7 +158,7 @@ def test_the_forecast_says_how_wide_the_intervals_will_be(project: Path) -> None
 
 
 def test_intervals_hold_the_truth_and_those_of_halved_noise_do_not(project: Path) -> None:
-    """Over 60 draws: 95 % of the figures or more, and about 67 % of those whose interval is not wider than its noise."""
+    """Over 60 draws: 95 % of the figures or more, and about 67 % of those whose interval is no wider than its noise."""
     made, table = Project.load(), staff("staff")
     rows = read_frame(table, made.written_schema)
     honest, halved = (Simulation(made, rows[:1000], rows[1000:1100], claimed).covered(60) for claimed in (1.0, 0.5))
