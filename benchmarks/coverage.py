@@ -1,7 +1,8 @@
 """How often intervals from a release cover the truth: 200 draws of noise, and 200 samples from a known population.
 
 Run: ``python -m benchmarks.coverage [--tables adult acs] [--epsilon 0.2 1 10] [--draws 200]``. It writes a row for each
-table, ε, adjacency and kind of number to ``benchmarks/results/coverage.csv``, and skips what stands there.
+table, ε, adjacency and kind of number to ``benchmarks/results/coverage.csv``, skips what stands there, and fills the
+section of docs/trust.md.
 
 The exact sums are computed once. Each draw adds noise by the library's own sampler, as the receipts of a real release
 say, and asks for all one-way tables, means and medians, and for 6 pairs of columns that a public stream draws. With
@@ -26,7 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.common import SHARED, adjacent, keep, load, read_results, releases
+from benchmarks.common import SHARED, adjacent, keep, load, on_page, read_results, releases
 from likeness.config.params import Params
 from likeness.core.rng import public
 from likeness.data.encoding.encoder import Encoder
@@ -42,7 +43,8 @@ from likeness.release.released import Released
 from likeness.release.sums.lattice_sum import lattice_sum
 
 RESULTS = Path("benchmarks/results/coverage.csv")
-KEYS = ["table", "epsilon", "adjacency", "sampling", "statistic"]
+PAGE = Path("docs/trust.md")
+KEYS = ["table", "epsilon", "adjacency", "sampling", "draws", "statistic"]
 PAIRS, SAMPLE, AT_ONCE = 6, 10_000, 20
 _CODES = {
     "PUMA": ["25-00503", "25-00703", "25-01000", "25-01300", "25-02800"],
@@ -193,14 +195,30 @@ def measure(study: Study, epsilon: float, adjacency: Adjacency, draws: int, samp
         each = [np.concatenate(parts) for parts in by_question.values()]
         means = [float(part.mean()) for part in each]
         yield {
-            **dict(zip(KEYS, (study.name, epsilon, str(adjacency), sampling, kind), strict=True)),
+            **dict(zip(KEYS, (study.name, epsilon, str(adjacency), sampling, draws, kind), strict=True)),
             "rows": count,
-            "draws": draws,
             "intervals": sum(map(len, each)),
             "covered": float(np.concatenate(each).mean()),
             "lowest": min(means),
             "highest": max(means),
         }
+
+
+def section(results: pd.DataFrame) -> str:
+    """Least and largest coverage over tables, ε and adjacencies, by kind of number."""
+    tables = ", ".join(f"`{name}`" for name in sorted(results.table.unique()))
+    epsilons = ", ".join(f"{epsilon:g}" for epsilon in sorted(results.epsilon.unique()))
+    lines = [f"Tables {tables}, ε = {epsilons}, {results.draws.min()} draws or more, coverage in %:", ""]
+    lines += ["| 95 % intervals of a | noise | noise and sampling |", "| --- | ---: | ---: |"]
+    for kind, rows in results.groupby("statistic", sort=False):
+        cells = [_range(rows.covered[rows.sampling == sampling]) for sampling in (False, True)]
+        lines.append(f"| {kind} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _range(covered: "pd.Series[float]") -> str:
+    low, high = (f"{100 * value:.1f}" for value in (covered.min(), covered.max()))
+    return "" if not len(covered) else low if low == high else f"{low} to {high}"
 
 
 def main() -> None:
@@ -217,10 +235,11 @@ def main() -> None:
         settings += [(1.0, adjacency, True) for adjacency in Adjacency]
         for setting in settings:
             done = read_results(options.out, KEYS)
-            same = zip(done.table, done.epsilon, done.adjacency, done.sampling, strict=True)
-            if (name, setting[0], str(setting[1]), setting[2]) not in set(same):
+            same = zip(done.table, done.epsilon, done.adjacency, done.sampling, done.draws, strict=True)
+            if (name, setting[0], str(setting[1]), setting[2], options.draws) not in set(same):
                 for row in measure(study, setting[0], setting[1], options.draws, setting[2]):
                     keep(options.out, row, KEYS)
+    on_page(PAGE, {"coverage": section(read_results(options.out, KEYS))})
 
 
 if __name__ == "__main__":

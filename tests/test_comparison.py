@@ -62,6 +62,13 @@ def test_compare_refuses_what_is_no_run(runs: tuple[Path, Path], tmp_path: Path,
         assert code == 2 and message in error and "Traceback" not in error
 
 
+def test_a_summary_needs_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (("summary",), ("summary", "--json")):
+        code, _, error = command(*words)
+        assert code == 2 and "params.yaml is missing: go to the folder of a project, or make a project with" in error
+
+
 def test_run_needs_a_project_and_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
     monkeypatch.chdir(tmp_path)
     code, _, error = command("run")

@@ -1,6 +1,7 @@
 """The Python API: conventions of scikit-learn, the ledger's rules, and the typing rules of a source file."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,11 @@ import torch
 import yaml
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from typer.testing import CliRunner
 
 import likeness
 from likeness import Schema, Synthesizer
+from likeness.cli.app import app
 from likeness.config.params import LedgerSettings
 from likeness.core.errors import (
     BudgetError,
@@ -319,6 +322,12 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert loaded.schema_ == fitted.schema_ and list(loaded.feature_names_in_) == list(fitted.feature_names_in_)
     changed = {"schema": loaded.schema_, "ledger_home": None}
     assert loaded.get_params() == {**fitted.get_params(), **changed}
+    assert loaded.params().sections == fitted.params().sections
+    said = json.loads((tmp_path / "saved/synthesizer.json").read_text())
+    old = tmp_path / "old"
+    shutil.copytree(tmp_path / "saved", old)
+    (old / "synthesizer.json").write_text(json.dumps({key: value for key, value in said.items() if key != "new"}))
+    assert Synthesizer.load(old).params().sections == {"marginals": fitted.settings}, "new defaults for an old fit"
     text = "".join(path.read_text() for path in (tmp_path / "saved").iterdir() if path.is_file())
     assert str(tmp_path) not in text
     shares = fitted.estimate("c", by="y", sampling=True)
@@ -327,6 +336,10 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert all(one.equals(other) for one, other in zip(tables, again, strict=True)) and not tables[0].equals(tables[1])
     written = list(draw_replicates(tmp_path / "saved", 99, 0, {}, 2))  # as `likeness sample --replicates 2` does
     assert all(one.equals(other) for one, other in zip(tables, written, strict=True))
+    words = ["sample", str(tmp_path / "saved"), "--rows", "99", "--replicates", "2", "--out", str(tmp_path / "r.csv")]
+    assert CliRunner().invoke(app, words).stdout.count("99 rows") == 2
+    drawn = [pd.read_csv(tmp_path / f"r_{place}.csv") for place in (1, 2)]
+    assert [one.a.tolist() for one in drawn] == [pytest.approx(one.a.tolist()) for one in tables]
     assert draw(tmp_path / "saved", 99, 4, {}).equals(loaded.sample(99, seed=4))  # as `likeness sample` does
     words = (tmp_path / "saved/synthesizer.json").read_text().replace('"population"', '"identity"')
     (tmp_path / "saved/synthesizer.json").write_text(words.replace('"attempt"', '"slot"'))

@@ -79,7 +79,9 @@ def everything_stored(folder: Path) -> bytes:
         return files + "\n".join(connection.iterdump()).encode()
 
 
-def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Path) -> None:
+def test_public_numbers_arrive_and_private_ones_stay(
+    project: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     run = fetch(track(Project.load()))
     assert run.info.status == "FINISHED"
     assert run.info.run_name == "uci-adult-1994 marginals ε=1"
@@ -98,6 +100,7 @@ def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Pa
     assert b"# statement" in stored and b"<html>" in stored  # the search looks into artifacts too
     assert b"0.12345678" not in stored
     assert b"adult.csv" not in stored  # the place of the private source
+    assert "INFO" not in "".join(capfd.readouterr())  # MLflow has a line for each step of a new database
 
 
 def test_the_generator_is_a_model_that_draws_typed_rows_and_holds_no_pickle(

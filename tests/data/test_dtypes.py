@@ -190,6 +190,32 @@ def test_a_sample_works_where_the_real_frame_does(tmp_path: Path) -> None:
     assert isinstance(table, pa.Table) and table.schema.field("code").type == pa.int16()
 
 
+@pytest.mark.parametrize(
+    ("cells", "word", "kind"),
+    [([0, 0, 30], "int64", "integer"), ([0.5, np.nan, 1], "float64", "numeric"), (TRUTHS, "bool", "boolean")],
+)
+def test_a_sparse_column_goes_in_and_comes_back_dense(cells: list[Any], word: str, kind: str) -> None:
+    dense = pd.DataFrame({"x": cells})
+    table, frame = opened(dense.astype(pd.SparseDtype(word)))
+    pd.testing.assert_frame_equal(table, dense)
+    assert frame.dtypes == {"x": word} and Schema.draft(dense.astype(pd.SparseDtype(word)))["x"].kind == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        (pd.period_range("2020-01", periods=2, freq="M"), ["2020-01", "2020-02"]),
+        (pd.interval_range(0, 2), ["(0, 1]", "(1, 2]"]),
+    ],
+)
+def test_periods_and_intervals_are_categories_of_their_texts(values: Any, texts: list[str]) -> None:
+    frame = pd.DataFrame({"x": values})
+    assert Schema.draft(frame)["x"].kind == "drop"  # until a person says another kind
+    schema = schema_with({"x": categories(*texts)}, name="t")
+    typed = read_frame(frame, schema)
+    assert in_dtypes(typed, schema, opened(frame)[1].dtypes)["x"].tolist() == texts
+
+
 def test_frames_of_other_libraries_come_back_as_they_are() -> None:
     polars = pytest.importorskip("polars")
     letters = ["a", "b", None]

@@ -1,6 +1,7 @@
 """SDV's metadata as a draft, and a schema as SDV's metadata."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,37 @@ def test_a_schema_is_the_metadata_of_its_synthetic_table() -> None:
     assert json.loads(json.dumps(metadata)) == metadata
     again = Schema.from_sdv(metadata)
     assert [again[name].kind for name in again] == [column.kind for column in completed().columns]
+
+
+def test_bounds_that_sdv_takes_from_rows_are_not_read() -> None:
+    """Of SDV 2, which writes what it sees in the rows."""
+    columns = {
+        "age": {"sdtype": "numerical", "range_min": 17, "range_max": 90, "decimal_places": 0},
+        "level": {"sdtype": "ordinal", "range_values": ["low", "Xq7Secret"]},
+    }
+    draft = Schema.from_sdv({"METADATA_SPEC_VERSION": "V2", "tables": {"t": {"columns": columns}}})
+    assert [draft[name].kind for name in draft] == ["numeric", "ordinal"]
+    assert [draft["age"].bounds, draft["level"].categories] == [None, None]
+
+
+# https://docs.sdv.dev/sdv/concepts/metadata/metadata-json: the keys of a column in version V1.
+KEYS = {
+    "numerical": {"computer_representation"},
+    "datetime": {"datetime_format"},
+    "categorical": {"order", "order_by"},
+    "boolean": set[str](),
+}
+
+
+def test_metadata_keeps_the_published_rules() -> None:
+    metadata = completed().to_sdv()
+    assert metadata["METADATA_SPEC_VERSION"] == "V1" and metadata["relationships"] == []
+    columns = [spec for table in metadata["tables"].values() for spec in table["columns"].values()]
+    assert {spec["sdtype"] for spec in columns} == set(KEYS)
+    for spec in columns:
+        assert set(spec) - {"sdtype"} <= KEYS[spec["sdtype"]]
+        assert spec.get("computer_representation", "Float") in ("Float", "Int64")
+        assert spec.get("order") != [] and "%" not in datetime.now().strftime(spec.get("datetime_format", ""))
 
 
 @pytest.mark.parametrize(

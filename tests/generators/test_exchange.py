@@ -145,6 +145,16 @@ def test_one_column_has_no_pairs() -> None:
     assert np.array_equal(alone, one.chosen[:, :1])
 
 
+def test_rows_without_a_partner_stay_and_take_the_randomness_of_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the values that are drawn next do not depend on the shortcut."""
+    one, streams = drawn(6, 3), [seeded(1), seeded(1)]
+    for stream in streams:
+        rows = swap_pairs(one.chosen, one.labels, np.arange(3), one.probabilities, one.weights, 3, stream)
+        assert np.array_equal(rows, one.chosen)
+        monkeypatch.setattr(exchanges.np, "unique", lambda _: ())  # the second time without the shortcut
+    assert streams[0].random() == streams[1].random()
+
+
 def test_work_and_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     one = drawn(5, 400)
     monkeypatch.setattr(exchanges, "_MOST_CELLS", one.excess(one.chosen)._values.size - 1)

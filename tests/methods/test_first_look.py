@@ -161,7 +161,7 @@ def test_a_fit_looks_first_and_says_so(fitted: Synthesizer) -> None:
 
 def test_a_strong_pair_comes_out_as_it_was_released(fitted: Synthesizer) -> None:
     """Its synthetic table lies within the noise of both releases together: no cell is off by five deviations."""
-    project = Project(Path(), fitted._params(), SCHEMA)
+    project = Project(Path(), fitted.params(), SCHEMA)
     released = {one.receipt.query: one for one in fitted.releases_.values()}
     assert isinstance(project.method, Marginals)
     ((_, _, counts), *_), (weight, *_) = project.method._blocks(
@@ -176,7 +176,7 @@ def test_a_strong_pair_comes_out_as_it_was_released(fitted: Synthesizer) -> None
 
 def test_other_budgets_than_those_of_the_first_look_are_another_query(fitted: Synthesizer) -> None:
     """Budgets that follow the rows would be learned for free. The query, made again, has those of the look."""
-    released, project = fitted.releases_, Project(Path(), fitted._params(), SCHEMA)
+    released, project = fitted.releases_, Project(Path(), fitted.params(), SCHEMA)
     auxiliary, embedding = auxiliary_of(released.values()), released[EMBEDDING]
     queries = queries_of(project, project.plan, CONTEXT, auxiliary)
     check_answer(*queries[EMBEDDING], embedding, "embedding")

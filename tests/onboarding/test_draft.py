@@ -73,6 +73,7 @@ def test_a_draft_holds_names_kinds_and_questions_and_nothing_of_the_rows(clone: 
         assert all(value is None for key, value in spec.items() if key != "kind")
     assert draft.count("# from the data: confirm from public knowledge") == len(KINDS) + 1  # and the task
     assert draft.count(": null  # ?") == draft.count(": null")
+    assert "likeness init --nullable none" in draft
 
 
 def test_a_completed_schema_answers_for_columns_of_the_same_name(clone: Path) -> None:

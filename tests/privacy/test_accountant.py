@@ -2,6 +2,9 @@
 
 import dataclasses
 import math
+import sys
+import warnings
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +53,17 @@ def test_curve_adds_up_by_stage() -> None:
 def test_no_noise_is_infinite() -> None:
     account = compose([*RECEIPTS, receipt(0.0)], 1e-5)
     assert account.epsilon == account.epsilon_rdp == account.epsilon_gaussian == math.inf
+
+
+def test_autodp_says_nothing_when_it_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "autodp"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))  # where nothing is compiled yet
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        compose(RECEIPTS, 1e-5)
+    assert "autodp" in sys.modules
+    assert not [str(warning.message) for warning in said if warning.category is SyntaxWarning]
 
 
 def test_accountants_that_do_not_agree_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from likeness.cli.ledger import ledger_app
 from likeness.cli.new import new
 from likeness.cli.params import params
 from likeness.cli.run import JSON
-from likeness.core.errors import LikenessError
+from likeness.core.errors import LikenessError, ParamsError, no_project
 from likeness.core.extras import missing
 from likeness.core.messages import show_messages
 from likeness.core.paths import ProjectPaths
@@ -55,6 +55,8 @@ def summary(as_json: JSON = False) -> None:
     """Print the results of the last run: their places, their cost and their scores."""
     from likeness.cli.summary import summary_json, summary_text
 
+    if not ProjectPaths.params.exists():
+        raise ParamsError(no_project(ProjectPaths.params))
     say_json(summary_json(ProjectPaths())) if as_json else say(summary_text(ProjectPaths()))
 
 

@@ -88,17 +88,6 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def difference(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of nested mappings whose values are not those of ``base``."""
-    parts = {}
-    for key, value in values.items():
-        other = base.get(key, MISSING)
-        part = difference(value, other) if isinstance(value, dict) and isinstance(other, dict) and value else value
-        if part != {} if part is not value else value != other:
-            parts[key] = part
-    return parts
-
-
 def with_help(
     section: Any, values: Mapping[str, Any], others: Mapping[str, Any] = MappingProxyType({}), depth: int = 0
 ) -> str:

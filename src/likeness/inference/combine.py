@@ -50,7 +50,7 @@ def combine(
         ParamsError: fewer than two replicates, other shapes, or a variance below 0.
     """
     import pandas as pd
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     names = getattr(estimates[0], "index", None) if len(estimates) else None
     given = _matrix(estimates, "estimates")
@@ -69,7 +69,7 @@ def combine(
         first = _matrix([base], "base")[0]
         require(first.shape == mean.shape, "base", f"{len(first)} numbers", "an estimate as each of estimates is")
         mean = 2 * first - mean
-    half = t.ppf(0.5 + level / 2, freedom) * error
+    half = stdtrit(freedom, 0.5 + level / 2) * error
     columns = {"estimate": mean, "standard_error": error, "low": mean - half, "high": mean + half, "df": freedom}
     return pd.DataFrame(columns, index=names)
 

@@ -19,6 +19,7 @@ share, :math:`y s^2` for a mean with variance :math:`s^2`, and :math:`y q (1 - q
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -299,9 +300,7 @@ def _names(given: "str | Iterable[str]") -> tuple[str, ...]:
 
 
 def _normal(level: float) -> float:
-    from scipy.stats import norm
-
-    return float(norm.ppf(0.5 + level / 2))
+    return NormalDist().inv_cdf(0.5 + level / 2)
 
 
 def _in_units(axis: Axis, values: "dict[str, Any]") -> "dict[str, Any]":

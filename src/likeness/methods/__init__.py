@@ -1,9 +1,8 @@
 """Methods: one folder each, and one entry in :data:`METHODS`, their only list."""
 
-from dataclasses import replace
 from typing import Any
 
-from likeness.config.explain import defaults, difference, plain
+from likeness.config.explain import plain
 from likeness.config.params import Params
 from likeness.config.typed import allowed, build
 from likeness.core.errors import ParamsError
@@ -19,7 +18,7 @@ from likeness.methods.pearl.method import Pearl
 METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Hp, Marginals, Merf, MerfAe, Moments, Ntk, Pearl)}
 DEFAULT = Marginals.name
 
-__all__ = ["DEFAULT", "METHODS", "Context", "Method", "differing", "method_from", "resolved"]
+__all__ = ["DEFAULT", "METHODS", "Context", "Method", "method_from", "resolved"]
 
 
 def method_from(params: Params) -> Method:
@@ -33,14 +32,6 @@ def method_from(params: Params) -> Method:
     if unknown:
         raise ParamsError(f"params.yaml: {unknown[0]} is not a section. Remove it. Methods: {', '.join(METHODS)}")
     return build(METHODS[params.method], params.sections.get(params.method) or {}, params.method)
-
-
-def differing(params: Params) -> dict[str, Any]:
-    """The settings that are not the defaults, of every method with a section."""
-    names = {*params.sections, params.method}
-    sections = {name: plain(method_from(replace(params, method=name))) for name in names}
-    base = {**defaults(Params), **{name: defaults(METHODS[name]) for name in names}}
-    return difference({**plain(params), "sections": {}, **sections}, base)
 
 
 def resolved(params: Params) -> dict[str, Any]:

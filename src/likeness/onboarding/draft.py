@@ -29,6 +29,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ .-][A-Za-z0-9_]+)*", re.ASCII)
 _WORDS_OF_YAML = ("null", "true", "false")
 _OTHER_TRUTHS = ("yes", "no", "y", "n", "on", "off")  # texts here, but not to every reader of YAML
 _NULLABLE = ("nullable", "true where a value may be missing, false where never")
+_AT_ONCE = "# One answer to every question of nullable: likeness init --nullable none, or all, or NAME,NAME."
 _COMPLETED = (
     "# PUBLIC: all of it must be public knowledge, from a codebook, a law, a questionnaire, never from the rows.",
     "# docs/own-data.md says what each key means.",
@@ -73,6 +74,7 @@ def draft_schema(
         "# A row is a person? Where one may have several, set ingest.unit in params.yaml, or init --person COLUMN."
         if person is None
         else "# A person may have several rows: ingest.unit in params.yaml asks how many of them are used at most.",
+        *([_AT_ONCE] if nullable is None else []),
         f"name: {_key(name)}",
         "source: null  # ? where bounds and categories come from: the codebook, the law, the questionnaire"
         if not (answers or {}).get("source")

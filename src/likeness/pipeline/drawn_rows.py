@@ -130,12 +130,14 @@ class DrawnRows:
         for rule in schema.rules:
             if set(rule.columns) <= set(values) and rule.broken(values).any():
                 raise ParamsError(f"sample.where: a row of the frame breaks {rule}. Correct its values.")
-        different, rows = np.unique(np.stack([_cells(one) for one in values.values()]), axis=1, return_inverse=True)
+        cells_of_rows = np.stack([_cells(one) for one in values.values()])
+        different, rows, counts = np.unique(cells_of_rows, axis=1, return_inverse=True, return_counts=True)
+        of_each = np.split(np.argsort(rows.reshape(-1), kind="stable"), counts.cumsum()[:-1])
         groups = []
-        for place, cells in enumerate(different.T):
+        for place, (cells, alike) in enumerate(zip(different.T, of_each, strict=False)):
             stream = rng.public_seed(seed, f"sample.where.{place}")
             wanted = {column.name: _of_cell(value, column) for column, value in zip(part.columns, cells, strict=True)}
-            groups.append((np.flatnonzero(rows.reshape(-1) == place), stream, wanted))
+            groups.append((alike, stream, wanted))
         if schema.rules:
             pieces = [self.under(len(alike), stream, wanted).set_axis(alike) for alike, stream, wanted in groups]
             table = pd.concat(pieces).sort_index()
@@ -174,7 +176,7 @@ class DrawnRows:
         weights = np.array(self.saved.class_weights)
         even = replace(self.saved, class_weights=(1 / len(weights),) * len(weights))
         table, rejected = self._complete(self._modeled(even, _PILOT, 0, {}), {})
-        labels = np.zeros(len(table), dtype=np.int64)
+        labels: NDArray[np.int64] = np.zeros(len(table), dtype=np.int64)
         if len(weights) > 1:
             labels = table[str(self.schema.label)].cat.codes.to_numpy(np.int64)
         drawn, remain = (np.bincount(rows, minlength=len(weights)) for rows in (labels, labels[~rejected.any]))

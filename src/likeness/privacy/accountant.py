@@ -76,13 +76,14 @@ def compose(receipts: Sequence[Receipt], delta: float) -> Account:
             "categories.delta_share."
         )
 
-    from autodp.mechanism_zoo import ExactGaussianMechanism, GaussianMechanism
-    from autodp.transformer_zoo import ComposeGaussian, Composition
-
     multipliers = [receipt.noise_multiplier for receipt in receipts]
     counts = [1] * len(multipliers)
     with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # of autodp, where the installer has not compiled it
         warnings.simplefilter("ignore", RuntimeWarning)  # a harmless 0/0 inside autodp's search over orders
+        from autodp.mechanism_zoo import ExactGaussianMechanism, GaussianMechanism
+        from autodp.transformer_zoo import ComposeGaussian, Composition
+
         composed = Composition()([GaussianMechanism(sigma=m) for m in multipliers], counts)
         exact = ComposeGaussian()([ExactGaussianMechanism(sigma=m) for m in multipliers], counts)
         epsilon_rdp, epsilon_gaussian = float(composed.get_approxDP(left)), float(exact.get_approxDP(left))

@@ -48,7 +48,7 @@ class FrameType:
 
 
 def opened(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFrame, FrameType]:
-    """A frame as one of pandas, and its type.
+    """A frame as one of pandas, and its type. A sparse column becomes a dense one.
 
     Args:
         frame: any.
@@ -58,6 +58,8 @@ def opened(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFra
         DataError: it is no frame in memory.
     """
     if isinstance(frame, pd.DataFrame):
+        sparse = {name: one.subtype for name, one in frame.dtypes.items() if isinstance(one, pd.SparseDtype)}
+        frame = frame.astype(sparse) if sparse else frame
         return frame, FrameType(dtypes={str(name): dtype_name(dtype) for name, dtype in frame.dtypes.items()})
     import narwhals as nw
 

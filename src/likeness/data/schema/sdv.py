@@ -1,4 +1,7 @@
-"""SDV's metadata of a table, read and written. It names columns and their types, and no bounds."""
+"""SDV's metadata of a table, read and written: columns and their types.
+
+``range_min``, ``range_max`` and ``range_values`` of SDV 2 are not read: SDV fills them in from the rows.
+"""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +14,7 @@ from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema
 
-_KINDS = {"numerical": "numeric", "categorical": "categorical", "boolean": "boolean", "datetime": "datetime"}
+_KINDS = {"numerical": "numeric"} | {kind: kind for kind in ("categorical", "ordinal", "boolean", "datetime")}
 _TIMES = ("%H", "%I", "%M", "%S", "%X", "%c", "%T")
 _ISO = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%d %H:%M:%S"}
 

@@ -12,6 +12,7 @@ from likeness.core.errors import PlanError, ReleaseError
 from likeness.core.messages import progress
 from likeness.data.encoding.bins import Grid, grid_of
 from likeness.data.rules.rules import learned
+from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.base import (
     BYTES_A_COORDINATE,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 
-_REFIT, _REFIT_RATE = 100, 0.1  # steps of a replicate, and their rate
+_REFIT, _REFIT_RATE = 200, 0.1  # steps of a replicate, and their rate
 
 
 def product_mixture() -> "type[ProductMixture]":
@@ -204,6 +205,10 @@ class Marginals(Method):
         looked = self._first(context, {}) is not None
         note = f"Budgets of pairs of columns follow their dependence in the noisy release `{PAIRS_FIRST}`."
         return [*self.auxiliary.quantiles.notes(context, auxiliary, self.privatize.bins), *([note] if looked else [])]
+
+    def hints(self, schema: Schema) -> list[str]:
+        """Columns whose values wide bounds would press into one bin."""
+        return self.auxiliary.quantiles.hints(schema)
 
     def _counts(self, context: Context) -> list[Query]:
         return [class_counts_query(context), *self.auxiliary.quantiles.queries(context, self.privatize.bins)]

@@ -58,6 +58,10 @@ def swap_pairs(
     rounds = min(rounds, _MOST_LOOKUPS // max(1, 2 * n * columns * (columns - 1)))
     if rounds < 1 or columns < 2 or cells > _MOST_CELLS:
         return chosen
+    if len(np.unique(components)) == n:  # no row has a partner
+        for _ in random.permutation(columns):
+            _pairs(components, random)  # as much randomness as in a round: later draws stay
+        return chosen
     with threadpool_limits(1):
         excess = _Excess(chosen, labels, probabilities, weights)
     chosen, distance, at_once = chosen.copy(), excess.distance(), math.isqrt(n) + 1

@@ -38,8 +38,7 @@ class Workload(Section):
     )
     tables: str | tuple[tuple[str, ...], ...] = setting(
         "none",
-        "joint counts beside the pairs: a list of tables that must be right, each of three columns or more, [[age, "
-        "education, sex]]; or triples: of every three columns",
+        "joint counts beside the pairs: a list, [[age, education, sex]]; or triples: of all",
     )
     # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
     tables_share: float = setting(
