@@ -53,13 +53,13 @@ class Measured(NamedTuple):
     Attributes:
         of: in words.
         noise: standard deviation of its noise, in records.
-        average: the share of the records that it has on average.
+        average: the share of the records that it has on average; None where that says nothing.
         ruled: whether the rule of thumb for the number of records is applied to it.
     """
 
     of: str
     noise: float
-    average: float
+    average: float | None
     ruled: bool
 
 
