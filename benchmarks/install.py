@@ -65,7 +65,7 @@ class Machine:
         return f"likeness[{extra}] @ {self.wheel.as_uri()}" if extra else f"likeness @ {self.wheel.as_uri()}"
 
     def installed(self, extra: str, *others: str) -> Path:
-        """The interpreter of a new environment, installed by uv: the files of pip, compiled as pip does, in less time."""
+        """The interpreter of a new environment. uv installs and compiles the same files as pip, in less time."""
         folder = Path(tempfile.mkdtemp(dir=self.home))
         self.run(sys.executable, "-m", "venv", folder)
         python = folder / "bin/python"
