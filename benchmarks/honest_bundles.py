@@ -32,6 +32,7 @@ SCHEMA: dict[str, Any] = {
         "job": {"kind": "categorical", "categories": "private", "other": "rest", "nullable": True},
         "paid": {"kind": "categorical", "categories": ["less", "more"]},
     },
+    "rules": [{"if": {"x": "< 0.1"}, "then": {"paid": "less"}}],
 }
 _SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "marginals": {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}},

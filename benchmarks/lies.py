@@ -153,7 +153,7 @@ LIES: tuple[Lie, ...] = (
     Lie("last digits of all numbers differ", "table", "drawn again:", table(nudged), verdict=None),
     Lie("the table has other categories", "table", "other categories", table(swapped)),
     Lie("the schema has a rule that rows break", "rules", "rows of synthetic.parquet break the rule",
-        edit_file(names.SCHEMA, "\ncolumns:", "\nrules: [{if: {x: '0..1'}, then: {paid: less}}]\ncolumns:")),
+        edit_file(names.SCHEMA, "then: {paid: less}", "then: {paid: more}")),
     Lie("the table lacks rows", "table", "other columns or rows", table(lambda table: table[:-1])),
     Lie("the table lacks a column", "table", "other columns or rows", table(lambda table: table.drop(columns="x"))),
     Lie("the table is another, and the account names another numpy", "table", "more than rounding",

@@ -89,7 +89,6 @@ def schema_of(state: str, rules: bool, variant: str) -> Schema:
     folder, name = STATES[state]
     codes = json.loads((DATA / folder / f"{name}.json").read_text())["schema"]
     columns = {column: _column(column, spec) for column, spec in codes.items()}
-    columns |= VARIANTS[variant].get("columns", {})
     label = VARIANTS[variant].get("label")
     task = {"task": "none"} if label is None else {"task": "classification", "label": label}
     given = rules_of(columns) if rules else []
@@ -111,7 +110,7 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "AGEP": {"lower": 0, "upper": 99},
     "NOC": {"lower": 0, "upper": 19},
     "NPF": {"lower": 2, "upper": 20},
-    "PINCP": {"lower": -9000, "upper": 1341000, "spikes": [0]},
+    "PINCP": {"lower": 0, "upper": 1341000, "transform": "log1p"},  # a loss becomes 0
     "POVPIP": {"lower": 0, "upper": 501, "spikes": [501]},
     "PWGTP": {"lower": 1, "upper": 9999, "transform": "log1p"},
     "WGTP": {"lower": 0, "upper": 9999, "transform": "log1p"},
@@ -119,39 +118,36 @@ NUMBERS: dict[str, dict[str, Any]] = {
 VARIANTS: dict[str, dict[str, Any]] = {
     "column": {},
     "label": {"label": "PUMA"},
+    "learned": {"settings": {"auxiliary": {"quantiles": {"edges": "learned"}}}},
 }
+"""The area as an ordinary column, as the label, and bins between private quantiles. The page shows the first."""
 
 
 def rules_of(columns: dict[str, Any]) -> list[dict[str, Any]]:
     """What the dictionary says: who has a value, who has none, and what follows from what."""
-    houses = ["OWN_RENT", "NOC"]
     indp = columns["INDP"]["categories"]
     category = {code: str(sum(int(code) >= first for first in INDUSTRIES) - 1) for code in indp}
     adult = {name: _any(columns[name]) for name in ("MSP", "PINCP", "PINCP_DECILE")}
-    return (
-        [
-            {"if": {"AGEP": "< 15"}, "then": dict.fromkeys(adult)},
-            {"if": {"AGEP": ">= 15"}, "then": adult},
-            {"if": {"AGEP": "< 16"}, "then": {"INDP": None, "INDP_CAT": None}},
-            {"if": {"AGEP": "< 17"}, "then": {"DVET": None}},
-            {"if": {"AGEP": "< 3"}, "then": {"EDU": None}},
-            {"if": {"AGEP": ">= 3"}, "then": {"EDU": _any(columns["EDU"])}},
-            {"if": {"AGEP": "< 5"}, "then": {"DREM": None, "DPHY": None}},
-            {"if": {"AGEP": ">= 5"}, "then": {"DREM": ["1", "2"], "DPHY": ["1", "2"]}},
-            {"if": {"AGEP": "3..4"}, "then": {"EDU": ["1", "2", "3"]}},
-            {"if": {"AGEP": "< 15"}, "then": {"EDU": [None, "1", "2", "3", "4", "5", "6", "7"]}},
-            {"if": {"HOUSING_TYPE": ["2", "3"]}, "then": {"OWN_RENT": "0", "NOC": None, "NPF": None, "WGTP": 0}},
-            {"if": {"HOUSING_TYPE": "1"}, "then": {"OWN_RENT": ["1", "2"], "NOC": "0..", "WGTP": "1.."}},
-            *({"never": {"NOC": f">= {size}", "NPF": f"<= {size}"}} for size in range(2, 20)),
-            {
-                "determines": ["PUMA", "DENSITY"],
-                "table": {area: DENSITY[area] for area in columns["PUMA"]["categories"]},
-            },
-            {"determines": ["INDP", "INDP_CAT"], "table": category},
-        ]
-        if houses
-        else []
-    )
+    return [
+        {"if": {"AGEP": "< 15"}, "then": dict.fromkeys(adult)},
+        {"if": {"AGEP": ">= 15"}, "then": adult},
+        {"if": {"AGEP": "< 16"}, "then": {"INDP": None, "INDP_CAT": None}},
+        {"if": {"AGEP": "< 17"}, "then": {"DVET": None}},
+        {"if": {"AGEP": "< 3"}, "then": {"EDU": None}},
+        {"if": {"AGEP": ">= 3"}, "then": {"EDU": _any(columns["EDU"])}},
+        {"if": {"AGEP": "< 5"}, "then": {"DREM": None, "DPHY": None}},
+        {"if": {"AGEP": ">= 5"}, "then": {"DREM": ["1", "2"], "DPHY": ["1", "2"]}},
+        {"if": {"AGEP": "3..4"}, "then": {"EDU": ["1", "2", "3"]}},
+        {"if": {"AGEP": "< 15"}, "then": {"EDU": [None, "1", "2", "3", "4", "5", "6", "7"]}},
+        {"if": {"HOUSING_TYPE": ["2", "3"]}, "then": {"OWN_RENT": "0", "NOC": None, "NPF": None, "WGTP": 0}},
+        {"if": {"HOUSING_TYPE": "1"}, "then": {"OWN_RENT": ["1", "2"], "NOC": "0..", "WGTP": "1.."}},
+        *({"never": {"NOC": f">= {size}", "NPF": f"<= {size}"}} for size in range(2, 20)),
+        {
+            "determines": ["PUMA", "DENSITY"],
+            "table": {area: DENSITY[area] for area in columns["PUMA"]["categories"]},
+        },
+        {"determines": ["INDP", "INDP_CAT"], "table": category},
+    ]
 
 
 def _any(spec: dict[str, Any]) -> Any:

@@ -72,9 +72,9 @@ def test_a_new_default_reaches_new_projects_and_new_fits_and_no_file_without_the
     assert yaml.safe_load(printed("marginals"))["marginals"] == merged(old, new) != old
     write_project(tmp_path / "new")
     assert yaml.safe_load((tmp_path / "new/params.yaml").read_text())["marginals"] == new
-    fit = Synthesizer(population="p", settings={"train": {"iterations": 5}})._params()
+    fit = Synthesizer(population="p", settings={"train": {"iterations": 5}}).params()
     assert fit.sections["marginals"] == {**new, "train": {**new["train"], "iterations": 5}}
-    settings = Synthesizer(population="p", settings={"train": {"tolerance": 0}})._params()
+    settings = Synthesizer(population="p", settings={"train": {"tolerance": 0}}).params()
     assert method_from(settings).training.tolerance == 0  # type: ignore[attr-defined]
 
 

@@ -11,11 +11,14 @@ from likeness.config.params import Evaluate
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.distances import at_most
 from likeness.evaluation.utility import CLASSIFICATION_METRICS
+from likeness.report.files import read_internal
 from likeness.report.internal import FILES, evaluate
+from likeness.report.rows import internal_rows
 
 pytestmark = pytest.mark.long
 
 Tables = Callable[..., pd.DataFrame]
+RULES = [{"never": {"color": "red", "size": "l"}}, {"if": {"visits": "> 0"}, "then": {"size": ["s", "m", "l"]}}]
 QUICK = ("logistic_regression", "decision_tree")
 
 CHARTS = ("compare.histograms", *(f"score_figures.{name}" for name in ("correlations", "query_chart", "score_chart")))
@@ -27,7 +30,8 @@ def written(tmp_path_factory: pytest.TempPathFactory, schema_of: Callable[[str],
     out = tmp_path_factory.mktemp("evaluation") / "internal"
     out.mkdir(mode=0o755)
     train, test, synthetic = table_of(2000, 1), table_of(2000, 2), table_of(2000, 3)
-    evaluate(train, test, synthetic, schema_of("classification"), Evaluate(), out, classifiers=QUICK)
+    schema = Schema.from_dict({**schema_of("classification").to_dict(), "rules": RULES}, "tiny.yaml")
+    evaluate(train, test, synthetic, schema, Evaluate(), out, classifiers=QUICK)
     return out
 
 
@@ -45,6 +49,18 @@ def test_all_files_are_there_and_marked(written: Path) -> None:
     for table in ("synthetic", "real", "shuffled"):
         assert set(metrics["scores"][table]) == set(CLASSIFICATION_METRICS)
         assert set(metrics["marginals"][table]) == {"1", "2", "3", "4"}
+
+
+def test_rows_that_break_a_rule_are_counted_synthetic_beside_real(written: Path, table_of: Tables) -> None:
+    """Of training and held-out rows together."""
+    broken = [
+        int(((rows["color"] == "red") & (rows["size"] == "l")).sum()) for rows in map(table_of, [2000] * 3, [3, 1, 2])
+    ]
+    metrics = json.loads((written / "metrics.json").read_text())
+    first = "{never: {color: red, size: l}}"
+    assert metrics["rules"]["synthetic"][first] == broken[0] and metrics["rules"]["real"][first] == sum(broken[1:]) > 0
+    shown = internal_rows(read_internal(written))["rules"]
+    assert shown[0] == (first, [str(broken[0]), str(sum(broken[1:]))]) and shown[1][1] == ["0", "0"]
 
 
 def test_a_faithful_table_lies_at_the_ceiling_and_far_from_the_floor(written: Path) -> None:

@@ -46,7 +46,7 @@ def test_the_synthesizer_draws_from_learned_bins_and_says_so(fitted: tuple[Synth
 def test_bins_from_elsewhere_are_another_query(fitted: tuple[Synthesizer, Path]) -> None:
     """Edges that follow the rows would be learned for free. The query, made again, has those of the histogram."""
     synthesizer, _ = fitted
-    released, project = synthesizer.releases_, Project(Path(), synthesizer._params(), SCHEMA)
+    released, project = synthesizer.releases_, Project(Path(), synthesizer.params(), SCHEMA)
     plan, auxiliary = project.plan, auxiliary_of(released.values())
     queries = queries_of(project, plan, CONTEXT, auxiliary)
     embedding, histogram = released[EMBEDDING], released[QUANTILES]

@@ -70,6 +70,18 @@ def run(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+def test_rules_that_contradict_each_other_or_the_schema_are_faults(clone: Path) -> None:
+    one = {"if": {"age": "< 15"}, "then": {"sick": "no"}}
+    write(clone, {**GOOD, "rules": [one, {"never": {"age": "< 10", "sick": "no"}}]})
+    code, output = run()
+    text = " ".join(output.split())
+    assert code == 1 and "rule 1 ({if: {age: < 15}, then: {sick: no}})" in text.replace("'no'", "no")
+    assert "contradict each other: together they leave no value of 'sick'" in text
+    assert schema_faults({**GOOD, "rules": [{"if": {"agee": 1}, "then": {"sick": "no"}}]}) == [
+        "rule 1: 'agee' is not a column. Columns: age, born, town, sick."
+    ]
+
+
 def test_all_faults_are_told_at_once_column_by_column(clone: Path) -> None:
     columns = {
         "age": {"kind": "integer", "lower": None, "upper": None, "nullable": None},

@@ -176,7 +176,7 @@ class DrawnRows:
         weights = np.array(self.saved.class_weights)
         even = replace(self.saved, class_weights=(1 / len(weights),) * len(weights))
         table, rejected = self._complete(self._modeled(even, _PILOT, 0, {}), {})
-        labels = np.zeros(len(table), dtype=np.int64)
+        labels: NDArray[np.int64] = np.zeros(len(table), dtype=np.int64)
         if len(weights) > 1:
             labels = table[str(self.schema.label)].cat.codes.to_numpy(np.int64)
         drawn, remain = (np.bincount(rows, minlength=len(weights)) for rows in (labels, labels[~rejected.any]))

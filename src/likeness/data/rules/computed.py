@@ -259,7 +259,10 @@ class OneOf(Computing):
         """The place of the first column with its second value."""
         import numpy as np
 
-        return np.stack([values[name] == 1 for name in self.columns]).argmax(axis=0).astype(np.float64)
+        chosen: NDArray[np.float64] = (
+            np.stack([values[name] == 1 for name in self.columns]).argmax(axis=0).astype(float)
+        )
+        return chosen
 
     def computed(self, values: "Values") -> "Values":
         """The second value in one column, the first in all others."""

@@ -61,7 +61,8 @@ def _outer(classes: Mask, left: Mask | None, right: Mask | None) -> Mask:
     """Cells of a pair; a column without a condition may hold anything."""
     rows = np.ones(1, dtype=bool) if left is None else left
     columns = np.ones(1, dtype=bool) if right is None else right
-    return classes[:, None, None] & rows[None, :, None] & columns[None, None, :]
+    outer: Mask = classes[:, None, None] & rows[None, :, None] & columns[None, None, :]
+    return outer
 
 
 def cells_within(given: Allowed, column: Column, cells: Cells, grid: Grid | None) -> Mask:
