@@ -44,7 +44,7 @@ from likeness.release.sums.lattice_sum import lattice_sum
 
 RESULTS = Path("benchmarks/results/coverage.csv")
 PAGE = Path("docs/trust.md")
-KEYS = ["table", "epsilon", "adjacency", "sampling", "statistic"]
+KEYS = ["table", "epsilon", "adjacency", "sampling", "draws", "statistic"]
 PAIRS, SAMPLE, AT_ONCE = 6, 10_000, 20
 _CODES = {
     "PUMA": ["25-00503", "25-00703", "25-01000", "25-01300", "25-02800"],
@@ -195,9 +195,8 @@ def measure(study: Study, epsilon: float, adjacency: Adjacency, draws: int, samp
         each = [np.concatenate(parts) for parts in by_question.values()]
         means = [float(part.mean()) for part in each]
         yield {
-            **dict(zip(KEYS, (study.name, epsilon, str(adjacency), sampling, kind), strict=True)),
+            **dict(zip(KEYS, (study.name, epsilon, str(adjacency), sampling, draws, kind), strict=True)),
             "rows": count,
-            "draws": draws,
             "intervals": sum(map(len, each)),
             "covered": float(np.concatenate(each).mean()),
             "lowest": min(means),
@@ -209,7 +208,7 @@ def section(results: pd.DataFrame) -> str:
     """Least and largest coverage over tables, ε and adjacencies, by kind of number."""
     tables = ", ".join(f"`{name}`" for name in sorted(results.table.unique()))
     epsilons = ", ".join(f"{epsilon:g}" for epsilon in sorted(results.epsilon.unique()))
-    lines = [f"Tables {tables}, ε = {epsilons}, {results.draws.max()} draws, coverage in %:", ""]
+    lines = [f"Tables {tables}, ε = {epsilons}, {results.draws.min()} draws or more, coverage in %:", ""]
     lines += ["| 95 % intervals of a | noise | noise and sampling |", "| --- | ---: | ---: |"]
     for kind, rows in results.groupby("statistic", sort=False):
         cells = [_range(rows.covered[rows.sampling == sampling]) for sampling in (False, True)]
@@ -236,8 +235,8 @@ def main() -> None:
         settings += [(1.0, adjacency, True) for adjacency in Adjacency]
         for setting in settings:
             done = read_results(options.out, KEYS)
-            same = zip(done.table, done.epsilon, done.adjacency, done.sampling, strict=True)
-            if (name, setting[0], str(setting[1]), setting[2]) not in set(same):
+            same = zip(done.table, done.epsilon, done.adjacency, done.sampling, done.draws, strict=True)
+            if (name, setting[0], str(setting[1]), setting[2], options.draws) not in set(same):
                 for row in measure(study, setting[0], setting[1], options.draws, setting[2]):
                     keep(options.out, row, KEYS)
     on_page(PAGE, {"coverage": section(read_results(options.out, KEYS))})

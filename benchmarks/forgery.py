@@ -151,8 +151,9 @@ def edit_request(query: str, **changes: Any) -> Plant:
         edit_receipt(query, key=new)(folder)
         ledger, spec = folder / names.LEDGER, folder / names.SPEC
         ledger.write_text(ledger.read_text().replace(old, new))
-        edit_json(spec, lambda value: value["provenance"].update(releases=sorted(_keys(folder))))
-        edit_chain(folder, lambda records: records[-1]["body"].update(releases=sorted(_keys(folder))))
+        trained = sorted(one.receipt.key for one in Bundle(folder).training_answers)
+        edit_json(spec, lambda value: value["provenance"].update(releases=trained))
+        edit_chain(folder, lambda records: records[-1]["body"].update(releases=trained))
 
     return plant
 

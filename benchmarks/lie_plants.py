@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from benchmarks.forgery import (
     edit_chain,
     edit_json,
     edit_receipt,
+    edit_request,
     edit_values,
     hide,
     redraw,
@@ -24,12 +25,17 @@ from likeness.bundle import contents as names
 from likeness.core.hashing import sha256_bytes
 from likeness.methods.merf_ae.encoded_map import EncodedFourier
 from likeness.methods.moments.cosine_map import CosineMoments
+from likeness.pipeline.card import card_queries
+from likeness.pipeline.synthetic_table import read_synthetic
 from likeness.release.query import Query
 from likeness.release.released import load_released
+from likeness.verify.files import Bundle
 
 NOTE = "an independent auditor has confirmed epsilon = 0.01"
 OFF, SHA = 1e-3, "0" * 64
 KEYS, COUNTS, QUANTILES, EMBEDDING = "categories_1", "class_counts", "quantiles", "embedding"
+DISTANCES, CONFUSION = "card_distances", "card_confusion"
+ALL = (KEYS, COUNTS, QUANTILES, EMBEDDING, DISTANCES, CONFUSION)
 
 
 def file(name: str, data: bytes = b"x") -> Plant:
@@ -275,6 +281,32 @@ def another_query(folder: Path) -> None:
         plan["queries"].append({**plan["queries"][-1], "query": "histogram"})
 
     edit_json(folder / names.PLAN_FILE, change)
+
+
+def another_reference(folder: Path) -> None:
+    """Distances from other public counts than those of the table."""
+    asked = load_released(folder / names.RELEASED / f"{DISTANCES}.safetensors").receipt.feature
+    _asked(folder, DISTANCES, {**asked, "reference": SHA})
+
+
+def card_follows(folder: Path) -> None:
+    """The card was asked about the table that is here now, say its receipts and entries."""
+    bundle = Bundle(folder)
+    table, card = read_synthetic(folder / names.TABLE, bundle.schema), bundle.params.evaluate.card
+    assert card is not None
+    for query in card_queries(card, bundle.plan, bundle.facts, bundle.auxiliary, table):
+        _asked(folder, query.name, query.spec())
+
+
+def _asked(folder: Path, query: str, feature: Mapping[str, Any]) -> None:
+    """Another question in receipt, entry, key and account."""
+    edit_receipt(query, feature=dict(feature))(folder)
+    edit_request(query, feature=dict(feature))(folder)
+
+    def change(privacy: dict[str, Any]) -> None:
+        next(one for one in privacy["queries"] if one["query"] == query)["map"] = dict(feature)
+
+    edit_json(folder / names.PRIVACY, change)
 
 
 def half_of_it(folder: Path) -> None:

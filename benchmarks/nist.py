@@ -191,13 +191,13 @@ def scored(table: pd.DataFrame, state: str, environment: Path) -> dict[str, floa
 
 def section(results: pd.DataFrame) -> str:
     """Mean ± standard deviation by state and rules."""
-    columns = [name for name in results.columns if name not in (*KEYS, "commit")]
-    lines = ["| state | method | " + " | ".join(columns) + " |", "| --- | --- |" + " ---: |" * len(columns)]
-    for (state, rules), rows in results[results["variant"] == "column"].groupby(["state", "rules"], sort=False):
-        cells = [
-            cell(rows[name], 4 if name == "pmse" else 0 if name in ("k_marginal", "worst_area") else 1)
-            for name in columns
-        ]
+    columns = [name for name in results.columns if name not in (*KEYS, "commit", "seconds", "unique_matches_percent")]
+    heads = ["state", "method", "draws", *(name.replace("_", " ") for name in columns)]
+    lines = [f"| {' | '.join(heads)} |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
+    digits = {"pmse": 4, "k_marginal": 0, "worst_area": 0}
+    chosen = results[results["variant"] == next(iter(VARIANTS))]
+    for (state, rules), rows in chosen.groupby(["state", "rules"]):
+        cells = [str(len(rows)), *(cell(rows[name], digits.get(name, 1)) for name in columns)]
         lines.append(f"| {state} | {NAMES[str(rules)]} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -79,7 +79,11 @@ def test_a_new_default_reaches_new_projects_and_new_fits_and_no_file_without_the
 
 
 def test_only_what_a_person_must_decide_is_needed() -> None:
-    optional = ("ledger.caps.", "ingest.unit.")  # sections that may be null; whoever writes one writes all of it
+    optional = (
+        "ledger.caps.",
+        "ingest.unit.",
+        "evaluate.card.",
+    )  # sections that may be null; whoever writes one writes all of it
     missing = {key.name for key in keys(Params, "") if key.default is None and not key.name.startswith(optional)}
     assert missing == {"method", *(f"{one}.{key}" for one in ("privacy", "ingest") for key in NEEDED[one])}
     params = params_from(NEEDED)

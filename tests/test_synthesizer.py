@@ -1,6 +1,7 @@
 """The Python API: conventions of scikit-learn, the ledger's rules, and the typing rules of a source file."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -321,6 +322,12 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert loaded.schema_ == fitted.schema_ and list(loaded.feature_names_in_) == list(fitted.feature_names_in_)
     changed = {"schema": loaded.schema_, "ledger_home": None}
     assert loaded.get_params() == {**fitted.get_params(), **changed}
+    assert loaded.params().sections == fitted.params().sections
+    said = json.loads((tmp_path / "saved/synthesizer.json").read_text())
+    old = tmp_path / "old"
+    shutil.copytree(tmp_path / "saved", old)
+    (old / "synthesizer.json").write_text(json.dumps({key: value for key, value in said.items() if key != "new"}))
+    assert Synthesizer.load(old).params().sections == {"marginals": fitted.settings}, "new defaults for an old fit"
     text = "".join(path.read_text() for path in (tmp_path / "saved").iterdir() if path.is_file())
     assert str(tmp_path) not in text
     shares = fitted.estimate("c", by="y", sampling=True)

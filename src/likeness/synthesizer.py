@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 from likeness.config.explain import fresh, merged
@@ -98,6 +99,8 @@ class Synthesizer(Estimator):
         >>> synthesizer = Synthesizer(epsilon=1.0, schema="data/schema/adult.yaml", population="uci-adult-1994")
         >>> synthetic = synthesizer.fit(train).sample(32_000)  # doctest: +SKIP
     """
+
+    _new: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     def __init__(
         self,
@@ -367,7 +370,7 @@ class Synthesizer(Estimator):
                 (folder / _RELEASED / f"{name}.safetensors").write_bytes(data)
             (folder / _SCHEMA).write_text(schema_text(self._written), encoding="utf-8")
             params = {name: value for name, value in self.get_params(deep=False).items() if name not in _LEFT_OUT}
-            saved = {"format": 1, "params": _plain(params), "frame": self.frame_.to_dict()}
+            saved = {"format": 1, "params": _plain(params), "new": self._new_values(), "frame": self.frame_.to_dict()}
             write_json(folder / _SETTINGS, saved)
             write_json(folder / _PLAN, self.plan_.to_dict())
             write_json(folder / _PRIVACY, self.privacy_)
@@ -395,6 +398,7 @@ class Synthesizer(Estimator):
         loaded.plan_ = Plan.from_dict(read_json(folder / _PLAN))
         loaded.generator_, loaded.loss_curve_ = SavedGenerator.load(folder / _GENERATOR), []
         loaded.frame_ = FrameType(**settings.get("frame", {}))
+        loaded._new = {loaded.method: settings.get("new", {})}  # a fit again asks what this one asked
         loaded._keep(schema, released, privacy)
         stated = {query["query"]: query["sha256"] for query in privacy["queries"]}
         if stated != {name: sha256_bytes(data) for name, data in loaded._released_bytes().items()}:
@@ -452,8 +456,12 @@ class Synthesizer(Estimator):
 
     def _section(self) -> Any:
         """The method's section: what ``settings`` says, and for other keys what a new project writes."""
-        new = fresh(METHODS[self.method]) if self.method in METHODS else {}
-        return merged(new, _plain(self.settings or {}))
+        return merged(self._new_values(), _plain(self.settings or {}))
+
+    def _new_values(self) -> Mapping[str, Any]:
+        """What a new project writes for the method; of a synthesizer that was loaded, what it wrote at its time."""
+        loaded = self._new.get(self.method)
+        return fresh(METHODS[self.method]) if loaded is None else loaded
 
     def _with_cap(self, project: Project) -> Project:
         """The project with the cap on record, if the caller gives none."""

@@ -6,7 +6,7 @@ from likeness.stages import FOLDERS, code_digests
 
 ROOT = Path(__file__).parents[2]
 STAGES = set(FOLDERS)
-ASKS = {"auxiliary", "privatize"}
+ASKS = {"auxiliary", "privatize", "card"}
 DRAWS = {"train", "sample"}
 NOT_THE_REPORT = STAGES - {"report"}
 RUN_AGAIN = {

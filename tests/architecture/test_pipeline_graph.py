@@ -30,6 +30,7 @@ MAY_LOAD = {
     "privatize": {"torch", "sqlalchemy", "pandas"},
     "train": {"torch"},
     "sample": {"torch", "pandas"},
+    "card": {"torch", "sqlalchemy", "pandas"},
     "evaluate": {"pandas", "sklearn", "xgboost", "matplotlib"},
     "account": {"sqlalchemy"},
     "report": {"matplotlib", "pandas", "sklearn"},
@@ -40,6 +41,7 @@ NO_DEPENDENCY = {
     "ingest": {"workers"},  # scratch space of the engine
     "auxiliary": {"workers"},
     "privatize": {"workers"},
+    "card": {"workers"},
     "account": {"report"},  # deleted where there is nothing to state
     "track": {"lock", "markers", "tracked", "private"},  # how each stage ended, and which ones saw rows
 }

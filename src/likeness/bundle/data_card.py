@@ -5,6 +5,7 @@ from typing import Any
 
 from likeness.bundle.contents import CHECKSUMS, LEDGER, PLAN_FILE, PRIVACY, SETTINGS, STATEMENT, TABLE, TABLE_CSV
 from likeness.data.schema.schema import Schema
+from likeness.report.statement import trained_on
 
 
 def data_card(privacy: dict[str, Any], schema: Schema) -> str:
@@ -26,7 +27,7 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         f"# {schema.name}: synthetic rows",
         "",
         f"{rows:,} synthetic rows; none of them is a person. Made by the method `{privacy['method']}` of Likeness from "
-        f"{len(privacy['queries'])} noisy statistics, ε = {total['epsilon']:.6g} at δ = {total['delta']:g} "
+        f"{len(trained_on(privacy))} noisy statistics, ε = {total['epsilon']:.6g} at δ = {total['delta']:g} "
         f"({privacy['adjacency']}, unit: {privacy['unit']}). [{STATEMENT}]({STATEMENT}) says what that promises and "
         "what it does not.",
         "",

@@ -7,7 +7,18 @@ from dataclasses import asdict
 from typing import Any
 
 from likeness.bundle.contents import SCHEMA
-from likeness.config.params import Cap, Categories, Ingest, LedgerSettings, Params, Privacy, Sample, Train
+from likeness.config.params import (
+    Cap,
+    Card,
+    Categories,
+    Evaluate,
+    Ingest,
+    LedgerSettings,
+    Params,
+    Privacy,
+    Sample,
+    Train,
+)
 from likeness.config.typed import build, with_old_names
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.hashing import canonical_json
@@ -29,6 +40,7 @@ def settings_of(project: Project) -> dict[str, Any]:
         "categories": asdict(params.categories),
         "train": asdict(params.train),
         "sample": sample_request(params.sample),
+        **({} if params.evaluate.card is None else {"card": asdict(params.evaluate.card)}),
         params.method: renamed(asdict(recipe), names),  # type: ignore[call-overload]
     }
     plain: dict[str, Any] = json.loads(canonical_json(with_old_names(value)))
@@ -50,6 +62,7 @@ def params_of(settings: Mapping[str, Any]) -> Params:
         ingest=Ingest("", SCHEMA, unit=None if unit is None else build(PrivacyUnit, unit, "unit")),
         train=build(Train, settings["train"], "train"),
         sample=build(Sample, settings["sample"], "sample"),
+        evaluate=Evaluate(card=build(Card, settings["card"], "card") if "card" in settings else None),
         sections={name: settings[name]},
         categories=build(Categories, settings["categories"], "categories"),
     )

@@ -54,6 +54,7 @@ class ProjectPaths:
     categories = Place("data/released/categories")
     auxiliary = Place("data/released/auxiliary")
     embedding = Place("data/released/embedding.safetensors")
+    card = Place("data/released/card")
     generator = Place("data/models/generator")
     generator_spec = Place("data/models/generator/spec.json")
     generator_weights = Place("data/models/generator/weights.safetensors")
@@ -82,9 +83,14 @@ class ProjectPaths:
         return sorted(self.auxiliary.glob("*.safetensors"))
 
     @property
+    def training_files(self) -> list[Path]:
+        """Every released file that a generator is trained on, in the order of their stages."""
+        return [*self.category_files, *self.auxiliary_files, self.embedding]
+
+    @property
     def released_files(self) -> list[Path]:
         """Every released file of a run, in the order of its stages."""
-        return [*self.category_files, *self.auxiliary_files, self.embedding]
+        return [*self.training_files, *sorted(self.card.glob("*.safetensors"))]
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -81,13 +81,15 @@ def inside(folder: Place) -> "list[Place]":
     """The files and folders in a folder, by name.
 
     Raises:
-        DataError: it holds something else, which a reader may wait for, or a link to a folder above.
+        DataError: it holds something else, which a reader may wait for, or a link to a folder above. The message shows
+            no value of a partition, as ``year=2024``.
     """
     items = sorted(list[Place](folder.iterdir()), key=lambda item: item.name)
     for item in items:
         fault = _fault(item) if isinstance(item, Path) else ""
         if fault:
-            raise DataError(f"{folder.name}/{item.name}: {fault}. Remove it from the folder.")
+            name, mark, _ = item.name.partition("=")
+            raise DataError(f"{name}{mark and '=...'}: {fault}. Remove it from its folder in ingest.source.")
     return items
 
 

@@ -26,6 +26,7 @@ from likeness.features.cells import Cells
 from likeness.inference.axes import Axis
 from likeness.inference.terms import Histogram, Table, Terms
 from likeness.methods.maps import from_spec
+from likeness.release.distances import DISTANCES
 from likeness.release.released import Released
 
 _SAME = 1e-12  # two edges of equal width, computed from different numbers of bins
@@ -102,6 +103,8 @@ def _parts(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator
     receipt, spec = one.receipt, dict(one.receipt.feature)
     terms, classes = spec.pop("terms", None), len(schema.classes)
     by_class = terms == "each_record" and receipt.num_groups == classes
+    if spec.get("map") == DISTANCES:
+        return
     if receipt.threshold is not None or not (by_class or (terms == "all_records" and receipt.num_groups == 1)):
         return
     feature = _map(spec, receipt.query)

@@ -53,13 +53,13 @@ class Measured(NamedTuple):
     Attributes:
         of: in words.
         noise: standard deviation of its noise, in records.
-        average: the share of the records that it has on average.
+        average: the share of the records that it has on average; None where that says nothing.
         ruled: whether the rule of thumb for the number of records is applied to it.
     """
 
     of: str
     noise: float
-    average: float
+    average: float | None
     ruled: bool
 
 
@@ -132,12 +132,17 @@ class Method(ABC):
     def foreseen_queries(self, context: Context) -> list[Query]:
         """Every query, before anything is released: for forecasts.
 
-        A stand-in replaces a query that depends on released values; coordinates, bounds and sensitivity are equal.
+        A stand-in replaces a query that depends on released values; bounds and sensitivity are equal, and it has at
+        least as many coordinates.
         """
         return [*self.auxiliary_queries(context, {}), self.embedding_query(context, {})]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """Sentences for the statement on what was read off released values. None by default."""
+        return []
+
+    def hints(self, schema: Schema) -> list[str]:
+        """What ``likeness check`` notes about settings and a schema without faults. Nothing by default."""
         return []
 
     def at(self, root: Path) -> Self:

@@ -7,9 +7,11 @@ from likeness.core.errors import ReleaseError
 from likeness.features.base import FeatureMap, Map
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
+from likeness.features.low_order_marginals import LowOrderMarginals
+from likeness.features.naive_bayes import NaiveBayes
 from likeness.methods import METHODS
 
-SHARED: tuple[type[Map], ...] = (ColumnMarginals, Constant)
+SHARED: tuple[type[Map], ...] = (ColumnMarginals, Constant, LowOrderMarginals, NaiveBayes)
 MAPS: dict[str, Any] = {kind.name: kind for kind in (*SHARED, *(m for method in METHODS.values() for m in method.maps))}
 
 

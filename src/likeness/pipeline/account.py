@@ -13,6 +13,7 @@ from likeness.core.errors import ReleaseError
 from likeness.data.rules.rule import Rule
 from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger
+from likeness.pipeline.card import card_figures
 from likeness.pipeline.consistency import auxiliary_of, check_run
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import check_synthetic, sample_request
@@ -54,6 +55,7 @@ def account(project: Project) -> dict[str, Any]:
         project.method.notes(project.context, auxiliary_of(released.values())),
         {one.receipt.query: len(one.keys) for one in released.values()},
         project.schema.rules,
+        card_figures(project.context, {one.receipt.query: one for one in released.values()}),
     )
 
 
@@ -105,6 +107,7 @@ def privacy_json(
     notes: Sequence[str] = (),
     keys: Mapping[str, int] | None = None,
     rules: Sequence[Rule] = (),
+    card: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The account as JSON.
 
@@ -119,6 +122,7 @@ def privacy_json(
         notes: what the method read off released values, see :meth:`likeness.methods.base.Method.notes`.
         keys: number of released partitions, by the name of the query.
         rules: of the schema, which every row keeps.
+        card: figures about the table, see :func:`likeness.pipeline.card.card_figures`.
     """
     budget = standing.budget
     queries = [
@@ -166,6 +170,7 @@ def privacy_json(
         "queries": queries,
         "notes": list(notes),
         **({"rules": [rule.text for rule in rules]} if rules else {}),
+        **({"card": list(card)} if card else {}),
         "sample": dict(sample),
         # Without noise, a digest would reveal exact values.
         "outputs": dict(outputs) if plan.private else {},

@@ -15,12 +15,12 @@ from likeness.data.encoding.layout import encoding_digest
 from likeness.generators.weights import check_weights
 from likeness.ledger.reservation import base_attempt
 from likeness.methods.base import Context
+from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.project import Project
 from likeness.privacy.plan import Plan
-from likeness.release.partition_selection import PartitionQuery, partition_queries
-from likeness.release.query import Query
+from likeness.release.partition_selection import partition_queries
 from likeness.release.released import Released
-from likeness.release.request import check_answer
+from likeness.release.request import AnyQuery, check_answer
 
 # Two machines may solve for rho with a different last digit.
 _TOLERANCE = 1e-9
@@ -40,6 +40,8 @@ def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -
     check_plan(project, plan)
     _check_receipts(project.params.ledger.attempt, plan, released)
     queries = queries_of(project, plan, project.context, auxiliary_of(released.values()))
+    encoding = encoding_digest(project.schema)
+    queries |= {query.name: (query, encoding) for query in project.card_queries()}
     for path, one in released.items():
         check_answer(*queries[one.receipt.query], one, str(path))
     _check_generator(project, released)
@@ -105,8 +107,8 @@ def auxiliary_of(released: Iterable[Released]) -> dict[str, Released]:
 
 def queries_of(
     project: Project, plan: Plan, facts: Context, auxiliary: Mapping[str, Released]
-) -> dict[str, tuple[Query | PartitionQuery, str]]:
-    """Every query of the settings by name, with the digest of the encoding of its rows.
+) -> dict[str, tuple[AnyQuery, str]]:
+    """Every query of the settings but those of a card, by name, with the digest of the encoding of its rows.
 
     Args:
         project: with the settings.
@@ -128,7 +130,7 @@ def queries_of(
 
 def _check_generator(project: Project, released: Mapping[Path, Released]) -> None:
     provenance = read_json(project.paths.generator_spec).get("provenance", {})
-    keys = sorted(one.receipt.key for one in released.values())
+    keys = sorted(one.receipt.key for one in released.values() if one.receipt.stage != CARD)
     if (provenance.get("method"), provenance.get("releases")) != (project.params.method, keys):
         raise ReleaseError(
             f"{project.paths.generator} was trained on other releases than data/released holds, so no statement is "

@@ -178,7 +178,7 @@ class DrawnRows:
         table, rejected = self._complete(self._modeled(even, _PILOT, 0, {}), {})
         labels: NDArray[np.int64] = np.zeros(len(table), dtype=np.int64)
         if len(weights) > 1:
-            labels = table[str(self.schema.label)].cat.codes.to_numpy(np.int64)
+            labels = np.asarray(table[str(self.schema.label)].cat.codes, dtype=np.int64)
         drawn, remain = (np.bincount(rows, minlength=len(weights)) for rows in (labels, labels[~rejected.any]))
         shares = (remain + 1) / (drawn + 1)  # of many classes each has few rows
         if (shares < _LEAST).any():

@@ -26,7 +26,7 @@ from likeness.data.schema.schema import Schema
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
-    from numpy import str_
+    from numpy import int64, str_
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
@@ -276,6 +276,23 @@ def _texts(rows: "DataFrame", column: str) -> "Partitions":
     texts = rows[column].astype("object")
     people = rows[PERSON].to_numpy() if PERSON in rows else None
     return Partitions(texts.where(texts.notna(), None).tolist(), people)
+
+
+def encoded_chunks(table: "DataFrame", schema: Schema, people: "NDArray[int64] | None" = None) -> "Iterator[Records]":
+    """Rows in memory as feature maps see them.
+
+    Args:
+        table: typed rows, private or synthetic.
+        schema: of the table.
+        people: the number of each row's person, if a person may have several rows.
+    """
+    encoder = Encoder(schema)
+    rows = _chunk_rows(encoder)
+    for start in range(0, len(table), rows):
+        codes = encoder.encode(table.iloc[start : start + rows])
+        if people is not None:
+            codes = codes.assign(**{PERSON: people[start : start + rows]})
+        yield _records(encoder, codes)
 
 
 def _records(encoder: Encoder, codes: "DataFrame") -> "Records":

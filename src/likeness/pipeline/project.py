@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from likeness.ledger.home import Home
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
+    from likeness.pipeline.card import CardQuery
     from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows
     from likeness.pipeline.synthetic_table import Request
     from likeness.privacy.plan import Plan
@@ -149,6 +150,7 @@ class Project:
             PlanError: a later stage could not answer it.
         """
         from likeness.data.rules.rules import learned
+        from likeness.pipeline.card import card_shares
         from likeness.privacy.adjacency import Adjacency
         from likeness.privacy.plan import SelectionShares, make_plan
         from likeness.release.partition_selection import STAGE, query_name
@@ -173,6 +175,7 @@ class Project:
             num_records=privacy.num_records,
             unit=self.params.ingest.unit,
             selection=SelectionShares(names, STAGE, categories.share, categories.delta_share) if names else None,
+            card=card_shares(self.params.evaluate.card, facts),
         )
 
     @cached_property
@@ -185,6 +188,19 @@ class Project:
         from likeness.privacy.plan import Plan
 
         return Plan.from_dict(read_json(self.paths.plan))
+
+    def card_queries(self) -> "list[CardQuery]":
+        """The queries of the card about the written table; none without a card."""
+        from likeness.data.rules.tables import to_model
+        from likeness.pipeline.card import card_queries
+        from likeness.pipeline.synthetic_table import read_synthetic
+        from likeness.release.released import load_folder
+
+        card = self.params.evaluate.card
+        if card is None:
+            return []
+        table = to_model(read_synthetic(self.paths.synthetic, self.schema), self.schema)
+        return card_queries(card, self.written_plan, self.context, load_folder(self.paths.auxiliary), table)
 
     # --- the source
 

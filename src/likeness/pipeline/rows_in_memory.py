@@ -2,21 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from likeness.config.params import Params
-from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.rules.tables import to_model
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.private_rows import (
     PERSON,
-    _chunk_rows,
-    _records,
     _texts,
     digest_of_release,
+    encoded_chunks,
     encoded_manifest,
     manifest_of,
 )
@@ -65,16 +64,7 @@ class RowsInMemory:
         from likeness.data.schema.private_categories import closed
 
         table = to_model(closed(self.table, self.schema, schema), schema)
-
-        def read() -> "Iterator[Records]":
-            encoder = Encoder(schema.modeled)
-            rows = _chunk_rows(encoder)
-            for start in range(0, len(table), rows):
-                codes = encoder.encode(table.iloc[start : start + rows])
-                if self.people is not None:
-                    codes = codes.assign(**{PERSON: self.people[start : start + rows]})
-                yield _records(encoder, codes)
-
+        read = partial(encoded_chunks, table, schema.modeled, self.people)
         return replace(self.dataset, encoding=encoding_digest(schema)), read
 
 

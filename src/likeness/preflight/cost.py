@@ -58,11 +58,11 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
         PlanError: the settings cannot be planned.
     """
     from likeness.data.encoding.layout import encoding_digest
+    from likeness.pipeline.card import paid
     from likeness.release.door import current_draw, noise_scale
-    from likeness.release.partition_selection import PartitionQuery, completed, partition_queries
-    from likeness.release.query import Query
+    from likeness.release.partition_selection import completed, partition_queries
     from likeness.release.released import Released, from_bytes
-    from likeness.release.request import Dataset, request_of
+    from likeness.release.request import AnyQuery, Dataset, request_of
     from likeness.release.store import stored_bytes
 
     params, ledger = project.params, project.ledger
@@ -70,7 +70,7 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
     rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
     lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
 
-    def key_of(query: Query | PartitionQuery) -> str:
+    def key_of(query: AnyQuery) -> str:
         draw = current_draw(query, plan, replace(rows, encoding=encoding_digest(schema)), lost)
         return sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), draw))
 
@@ -97,8 +97,13 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
         query = recipe.embedding_query(facts, auxiliary)
         priced[key_of(query)] = costs.pop(query.name)
     except KeyError:  # a query needs an answer that is not released yet: it and all later ones are new
-        section = params.sections.get(params.method)
-        priced |= {sha256_json([plan.digest, section, name]): cost for name, cost in costs.items()}
+        pass
+    section, records = params.sections.get(params.method), ledger.records()
+    for name, cost in costs.items():
+        keys = paid(records, plan, rows, name)  # of the card: the door pays for no more tables than the settings allow
+        card = params.evaluate.card
+        all_paid = card is not None and len(keys) >= card.tables
+        priced[keys[-1] if all_paid else sha256_json([plan.digest, section, name])] = cost
     return {key: cost for key, cost in priced.items() if key not in reserved}
 
 

@@ -76,6 +76,7 @@ def examine(root: Path = Path()) -> Examined:
         notes.append(f"{words}: {', '.join(constant)}")
     faults += _source_faults(project, mapping, notes)
     faults += _ledger_faults(project, notes)
+    notes += [] if faults else project.method.hints(project.written_schema)
     if project.paths.stages.exists() and (old := outdated_files(root)):
         notes.append(f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade")
     return Examined(project, tuple(faults), tuple(notes))

@@ -4,15 +4,18 @@ A person gives the number of records, public or approximate. It is never counted
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from likeness.config.params import Params
 from likeness.core.bounds import rows_per_unit
-from likeness.methods.base import BYTES_A_COORDINATE, Context, Method
+from likeness.methods.base import BYTES_A_COORDINATE, Context, Measured, Method
+from likeness.pipeline.card import STAGE as CARD
+from likeness.pipeline.card import card_measures, foreseen_card
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan
+from likeness.release.distances import DistanceQuery
 from likeness.release.door import noise_scale
 from likeness.release.partition_selection import partition_queries
 
@@ -36,14 +39,14 @@ class Measure:
     Attributes:
         of: its name in words.
         noise: standard deviation of its noise, in records.
-        average: its average share.
+        average: its average share; None where that says nothing.
         error: standard error of the share for the given number of records; None without that number.
         records: the fewest records for which :data:`RULE` holds; None if the rule does not apply.
     """
 
     of: str
     noise: float
-    average: float
+    average: float | None
     error: float | None
     records: int | None
 
@@ -131,15 +134,23 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     private = frozenset(column.name for column in schema.open_columns)
     adjacency = Adjacency(params.privacy.adjacency)
     queries = []
-    for query in recipe.foreseen_queries(facts):
+    for query in (*recipe.foreseen_queries(facts), *foreseen_card(params.evaluate.card, plan, facts)):
         sensitivity = math.sqrt(query.sensitivity_squared(adjacency, plan.unit)) * 2.0**-query.lattice_bits
         multiplier = plan.query(query.name).noise_multiplier
         sigma = sensitivity * multiplier
+        if isinstance(query, DistanceQuery) or query.stage == CARD:
+            measured: Iterable[Measured] = card_measures(query, sigma)
+        else:
+            measured = recipe.measures(query, sigma, facts, private)
         measures = tuple(
             Measure(
-                of, noise, average, None if rows is None else noise / rows, _fewest(noise, average) if ruled else None
+                of,
+                noise,
+                average,
+                None if rows is None else noise / rows,
+                _fewest(noise, average) if ruled and average else None,
             )
-            for of, noise, average, ruled in recipe.measures(query, sigma, facts, private)
+            for of, noise, average, ruled in measured
         )
         queries.append(QueryForecast(query.name, query.dimension, sensitivity, multiplier, sigma, measures))
     coordinates, columns = max(query.coordinates for query in queries), len(facts.schema.columns)

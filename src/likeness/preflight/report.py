@@ -106,7 +106,8 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
         for measure in query.measures:
             error = ""
             if measure.error is not None:
-                error = f": standard error {measure.error:.2g} of an average {measure.average:.2g}"
+                average = "" if measure.average is None else f" of an average {measure.average:.2g}"
+                error = f": standard error {measure.error:.2g}{average}"
             enough = "" if measure.records is None else f"; enough from {measure.records:,} records"
             lines.append(f"    {measure.of}{error}{enough}")
     training = _seconds(forecast.training_seconds, "training")

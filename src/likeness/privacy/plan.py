@@ -146,6 +146,7 @@ def make_plan(
     num_records: int | None,
     unit: PrivacyUnit | None = None,
     selection: SelectionShares | None = None,
+    card: Sequence[QueryShare] = (),
 ) -> Plan:
     """Split the ρ of the target by shares.
 
@@ -163,12 +164,13 @@ def make_plan(
         num_records: public number of records under ``replace_one``, else None.
         unit: unit of privacy where a person may have several rows.
         selection: partition selections, if there are any.
+        card: queries about the synthetic table, whose shares of all of ρ come off those of the others.
 
     Raises:
         PlanError: the shares do not sum to 1, the target is impossible, or ``num_records`` or ``unit`` contradicts the
             adjacency.
     """
-    names = [*(selection.queries if selection else ()), *(share.query for share in shares)]
+    names = [*(selection.queries if selection else ()), *(share.query for share in (*shares, *card))]
     if len(set(names)) != len(names):
         raise PlanError(f"{method}: two queries of the plan have one name among {', '.join(names)}. Rename one.")
     for share in shares:
@@ -206,6 +208,10 @@ def make_plan(
         rest = 1 - selection.share
         parts = [(replace(share, share=share.share * rest), part * rest, none) for share, part, none in parts]
         parts = [*((QueryShare(name, selection.stage, each), each, each_delta) for name in selection.queries), *parts]
+    if card:
+        rest = 1 - math.fsum(share.share for share in card)
+        parts = [(replace(share, share=share.share * rest), part * rest, keys) for share, part, keys in parts]
+        parts += [(share, share.share, 0.0) for share in card]
     total = rho_for(epsilon, delta_left(delta, (query_delta for _, _, query_delta in parts)))
     queries = []
     for share, part, query_delta in parts:

@@ -11,6 +11,9 @@ lattice. Its cost is in the ledger before a row is read.
 Categories that nobody knows publicly (:class:`~likeness.release.partition_selection.PartitionQuery`) are counted, made
 noisy in the same way and released above a threshold, at a cost of δ as well; see :mod:`likeness.privacy.thresholds`.
 
+For a :class:`~likeness.release.distances.DistanceQuery`, f is a vector of distances between the sum and public counts,
+in integers; :mod:`likeness.release.distances` proves its Δ.
+
 A request that has an answer gets the same bytes again and costs nothing: no re-run is a second release.
 """
 
@@ -33,11 +36,12 @@ from likeness.privacy.lattice_error import check_discretization
 from likeness.privacy.noise import add_discrete_gaussian, sampler_name
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
+from likeness.release.distances import DistanceQuery
 from likeness.release.partition_selection import PartitionQuery, Partitions, ReadPartitions, counted, selected
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released
-from likeness.release.request import Dataset, request_of
+from likeness.release.request import AnyQuery, Dataset, request_of
 from likeness.release.store import _drawn_once, _stored
 from likeness.release.sums.over_parts import Read, exact_sum
 
@@ -64,7 +68,7 @@ class Door:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     engine: Engine = LOCAL
 
-    def release(self, query: Query | PartitionQuery) -> bytes:
+    def release(self, query: AnyQuery) -> bytes:
         """Answer a query once: fetch the stored answer, or reserve its cost, draw it and store it.
 
         Returns:
@@ -79,11 +83,9 @@ class Door:
         """
         plan, ledger = self.plan, self.ledger
         _check_plan(plan, query, self.dataset)
-        scale = noise_scale(query, plan)
-        dataset = current_draw(query, plan, self.dataset, ledger.lost())
         if plan.private:
-            check_discretization(query.name, _coordinates(query, plan), scale)
-        request = request_of(query, str(plan.adjacency), scale, dataset)
+            check_discretization(query.name, _coordinates(query, plan), noise_scale(query, plan))
+        dataset, request = self.request(query)
         key = sha256_json(request)
         with ledger.drawing(key):
             _, commit = ledger.find(key)
@@ -97,7 +99,13 @@ class Door:
             ledger.commit(key, digest, data if ledger.keeps_bytes else None)
             return _stored(ledger, key, digest)
 
-    def _drawn(self, query: Query | PartitionQuery, receipt: Receipt) -> Released:
+    def request(self, query: AnyQuery) -> tuple[Dataset, dict[str, Any]]:
+        """The rows with the attempt of the newest draw, and the request whose digest is the key. It reads no row."""
+        plan = self.plan
+        dataset = current_draw(query, plan, self.dataset, self.ledger.lost())
+        return dataset, request_of(query, str(plan.adjacency), noise_scale(query, plan), dataset)
+
+    def _drawn(self, query: AnyQuery, receipt: Receipt) -> Released:
         """Draw once, at the noise of the receipt."""
         plan, scale = self.plan, receipt.noise_scale
         if isinstance(query, PartitionQuery):
@@ -105,7 +113,7 @@ class Door:
         return _draw(query, plan, scale, cast(Read, self.read), receipt, self.engine)
 
 
-def _check_plan(plan: Plan, query: Query | PartitionQuery, dataset: Dataset) -> None:
+def _check_plan(plan: Plan, query: AnyQuery, dataset: Dataset) -> None:
     """Refuse a plan that is for another population, unit or threshold."""
     if plan.identity != dataset.population:
         raise PlanError(
@@ -119,18 +127,18 @@ def _check_plan(plan: Plan, query: Query | PartitionQuery, dataset: Dataset) -> 
         raise PlanError(f"{query.name}: plan.json has another delta for its threshold. Run: dvc repro plan")
 
 
-def _coordinates(query: Query | PartitionQuery, plan: Plan) -> int:
+def _coordinates(query: AnyQuery, plan: Plan) -> int:
     """Coordinates for η. With a threshold they are those that one person changes."""
     return query.touched(plan.adjacency, plan.unit) if isinstance(query, PartitionQuery) else query.dimension
 
 
-def _rho(query: Query | PartitionQuery, plan: Plan, scale: float) -> float:
+def _rho(query: AnyQuery, plan: Plan, scale: float) -> float:
     """ρ = Δ² / (2 σ²); infinite without noise."""
     return query.sensitivity_squared(plan.adjacency, plan.unit) / (2 * scale**2) if scale else math.inf
 
 
 def _reservation(
-    query: Query | PartitionQuery, plan: Plan, dataset: Dataset, request: Mapping[str, Any], details: dict[str, Any]
+    query: AnyQuery, plan: Plan, dataset: Dataset, request: Mapping[str, Any], details: dict[str, Any]
 ) -> Reservation:
     """The charge to the ledger, with the rest of the plan: a plan begins only if all of it fits."""
     dimension, multiplier = _coordinates(query, plan), plan.query(query.name).noise_multiplier
@@ -153,7 +161,7 @@ def _reservation(
 
 
 def _receipt(
-    query: Query | PartitionQuery, plan: Plan, dataset: Dataset, request: Mapping[str, Any], ledger_id: str, seq: int
+    query: AnyQuery, plan: Plan, dataset: Dataset, request: Mapping[str, Any], ledger_id: str, seq: int
 ) -> Receipt:
     """The receipt inside the released file."""
     scale, sensitivity = request["noise_scale"], math.sqrt(query.sensitivity_squared(plan.adjacency, plan.unit))
@@ -187,7 +195,7 @@ def _receipt(
     return receipt
 
 
-def noise_scale(query: Query | PartitionQuery, plan: Plan) -> float:
+def noise_scale(query: AnyQuery, plan: Plan) -> float:
     """σ in lattice steps: the plan's noise multiplier times the sensitivity; 0 where the plan is not private.
 
     Raises:
@@ -200,7 +208,7 @@ def noise_scale(query: Query | PartitionQuery, plan: Plan) -> float:
     return scale
 
 
-def current_draw(query: Query | PartitionQuery, plan: Plan, dataset: Dataset, lost: Collection[str]) -> Dataset:
+def current_draw(query: AnyQuery, plan: Plan, dataset: Dataset, lost: Collection[str]) -> Dataset:
     """The data set with the attempt of the newest draw: each draw that a person declared lost has a new attempt.
 
     Args:
@@ -216,13 +224,16 @@ def current_draw(query: Query | PartitionQuery, plan: Plan, dataset: Dataset, lo
     return dataset
 
 
-def _draw(query: Query, plan: Plan, scale: float, read: Read, receipt: Receipt, engine: Engine) -> Released:
+def _draw(
+    query: Query | DistanceQuery, plan: Plan, scale: float, read: Read, receipt: Receipt, engine: Engine
+) -> Released:
     """Read the rows, sum, add noise. Nothing between the sum and the noise leaves this function."""
     unit = plan.unit
+    summed = query.cells if isinstance(query, DistanceQuery) else query
     # Only one process can count the rows of each person as they pass.
-    exact = exact_sum(query, read, engine) if unit is None else exact_sum(query, lambda: _counted(read(), unit))
+    exact = exact_sum(summed, read, engine) if unit is None else exact_sum(summed, lambda: _counted(read(), unit))
     _check_number(plan, exact.records)
-    total = exact.total
+    total = query.distances(exact.total) if isinstance(query, DistanceQuery) else exact.total
     noisy = add_discrete_gaussian(total.ravel(), scale).reshape(total.shape) if plan.private else total
     return Released(noisy, receipt)
 

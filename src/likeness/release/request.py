@@ -8,9 +8,12 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
 from likeness.core.hashing import sha256_json
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED
+from likeness.release.distances import DistanceQuery
 from likeness.release.partition_selection import PartitionQuery
 from likeness.release.query import Query
 from likeness.release.released import Released
+
+AnyQuery = Query | PartitionQuery | DistanceQuery
 
 # Part of every key. Raise it when the same query on the same encoded rows would no longer give the same sum, but for
 # rounding that no noise would let through.
@@ -39,7 +42,7 @@ class Dataset:
     rows_digest: str = ""
 
 
-def request_of(query: Query | PartitionQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
+def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
     """Everything that shapes the released values; its digest is the key. A noise scale of 0 is no privacy.
 
     ``unit``, ``threshold`` and ``delta_keys`` are in it only where a release has them. Other keys do not depend on
@@ -76,7 +79,7 @@ def request_in(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: entry[key] for key in REQUEST_KEYS} | {key: entry[key] for key in SOMETIMES if key in entry}
 
 
-def check_answer(query: Query | PartitionQuery, encoding: str, released: Released, where: str) -> None:
+def check_answer(query: AnyQuery, encoding: str, released: Released, where: str) -> None:
     """Refuse a release that answers another query.
 
     Args:

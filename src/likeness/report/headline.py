@@ -13,8 +13,8 @@ from likeness.report import curves
 def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     """The main numbers of a run: flat, with equal names for every method, nothing of real rows.
 
-    They are epsilon, delta and rho, the ledger's state after the run, and the last value ``final_NAME`` of each column
-    of ``loss.csv``.
+    They are epsilon, delta and rho, the ledger's state after the run, the figures ``card_NAME`` of a quality card, and
+    the last value ``final_NAME`` of each column of ``loss.csv``.
     """
     total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
     ends = {name: values[-1] for name, values in losses.items() if name != "iteration" and values}
@@ -25,6 +25,7 @@ def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) 
         "lifetime_epsilon": lifetime["spent_epsilon"],
         "lifetime_cap": lifetime["cap_epsilon"],
         "queries": len(privacy["queries"]),
+        **{f"card_{figure['measure']}": figure["value"] for figure in privacy.get("card", [])},
         **{f"final_{name}": value if math.isfinite(value) else None for name, value in ends.items()},
     }
 

@@ -31,6 +31,7 @@ from likeness.report.headline import write_public
 from likeness.report.markup import to_html
 from likeness.report.padding import padded_html
 from likeness.report.rows import internal_rows
+from likeness.report.statement import CARD_WORDS
 
 
 def render(
@@ -61,6 +62,7 @@ def render(
     try:
         return environment.get_template("report.html.j2").render(
             privacy=privacy,
+            card=[(CARD_WORDS[figure["measure"]], figure) for figure in privacy.get("card", [])],
             epsilon=privacy["total"]["epsilon"],
             factor=_factor(privacy["total"]["epsilon"]),
             statement=Markup(to_html(_without_title(statement), top=3)),

@@ -21,7 +21,7 @@ def statement(privacy: dict[str, Any]) -> str:
     if not privacy["private"]:
         lines += ["**NOT PRIVATE.** This run was made with `epsilon: inf`: no noise was added. Do not publish.", ""]
     lines += [
-        f"The synthetic table was made by the method **{privacy['method']}** from {len(privacy['queries'])} noisy "
+        f"The synthetic table was made by the method **{privacy['method']}** from {len(trained_on(privacy))} noisy "
         "statistics of the private table, and from nothing else that depends on it.",
         "",
         f"- **Whose data:** `{privacy['identity']}`; unit of privacy: {privacy['unit']}.",
@@ -57,6 +57,7 @@ def statement(privacy: dict[str, Any]) -> str:
         + (f" It is {several['max_rows']:,} times that of one record, and so is the noise." if several else ""),
         *_notes(privacy),
         *_rules(privacy),
+        *_card(privacy),
         "",
         "## What is not covered",
         "",
@@ -75,6 +76,11 @@ def statement(privacy: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def trained_on(privacy: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The queries behind the generator: all but those of the card."""
+    return [query for query in privacy["queries"] if query["stage"] != "card"]
 
 
 def _thresholds(privacy: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -143,6 +149,34 @@ def _rules(privacy: Mapping[str, Any]) -> list[str]:
         "the nearest row that keeps it, by a fixed public map:"
     )
     return ["", words, "", *rules] if rules else []
+
+
+def _card(privacy: Mapping[str, Any]) -> list[str]:
+    """The figures about the table, which cost a part of ρ."""
+    if "card" not in privacy:
+        return []
+    rows = [
+        f"| {CARD_WORDS[figure['measure']]} | {_number(figure['value'])} | {_number(figure['low'])} to "
+        f"{_number(figure['high'])} |"
+        for figure in privacy["card"]
+    ]
+    about = (
+        "These figures compare this table with the private training rows. They have noise, and the guarantee includes "
+        "them. The intervals cover the noise, not the choice of the training rows."
+    )
+    return ["", "## Quality card", "", about, "", "| figure | value | 95 % interval |", "| --- | ---: | ---: |", *rows]
+
+
+CARD_WORDS = {
+    "rows": "number of training rows",
+    "mean_1_way": "total variation of a column, mean",
+    "mean_2_way": "total variation of a pair of columns, mean",
+    "worst_1_way": "total variation of a column, largest",
+    "worst_2_way": "total variation of a pair of columns, largest",
+    "accuracy": "accuracy of naive Bayes trained on synthetic rows",
+    "balanced_accuracy": "its balanced accuracy, the mean over classes",
+}
+"""Words for each figure of a card."""
 
 
 def _number(value: float | str) -> str:

@@ -17,7 +17,7 @@ from likeness.release.released import check_known, load_folder, load_released
 def main(project: Project) -> None:
     """Train, save the generator and the loss curve."""
     paths, train = project.paths, project.params.train
-    check_known(paths.released_files, *project.ledger_place)
+    check_known(paths.training_files, *project.ledger_place)
     released = load_folder(paths.auxiliary), load_released(paths.embedding)
     beside = [load_released(path) for path in paths.category_files]
     compute = Compute(train.device, train.threads, train.precision)

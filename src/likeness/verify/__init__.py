@@ -33,12 +33,16 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
     "generator": outputs.generator,
     "training": outputs.training,
     "table": outputs.table,
+    "card": outputs.card,
     "rules": outputs.rules,
 }
 """Each check returns one sentence, or raises. The order is that of the verdict."""
 
 
-FIRST = dict.fromkeys(("training", "table"), ("form", "plan", "ledger entries", "generator"))
+FIRST = {
+    **dict.fromkeys(("training", "table"), ("form", "plan", "ledger entries", "generator")),
+    "card": ("form", "plan", "ledger entries", "generator", "table"),
+}
 """Checks that a long computation waits for: a hostile setting could ask for anything."""
 
 

@@ -27,6 +27,7 @@ from likeness.core.paths import json_text
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.ledger.records import Record
 from likeness.methods.base import Context
+from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.consistency import auxiliary_of
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import Request, numbered
@@ -109,6 +110,11 @@ class Bundle:
     def answers(self) -> list[Released]:
         """All releases."""
         return list(self.released.values())
+
+    @property
+    def training_answers(self) -> list[Released]:
+        """The releases that the generator was trained on: all but those of the card."""
+        return [one for one in self.answers if one.receipt.stage != CARD]
 
     @property
     def auxiliary(self) -> dict[str, Released]:

@@ -35,7 +35,7 @@ _BODIES: dict[str, tuple[set[str], set[str]]] = {
 """Keys of the body of each kind of record: required keys, and optional ones."""
 _SHA = "[0-9a-f]{64}"
 _FORMS = {
-    **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "sha256"), _SHA),
+    **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "reference", "sha256"), _SHA),
     **dict.fromkeys(("content_salt", SALT), "[0-9a-f]{32}"),
     "git_commit": "none|[0-9a-f]{40,64}",
     "ledger_id": "[0-9a-f]{16}",
@@ -179,7 +179,7 @@ def _check_published(bundle: Bundle) -> None:
     published = {
         "identity": bundle.params.privacy.population,
         "files": digests,
-        "releases": sorted(one.receipt.key for one in bundle.answers),
+        "releases": sorted(one.receipt.key for one in bundle.training_answers),
     }
     records = [record.body for record in bundle.records if record.kind == "published"]
     recorded = any(published.items() <= body.items() for body in records)

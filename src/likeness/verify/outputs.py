@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from likeness.bundle import contents as names
 from likeness.bundle.data_card import data_card
 from likeness.config.params import Sample
+from likeness.core.errors import ReleaseError
 from likeness.data.schema.schema import Schema
 from likeness.report.statement import statement
 from likeness.verify.files import Bundle
@@ -86,7 +87,7 @@ def _untrained(bundle: Bundle, saved: "SavedGenerator") -> "SavedGenerator":
     """The generator that the settings give, without memory for its weights."""
     from likeness.methods.fit import with_provenance
 
-    receipts, where = [one.receipt for one in bundle.answers], saved.provenance["environment"]
+    receipts, where = [one.receipt for one in bundle.training_answers], saved.provenance["environment"]
     method = bundle.project.method
     blueprint = method.blueprint(bundle.facts, bundle.auxiliary)
     return replace(with_provenance(blueprint, method, bundle.auxiliary, receipts, where), sampler=saved.sampler)
@@ -194,6 +195,31 @@ def rules(bundle: Bundle) -> str:
     worst = max(broken, key=lambda text: broken[text])
     require(not broken[worst], f"{broken[worst]:,} rows of {names.TABLE} break the rule {worst}")
     return f"{len(broken)} of the schema; no row of the table breaks one"
+
+
+def card(bundle: Bundle) -> str:
+    """The card is about this table: the questions, computed again from the table, are those that were answered."""
+    from likeness.data.encoding.layout import encoding_digest
+    from likeness.data.rules.tables import to_model
+    from likeness.pipeline.card import STAGE, card_queries
+    from likeness.pipeline.synthetic_table import read_synthetic
+    from likeness.release.request import check_answer
+
+    answers = {one.receipt.query: one for one in bundle.answers if one.receipt.stage == STAGE}
+    settings = bundle.params.evaluate.card
+    if settings is None:
+        return "the settings ask for no card"
+    rows = to_model(read_synthetic(bundle.folder / names.TABLE, bundle.schema), bundle.schema)
+    queries = card_queries(settings, bundle.plan, bundle.facts, bundle.auxiliary, rows)
+    require(
+        sorted(answers) == sorted(query.name for query in queries), "the card answers other queries than the plan's"
+    )
+    for query in queries:
+        try:
+            check_answer(query, encoding_digest(bundle.schema), answers[query.name], query.name)
+        except ReleaseError:
+            raise Wrong(f"{query.name}: answers a question about another table than {names.TABLE}") from None
+    return f"{len(queries)} queries, made again from {names.TABLE}, are those that were answered"
 
 
 def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":

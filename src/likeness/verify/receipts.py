@@ -18,6 +18,8 @@ from likeness.ledger.budget import budget_of
 from likeness.ledger.reservation import REDRAW
 from likeness.methods.maps import from_spec
 from likeness.pipeline.account import Standing, privacy_json
+from likeness.pipeline.card import STAGE as CARD
+from likeness.pipeline.card import card_figures
 from likeness.pipeline.consistency import check_plan, queries_of
 from likeness.pipeline.synthetic_table import sample_request
 from likeness.privacy.accountant import ORDERS, Account, compose, curves_of
@@ -25,6 +27,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import MOST_GAUSSIAN
 from likeness.privacy.lattice_error import ALLOWANCE, MOST_ERROR, discretization_error
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
+from likeness.release.distances import DISTANCES, DistanceQuery
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, BucketPairs, Contributions, EachRecord, PositionPairs
@@ -249,7 +252,7 @@ def account(bundle: Bundle) -> str:
     """All keys of privacy.json, and no others, follow from settings, plan, receipts, ledger and files."""
     privacy, params = bundle.json(names.PRIVACY), bundle.params
     require(bundle.plan.private, "the run is not private: privacy.epsilon is inf")
-    order = [SELECTION_STAGE, "auxiliary", "privatize"]
+    order = [SELECTION_STAGE, "auxiliary", "privatize", CARD]
     answers = sorted(bundle.answers, key=lambda one: (order.index(one.receipt.stage), one.receipt.query))
     receipts = [one.receipt for one in answers]
     budget = budget_of(bundle.records, params.privacy.population)
@@ -269,6 +272,7 @@ def account(bundle: Bundle) -> str:
         bundle.project.method.notes(bundle.facts, bundle.auxiliary),
         {one.receipt.query: len(one.keys) for one in answers},
         bundle.schema.rules,
+        card_figures(bundle.facts, {one.receipt.query: one for one in answers}),
     )
     software = privacy["software"]
     # Accounts of earlier versions name torch, too.
@@ -357,6 +361,8 @@ def plan(bundle: Bundle) -> str:
         noise = math.isclose(receipt.noise_multiplier, planned.noise_multiplier, rel_tol=_EXACT)
         require(noise, f"{name}: another noise than the plan's")
         require(bool(_SAMPLER.fullmatch(receipt.sampler)), f"{name}: the receipt lacks the name of the sampler")
+        if planned.stage == CARD:
+            continue  # the check of the card follows that of the table
         try:
             check_answer(*queries[receipt.query], one, name)
         except ReleaseError:
@@ -365,9 +371,13 @@ def plan(bundle: Bundle) -> str:
     return f"the plan is that of the settings, and its {len(released)} queries are the releases{reused}"
 
 
-def query_again(receipt: Receipt) -> Query:
+def query_again(receipt: Receipt) -> Query | DistanceQuery:
     """Build a query again from its public specification."""
     spec = dict(receipt.feature)
+    if spec.get("map") == DISTANCES:
+        distances = DistanceQuery.from_spec(receipt.query, receipt.stage, spec)
+        require(distances.spec() == spec and receipt.num_groups == 1, f"{receipt.query}: another map")
+        return distances
     kind = spec.pop("terms", None)
     contributions: Contributions
     if kind == "each_record":

@@ -1,7 +1,7 @@
 """Bins of a number on public edges, and the range for a draw from each bin."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -76,7 +76,9 @@ def grid_of(column: Column, bins: int) -> Grid:
     dense end of a logarithm fall together. The lower bound of an integer log1p column, mostly the zero of an amount, is
     a spike without a declaration. A bin begins at each of the column's cuts.
     """
-    return _integer_grid(column, bins) if column.is_whole else _numeric_grid(column, bins)
+    if column.is_whole:
+        return whole_grid(column, _first_integers(column, bins))
+    return numeric_grid(column, np.linspace(0, 1, bins + 1).tolist())
 
 
 def spike_bins(column: Column, inner: Sequence[float]) -> frozenset[int]:
@@ -91,19 +93,27 @@ def _spikes(column: Column) -> tuple[float, ...]:
     return (*zero, *column.spikes)
 
 
-def _integer_grid(column: Column, bins: int) -> Grid:
-    lower, upper = (round(bound) for bound in column.bounds)
-    spikes = {round(spike) for spike in _spikes(column)}
-    cuts = {math.ceil(cut) for cut in column.cuts}
-    starts = {lower, *_first_integers(column, bins), *spikes, *(spike + 1 for spike in spikes), *cuts}
+def whole_grid(column: Column, firsts: Iterable[int], step: float = 1.0) -> Grid:
+    """Bins of a column of whole steps, each from one of these to the next, and one for each spike.
+
+    Args:
+        column: whose values lie a step apart.
+        firsts: the first value of each bin, in steps; those outside the bounds are left out.
+        step: 1, or that of the column's decimals.
+    """
+    lower, upper = (round(bound / step) for bound in column.bounds)
+    spikes = {round(spike / step) for spike in _spikes(column)}
+    cuts = {math.ceil(round(cut / step, 6)) for cut in column.cuts}
+    starts = {lower, *firsts, *spikes, *(spike + 1 for spike in spikes), *cuts}
     firsts = sorted(first for first in starts if lower <= first <= upper)
     lasts = [first - 1 for first in firsts[1:]] + [upper]
-    edges = tuple(unit_of(column, first - 0.5) for first in [*firsts, upper + 1])
-    lows = tuple(unit_of(column, first) for first in firsts)
-    return Grid(edges, lows, tuple(unit_of(column, last) for last in lasts))
+    edges = tuple(unit_of(column, (first - 0.5) * step) for first in [*firsts, upper + 1])
+    lows = tuple(unit_of(column, first * step) for first in firsts)
+    return Grid(edges, lows, tuple(unit_of(column, last * step) for last in lasts))
 
 
-def _numeric_grid(column: Column, bins: int) -> Grid:
+def numeric_grid(column: Column, between: Iterable[float]) -> Grid:
+    """Bins between these edges on the unit scale, and one for each spike."""
     spikes = [unit_of(column, spike) for spike in column.spikes]
     points = sorted({0.0, 1.0, *spikes})
     narrow = min([_NARROW, *((high - low) / 4 for low, high in pairwise(points))])
@@ -111,7 +121,7 @@ def _numeric_grid(column: Column, bins: int) -> Grid:
         raise SchemaError(
             f"column '{column.name}' has spikes too close to each other or to a bound. Remove one from spikes."
         )
-    even = np.linspace(0, 1, bins + 1).tolist()
+    even = list(between)
     cuts = [unit_of(column, cut) for cut in column.cuts]
     cuts = [cut for cut in cuts if all(abs(edge - cut) > 2 * narrow for edge in even)]
     between = [edge for edge in [*even, *cuts] if all(abs(edge - s) > 2 * narrow for s in spikes)]

@@ -12,6 +12,7 @@ from likeness.core.errors import PlanError
 from likeness.core.messages import progress
 from likeness.data.encoding.bins import Grid, grid_of
 from likeness.data.rules.rules import learned
+from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.base import (
     BYTES_A_COORDINATE,
@@ -176,6 +177,10 @@ class Marginals(Method):
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """Which columns have bins between released quantiles."""
         return self.auxiliary.quantiles.notes(context, auxiliary, self.privatize.bins)
+
+    def hints(self, schema: Schema) -> list[str]:
+        """Columns whose values wide bounds would press into one bin."""
+        return self.auxiliary.quantiles.hints(schema)
 
     def _embedding(self, context: Context, grids: Mapping[str, Grid | None]) -> Query:
         columns = tuple(cells for cells, _ in self._columns(context, grids))

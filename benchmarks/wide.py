@@ -1,0 +1,114 @@
+"""Wide tables and wide bounds: seconds of a fit with hundreds of columns, and quantiles under bounds of a billion.
+
+Run: ``python -m benchmarks.wide columns [--columns 100 300]`` or ``python -m benchmarks.wide bounds``. Rows are made up
+from a public seed, ε is 1, and the ledger is one of its own. Appends to benchmarks/results/wide.csv.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.common import keep
+from benchmarks.memory import peak_mb
+from likeness import Ledger, Synthesizer
+
+RESULTS = Path("benchmarks/results/wide.csv")
+KEYS = ["what", "rows", "columns", "settings", "fit_seconds", "sample_seconds", "peak_mb", "real", "synthetic", "load"]
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
+YES_NO = {"kind": "categorical", "categories": ["no", "yes"]}
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["columns", "bounds"])
+    parser.add_argument("--columns", type=int, nargs="+", default=[100, 300])
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
+        Ledger.start()
+        if arguments.what == "columns":
+            for columns in arguments.columns:
+                wide_table(20_000, columns)
+        else:
+            for rows in (5_000, 30_000):
+                for edges in ("equal_width", "learned", "auto"):
+                    wide_bounds(rows, edges)
+
+
+def wide_table(rows: int, columns: int) -> None:
+    """Columns of eight categories and of integers, from five latent factors; drawn pairs from 101 columns on."""
+    generator = np.random.default_rng(0)
+    factors, table, schema = generator.standard_normal((rows, 5)), {}, {}
+    for place in range(columns):
+        value = factors @ generator.standard_normal(5) / 2.2 + generator.standard_normal(rows)
+        table[f"c{place}"] = np.clip(np.floor(2 * value) + 4, 0, 7).astype(int)
+        schema[f"c{place}"] = {"kind": "ordinal", "categories": [str(code) for code in range(8)]}
+        if place % 2 and columns > 100:
+            table[f"c{place}"], schema[f"c{place}"] = np.clip(50 + 10 * value, 0, 99).astype(int), _integer(0, 99)
+    frame = pd.DataFrame(table).astype({name: str for name, spec in schema.items() if spec["kind"] == "ordinal"})
+    frame["y"] = np.where(factors[:, 0] > 0, "yes", "no")
+    settings = {"privatize": {"pairs": "all" if columns <= 100 else "drawn"}}
+    measure("columns", frame, {**schema, "y": YES_NO}, settings)
+
+
+def wide_bounds(rows: int, edges: str) -> None:
+    """Lognormal, Pareto and signed amounts, far within their bounds."""
+    generator = np.random.default_rng(1)
+    logs = generator.standard_normal(rows)
+    sign = np.where(generator.random(rows) < 0.2, -1, 1)
+    frame = pd.DataFrame(
+        {
+            "lognormal": np.rint(np.exp(10 + logs)).astype(int),
+            "pareto": (1_000 * generator.pareto(1.5, rows)).round(2).clip(0, 1e9),
+            "signed": np.rint(sign * np.exp(8 + 1.5 * generator.standard_normal(rows))).astype(int),
+            "y": np.where(logs + generator.standard_normal(rows) > 0, "yes", "no"),
+        }
+    )
+    pareto = {"kind": "numeric", "lower": 0, "upper": 10**9, "decimals": 2}
+    schema = {"lognormal": _integer(0, 10**9), "pareto": pareto, "signed": _integer(-(10**6), 10**9), "y": YES_NO}
+    measure("bounds", frame, schema, {"auxiliary": {"quantiles": {"edges": edges}}})
+
+
+def measure(what: str, frame: pd.DataFrame, schema: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Fit and sample once."""
+    document = {"name": what, "source": "made up", "task": "classification", "label": "y", "columns": schema}
+    synthesizer = Synthesizer(
+        schema=document, population=what, settings=settings, cap=(100.0, 1e-3), attempt=str(time.time_ns())
+    )
+    started = time.perf_counter()
+    synthesizer.fit(frame)
+    fitted = time.perf_counter()
+    synthetic = synthesizer.sample(len(frame))
+    row: dict[str, object] = {
+        "what": what,
+        "rows": len(frame),
+        "columns": len(schema),
+        "settings": str(settings),
+        "fit_seconds": fitted - started,
+        "sample_seconds": time.perf_counter() - fitted,
+        "peak_mb": peak_mb(),
+        "load": os.getloadavg()[0],
+    }
+    names = ["lognormal", "pareto", "signed"] if what == "bounds" else [""]
+    for name in names:
+        quantiles = {}
+        if name:
+            row["settings"] = f"{name}, {settings['auxiliary']['quantiles']['edges']}"
+            for key, table in (("real", frame), ("synthetic", synthetic)):
+                quantiles[key] = " ".join(f"{table[name].astype(float).quantile(share):.0f}" for share in SHARES)
+        keep(RESULTS, {**row, **quantiles}, KEYS)
+
+
+def _integer(lower: int, upper: int) -> dict[str, Any]:
+    return {"kind": "integer", "lower": lower, "upper": upper}
+
+
+if __name__ == "__main__":
+    main()

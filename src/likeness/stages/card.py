@@ -1,0 +1,28 @@
+"""card: release a few numbers about this synthetic table against the training rows, with noise.
+
+Reads: data/plan, data/released (categories, auxiliary), data/synthetic/synthetic.parquet, data/private/encoded.parquet.
+Writes: data/released/card. Spends: evaluate.card.share of rho, for each table once; nothing without a card.
+"""
+
+from likeness.core.paths import write_json
+from likeness.pipeline.card import check_tables
+from likeness.pipeline.project import Project
+from likeness.release.released import check_known
+
+
+def main(project: Project) -> None:
+    """Ask the door for each query of the card, if the settings have one."""
+    paths = project.paths
+    for old in paths.card.glob("*.safetensors"):
+        old.unlink()
+    queries, card = project.card_queries(), project.params.evaluate.card
+    write_json(paths.card / "queries.json", [query.name for query in queries])
+    if card is None:
+        return
+    check_known([*paths.category_files, *paths.auxiliary_files], *project.ledger_place)
+    with project.engine() as engine:
+        door = project.door(engine)
+        for query in queries:
+            check_tables(door, query, card.tables)
+        for query in queries:
+            (paths.card / f"{query.name}.safetensors").write_bytes(door.release(query))
