@@ -33,9 +33,9 @@ from likeness.verify.files import Bundle
 
 NOTE = "an independent auditor has confirmed epsilon = 0.01"
 OFF, SHA = 1e-3, "0" * 64
-KEYS, COUNTS, QUANTILES, EMBEDDING = "categories_1", "class_counts", "quantiles", "embedding"
+KEYS, COUNTS, QUANTILES, LOOK, EMBEDDING = "categories_1", "class_counts", "quantiles", "pairs_first", "embedding"
 DISTANCES, CONFUSION = "card_distances", "card_confusion"
-ALL = (KEYS, COUNTS, QUANTILES, EMBEDDING, DISTANCES, CONFUSION)
+ALL = (KEYS, COUNTS, QUANTILES, LOOK, EMBEDDING, DISTANCES, CONFUSION)
 
 
 def file(name: str, data: bytes = b"x") -> Plant:

@@ -57,6 +57,7 @@ from benchmarks.lie_plants import (
     DISTANCES,
     EMBEDDING,
     KEYS,
+    LOOK,
     NOTE,
     SHA,
     another_query,
@@ -271,7 +272,11 @@ LIES: tuple[Lie, ...] = (
     Lie("a threshold cost less of delta than planned", "plan", "another delta than",
         edit_receipt(KEYS, delta_keys=1e-9)),
     Lie("a sampler has a note", "plan", "name of the sampler", edit_receipt(COUNTS, sampler=NOTE)),
-    Lie("the embedding answers another question", "plan", "answers another query",
+    Lie("pairs have other budgets than the first look gives", "plan", "answers another query",
+        feature(EMBEDDING, squared_weights=[58, 1, 1])),
+    Lie("the first look answers another question", "plan", "answers another question",
+        feature(LOOK, squared_weights=[2, 1, 1])),
+    Lie("the releases answer another question", "plan", "answers another question",
         set_value(names.SETTINGS, "marginals.privatize.bins", 5)),
     # --- receipts
     *(Lie(f"a receipt has another {field}", "sensitivity", field, plant)

@@ -110,7 +110,7 @@ def estimate(
         ReleaseError: the release does not have these cells.
     """
     question.check(schema)
-    releases = list(released)
+    releases = sorted(released, key=lambda one: one.receipt.query)  # a sum depends on its order in the last digit
     if question.sampling and any(one.receipt.unit is not None and one.receipt.unit.max_rows > 1 for one in releases):
         raise ParamsError(
             "sampling: rows of one person depend on each other, so they are no random sample. Leave it out."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from likeness.config.training import TrainingSettings
 from likeness.config.typed import Section, require, setting
 from likeness.core import rng
-from likeness.core.errors import PlanError
+from likeness.core.errors import PlanError, ReleaseError
 from likeness.core.messages import progress
 from likeness.data.encoding.bins import Grid, grid_of
 from likeness.data.rules.rules import learned
@@ -25,6 +25,7 @@ from likeness.methods.base import (
     class_weights,
     number_of_records,
 )
+from likeness.methods.marginals.first_look import MEAN_WEIGHT, PAIRS_FIRST, Block, both, squared_weights
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.quantiles import QUANTILES, Quantiles, cells_of_number
 from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS, Workload
@@ -132,14 +133,20 @@ class Marginals(Method):
             require(share == 0, key, share, f"0 while marginals.auxiliary.quantiles.columns is {columns}")
 
     def shares(self, context: Context) -> list[QueryShare]:
-        """Class counts, the histogram of numbers if there is one, embedding; without a histogram it has both shares."""
-        shares = self.plan.shares
+        """Class counts, the histogram of numbers if there is one, embedding; without a histogram it has both shares.
+
+        A first look at the pairs takes its part of the embedding's share.
+        """
+        shares, look = self.plan.shares, self.privatize.first_share
+        parts = [QueryShare(EMBEDDING, "privatize", 1.0)]
+        if self._first(context, {}) is not None:
+            parts = [QueryShare(PAIRS_FIRST, "auxiliary", look), QueryShare(EMBEDDING, "privatize", 1 - look)]
         histogram = self.auxiliary.quantiles.shares(context, self.privatize.bins, shares.quantiles)
         rest = shares.embedding if histogram else shares.embedding + shares.quantiles
         return [
             QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
             *histogram,
-            QueryShare(EMBEDDING, "privatize", rest),
+            *(replace(part, share=rest * part.share) for part in parts),
         ]
 
     def check(self, context: Context) -> None:
@@ -159,32 +166,62 @@ class Marginals(Method):
             yield self.auxiliary.quantiles.measure(query, sigma, self.privatize.bins)
         elif query.name == EMBEDDING:
             yield from measures_of_cells(self._asked(query), sigma, query.num_groups, context, private)
+        elif query.name == PAIRS_FIRST:
+            yield next(measures_of_cells(self._asked(query), sigma, query.num_groups, context, private))
         else:
             yield from super().measures(query, sigma, context, private)
 
-    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> list[Query]:
-        """Counts by class, and the histograms that the quantiles are read from."""
-        return [class_counts_query(context), *self.auxiliary.quantiles.queries(context, self.privatize.bins)]
+    def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
+        """Counts by class, the histograms that the quantiles are read from, and a first look at the pairs."""
+        yield from self._counts(context)
+        if self.privatize.first_share:
+            first = self._first(context, self.auxiliary.quantiles.grids(context, released, self.privatize.bins))
+            if first is not None:
+                yield first
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Pairs of feature columns and the named tables, by class: with a label, pairs are three-way marginals."""
-        return self._embedding(context, self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins))
+        grids = self.auxiliary.quantiles.grids(context, auxiliary, self.privatize.bins)
+        first = self._first(context, grids)
+        if first is None:
+            return self._embedding(context, grids)
+        answer, feature = auxiliary[PAIRS_FIRST], self._asked(first)
+        if (dict(answer.receipt.feature), answer.receipt.num_groups) != (first.spec(), first.num_groups):
+            raise ReleaseError(f"{PAIRS_FIRST}.safetensors answers another question than params.yaml. Run: dvc repro")
+        return self._embedding(context, grids, squared_weights(feature, answer, self.privatize.first_share))
 
     def foreseen_queries(self, context: Context) -> list[Query]:
-        """With bins of equal width: quantiles make as many, and bounds do not depend on cells."""
-        return [*self.auxiliary_queries(context, {}), self._embedding(context, {})]
+        """With bins of equal width: quantiles make as many, and bounds do not depend on cells.
+
+        With even weights after a first look: their sum is fixed.
+        """
+        first = self._first(context, {})
+        even = () if first is None else (MEAN_WEIGHT,) * len(self._asked(first).sizes)
+        firsts = [] if first is None else [first]
+        return [*self._counts(context), *firsts, self._embedding(context, {}, even)]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
-        """Which columns have bins between released quantiles."""
-        return self.auxiliary.quantiles.notes(context, auxiliary, self.privatize.bins)
+        """Which columns have bins between released quantiles, and what the budgets of pairs follow."""
+        looked = self._first(context, {}) is not None
+        note = f"Budgets of pairs of columns follow their dependence in the noisy release `{PAIRS_FIRST}`."
+        return [*self.auxiliary.quantiles.notes(context, auxiliary, self.privatize.bins), *([note] if looked else [])]
 
     def hints(self, schema: Schema) -> list[str]:
         """Columns whose values wide bounds would press into one bin."""
         return self.auxiliary.quantiles.hints(schema)
 
-    def _embedding(self, context: Context, grids: Mapping[str, Grid | None]) -> Query:
+    def _counts(self, context: Context) -> list[Query]:
+        return [class_counts_query(context), *self.auxiliary.quantiles.queries(context, self.privatize.bins)]
+
+    def _first(self, context: Context, grids: Mapping[str, Grid | None]) -> Query | None:
+        """The first look at the pairs, if there is one."""
         columns = tuple(cells for cells, _ in self._columns(context, grids))
-        feature = self.privatize.feature(columns, context.schema)
+        feature = self.privatize.first(columns, context.schema)
+        return None if feature is None else Query(PAIRS_FIRST, "auxiliary", feature, context.layout.num_classes)
+
+    def _embedding(self, context: Context, grids: Mapping[str, Grid | None], weights: tuple[int, ...] = ()) -> Query:
+        columns = tuple(cells for cells, _ in self._columns(context, grids))
+        feature = self.privatize.feature(columns, context.schema, weights)
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
         remedy = self.privatize.remedies(feature)
         what = with_memory(query.dimension, BYTES_A_COORDINATE)
@@ -224,12 +261,11 @@ class Marginals(Method):
         from likeness.methods.marginals.objective import one_way_marginals
         from likeness.methods.marginals.training import minimize
 
-        feature, settings = self._feature(context, auxiliary), self.training
+        settings = self.training
+        blocks, weights = self._blocks(context, auxiliary, embedding)
         generator = self.build_generator(context, auxiliary)
         with threadpool_limits(compute.threads), progress(f"train {self.name}", settings.iterations) as step:
-            zeros = self._zeros(context, auxiliary)
-            blocks = zeros.emptied(list(feature.blocks(embedding.values)))
-            by_class = one_way_marginals(blocks, generator.sizes, _weights(feature))
+            by_class = one_way_marginals(blocks, generator.sizes, weights)
             marginals = class_weights(auxiliary[CLASS_COUNTS]) @ by_class
             generator.start_from(marginals, rng.public(context.seed, "train.weights"))
             losses = minimize(
@@ -272,12 +308,13 @@ class Marginals(Method):
         """Squared residuals of all blocks and tables, in units of their noise."""
         from likeness.methods.marginals.objective import MarginalObjective
 
-        feature, zeros = self._feature(context, auxiliary), self._zeros(context, auxiliary)
+        feature = self._feature(embedding)
+        blocks, weights = self._blocks(context, auxiliary, embedding)
         return MarginalObjective(
-            blocks=zeros.emptied(list(feature.blocks(embedding.values))),
-            certain=zeros,
+            blocks=blocks,
+            certain=self._zeros(context, auxiliary),
             sizes=[column.size for column in feature.columns],
-            squared_weights=_weights(feature),
+            squared_weights=weights,
             class_weights=class_weights(auxiliary[CLASS_COUNTS]),
             records=number_of_records(context, auxiliary[CLASS_COUNTS]),
             noise_std=embedding.noise_std,
@@ -299,8 +336,23 @@ class Marginals(Method):
         train = self.train
         return TrainingSettings(train.iterations, 1, train.learning_rate, train.schedule, train.beta2, train.tolerance)
 
-    def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> PairMarginals:
-        return self._asked(self.embedding_query(context, auxiliary))
+    def _blocks(
+        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
+    ) -> tuple[list[Block], list[float]]:
+        """Counts of each pair, 0 where a rule says so, with their squared weights: of embedding and first look."""
+        feature = self._feature(embedding)
+        blocks, weights = list(feature.blocks(embedding.values)), [float(weight) for weight in _weights(feature)]
+        if PAIRS_FIRST in auxiliary:
+            first = auxiliary[PAIRS_FIRST]
+            weight = (embedding.noise_std / first.noise_std) ** 2 if first.noise_std else 1.0
+            earlier = replace(feature, squared_weights=(), tables=()).blocks(first.values)
+            blocks, weights = both(blocks, weights, earlier, weight)
+        return self._zeros(context, auxiliary).emptied(blocks), weights
+
+    @staticmethod
+    def _feature(embedding: Released) -> PairMarginals:
+        """The map of the release, from its receipt: a first look that is drawn again would give other budgets."""
+        return PairMarginals(**{key: value for key, value in embedding.receipt.feature.items() if key not in _NOT_MAP})
 
     @staticmethod
     def _asked(query: Query) -> PairMarginals:
@@ -319,6 +371,9 @@ class Marginals(Method):
                 grid = grids.get(column.name) or grid_of(column, self.privatize.bins)
                 columns.append((cells_of_number(column, start, grid), grid))
         return columns
+
+
+_NOT_MAP = ("map", "terms")  # words of a query's specification that are no fields of the map
 
 
 def _weights(feature: PairMarginals) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ class MarginalObjective:
         self,
         blocks: Iterable[Block],
         sizes: Sequence[int],
-        squared_weights: Iterable[int],
+        squared_weights: Iterable[float],
         class_weights: NDArray[np.float64],
         records: float,
         noise_std: float,
@@ -167,7 +167,7 @@ class _AllResiduals:
         self,
         blocks: Sequence[Block],
         sizes: Sequence[int],
-        squared_weights: Sequence[int],
+        squared_weights: Sequence[float],
         records: float,
         scale: float,
         certain: "StructuralZeros | None" = None,
@@ -299,7 +299,7 @@ def _add_outer_slope(
 
 
 def one_way_marginals(
-    blocks: Iterable[Block], sizes: Sequence[int], squared_weights: Iterable[int]
+    blocks: Iterable[Block], sizes: Sequence[int], squared_weights: Iterable[float]
 ) -> NDArray[np.float64]:
     """One-way marginals of all columns from the noisy pairs: shape (num_classes, W), sum 1 in each column.
 

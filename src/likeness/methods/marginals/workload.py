@@ -38,12 +38,17 @@ class Workload(Section):
     )
     tables: str | tuple[tuple[str, ...], ...] = setting(
         "none",
-        "joint counts beside the pairs: a list of tables that must be right, each of three columns or more, [[age, "
-        "education, sex]]; or triples: of every three columns",
+        "joint counts beside the pairs: a list, [[age, education, sex]]; or triples: of all",
     )
     # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
     tables_share: float = setting(
         0.1, "of the embedding's part of the budget, for all these tables together", least=0.001, most=0.999
+    )
+    first_share: float = setting(
+        0.0,
+        "of this budget, for a first look: strong pairs get more of the rest; 0: even budgets",
+        least=0,
+        most=0.9,
     )
     max_coordinates: int = coordinates(20_000_000, ": about 130 bytes of memory each")
 
@@ -60,15 +65,33 @@ class Workload(Section):
             whole = type(weight) is int and 1 <= weight <= _LARGEST_WEIGHT
             require(whole, f"{key}.weights.{name}", weight, f"a whole number from 1 to {_LARGEST_WEIGHT}")
 
-    def feature(self, columns: tuple[Cells, ...], schema: Schema) -> PairMarginals:
+    def first(self, columns: tuple[Cells, ...], schema: Schema) -> PairMarginals | None:
+        """The map of the first look: the pairs alone, with even budgets; None without such a look.
+
+        Two columns make one pair, and weights by name are a choice already.
+        """
+        names = [column.name for column in schema.feature_columns]
+        pairs = self._pairs(names, schema.label)
+        if not self.first_share or len(pairs) < 2 or self._squared_weights(names, schema.label, pairs):
+            return None
+        return PairMarginals(columns, pairs=pairs)
+
+    def feature(
+        self, columns: tuple[Cells, ...], schema: Schema, squared_weights: tuple[int, ...] = ()
+    ) -> PairMarginals:
         """The map of these settings, over the cells of each feature column.
+
+        Args:
+            columns: cells of each feature column.
+            schema: public.
+            squared_weights: of each pair, after a first look; empty: those of the settings.
 
         Raises:
             PlanError: a name is no feature column's, a column is in no pair, or there are too many tables.
         """
         names = [column.name for column in schema.feature_columns]
         pairs, tables = self._pairs(names, schema.label), self._tables(names, schema.label)
-        weights = self._squared_weights(names, schema.label, pairs)
+        weights = squared_weights or self._squared_weights(names, schema.label, pairs)
         # Tables together have their share of the squared norm; that of each pair stays.
         share, norm = self.tables_share, sum(weights) or len(pairs)
         weight = share / (1 - share) * norm / len(tables) if tables else 1.0

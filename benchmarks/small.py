@@ -1,0 +1,163 @@
+"""Small tables: ours, MST and AIM on a few hundred to ten thousand rows. Fills docs/evidence/TABLES.md.
+
+Run: ``python -m benchmarks.small [--table adult] [--rows 5000] [--epsilon 1] [--only ours] [--draws 3]``. Resumable.
+The protocol is that of :mod:`benchmarks.tables`, on a public draw of the training rows and as many synthetic ones. ACS
+is NIST's excerpt of Texas, without a label. ``look`` is ours with a first look
+at the pairs and a penalty of 1.0.
+
+Dependence kept: the strength of a pair in the synthetic table over that in the training rows, mean of the 15 pairs that
+are strongest there. 1 is best, more is noise. AUC: mean of three classifiers on real test rows.
+"""
+
+import argparse
+import copy
+import dataclasses
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.common import Table, cell, commit, keep, load, on_page, read_results, synthesize
+from benchmarks.tables import NAMES, run_peer, with_epsilon
+from likeness.core.rng import public
+from likeness.data.source.files import read_source
+from likeness.evaluation.marginals import marginal_table, strongest_pairs
+from likeness.evaluation.utility import shuffle_columns, train_on_synthetic_test_on_real
+
+RESULTS = Path("benchmarks/results/small.csv")
+PAGE = Path("docs/evidence/TABLES.md")
+KEYS = ["table", "rows", "epsilon", "method", "draw"]
+ROWS = (500, 1_000, 2_000, 5_000, 10_000)
+EPSILONS = (0.2, 1.0, 3.0, 10.0)
+TABLES = ("adult", "census", "acs")
+METHODS = {**NAMES, "look": "ours, first look"}
+RUN = ("ours", "look", "mst", "aim")
+CLASSIFIERS = ("logistic_regression", "random_forest", "gradient_boosting")
+COLUMNS = {
+    "roc_auc_score": ("AUC score", 3),
+    "roc_auc_hard": ("AUC hard", 3),
+    "tv_2": ("2-way TV", 4),
+    "tv_3": ("3-way TV", 4),
+    "top_tv": ("TV, 15 strongest", 3),
+    "kept": ("dependence kept", 2),
+    "seconds": ("seconds", 0),
+}
+_MOST_TEST_ROWS = 10_000
+
+
+def main() -> None:
+    """Run what is missing, write the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", choices=TABLES)
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--epsilon", type=float)
+    parser.add_argument("--only", choices=RUN)
+    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--peers", default="benchmarks/.peers/bin/python", help="python of the peers' environment")
+    parser.add_argument("--page", action="store_true", help="write the page and run nothing")
+    arguments = parser.parse_args()
+    for name in () if arguments.page else TABLES:
+        for rows in ROWS if arguments.rows is None else [arguments.rows]:
+            if arguments.table in (None, name):
+                run(name, rows, arguments)
+    results = read_results(RESULTS, KEYS)
+    on_page(PAGE, {f"small {name}": section(rows) for name, rows in results.groupby("table", sort=False)})
+
+
+def run(name: str, rows: int, arguments: argparse.Namespace) -> None:
+    """Every draw of one table that is not in the CSV file."""
+    table = small(name, rows)
+    for control, make in {"real": lambda: table.train, "shuffled": lambda: shuffle_columns(table.train, 0)}.items():
+        if not is_there(name, rows, 0.0, control, 0):
+            add([name, rows, 0.0, control, 0], {"seconds": 0.0, **score(make(), table)})
+    for epsilon in EPSILONS if arguments.epsilon is None else [arguments.epsilon]:
+        for method in RUN if arguments.only is None else [arguments.only]:
+            for draw in range(1, arguments.draws + 1):
+                if not is_there(name, rows, epsilon, method, draw):
+                    add([name, rows, epsilon, method, draw], once(method, epsilon, table, draw, arguments.peers))
+
+
+def small(name: str, rows: int) -> Table:
+    """A public draw of the training rows, and settings with as many synthetic rows."""
+    table = texas() if name == "acs" else load(name)
+    if rows < len(table.train):
+        chosen = public(0, "benchmarks.small").choice(len(table.train), rows, replace=False)
+        table = dataclasses.replace(table, train=table.train.iloc[np.sort(chosen)])
+    sample = dataclasses.replace(table.params.sample, rows=len(table.train))
+    params = dataclasses.replace(table.params, sample=sample)
+    return dataclasses.replace(table, params=params, test=table.test.iloc[:_MOST_TEST_ROWS])
+
+
+def texas() -> Table:
+    """NIST's excerpt of Texas in the codes of :mod:`benchmarks.nist`, without its rules."""
+    from benchmarks.nist import DATA, STATES, schema_of
+
+    folder, name = STATES["TX"]
+    schema = schema_of("TX", False, "column")
+    rows, _ = read_source(DATA / folder / f"{name}.csv", schema, None)
+    return Table(load("adult").params, schema, rows, rows)
+
+
+def once(method: str, epsilon: float, table: Table, draw: int, peers: str) -> dict[str, float]:
+    """Seconds and scores of one synthetic table."""
+    params = with_epsilon(table.params, epsilon)
+    if method in ("ours", "look"):
+        sections = copy.deepcopy(dict(params.sections))
+        if method == "look":
+            sections["marginals"]["privatize"]["first_share"] = 0.2
+            sections["marginals"]["train"]["kl_penalty"] = 1.0
+        started = time.monotonic()
+        synthetic = synthesize(dataclasses.replace(params, sections=sections), table.train, draw)
+        seconds = time.monotonic() - started
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            synthetic, cost = run_peer(peers, method, params, table, Path(folder))
+        seconds = cost["seconds"]
+    return {"seconds": seconds, **score(synthetic, table)}
+
+
+def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
+    """Total variation and dependence against the training rows, AUC on test rows where there is a label."""
+    means = marginal_table(table.train, synthetic, table.schema).groupby("order")["total_variation"].mean()
+    strongest = strongest_pairs(table.train, synthetic, table.schema)
+    values = {f"tv_{order}": float(value) for order, value in means.items()}
+    values |= {"top_tv": float(strongest["total_variation"].mean()), "kept": float(strongest["kept"].mean())}
+    if table.schema.task == "none":
+        return values
+    scores = train_on_synthetic_test_on_real(synthetic, table.test, table.schema, 0, CLASSIFIERS, max_workers=1)
+    return values | {name: float(scores[name].mean()) for name in ("roc_auc_hard", "roc_auc_score")}
+
+
+def is_there(*keys: object) -> bool:
+    """Whether the CSV file has this row."""
+    return bool((read_results(RESULTS, KEYS)[KEYS] == [*keys]).all(axis=1).any())
+
+
+def add(keys: list[object], values: dict[str, float]) -> None:
+    """Add a row, with the commit that made it."""
+    keep(RESULTS, {**dict(zip(KEYS, keys, strict=True)), "commit": commit(), **values}, KEYS)
+
+
+def section(results: pd.DataFrame) -> str:
+    """One line for each number of rows, ε and method: mean ± standard deviation over draws."""
+    lines = ["| rows | ε | method | draws | " + " | ".join(title for title, _ in COLUMNS.values()) + " |"]
+    lines.append("| ---: | --- | --- |" + " ---: |" * (1 + len(COLUMNS)))
+    order = list(METHODS)
+    for (rows, epsilon, method), draws in sorted(
+        results.groupby(["rows", "epsilon", "method"]), key=lambda one: (*one[0][:2], order.index(one[0][2]))
+    ):
+        lead = [
+            str(rows),
+            "-" if epsilon == 0 else f"{epsilon:g}",
+            METHODS[method],
+            str(len(draws)) if epsilon else "-",
+        ]
+        cells = [cell(draws[column], digits) for column, (_, digits) in COLUMNS.items()]
+        lines.append("| " + " | ".join([*lead, *cells]) + " |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
