@@ -65,11 +65,11 @@ class Machine:
         return f"likeness[{extra}] @ {self.wheel.as_uri()}" if extra else f"likeness @ {self.wheel.as_uri()}"
 
     def installed(self, extra: str, *others: str) -> Path:
-        """The interpreter of a new environment, installed by pip, as a person does."""
+        """The interpreter of a new environment. uv installs and compiles the same files as pip, in less time."""
         folder = Path(tempfile.mkdtemp(dir=self.home))
         self.run(sys.executable, "-m", "venv", folder)
         python = folder / "bin/python"
-        self.run(python, "-m", "pip", "install", "--quiet", self.likeness(extra), *others)
+        self.uv("pip", "install", "--quiet", "--compile-bytecode", "--python", python, self.likeness(extra), *others)
         return python
 
 
@@ -101,7 +101,7 @@ def measured(machine: Machine, extra: str) -> dict[str, object]:
             tries.append((time.perf_counter() - begun, cpu_seconds() - worked))
         for what, seconds in zip(("s", "cpu_s"), zip(*tries, strict=True), strict=True):
             row[f"import_{name}_{what}"] = round(min(seconds), 2)
-    machine.run("rm", "-rf", python.parents[1], machine.home / ".cache/pip")
+    machine.run("rm", "-rf", python.parents[1], machine.home / ".cache")
     return row
 
 
