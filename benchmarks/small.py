@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from benchmarks.common import Table, cell, commit, keep, load, on_page, read_results, synthesize
 from benchmarks.tables import NAMES, run_peer, with_epsilon
@@ -97,7 +98,11 @@ def texas() -> Table:
     folder, name = STATES["TX"]
     schema = schema_of("TX", False, "column")
     rows, _ = read_source(DATA / folder / f"{name}.csv", schema, None)
-    return Table(load("adult").params, schema, rows, rows)
+    params, path = load("adult").params, Path(tempfile.mkdtemp()) / "texas.yaml"
+    path.write_text(yaml.safe_dump(schema.to_dict(), sort_keys=False))  # a project reads its schema from a file
+    ingest = dataclasses.replace(params.ingest, schema=str(path))
+    privacy = dataclasses.replace(params.privacy, population="acs")
+    return Table(dataclasses.replace(params, ingest=ingest, privacy=privacy), schema, rows, rows)
 
 
 def once(method: str, epsilon: float, table: Table, draw: int, peers: str) -> dict[str, float]:

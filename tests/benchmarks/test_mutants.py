@@ -22,8 +22,8 @@ def test_every_fault_can_be_planted_and_its_tests_are_there() -> None:
     assert not faults
 
 
-def test_there_are_sixty_faults_in_four_groups_and_none_twice() -> None:
-    assert len(ALL) >= 60 and {mutant.group for mutant in ALL} == {"verifier", "bundle", "evaluation", "dvc"}
+def test_there_are_sixty_faults_in_five_groups_and_none_twice() -> None:
+    assert len(ALL) >= 60 and {mutant.group for mutant in ALL} == {"verifier", "bundle", "evaluation", "dvc", "card"}
     assert max(Counter((mutant.file, mutant.old, mutant.new) for mutant in ALL).values()) == 1
 
 

@@ -60,7 +60,7 @@ def replicates(
     Raises:
         ParamsError: the method cannot do this.
     """
-    auxiliary = {name: one for name, one in released.items() if one.receipt.stage == "auxiliary"}
+    auxiliary = {name: one for name, one in sorted(released.items()) if one.receipt.stage == "auxiliary"}
     counts = number_of_records(context, released[CLASS_COUNTS]) * np.array(saved.class_weights)
     model: Any = method.replicable(saved.network)
     with progress("replicates", count) as step:

@@ -13,7 +13,7 @@ _ALL = "core config pipeline"
 FOLDERS = {
     "fingerprint": "data privacy ledger",
     "ingest": "engine data privacy ledger",
-    "plan": "data features privacy release evaluation methods preflight",
+    "plan": "data features privacy ledger release evaluation methods preflight",
     "categories": "data features privacy ledger release",
     "preprocess": "data features privacy release",
     "auxiliary": "engine data features privacy ledger release methods",
@@ -23,7 +23,7 @@ FOLDERS = {
     "card": "engine data features privacy ledger release methods",
     "evaluate": "data features privacy release evaluation report",
     "account": "data features privacy ledger release generators methods report",
-    "report": "report",
+    "report": "privacy report",
     "track": "data features privacy ledger release report tracking",
 }
 """Folders of the package that a stage loads, beside those that all stages load. ``settings`` runs every time."""

@@ -105,7 +105,8 @@ def allotted(strengths: Sequence[float], noises: Sequence[float]) -> tuple[int, 
     hidden = noise / np.maximum(np.array(strengths), 1e-3 * noise)
 
     def at(level: float) -> NDArray[np.float64]:
-        return np.maximum(_LEAST_WEIGHT, MEAN_WEIGHT * (level * roots - hidden))
+        weights: NDArray[np.float64] = np.maximum(_LEAST_WEIGHT, MEAN_WEIGHT * (level * roots - hidden))
+        return weights
 
     whole, low, high = MEAN_WEIGHT * len(noises), 0.0, (len(noises) + 1e3) / float(roots.min())
     for _ in range(_HALVINGS):

@@ -70,9 +70,11 @@ class Workload(Section):
 
         Two columns make one pair, and weights by name are a choice already.
         """
+        if not self.first_share:
+            return None
         names = [column.name for column in schema.feature_columns]
         pairs = self._pairs(names, schema.label)
-        if not self.first_share or len(pairs) < 2 or self._squared_weights(names, schema.label, pairs):
+        if len(pairs) < 2 or self._squared_weights(names, schema.label, pairs):
             return None
         return PairMarginals(columns, pairs=pairs)
 
