@@ -112,9 +112,9 @@ def test_both_queries_hold_their_sensitivity_on_neighbors_and_are_foreseen(adjac
     x = np.eye(6)[np.random.default_rng(0).integers(0, 6, (9, 4))].reshape(9, 24)
     labels = np.zeros(9, np.int64)
     for query in (first, uneven):
-        less = Records(x[1:], labels[1:]) if adjacency is Adjacency.ADD_REMOVE_ONE else Records(1 - x, labels)
         other = x.copy()
         other[0] = np.roll(x[0].reshape(4, 6), 1, axis=1).reshape(24)
+        less = Records(x[1:], labels[1:])
         neighbor = less if adjacency is Adjacency.ADD_REMOVE_ONE else Records(other, labels)
         moved = (lattice_sum(query, [Records(x, labels)]) - lattice_sum(query, [neighbor])).astype(object)
         assert int((moved**2).sum()) <= query.sensitivity_squared(adjacency)

@@ -44,8 +44,8 @@ def estimate(
         facts, released, _ = public_facts(folder)
     frame = answer(facts.schema, released.values(), question, facts.num_records)
     if as_json:
-        asked = {"columns": question.columns, "by": question.by, **words}
-        say_json({"question": asked, "rows": _records(frame)})
+        question_words = {"columns": question.columns, "by": question.by, **words}
+        say_json({"question": question_words, "rows": _records(frame)})
     elif as_csv:
         say(frame.to_csv(lineterminator="\n").rstrip("\n"))
     else:

@@ -86,10 +86,10 @@ def _distances(card: Card, context: Context) -> DistanceQuery:
     return DistanceQuery(DISTANCES, STAGE, feature, context.layout.num_classes, measures)
 
 
-def _confusion(asked: DistanceQuery, counts: NDArray[np.int64]) -> Query:
-    """The query of the confusion matrix of a classifier from public counts of the cells of ``asked``."""
-    columns = asked.feature.columns
-    return Query(CONFUSION, STAGE, trained(columns, counts[:, : sum(one.size for one in columns)]), asked.classes)
+def _confusion(distances: DistanceQuery, counts: NDArray[np.int64]) -> Query:
+    """The query of the confusion matrix of a classifier from public counts of the cells of ``distances``."""
+    columns = distances.feature.columns
+    return Query(CONFUSION, STAGE, trained(columns, counts[:, : sum(one.size for one in columns)]), distances.classes)
 
 
 def foreseen_card(card: Card | None, plan: Plan, context: Context) -> list[CardQuery]:
@@ -97,9 +97,9 @@ def foreseen_card(card: Card | None, plan: Plan, context: Context) -> list[CardQ
     if card is None:
         return []
     planned = {query.query for query in plan.queries}
-    asked = _distances(card, context)
-    nothing = np.zeros((asked.classes, sum(part.width for part in asked.feature.parts)), dtype=np.int64)
-    return [query for query in (asked, _confusion(asked, nothing)) if query.name in planned]
+    distances = _distances(card, context)
+    nothing = np.zeros((distances.classes, sum(part.width for part in distances.feature.parts)), dtype=np.int64)
+    return [query for query in (distances, _confusion(distances, nothing)) if query.name in planned]
 
 
 def card_measures(query: CardQuery, sigma: float) -> list[Measured]:
@@ -125,10 +125,10 @@ def card_queries(
     from likeness.pipeline.private_rows import encoded_chunks
 
     planned = {query.query for query in plan.queries}
-    asked = _distances(card, context)
-    counts = asked.counts(encoded_chunks(table, context.schema))
-    about = asked.about(counts, number_of_records(context, auxiliary[CLASS_COUNTS]))
-    return [query for query in (about, _confusion(asked, counts)) if query.name in planned]
+    distances = _distances(card, context)
+    counts = distances.counts(encoded_chunks(table, context.schema))
+    about = distances.about(counts, number_of_records(context, auxiliary[CLASS_COUNTS]))
+    return [query for query in (about, _confusion(distances, counts)) if query.name in planned]
 
 
 def _columns(card: Card, context: Context) -> Iterator[Cells]:

@@ -66,10 +66,10 @@ def both(
         weight: what a pair of the first look weighs beside these: the variance of a cell of weight 1 there over here.
     """
     mean = [
-        (i, j, (own * counts + weight * seen) / (own + weight))
-        for (i, j, counts), own, (_, _, seen) in zip(blocks, weights, earlier, strict=True)
+        (i, j, (later * counts + weight * first) / (later + weight))
+        for (i, j, counts), later, (_, _, first) in zip(blocks, weights, earlier, strict=True)
     ]
-    return mean, [own + weight for own in weights]
+    return mean, [later + weight for later in weights]
 
 
 def squared_strengths(first: PairMarginals, blocks: Sequence[Counts], noise_scale: float) -> list[float]:

@@ -65,7 +65,7 @@ class MixtureColumn:
         return {"cells": self.cells.to_dict(), **bins, **pieces}
 
     def refined(self, probabilities: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
-        """Probabilities of other cells of the column, which are its own or its pieces, from those of its own."""
+        """Probabilities of the column's pieces, or of its cells as they are, from those of its cells."""
         if cells.size == self.cells.size:
             return probabilities
         bins = np.searchsorted(self.firsts, np.arange(len(self.shares)), side="right") - 1
