@@ -1,6 +1,6 @@
 """People with histories: one release of people, one of transitions, and a generator of both tables.
 
-The unit of privacy is a person with all rows of both tables. The method ``marginals`` is asked twice: about one row a
+The unit of privacy is a person with all rows of both tables. The method is asked twice: about one row a
 person, and about one row a pair of events that follow each other. Both releases count people
 (:class:`likeness.release.records.EachPerson`), so the noise does not grow with the number of events.
 """
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from likeness.config.typed import require
 from likeness.core import rng
-from likeness.core.errors import DataError, ParamsError
+from likeness.core.errors import DataError
 from likeness.core.hashing import sha256_json
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
@@ -26,10 +26,8 @@ from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySch
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame_people
 from likeness.data.source.row_digests import SourceDigest, unordered_digest
-from likeness.methods.base import CLASS_COUNTS, Context, number_of_records
+from likeness.methods.base import CLASS_COUNTS, Context, Method, number_of_records
 from likeness.methods.fit import with_provenance
-from likeness.methods.marginals.conditional import Conditional
-from likeness.methods.marginals.method import Marginals
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.private_rows import encoded_chunks
@@ -44,7 +42,7 @@ from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 
 if TYPE_CHECKING:
-    from likeness.generators.base import Compute
+    from likeness.generators.base import Compute, DrawsRest
 
 NEXT = "next_"  # begins the names of queries about transitions
 _PEOPLE_SHARE = 0.4  # of the budget, for the rows of people; transitions have the rest
@@ -75,16 +73,13 @@ class HistoryProject:
     schema: HistorySchema
 
     @property
-    def recipe(self) -> Marginals:
-        """The method, without a first look: it would be a query of another form.
+    def recipe(self) -> Method:
+        """The method.
 
         Raises:
-            ParamsError: the settings choose another method.
+            ParamsError: the method of the settings makes no histories.
         """
-        method = self.project.method
-        if not isinstance(method, Marginals):
-            raise ParamsError(f"method is {method.name}, but only marginals makes histories. Set method: marginals.")
-        return replace(method, privatize=replace(method.privatize, first_share=0.0))
+        return self.project.method.for_histories()
 
     @property
     def contexts(self) -> dict[str, Context]:
@@ -325,15 +320,14 @@ class _State:
         self._slices = {name: slice(of[0].start, of[-1].stop) for name, of in blocks.items()}
         self._width = encoder.layout.width
 
-    def conditional(self, saved: SavedGenerator) -> Conditional:
+    def conditional(self, saved: SavedGenerator) -> "DrawsRest":
         """The distribution of the next event and the gap."""
         names = list(self.schema.next_rows.names)
         given = [place for place, name in enumerate(names) if not name.startswith("next ") and name != GAP]
         people = {column.name for column in self.schema.person_columns}
         given = sorted({*given, *(place for place, name in enumerate(names) if name in people)})
         ceiling = None if self.schema.order is None else names.index(GAP)
-        mixture: Any = saved.network
-        return Conditional(mixture, given, ceiling)
+        return saved.network.conditional(given, ceiling)
 
     def of_first(self, first: pd.DataFrame) -> NDArray[np.float64]:
         """Rows that hold the person, and the first event as the last one."""
