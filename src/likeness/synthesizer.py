@@ -254,7 +254,7 @@ class Synthesizer(Estimator):
         total = composed(project.params, receipts)
         standing = Standing.of(project.ledger, project.params.privacy.population)
         privacy = privacy_json(project.params, plan, receipts, total, standing, _NO_TABLE, {}, fitted.notes)
-        self.plan_, self.generator_, self.loss_curve_ = plan, fitted.generator, fitted.losses
+        self.plan_, self.histories_, self.loss_curve_ = plan, fitted.generator, fitted.losses
         self.frames_ = {name: frame for name, (_, frame) in tables.items()}
         self.frame_ = self.frames_["events"]
         self._keep(schema.first_rows, fitted.released, privacy)
@@ -298,9 +298,10 @@ class Synthesizer(Estimator):
             ParamsError: ``n``, ``where`` or ``replicates`` has a wrong value, or the method makes no replicates.
             NotFittedError: :meth:`fit` was not called.
         """
-        self.check_fitted("generator_")
         if isinstance(self.schema, HistorySchema):
-            return self._sample_histories(self.schema, n, where, operator.index(seed), replicates)  # type: ignore
+            self.check_fitted("histories_")
+            return self._sample_histories(self.schema, n, where, operator.index(seed), replicates)  # type: ignore[return-value]
+        self.check_fitted("generator_")
         if where is not None and not isinstance(where, Mapping):
             require(replicates is None, "replicates", replicates, "left out if where is a frame")
             given, _ = opened(where, "where: must be a mapping from columns to values, or")
@@ -322,9 +323,9 @@ class Synthesizer(Estimator):
         """Both tables of ``n`` people, by name."""
         require(replicates is None, "replicates", replicates, "left out for people with histories")
         require(where is None or isinstance(where, Mapping), "where", "a frame", "a mapping from columns of people")
-        n = self.generator_.count if n is None else operator.index(n)
+        n = self.histories_.count if n is None else operator.index(n)
         require(n >= 1, "n", n, "at least 1")
-        drawn = self.generator_.draw(n, seed, where or {})
+        drawn = self.histories_.draw(n, seed, where or {})
         tables = {}
         for name, table, columns in (("people", drawn.people, schema.people), ("events", drawn.events, schema.events)):
             frame = self.frames_.get(name, self.frame_)
@@ -423,9 +424,9 @@ class Synthesizer(Estimator):
         Raises:
             ArtifactError: the path exists.
         """
-        self.check_fitted("generator_")
         if isinstance(self.schema, HistorySchema):
             raise ParamsError("save does not write people with histories yet. Keep the samples.")
+        self.check_fitted("generator_")
         target = Path(path)
         if target.exists():
             raise ArtifactError(f"{target} exists and is not overwritten. Delete it, or give another name.")

@@ -32,10 +32,10 @@ def visits(*cells: tuple[int, str, str, str]) -> pd.DataFrame:
     return pd.DataFrame(cells, columns=["id", "day", "state", "sex"])
 
 
-def made(events: pd.DataFrame, people: pd.DataFrame | None = None, **changes: Any) -> HistoryRows:
+def made(table: pd.DataFrame, people: pd.DataFrame | None = None, **changes: Any) -> HistoryRows:
     schema = HistorySchema.from_dict({**SPEC, **(PEOPLE if people is not None else {}), **changes})
     more = () if people is None or schema.people is None else read_frame_people(people, schema.people, "id")
-    return history_rows(schema, *read_frame_people(events, schema.events, "id"), *more)
+    return history_rows(schema, *read_frame_people(table, schema.events, "id"), *more)
 
 
 TABLE = visits(

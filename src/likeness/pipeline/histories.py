@@ -202,7 +202,7 @@ def fit_histories(
         generators.append(with_provenance(generator, recipe, auxiliary, receipts, environment))
         losses += curve
     count = round(number_of_records(given.contexts[""], answers[""][0][CLASS_COUNTS]))
-    return Fitted(HistoryGenerator(*generators, given.schema, count), released, losses, notes)
+    return Fitted(HistoryGenerator(generators[0], generators[1], given.schema, count), released, losses, notes)
 
 
 @dataclass(frozen=True)

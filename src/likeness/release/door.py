@@ -234,8 +234,10 @@ def _draw(
     if summed.by_person and unit is None:
         raise ReleaseError(f"{query.name}: counts people with several rows, plan.json protects single rows")
     # Only one process can count the rows of each person as they pass.
-    counts = unit is not None and not summed.by_person
-    exact = exact_sum(summed, lambda: _counted(read(), unit)) if counts else exact_sum(summed, read, engine)
+    if unit is None or summed.by_person:
+        exact = exact_sum(summed, read, engine)
+    else:
+        exact = exact_sum(summed, lambda: _counted(read(), unit))
     _check_number(plan, exact.records)
     total = query.distances(exact.total) if isinstance(query, DistanceQuery) else exact.total
     noisy = add_discrete_gaussian(total.ravel(), scale).reshape(total.shape) if plan.private else total

@@ -153,6 +153,7 @@ def _joined(first: Records, second: Records) -> Records:
 
 def _shared(rows: Records) -> Records:
     """Complete people, each row with the number of rows of its person."""
+    assert rows.people is not None
     _, places, counts = np.unique(rows.people, return_inverse=True, return_counts=True)
     return Records(rows.x, rows.labels, None, counts[places].astype(np.int64))
 

@@ -86,4 +86,5 @@ class Conditional:
 def _first_above(below: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.int64]:
     """The first place of each row whose cumulative probability is above a point."""
     places: NDArray[np.int64] = (below <= points[:, None]).sum(axis=1)
-    return np.minimum(places, below.shape[1] - 1)
+    places = np.minimum(places, below.shape[1] - 1)
+    return places
