@@ -3,8 +3,8 @@
 import inspect
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,22 @@ def environment() -> dict[str, Any]:
         "processor": f"{platform.machine()} {kernels[0] if kernels else 'unknown'}",
         "processes": 1,
     }
+
+
+class DrawsRest(Protocol):
+    """Draws columns of a row, given the others."""
+
+    def draw(
+        self, x: NDArray[np.float64], random: np.random.Generator, highest: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Dense encoded rows (n, width) that hold the drawn columns.
+
+        Args:
+            x: dense encoded rows (n, width) that hold the given columns.
+            random: public.
+            highest: of each row, the largest value of the bounded number, on its unit scale.
+        """
+        ...
 
 
 class Generator(ABC):
@@ -101,6 +117,15 @@ class Generator(ABC):
         self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions = NONE
     ) -> NDArray[np.float64]:
         """Encoded rows (n, width) of classes (n,) that meet the conditions, from public randomness."""
+
+    def conditional(self, given: Sequence[int], ceiling: int | None = None) -> "DrawsRest":
+        """What draws the other columns of a row, given some.
+
+        Args:
+            given: places of the columns whose cells are given.
+            ceiling: place of a number without missing values, which each row bounds from above.
+        """
+        raise NotImplementedError
 
     def spec(self) -> dict[str, Any]:
         """Everything but the weights, as JSON: the arguments of the constructor."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likeness.data.encoding.condition import NONE, Condition, Conditions
 from likeness.features.cells import Cells
-from likeness.generators.base import Arrays, Generator
+from likeness.generators.base import Arrays, DrawsRest, Generator
 from likeness.generators.sampling import places_within, systematic
 from likeness.methods.marginals.pair_swapping import swap_pairs
 from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS
@@ -235,6 +235,12 @@ class ProductMixture(Generator):
         for (first, second), values in determined.items():
             chosen[:, second] = values[chosen[:, first]]
         return rows_from_cells(self.columns, self.width, chosen, random, conditions)
+
+    def conditional(self, given: Sequence[int], ceiling: int | None = None) -> DrawsRest:
+        """By Bayes' rule on the components."""
+        from likeness.methods.marginals.conditional import Conditional
+
+        return Conditional(self, given, ceiling)
 
     def _determined(
         self, parts: list[NDArray[np.float64]], weights: NDArray[np.float64]
