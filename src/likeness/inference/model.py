@@ -64,7 +64,7 @@ class FittedModel:
         size = math.prod(axis.size for axis in axes.values())
         if size > MOST_CELLS:
             raise ParamsError(
-                f"columns: {', '.join(names)} have {size:,} cells together, more than {MOST_CELLS:,}. Name fewer columns."
+                f"columns: {', '.join(names)} have {size:,} cells, more than {MOST_CELLS:,}. Name fewer columns."
             )
         listed = [name for name in names if name != label]
         weights = np.array(self.saved.class_weights)
