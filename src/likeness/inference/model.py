@@ -52,15 +52,16 @@ class FittedModel:
         if not network.tabled:
             method = self.saved.provenance["method"]
             raise ParamsError(f"{method} has no tables: its model only draws rows. Use method {DEFAULT}.")
-        features = self.schema.feature_columns
+        schema = self.schema.modeled  # the model has no computed columns
+        features = schema.feature_columns
         cells = {column.name: one for column, one in zip(features, network.tabled, strict=True)}
-        label = self.schema.label if self.schema.label not in cells else None
+        label = schema.label if schema.label not in cells else None
         order = (*(() if label is None else (label,)), *cells)
         for name in names:
             allowed("columns", name, order)
         different = len(names) > 0 and len(set(names)) == len(names)
         require(different, "columns", ", ".join(map(str, names)), "different names, at least one")
-        axes = {name: Axis.of(self.schema.column(name), cells.get(name)) for name in names}
+        axes = {name: Axis.of(schema.column(name), cells.get(name)) for name in names}
         size = math.prod(axis.size for axis in axes.values())
         if size > MOST_CELLS:
             raise ParamsError(
