@@ -61,7 +61,8 @@ def test_a_saved_folder_answers(fitted: Synthesizer, tmp_path: Path) -> None:
 
 def test_a_project_draws_all_columns(tmp_path: Path) -> None:
     """``likeness sample PROJECT`` takes the schema of the table from here, and not that of the model."""
-    params = {"method": "marginals", "privacy": {"population": "p"}, "ingest": {"source": "t.csv", "schema": "s.yaml"}}
+    params = yaml.safe_load((Path(__file__).resolve().parents[2] / "params.yaml").read_text())
+    params["ingest"] = {"source": "t.csv", "schema": "s.yaml"}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
     (tmp_path / "s.yaml").write_text(schema_text(SCHEMA))
     assert public_facts(tmp_path)[0].schema == SCHEMA != SCHEMA.modeled
