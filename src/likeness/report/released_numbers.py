@@ -45,6 +45,7 @@ MOST_OPEN = 16
 """A table with more columns has its histograms folded."""
 LIMIT = 3.0
 _QUANTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
+_NOTHING = 1e-6  # a margin of rounding, where no noise was added
 _MISSING = "(missing)"
 
 
@@ -144,7 +145,7 @@ def released_numbers(
         "without": [name for name in schema.names if name not in shares],
         "map": _heat_map(list(measured.axes)[:MOST_MAPPED], errors) if errors else None,
         "cut": len(measured.axes) > MOST_MAPPED,
-        "noisiest": _noisiest(shares),
+        "noisiest": _noisiest(measured, shares),
         "misfits": None if counts is None else misfits(measured, counts),
     }
 
@@ -178,8 +179,11 @@ def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
 
 
 def _cell(measured: Measurements, table: Table, place: Sequence[Any]) -> str:
-    labels = (measured.axes[name].labels[int(at)] for name, at in zip(table.columns, place, strict=True))
-    return ", ".join(_MISSING if label is None else label for label in labels)
+    return ", ".join(_labels(measured, name)[int(at)] for name, at in zip(table.columns, place, strict=True))
+
+
+def _labels(measured: Measurements, name: str) -> list[str]:
+    return [_MISSING if label is None else label for label in measured.axes[name].labels]
 
 
 def _column(answers: Answers, name: str, shares: "DataFrame", counts: SyntheticCounts | None) -> dict[str, Any]:
@@ -187,12 +191,12 @@ def _column(answers: Answers, name: str, shares: "DataFrame", counts: SyntheticC
     rows = [] if counts is None else (counts.columns[name] / counts.rows).tolist()
     cells = [
         {
-            "label": _MISSING if label is None else label,
+            "label": label,
             "share": (share, low, high),
             "synthetic": rows[place] if rows else None,
         }
         for place, (label, share, low, high) in enumerate(
-            zip(shares.index, shares["estimate"], shares["low"], shares["high"], strict=True)
+            zip(_labels(answers.measured, name), shares["estimate"], shares["low"], shares["high"], strict=True)
         )
     ]
     most = sorted(range(len(cells)), key=lambda place: -cells[place]["share"][0])[:MOST_CELLS]
@@ -238,13 +242,15 @@ def _numbers(answers: Answers, name: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def _noisiest(shares: Mapping[str, "DataFrame"]) -> list[tuple[str, str, str, str]]:
+def _noisiest(measured: Measurements, shares: Mapping[str, "DataFrame"]) -> list[tuple[str, str, str, str]]:
     """Cells of single columns whose margin is largest beside their share."""
     cells = [
-        (margin / max(share, 1e-9), f"{name} = {_MISSING if label is None else label}", share, margin)
+        (margin / max(share, 1e-9), f"{name} = {label}", share, margin)
         for name, frame in shares.items()
-        for label, share, margin in zip(frame.index, frame["estimate"], (frame["high"] - frame["low"]) / 2, strict=True)
-        if margin > 0
+        for label, share, margin in zip(
+            _labels(measured, name), frame["estimate"], (frame["high"] - frame["low"]) / 2, strict=True
+        )
+        if margin > _NOTHING
     ]
     cells.sort(key=lambda cell: (-cell[0], cell[1]))
     return [
