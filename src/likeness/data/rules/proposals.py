@@ -55,7 +55,7 @@ _Candidates = Iterator[tuple[dict[str, Any], set[str]]]
 def _possible(spec: Mapping[str, Any], schema: "Schema") -> bool:
     """Whether a schema may have the rule; one with an open table may, unless it computes the label."""
     if "table" in spec:
-        return spec["determines"][1] != schema.label
+        return bool(spec["determines"][1] != schema.label)
     try:
         rules_from([spec], {}, schema.columns, schema.label)
     except SchemaError:
