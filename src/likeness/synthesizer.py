@@ -31,6 +31,7 @@ from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.frames import FrameType, opened
+from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.methods import DEFAULT, METHODS, method_from
@@ -50,6 +51,8 @@ from likeness.report.statement import statement
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from likeness.inference.model import FittedModel
+
 _SETTINGS, _PLAN, _PRIVACY, _STATEMENT = "synthesizer.json", "plan.json", "privacy.json", "PRIVACY_STATEMENT.md"
 _SCHEMA, _GENERATOR, _RELEASED = "schema.yaml", "generator", "released"  # as in a bundle: `likeness sample` reads them
 
@@ -65,7 +68,8 @@ class Synthesizer(Estimator):
         epsilon: ε of the whole fit; ``inf`` turns noise off and states NOT PRIVATE.
         delta: δ, well below 1 / number of records.
         schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, a completed
-            ``Schema.draft(frame)``, the path of a schema file, or its content as a mapping.
+            ``Schema.draft(frame)``, the path of a schema file, or its content as a mapping. For people with histories
+            a :class:`~likeness.data.histories.schema.HistorySchema`.
         adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
         num_records: number of rows; with ``replace_one`` only, and then always.
         population: a name for the people in the data. New versions of the data keep it, and costs add up under it.
@@ -108,7 +112,7 @@ class Synthesizer(Estimator):
         method: str = DEFAULT,
         epsilon: float = 1.0,
         delta: float = 1e-5,
-        schema: "Schema | SchemaDraft | Mapping[str, Any] | str | Path | None" = None,
+        schema: "Schema | SchemaDraft | HistorySchema | Mapping[str, Any] | str | Path | None" = None,
         adjacency: str = Privacy.adjacency,
         num_records: int | None = None,
         population: str | None = None,
@@ -146,7 +150,12 @@ class Synthesizer(Estimator):
         self.threads = threads
         self.precision = precision
 
-    def fit(self, X: "DataFrame", y: None = None) -> "Synthesizer":  # noqa: N803 (scikit-learn's name)
+    def fit(
+        self,
+        X: "DataFrame | Mapping[str, DataFrame]",  # noqa: N803 (scikit-learn's name)
+        y: None = None,
+        person: str | None = None,
+    ) -> "Synthesizer":
         """Release noisy statistics of the rows, or fetch earlier releases, and train a generator on them.
 
         All checks come before the ledger. The cost is on record before the rows are summed. The synthesizer does not
@@ -155,8 +164,10 @@ class Synthesizer(Estimator):
         Args:
             X: training rows only, a frame of pandas, polars or pyarrow. Hold test rows out first; with ``unit_column``,
                 all rows of a person or none. Columns that the schema does not have are left out. Except under
-                ``replace_one``, the order of rows does not matter.
+                ``replace_one``, the order of rows does not matter. With the schema of histories, the frame of events,
+                or a mapping with the frames ``people`` and ``events``.
             y: for scikit-learn's signature only; the label is a column of ``X``.
+            person: with the schema of histories, the name of the column that names people, which must be the schema's.
 
         Returns:
             itself, fitted.
@@ -175,6 +186,10 @@ class Synthesizer(Estimator):
 
         if y is not None:
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
+        if isinstance(self.schema, HistorySchema):
+            return self._fit_histories(self.schema, X, person)
+        if person is not None or isinstance(X, Mapping):
+            raise ParamsError("schema is that of one table. Give a HistorySchema for people with histories.")
         X, frame = opened(X)  # noqa: N806
         self._refuse_all(X)
         project = Project(Path(), self.params(), _schema(self.schema))
@@ -215,6 +230,38 @@ class Synthesizer(Estimator):
         self._keep(written, released, privacy)
         return self
 
+    def _fit_histories(self, schema: HistorySchema, given: Any, person: str | None) -> "Synthesizer":
+        """Release and fit people and their transitions."""
+        from likeness.generators.base import Compute
+        from likeness.pipeline.histories import HistoryProject, fit_histories
+
+        frames = dict(given) if isinstance(given, Mapping) else {"events": given}
+        names = {"events"} if schema.people is None else {"people", "events"}
+        require(set(frames) == names, "X", sorted(frames), f"the frames {' and '.join(sorted(names))} of the schema")
+        require(person in (None, schema.person), "person", person, f"the schema's person, {schema.person}")
+        first = FirstList()
+        first.ledger(None if self.ledger_home is None else str(self.ledger_home))
+        if self.population is None:
+            first.question("synthesizer.population", "a name for the PEOPLE in the data; new versions of it keep it")
+        first.tried(self.params)
+        first.refuse()
+        tables = {name: opened(frame) for name, frame in frames.items()}
+        project = Project(Path(), self.params(), schema.first_rows)
+        plan = HistoryProject(project, schema).plan()
+        project = self._with_cap(project)
+        people = tables["people"][0] if "people" in tables else None
+        compute = Compute(self.device, self.threads, self.precision)
+        fitted = fit_histories(HistoryProject(project, schema), tables["events"][0], people, plan, compute)
+        receipts = [one.receipt for one in fitted.released.values()]
+        total = composed(project.params, receipts)
+        standing = Standing.of(project.ledger, project.params.privacy.population)
+        privacy = privacy_json(project.params, plan, receipts, total, standing, _NO_TABLE, {}, fitted.notes)
+        self.plan_, self.histories_, self.loss_curve_ = plan, fitted.generator, fitted.losses
+        self.frames_ = {name: frame for name, (_, frame) in tables.items()}
+        self.frame_ = self.frames_["events"]
+        self._keep(schema.first_rows, fitted.released, privacy)
+        return self
+
     @overload
     def sample(
         self, n: int | None = None, where: "Mapping[str, Any] | DataFrame | None" = None, seed: int = 0
@@ -253,6 +300,9 @@ class Synthesizer(Estimator):
             ParamsError: ``n``, ``where`` or ``replicates`` has a wrong value, or the method makes no replicates.
             NotFittedError: :meth:`fit` was not called.
         """
+        if isinstance(self.schema, HistorySchema):
+            self.check_fitted("histories_")
+            return self._sample_histories(self.schema, n, where, operator.index(seed), replicates)  # type: ignore[return-value]
         self.check_fitted("generator_")
         if where is not None and not isinstance(where, Mapping):
             require(replicates is None, "replicates", replicates, "left out if where is a frame")
@@ -268,6 +318,25 @@ class Synthesizer(Estimator):
         return self._as_given(
             typed_rows(self.generator_, self.schema_, operator.index(n), operator.index(seed), where or {})
         )
+
+    def _sample_histories(
+        self, schema: HistorySchema, n: int | None, where: Any, seed: int, replicates: int | None
+    ) -> "dict[str, DataFrame]":
+        """Both tables of ``n`` people, by name."""
+        require(replicates is None, "replicates", replicates, "left out for people with histories")
+        require(where is None or isinstance(where, Mapping), "where", "a frame", "a mapping from columns of people")
+        n = self.histories_.count if n is None else operator.index(n)
+        require(n >= 1, "n", n, "at least 1")
+        drawn = self.histories_.draw(n, seed, where or {})
+        tables = {}
+        for name, table, columns in (("people", drawn.people, schema.people), ("events", drawn.events, schema.events)):
+            frame = self.frames_.get(name, self.frame_)
+            words = {column: dtype for column, dtype in frame.dtypes.items() if column != schema.person}
+            if columns is None:
+                columns = schema.events.part(schema.fixed) if schema.fixed else None
+            typed = table if columns is None else in_dtypes(table, columns, words)
+            tables[name] = frame.native(typed)
+        return tables
 
     def _replicates(self, count: int, n: int, where: Mapping[str, Any], seed: int) -> "list[DataFrame]":
         from likeness.generators.base import Compute
@@ -319,6 +388,18 @@ class Synthesizer(Estimator):
         question = Question.of(columns, by, **words)
         return estimate(self.schema_, self.releases_.values(), question, self.num_records)
 
+    @property
+    def model_(self) -> "FittedModel":
+        """The fitted model: ``model_.marginal(["age", "sex"])`` gives its share of each cell. It costs nothing.
+
+        Raises:
+            NotFittedError: :meth:`fit` was not called, or fitted people with histories.
+        """
+        from likeness.inference.model import FittedModel
+
+        self.check_fitted("generator_")
+        return FittedModel(self.schema_, self.generator_)
+
     def _as_given(self, table: "DataFrame") -> "DataFrame":
         """Typed rows as a frame like that of the training rows."""
         rows: DataFrame = self.frame_.native(in_dtypes(table, self.schema_, self.frame_.dtypes))
@@ -357,6 +438,8 @@ class Synthesizer(Estimator):
         Raises:
             ArtifactError: the path exists.
         """
+        if isinstance(self.schema, HistorySchema):
+            raise ParamsError("save does not write people with histories yet. Keep the samples.")
         self.check_fitted("generator_")
         target = Path(path)
         if target.exists():
@@ -430,13 +513,17 @@ class Synthesizer(Estimator):
         allowed("method", self.method, METHODS)
         privacy = {name: _plain(getattr(self, name)) for name in _PRIVACY_KEYS}
         privacy["population"] = "?" if self.population is None else self.population  # which is refused before
-        if self.unit_column is not None and self.unit == ONE_ROW:
+        column, most = self.unit_column, self.max_rows
+        if isinstance(self.schema, HistorySchema):
+            require((column, most) == (None, None), "unit_column", column, "left out: the schema of histories says it")
+            column, most = self.schema.person, self.schema.most
+        if column is not None and self.unit == ONE_ROW:
             privacy["unit"] = ONE_PERSON
-        if (self.unit_column is None) is not (self.max_rows is None):
+        if (column is None) is not (most is None):
             raise ParamsError(
                 "unit_column and max_rows go together. Give both if a person may have several rows, else neither."
             )
-        unit = None if self.unit_column is None else {"column": self.unit_column, "max_rows": _plain(self.max_rows)}
+        unit = None if column is None else {"column": column, "max_rows": _plain(most)}
         cap = {} if self.cap is None else _plain(self.cap)
         if isinstance(cap, list):
             require(len(cap) == 2, "cap", self.cap, "a pair of epsilon and delta")

@@ -77,10 +77,13 @@ def test_a_run_with_a_card(project: Path) -> None:
     real, sizes = cells(train, schema, 8)
     drawn, _ = cells(read_synthetic(ProjectPaths.synthetic, schema), schema, 8)
     for order in (1, 2):
-        # `years` has integer bins in the card, so its distance may differ a little from that of equal width.
+        # `years` has integer bins in the card, so its distance may differ from that of equal width: by up to 0.03 here.
+        # The noise adds 5 standard deviations: a false alarm in about 10⁶ runs.
         exact = [total_variation(real, drawn, sizes, chosen) for chosen in tuples(4, order, 99, 0)]
         for measure, value in (("mean", np.mean(exact)), ("worst", max(exact))):
-            assert figures[f"{measure}_{order}_way"]["value"] == pytest.approx(value, abs=0.06)
+            figure = figures[f"{measure}_{order}_way"]
+            tolerance = 0.03 + 5 * (figure["high"] - figure["value"]) / 1.96
+            assert figure["value"] == pytest.approx(value, abs=tolerance)
     for figure in figures.values():
         assert figure["low"] <= figure["value"] <= figure["high"]
     assert figures["rows"]["value"] == pytest.approx(len(train), abs=60) and 0.3 < figures["accuracy"]["value"] < 0.7

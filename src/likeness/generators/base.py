@@ -3,8 +3,8 @@
 import inspect
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_info
 from likeness.core.errors import ParamsError
 from likeness.data.encoding.condition import NONE, Conditions
 from likeness.features.base import plain
+from likeness.features.cells import Cells
 
 Arrays = dict[str, NDArray[Any]]
 """Weights by name, as a file of safetensors holds them."""
@@ -50,6 +51,22 @@ def environment() -> dict[str, Any]:
         "processor": f"{platform.machine()} {kernels[0] if kernels else 'unknown'}",
         "processes": 1,
     }
+
+
+class DrawsRest(Protocol):
+    """Draws columns of a row, given the others."""
+
+    def draw(
+        self, x: NDArray[np.float64], random: np.random.Generator, highest: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Dense encoded rows (n, width) that hold the drawn columns.
+
+        Args:
+            x: dense encoded rows (n, width) that hold the given columns.
+            random: public.
+            highest: of each row, the largest value of the bounded number, on its unit scale.
+        """
+        ...
 
 
 class Generator(ABC):
@@ -96,11 +113,29 @@ class Generator(ABC):
             )
         return np.ones(self.num_classes)
 
+    @property
+    def tabled(self) -> tuple[Cells, ...]:
+        """Cells of each feature column, if :meth:`table` knows their joint probabilities. None by default."""
+        return ()
+
+    def table(self, columns: tuple[Cells, ...]) -> NDArray[np.float64]:
+        """Probability of each cell of some :attr:`tabled` columns in each class, shape (num_classes, cells of each)."""
+        raise NotImplementedError
+
     @abstractmethod
     def draw(
         self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions = NONE
     ) -> NDArray[np.float64]:
         """Encoded rows (n, width) of classes (n,) that meet the conditions, from public randomness."""
+
+    def conditional(self, given: Sequence[int], ceiling: int | None = None) -> "DrawsRest":
+        """What draws the other columns of a row, given some.
+
+        Args:
+            given: places of the columns whose cells are given.
+            ceiling: place of a number without missing values, which each row bounds from above.
+        """
+        raise NotImplementedError
 
     def spec(self) -> dict[str, Any]:
         """Everything but the weights, as JSON: the arguments of the constructor."""

@@ -215,6 +215,14 @@ class Method(ABC):
         """A generator fitted to releases that are drawn again; it starts from one fitted to the real ones."""
         raise NotImplementedError
 
+    def for_histories(self) -> Self:
+        """The recipe for people with histories, whose generator knows a row given a part of it.
+
+        Raises:
+            ParamsError: by default there is none.
+        """
+        raise ParamsError(f"{self.name} makes no histories: its model knows no next event. Use method marginals.")
+
     @property
     @abstractmethod
     def training(self) -> TrainingSettings:

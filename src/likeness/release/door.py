@@ -2,7 +2,8 @@ r"""The door. Private rows pass it once, as a noisy sum.
 
 Guarantee. Let f be the integer sum of :func:`likeness.release.sums.lattice_sum.lattice_sum`, and Δ its L2 sensitivity
 under the plan's adjacency, computed from nothing but the bounds that the sum enforces on integers and, where a person
-may have several rows, the most of them, which the door counts (:func:`_counted`); see
+may have several rows, the most of them, which the door counts (:func:`_counted`), unless they share one contribution
+(:class:`likeness.release.records.EachPerson`); see
 :func:`likeness.privacy.adjacency.lattice_sensitivity_squared`. The released value f(table) + N_ℤ(0, σ²)^dimension
 satisfies :math:`\rho = \Delta^2 / (2 \sigma^2)` zero-concentrated differential privacy (Canonne, Kamath and Steinke
 2020, Theorem 14), and it is a Gaussian mechanism up to what :mod:`likeness.privacy.lattice_error` proves of its
@@ -230,8 +231,13 @@ def _draw(
     """Read the rows, sum, add noise. Nothing between the sum and the noise leaves this function."""
     unit = plan.unit
     summed = query.cells if isinstance(query, DistanceQuery) else query
+    if summed.by_person and unit is None:
+        raise ReleaseError(f"{query.name}: counts people with several rows, plan.json protects single rows")
     # Only one process can count the rows of each person as they pass.
-    exact = exact_sum(summed, read, engine) if unit is None else exact_sum(summed, lambda: _counted(read(), unit))
+    if unit is None or summed.by_person:
+        exact = exact_sum(summed, read, engine)
+    else:
+        exact = exact_sum(summed, lambda: _counted(read(), unit))
     _check_number(plan, exact.records)
     total = query.distances(exact.total) if isinstance(query, DistanceQuery) else exact.total
     noisy = add_discrete_gaussian(total.ravel(), scale).reshape(total.shape) if plan.private else total

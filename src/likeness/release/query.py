@@ -9,7 +9,7 @@ from likeness.core.bounds import Part, PrivacyUnit, rows_per_unit
 from likeness.core.errors import ReleaseError
 from likeness.features.base import FeatureMap
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
-from likeness.release.records import Contributions, EachRecord
+from likeness.release.records import Contributions, EachPerson, EachRecord
 
 # A contribution's norm is at most 2**30 lattice steps: its square fits an int64, and so do sums over 2**32 records.
 _NORM_BITS = 30
@@ -55,6 +55,11 @@ class Query:
         norm_squared = sum(part.norm_bound_squared for part in self.parts)
         return _NORM_BITS - max(0, math.ceil(math.log2(norm_squared) / 2))
 
+    @property
+    def by_person(self) -> bool:
+        """Whether the rows of a person share one contribution."""
+        return isinstance(self.contributions, EachPerson)
+
     def sensitivity_squared(self, adjacency: Adjacency, unit: PrivacyUnit | None = None) -> int:
         """Squared L2 sensitivity of the integer sum, exact; see :func:`lattice_sensitivity_squared`.
 
@@ -63,7 +68,8 @@ class Query:
             unit: the people where they may have several rows; None: a row is a person.
         """
         change = self.contributions.change(adjacency)
-        return lattice_sensitivity_squared(self.parts, self.lattice_bits, change, self.num_groups, rows_per_unit(unit))
+        rows = 1 if self.by_person else rows_per_unit(unit)
+        return lattice_sensitivity_squared(self.parts, self.lattice_bits, change, self.num_groups, rows)
 
     def spec(self) -> dict[str, Any]:
         """Public specification of feature and contributions.

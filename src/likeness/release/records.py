@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from likeness.core.errors import PlanError
+from likeness.core.errors import PlanError, ReleaseError
 from likeness.core.rng import public, secret_bytes
 from likeness.privacy.adjacency import Adjacency, Stability
 
@@ -19,11 +19,18 @@ class Records:
         x: encoded features, shape (n, d), float64, in the unit cube.
         labels: class of each row, shape (n,), int64.
         people: whose row each is, shape (n,), int64, numbers from 0 on; None where a row is a person.
+        shared_by: how many rows share the contribution of each row's person, shape (n,), int64; None: one.
     """
 
     x: np.ndarray
     labels: np.ndarray
     people: np.ndarray | None = None
+    shared_by: np.ndarray | None = None
+
+    def __getitem__(self, rows: slice) -> "Records":
+        """Consecutive rows."""
+        people, shared_by = (None if one is None else one[rows] for one in (self.people, self.shared_by))
+        return Records(self.x[rows], self.labels[rows], people, shared_by)
 
 
 class Contributions(Protocol):
@@ -85,6 +92,70 @@ class AllRecords(EachRecord):
     def spec(self) -> dict[str, Any]:
         """Public specification."""
         return {"terms": "all_records"}
+
+
+@dataclass(frozen=True)
+class EachPerson(EachRecord):
+    r"""One contribution a person, which the rows of the person share evenly.
+
+    Only sums over cells (:class:`likeness.features.base.CellMap`) can share. A part has the bound L and
+    :math:`S = \lfloor \sqrt L \rfloor` lattice steps. Each of a person's m rows adds
+    :math:`\lfloor S / m \rfloor` steps to one cell of the part, or nothing.
+
+    Bound: all that a person adds to a part is a vector of whole numbers of at least 0, over the cells of all classes.
+    They sum to at most :math:`m \lfloor S / m \rfloor \le S`. A non-negative vector has an L2 norm of at most its sum.
+    So its squared norm is at most :math:`S^2 \le L`, for any m, and floors only shrink it. The parts together have at
+    most the squared norm of one contribution. m rows in one cell reach the bound if m divides S. The weight
+    :math:`1/\sqrt m` would break it there: m rows in one cell would add :math:`\sqrt m \, S`.
+
+    Neighbors: adding or removing a person adds or removes one such vector. Replacing a person replaces one vector by
+    another, or by none. Two non-negative vectors a and b of norm at most S have
+    :math:`\|a - b\|^2 \le \|a\|^2 + \|b\|^2 \le 2 S^2`, and :math:`S^2` in a part of one cell and one class. So the
+    sensitivity is that of one record, and no factor for the number of rows stands before it.
+
+    The stream itself counts the rows of each person, so no caller can break the bound. The numbers of people ascend,
+    so the rows of a person are consecutive: a person who comes again later is refused.
+    """
+
+    splits: ClassVar[bool] = False
+
+    def stream(self, records: Iterable[Records]) -> Iterator[Records]:
+        """The rows, each with the number of rows of its person. Memory: a chunk, and the rows of one person.
+
+        Raises:
+            ReleaseError: a row has no person, or the numbers of people do not ascend.
+        """
+        waiting: Records | None = None
+        for chunk in records:
+            people = chunk.people
+            if people is None or people.shape != (len(chunk.x),) or people.dtype != np.int64 or (people < 0).any():
+                raise ReleaseError("each row must have the number of its person, an int64 from 0 on. Run: dvc repro")
+            rows = chunk if waiting is None else _joined(waiting, chunk)
+            assert rows.people is not None
+            if (np.diff(rows.people) < 0).any():
+                raise ReleaseError("the rows of a person must be together, in the order of people. Run: dvc repro")
+            complete = int(np.searchsorted(rows.people, rows.people[-1:], side="left").sum())  # the last may go on
+            yield _shared(rows[:complete])
+            waiting = rows[complete:]
+        if waiting is not None:
+            yield _shared(waiting)
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {"terms": "each_person"}
+
+
+def _joined(first: Records, second: Records) -> Records:
+    assert first.people is not None and second.people is not None
+    pairs = (first.x, second.x), (first.labels, second.labels), (first.people, second.people)
+    return Records(*(np.concatenate(pair) for pair in pairs))
+
+
+def _shared(rows: Records) -> Records:
+    """Complete people, each row with the number of rows of its person."""
+    assert rows.people is not None
+    _, places, counts = np.unique(rows.people, return_inverse=True, return_counts=True)
+    return Records(rows.x, rows.labels, None, counts[places].astype(np.int64))
 
 
 def _secret_words(count: int) -> np.ndarray:

@@ -302,6 +302,10 @@ class Marginals(Method):
             minimize(objective, again.logits, again.weights, replace(settings, tolerance=0.0), lambda *_: None)
         return again
 
+    def for_histories(self) -> "Marginals":
+        """Without a first look: its answer is compared with a query that counts rows and not people."""
+        return replace(self, privatize=replace(self.privatize, first_share=0.0))
+
     def objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
     ) -> "MarginalObjective":

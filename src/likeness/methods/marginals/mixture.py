@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likeness.data.encoding.condition import NONE, Condition, Conditions
 from likeness.features.cells import Cells
-from likeness.generators.base import Arrays, Generator
+from likeness.generators.base import Arrays, DrawsRest, Generator
 from likeness.generators.sampling import places_within, systematic
 from likeness.methods.marginals.pair_swapping import swap_pairs
 from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS
@@ -197,6 +197,11 @@ class ProductMixture(Generator):
         parts = np.split(self.logits, np.cumsum(self.sizes)[:-1], axis=1)
         return [_softmax(part) for part in parts], _softmax(self.weights)
 
+    @property
+    def tabled(self) -> tuple[Cells, ...]:
+        """Of all columns."""
+        return tuple(column.cells for column in self.columns)
+
     def table(self, columns: tuple[Cells, ...]) -> NDArray[np.float64]:
         """Probability of each cell of some columns in each class, shape (num_classes, cells of each column).
 
@@ -235,6 +240,12 @@ class ProductMixture(Generator):
         for (first, second), values in determined.items():
             chosen[:, second] = values[chosen[:, first]]
         return rows_from_cells(self.columns, self.width, chosen, random, conditions)
+
+    def conditional(self, given: Sequence[int], ceiling: int | None = None) -> DrawsRest:
+        """By Bayes' rule on the components."""
+        from likeness.methods.marginals.conditional import Conditional
+
+        return Conditional(self, given, ceiling)
 
     def _determined(
         self, parts: list[NDArray[np.float64]], weights: NDArray[np.float64]

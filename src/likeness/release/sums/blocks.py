@@ -32,4 +32,4 @@ def blocks(query: Query, records: Iterable[Records], rows: int) -> Iterator[Reco
         if count > MAX_SUMMED:
             raise DataError(f"{query.name}: over {MAX_SUMMED} contributions overflow a 64-bit sum. Split the table.")
         for start in range(0, len(chunk.x), rows):
-            yield Records(chunk.x[start : start + rows], chunk.labels[start : start + rows])
+            yield chunk[start : start + rows]

@@ -30,6 +30,8 @@ def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
     """
     if isinstance(query.feature, CellMap):
         return _cell_sum(query, query.feature, records)
+    if query.by_person:
+        raise ReleaseError(f"{query.name}: only a map of cells can share the contribution of a person")
     if isinstance(query.feature, OuterMap):
         return outer_sum(query, query.feature, records)
     if isinstance(query.feature, PairedMap) and query.feature.pairs:
@@ -53,22 +55,26 @@ def _cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.
     A contribution adds to part p one coordinate of ``isqrt(L_p)`` steps, L_p the part's bound on the lattice: the
     largest integer whose square obeys it. The map only says where, and a place outside its part counts nothing, so the
     fact that the sensitivity rests on holds whatever the map returns: no contribution exceeds L_p in any part.
+    Rows that share a contribution (:class:`likeness.release.records.EachPerson`) divide the steps, rounded down.
     """
     parts = query.parts
     widths = np.array([part.width for part in parts], dtype=np.int64)
     steps = np.array([math.isqrt(part.lattice_bound_squared(query.lattice_bits)) for part in parts], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
-    counts = np.zeros(query.num_groups * query.width, dtype=np.int64)
+    total = np.zeros((query.num_groups, query.width), dtype=np.int64)
     # Counting costs the whole width a block, so a block has at least as many places.
-    for block in blocks(query, records, max(1, max(_CELLS_AT_ONCE, len(counts)) // len(parts))):
+    for block in blocks(query, records, max(1, max(_CELLS_AT_ONCE, total.size) // len(parts))):
         places = np.asarray(feature.places(block.x))
         if places.shape != (len(block.x), len(parts)) or places.dtype != np.int64:
             raise ReleaseError(f"{query.name}: the feature map must return one int64 place a part")
         inside = (places >= 0) & (places < widths)
         inside &= ((block.labels >= 0) & (block.labels < query.num_groups))[:, None]
         cells = block.labels[:, None] * query.width + starts + places
-        counts += np.bincount(cells[inside], minlength=len(counts))
-    return counts.reshape(query.num_groups, query.width) * np.repeat(steps, widths)
+        shares = np.ones(len(block.x), dtype=np.int64) if block.shared_by is None else block.shared_by
+        for share in np.unique(shares):
+            counts = np.bincount(cells[inside & (shares == share)[:, None]], minlength=total.size)
+            total += counts.reshape(total.shape) * np.repeat(steps // share, widths)
+    return total
 
 
 def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:

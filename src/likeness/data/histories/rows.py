@@ -1,0 +1,154 @@
+"""The two row sets of people with histories, each made from the rows of one person alone.
+
+What a person adds to either set depends on the rows of that person, on the schema, and on nothing else. So a person
+who comes or goes changes only the rows that have that person's number.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.schema.column import Column
+from likeness.data.source.cells import category_type
+from likeness.data.source.contribution_bounding import bound_contributions
+from likeness.data.source.row_digests import row_hashes
+
+
+class HistoryRows(NamedTuple):
+    """Both row sets. Private.
+
+    Attributes:
+        people: typed with ``first_rows`` of the schema; row i is the person of number i.
+        transitions: typed with ``next_rows``, in the order of people.
+        numbers: the person of each transition, shape (n,), ascending.
+    """
+
+    people: pd.DataFrame
+    transitions: pd.DataFrame
+    numbers: NDArray[np.int64]
+
+
+def history_rows(
+    schema: HistorySchema,
+    events: pd.DataFrame,
+    names: "pd.Series[str]",
+    people: pd.DataFrame | None = None,
+    people_names: "pd.Series[str] | None" = None,
+) -> HistoryRows:
+    """Make both row sets.
+
+    Events of somebody who is not among the people are left out. Of several rows of a person among the people, that with
+    the smallest public hash counts.
+
+    Args:
+        schema: public.
+        events: typed with ``schema.events``.
+        names: the person of each event.
+        people: typed with ``schema.people``, where the schema has people.
+        people_names: the person of each of these rows.
+    """
+    if people is not None and people_names is not None and schema.people is not None:
+        order = np.argsort(row_hashes(people, schema.people, 0), kind="stable")
+        keep = np.sort(order[~people_names.iloc[order].duplicated().to_numpy()])
+        people, people_names = people.iloc[keep], people_names.iloc[keep]
+        numbers = pd.Index(people_names).get_indexer(pd.Index(names)).astype(np.int64)
+        count = len(people)
+    else:
+        numbers, listed = pd.factorize(names)
+        count = len(listed)
+    events, numbers = _counted_events(schema, events, names, np.asarray(numbers, dtype=np.int64))
+    lengths = np.bincount(numbers, minlength=count)
+    starts = np.cumsum(lengths) - lengths
+    firsts = np.where(lengths > 0, starts, -1)
+    found = {}
+    for column in schema.person_columns:
+        found[column.name] = (
+            _taken(events[column.name], column, firsts)
+            if people is None
+            else people[column.name].reset_index(drop=True)
+        )
+    labels = schema.first_rows.column(NUMBER)
+    found[NUMBER] = pd.Series(pd.Categorical.from_codes(lengths - schema.least, dtype=category_type(labels)))
+    for column in schema.moving:
+        name = f"first {column.name}"
+        found[name] = _taken(events[column.name], schema.first_rows.column(name), firsts)
+    table = pd.DataFrame(found)
+    return HistoryRows(table, *_transitions(schema, events, numbers, lengths, table))
+
+
+def order_numbers(schema: HistorySchema, events: pd.DataFrame) -> NDArray[np.float64]:
+    """Where each event stands in its history, within the public bounds; zeros without an order."""
+    if schema.order is None:
+        return np.zeros(len(events))
+    column = schema.events.column(schema.order)
+    return np.clip(column.number.numbers(events[schema.order], column), *column.bounds)
+
+
+def is_end(schema: HistorySchema, events: pd.DataFrame, prefix: str = "") -> NDArray[np.bool_]:
+    """Whether no event may follow each of these."""
+    ends = np.zeros(len(events), dtype=bool)
+    for name, categories in schema.ends.items():
+        ends |= events[f"{prefix}{name}"].isin(categories).to_numpy(dtype=bool)
+    return ends
+
+
+def classes(numbers: NDArray[np.int64], starts: tuple[int, ...]) -> NDArray[np.int64]:
+    """The class of each number, by the first number of each class."""
+    return np.searchsorted(np.array(starts), numbers, side="right").astype(np.int64) - 1
+
+
+def _counted_events(
+    schema: HistorySchema, events: pd.DataFrame, names: "pd.Series[str]", numbers: NDArray[np.int64]
+) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """The events that count, in order of people and of their histories, and the person of each."""
+    keep = numbers >= 0
+    if schema.which == "hash":
+        parts = np.full(len(events), "train")
+        keep &= bound_contributions(events, schema.events, names, parts, schema.most)
+    places = np.flatnonzero(keep)
+    events, numbers = events.iloc[places], numbers[places]
+    order = np.lexsort((row_hashes(events, schema.events, 0), order_numbers(schema, events), numbers))
+    events, numbers = events.iloc[order].reset_index(drop=True), numbers[order]
+    begins = np.searchsorted(numbers, numbers, side="left")
+    ended = np.concatenate([[0], np.cumsum(is_end(schema, events))])
+    keep = (np.arange(len(numbers)) - begins < schema.most) & (ended[:-1] == ended[begins])
+    return events[keep].reset_index(drop=True), numbers[keep]
+
+
+def _transitions(
+    schema: HistorySchema,
+    events: pd.DataFrame,
+    numbers: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    people: pd.DataFrame,
+) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """One row a pair of events that follow each other, and its person."""
+    table = schema.next_rows
+    lasts = np.flatnonzero(numbers[:-1] == numbers[1:]) if len(numbers) else np.zeros(0, dtype=np.int64)
+    persons = numbers[lasts]
+    steps = lasts - np.searchsorted(numbers, persons, side="left") + 1
+    found = {column.name: _taken(people[column.name], column, persons) for column in schema.person_columns}
+    for name, of_each, starts in ((LENGTH, lengths[persons], schema.length_starts), (STEP, steps, schema.step_starts)):
+        codes = classes(of_each, starts)
+        found[name] = pd.Series(pd.Categorical.from_codes(codes, dtype=category_type(table.column(name))))
+    for column in schema.moving:
+        found[f"last {column.name}"] = _taken(events[column.name], column, lasts)
+        if column.name != schema.order:
+            found[f"next {column.name}"] = _taken(events[column.name], column, lasts + 1)
+    if schema.order is not None:
+        at, gap = order_numbers(schema, events), table.column(GAP)
+        found[GAP] = gap.number.typed(at[lasts + 1] - at[lasts], gap)
+    return pd.DataFrame({name: found[name] for name in table.names}), persons
+
+
+def _taken(values: "pd.Series", column: Column, places: NDArray[np.int64]) -> "pd.Series":
+    """The cells at some places, typed as the column says; missing at a place below 0."""
+    if column.is_categorical:
+        return pd.Series(values.array.take(places, allow_fill=True))
+    numbers = column.number.numbers(values, column)
+    taken = numbers[places] if len(numbers) else np.full(len(places), math.nan)
+    return column.number.typed(np.where(places < 0, math.nan, taken), column)

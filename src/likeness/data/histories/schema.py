@@ -1,0 +1,225 @@
+"""The public schema of people and their events, and the schemas of both row sets that are made from them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from likeness.core.bounds import MOST_CATEGORIES
+from likeness.core.errors import SchemaError
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema, read_mapping
+
+KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "people", "events")
+WHICH = ("first", "hash")
+NUMBER, LENGTH, STEP, GAP = "number of events", "length of history", "step", "gap"
+
+
+@dataclass(frozen=True)
+class HistorySchema:
+    """Public knowledge of a table of people and a table of their events.
+
+    Attributes:
+        person: name of the key column of both tables. It is no column of either.
+        events: columns of the events.
+        people: columns of the people; None: people are made from their events.
+        order: the number or date of an event by which a history is ordered. Ties, and histories without an order, are
+            ordered by a public hash of the row.
+        most: k, the most events of one person that count.
+        which: of more events, ``first`` takes the first k in order, ``hash`` the k with the smallest public hashes.
+        fixed: columns of events that never change for a person. The first event says them.
+        ends: from columns of events to categories; no event follows one with such a category.
+
+    Raises:
+        SchemaError: a rule is broken.
+    """
+
+    person: str
+    events: Schema
+    most: int
+    people: Schema | None = None
+    order: str | None = None
+    which: str = WHICH[0]
+    fixed: tuple[str, ...] = ()
+    ends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if type(self.most) is not int or not 2 <= self.most < MOST_CATEGORIES:
+            raise SchemaError(f"most must be a whole number from 2 to {MOST_CATEGORIES - 1}. Correct it.")
+        if self.which not in WHICH:
+            raise SchemaError(f"which '{self.which}' is no choice of events. Choices: {', '.join(WHICH)}.")
+        for schema in self.tables:
+            if self.person in schema.names:
+                raise SchemaError(f"column '{self.person}' names people and is never released. Leave it out.")
+            if schema.open_columns:
+                raise SchemaError(
+                    f"column '{schema.open_columns[0].name}' has private categories, which histories do not support. "
+                    "List the categories."
+                )
+        if self.people is not None and self.fixed:
+            raise SchemaError("fixed is for people who are made from events. Move these columns to people.")
+        for name in [*self.fixed, *self.ends, *([] if self.order is None else [self.order])]:
+            self.events.column(name)
+        if self.order is not None:
+            column = self.events.column(self.order)
+            if column.is_categorical or column.nullable or self.order in self.fixed:
+                raise SchemaError(
+                    f"order '{self.order}' must be a number or date that each event has. Choose another column."
+                )
+        for name, categories in self.ends.items():
+            left = [text for text in categories if text not in self.events.column(name).categories]
+            if left:
+                raise SchemaError(f"ends.{name}: '{left[0]}' is not a category of the column. Correct it.")
+        if not self.moving:
+            raise SchemaError("fixed names all columns of events. Leave at least one that changes.")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "HistorySchema":
+        """Read a schema file.
+
+        Raises:
+            SchemaError: naming file, key and rule.
+        """
+        return cls.from_dict(read_mapping(path), Path(path).name)
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping[str, Any], where: str = "schema") -> "HistorySchema":
+        """Check and build a schema.
+
+        Args:
+            mapping: content of a schema file.
+            where: name of the file, for messages.
+
+        Raises:
+            SchemaError: naming file, key and rule.
+        """
+        unknown = [str(key) for key in mapping if key not in KEYS]
+        if unknown:
+            raise SchemaError(f"{where}: {unknown[0]} is not a key of histories. Keys: {', '.join(KEYS)}.")
+        if not isinstance(mapping.get("person"), str):
+            raise SchemaError(f"{where}: person is missing. Give the name of the column that names people.")
+        head = {"name": mapping.get("name"), "source": mapping.get("source"), "task": "none"}
+
+        def table(key: str) -> Schema:
+            return Schema.from_dict({**head, "columns": mapping.get(key)}, f"{where}: {key}")
+
+        ends = mapping.get("ends") or {}
+        if not isinstance(ends, Mapping) or not all(isinstance(texts, list | tuple) for texts in ends.values()):
+            raise SchemaError(f"{where}: ends must be a mapping from columns to lists of categories. Correct it.")
+        order, people = mapping.get("order"), mapping.get("people")
+        try:
+            return cls(
+                person=mapping["person"],
+                events=table("events"),
+                most=mapping.get("most"),  # type: ignore[arg-type]  # checked there
+                people=None if people is None else table("people"),
+                order=None if order is None else str(order),
+                which=str(mapping.get("which", WHICH[0])),
+                fixed=tuple(map(str, mapping.get("fixed") or ())),
+                ends={str(name): tuple(map(str, texts)) for name, texts in ends.items()},
+            )
+        except SchemaError as error:
+            words = str(error)
+            raise SchemaError(words if words.startswith(where) else f"{where}: {words}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; :meth:`from_dict` reads it back."""
+        tables = {"people": self.people, "events": self.events}
+        return {
+            "name": self.events.name,
+            "source": self.events.source,
+            "person": self.person,
+            "order": self.order,
+            "most": self.most,
+            "which": self.which,
+            "fixed": list(self.fixed),
+            "ends": {name: list(texts) for name, texts in self.ends.items()},
+            **{key: schema.to_dict()["columns"] for key, schema in tables.items() if schema is not None},
+        }
+
+    @property
+    def tables(self) -> tuple[Schema, ...]:
+        """The schemas of the tables that are given."""
+        return (self.events,) if self.people is None else (self.people, self.events)
+
+    @cached_property
+    def person_columns(self) -> tuple[Column, ...]:
+        """Columns that are constant for a person."""
+        if self.people is not None:
+            return self.people.columns
+        return tuple(self.events.column(name) for name in self.fixed)
+
+    @cached_property
+    def moving(self) -> tuple[Column, ...]:
+        """Columns that may change from event to event."""
+        return tuple(column for column in self.events.columns if column.name not in self.fixed)
+
+    @property
+    def least(self) -> int:
+        """The smallest number of events: people who are made from events have one."""
+        return 1 if self.people is None else 0
+
+    @cached_property
+    def first_rows(self) -> Schema:
+        """One row a person: the person's columns, the number of events, and the first event."""
+        numbers = tuple(str(number) for number in range(self.least, self.most + 1))
+        first = (
+            replace(column, name=f"first {column.name}", dtype=None, nullable=column.nullable or self.least == 0)
+            for column in self.moving
+        )
+        return self._table(*self.person_columns, Column(NUMBER, "ordinal", categories=numbers), *first)
+
+    @cached_property
+    def next_rows(self) -> Schema:
+        """One row a pair of events that follow each other.
+
+        It holds the person's columns, a class of the length, a class of the step, the last event, the next, and the gap
+        between them.
+        """
+        last = (replace(column, name=f"last {column.name}", dtype=None) for column in self.moving)
+        following = (
+            replace(column, name=f"next {column.name}", dtype=None)
+            for column in self.moving
+            if column.name != self.order
+        )
+        length = Column(LENGTH, "ordinal", categories=_words(self.length_starts, self.most))
+        step = Column(STEP, "ordinal", categories=_words(self.step_starts, self.most - 1))
+        return self._table(*self.person_columns, length, step, *last, *following, *self._gap())
+
+    @cached_property
+    def length_starts(self) -> tuple[int, ...]:
+        """The first number of events of each class of lengths."""
+        return tuple(_starts(2, self.most))
+
+    @cached_property
+    def step_starts(self) -> tuple[int, ...]:
+        """The first step of each class of steps; step 1 leads from the first event to the second."""
+        return tuple(_starts(1, self.most - 1))
+
+    def _gap(self) -> tuple[Column, ...]:
+        """The distance of two events in the order: none below 0, since a history is ordered."""
+        if self.order is None:
+            return ()
+        column = self.events.column(self.order)
+        lower, upper = column.bounds
+        if column.is_whole:
+            return (Column(GAP, "integer", 0.0, upper - lower, transform="log1p"),)
+        return (Column(GAP, "numeric", 0.0, upper - lower),)
+
+    def _table(self, *columns: Column) -> Schema:
+        return Schema(self.events.name, self.events.source, "none", None, columns)
+
+
+def _starts(first: int, last: int) -> Iterator[int]:
+    """Ascending from ``first``, at most half as much more each time."""
+    start = first
+    while start <= last:
+        yield start
+        start = max(start + 1, round(1.5 * start))
+
+
+def _words(starts: tuple[int, ...], last: int) -> tuple[str, ...]:
+    ends = [*(start - 1 for start in starts[1:]), last]
+    pairs = zip(starts, ends, strict=True)
+    return tuple(str(start) if start == end else f"{start} to {end}" for start, end in pairs)

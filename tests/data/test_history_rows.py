@@ -1,0 +1,115 @@
+"""Both row sets of people with histories: of one person alone, in order, at most k events."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likeness.core.errors import SchemaError
+from likeness.data.histories.rows import HistoryRows, history_rows
+from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.source.files import read_frame_people
+
+SPEC: dict[str, Any] = {
+    "name": "visits",
+    "source": "made up",
+    "person": "id",
+    "order": "day",
+    "most": 4,
+    "ends": {"state": ["dead"]},
+    "fixed": ["sex"],
+    "events": {
+        "day": {"kind": "date", "lower": "2020-01-01", "upper": "2020-12-31"},
+        "state": {"kind": "categorical", "categories": ["well", "ill", "dead"]},
+        "sex": {"kind": "categorical", "categories": ["f", "m"]},
+    },
+}
+PEOPLE = {"people": {"age": {"kind": "integer", "lower": 0, "upper": 99}}, "fixed": []}
+
+
+def visits(*cells: tuple[int, str, str, str]) -> pd.DataFrame:
+    return pd.DataFrame(cells, columns=["id", "day", "state", "sex"])
+
+
+def made(table: pd.DataFrame, people: pd.DataFrame | None = None, **changes: Any) -> HistoryRows:
+    schema = HistorySchema.from_dict({**SPEC, **(PEOPLE if people is not None else {}), **changes})
+    more = () if people is None or schema.people is None else read_frame_people(people, schema.people, "id")
+    return history_rows(schema, *read_frame_people(table, schema.events, "id"), *more)
+
+
+TABLE = visits(
+    (1, "2020-03-05", "ill", "f"),
+    (1, "2020-03-01", "well", "f"),
+    (2, "2020-05-01", "well", "m"),
+    (1, "2020-03-15", "dead", "f"),
+    (1, "2020-04-01", "well", "f"),
+)
+
+
+def test_rows_of_people_and_of_transitions() -> None:
+    rows = made(TABLE)
+    assert rows.people["sex"].tolist() == ["f", "m"]
+    assert rows.people[NUMBER].tolist() == ["3", "1"]  # nothing follows the end
+    assert rows.people["first state"].tolist() == ["well", "well"]
+    assert rows.transitions[["last state", "next state"]].to_numpy().tolist() == [["well", "ill"], ["ill", "dead"]]
+    assert rows.transitions[GAP].tolist() == [4, 10] and rows.numbers.tolist() == [0, 0]
+    assert rows.transitions[STEP].tolist() == ["1", "2"] and set(rows.transitions[LENGTH]) == {"3"}
+
+
+def test_people_without_events_and_events_of_strangers() -> None:
+    people = pd.DataFrame({"id": [2, 7, 2], "age": [30, 40, 31]})
+    rows = made(TABLE.drop(columns="sex"), people, events={k: v for k, v in SPEC["events"].items() if k != "sex"})
+    assert len(rows.people) == 2 and sorted(rows.people[NUMBER].tolist()) == ["0", "1"]
+    assert rows.people["first state"].isna().sum() == 1 and rows.transitions.empty
+
+
+@pytest.mark.parametrize("which", ["first", "hash"])
+def test_rows_of_a_person_depend_on_that_person_alone(which: str) -> None:
+    """The others' rows stay as they are, in any order of the table, when somebody comes or goes."""
+    generator = np.random.default_rng(0)
+    days = pd.date_range("2020-01-01", "2020-12-31").strftime("%Y-%m-%d").to_numpy()
+    count = 300
+    table = visits(*zip(generator.integers(0, 40, count), generator.choice(days, count),
+                        generator.choice(["well", "ill"], count), ["f"] * count, strict=True))  # fmt: skip
+    whole = made(table, which=which)
+    shuffled = made(table.sample(frac=1, random_state=1), which=which)
+    without = made(table[table["id"] != 5], which=which)
+
+    def texts(rows: HistoryRows) -> list[list[str]]:
+        counts = rows.transitions.groupby(rows.numbers)
+        of = {person: sorted(map(str, part.to_numpy().tolist())) for person, part in counts}
+        people = rows.people.to_numpy().tolist()
+        return sorted([str(row), *of.get(place, [])] for place, row in enumerate(people))
+
+    assert texts(shuffled) == texts(whole)
+    left = [person for person in texts(whole) if person not in texts(without)]
+    assert len(left) == 1 and len(texts(whole)) == len(texts(without)) + 1
+    assert np.bincount(whole.numbers).max() == 3 and (np.diff(whole.numbers) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"most": 1}, "most must be a whole number"),
+        ({"which": "last"}, "which 'last' is no choice"),
+        ({"order": "state"}, "order 'state' must be a number or date"),
+        ({"order": "hour"}, "'hour' is not a column"),
+        ({"ends": {"state": ["gone"]}}, "'gone' is not a category"),
+        ({"person": "sex"}, "names people and is never released"),
+        ({"fixed": ["sex", "day"]}, "order 'day'"),
+        ({"fixed": ["day", "sex", "state"], "order": None}, "names all columns"),
+        ({"people": {"age": {"kind": "integer", "lower": 0, "upper": 9}}}, "fixed is for people who are made"),
+        ({"rules": []}, "rules is not a key of histories"),
+        ({"person": None}, "person is missing"),
+        ({"ends": ["dead"]}, "ends must be a mapping"),
+    ],
+)
+def test_a_wrong_schema_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        HistorySchema.from_dict({**SPEC, **changes})
+
+
+def test_a_schema_survives_its_json_form() -> None:
+    schema = HistorySchema.from_dict(SPEC)
+    assert HistorySchema.from_dict(schema.to_dict()) == schema

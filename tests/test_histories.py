@@ -1,0 +1,112 @@
+"""People with histories through the Python API: two linked tables, in order, for the price of one record a person."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likeness import Synthesizer
+from likeness.core.errors import ParamsError
+from likeness.data.histories.schema import HistorySchema
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+
+pytestmark = pytest.mark.long
+
+EVENTS = {
+    "day": {"kind": "date", "lower": "2020-01-01", "upper": "2020-12-31"},
+    "state": {"kind": "categorical", "categories": ["a", "b", "end"]},
+    "score": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
+}
+SPEC: dict[str, Any] = {
+    "name": "visits", "source": "made up", "person": "id", "order": "day", "most": 5,
+    "ends": {"state": ["end"]}, "events": EVENTS,
+}  # fmt: skip
+AGE = {"people": {"age": {"kind": "ordinal", "categories": ["young", "old"]}}}
+FAST = {"privatize": {"bins": 6}, "train": {"iterations": 120, "num_components": 40}}
+
+
+def people_and_events(count: int = 1500) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A chain that alternates: b follows a, and a follows b. The old have more events."""
+    random = np.random.default_rng(0)
+    old = random.random(count) < 0.5
+    rows = []
+    for person in range(count):
+        day, state = int(random.integers(0, 60)), random.choice(["a", "b"])
+        for _ in range(int(random.integers(0, 3)) + 2 * old[person]):
+            date = pd.Timestamp("2020-01-01") + pd.Timedelta(days=day)
+            rows.append((person, date.date(), state, random.integers(0, 10) if random.random() < 0.9 else None))
+            day, state = day + int(random.integers(5, 30)), {"a": "b", "b": "a"}[state]
+    events = pd.DataFrame(rows, columns=["id", "day", "state", "score"])
+    return pd.DataFrame({"id": range(count), "age": np.where(old, "old", "young")}), events
+
+
+def fitted(frames: Any, spec: dict[str, Any], **more: Any) -> Synthesizer:
+    Ledger.create(locate())
+    schema = HistorySchema.from_dict(spec)
+    given = {"schema": schema, "population": "toys", "epsilon": 1e6, "delta": 1e-5, "cap": (2e6, 1e-4)}
+    return Synthesizer(**given, settings=FAST, device="cpu").fit(frames, **more)
+
+
+def test_two_linked_tables_with_order_length_and_transitions() -> None:
+    people, events = people_and_events()
+    model = fitted({"people": people, "events": events}, {**SPEC, **AGE})
+    drawn = model.sample(2000, seed=3)
+    made, history = drawn["people"], drawn["events"]
+    assert set(history["id"]) <= set(made["id"]) and made["id"].tolist() == list(range(1, 2001))
+    assert list(history.columns) == ["id", *EVENTS] and history["id"].is_monotonic_increasing
+    days = pd.to_datetime(history["day"])
+    assert (days.groupby(history["id"]).diff().dropna().dt.days >= 0).all() and days.max() <= pd.Timestamp("2020-12-31")
+    lengths = history.groupby("id").size()
+    assert lengths.max() <= 5
+    last = history.groupby("id")["state"].shift()
+    both = last.notna()
+    assert (history["state"][both] != last[both]).mean() > 0.9  # as in the chain
+    means = lengths.reindex(made["id"], fill_value=0).groupby(made["age"].to_numpy()).mean()
+    assert means["old"] - means["young"] == pytest.approx(2, abs=0.3)
+    pd.testing.assert_frame_equal(model.sample(2000, seed=3)["events"], history)
+    assert set(model.sample(50, where={"age": "old"})["people"]["age"]) == {"old"}
+    with pytest.raises(ParamsError, match="a column of people: age"):
+        model.sample(5, where={"state": "a"})
+
+
+def test_people_from_their_events_for_the_noise_of_one_record() -> None:
+    _, events = people_and_events(400)
+    model = fitted(events, SPEC, person="id")
+    assert {name.removeprefix("next_") for name in model.releases_} == {"class_counts", "quantiles", "embedding"}
+    for released in model.releases_.values():
+        assert released.receipt.unit is not None and released.receipt.unit.max_rows == 5
+        bound = sum(float(part.norm_bound_squared) for part in _parts(released))
+        assert released.receipt.sensitivity == pytest.approx(bound**0.5)
+    assert "rows of a person share one contribution" in model.statement and "times that of one" not in model.statement
+    drawn = model.sample(100)
+    assert list(drawn["people"]) == ["id"] and set(drawn["events"]["id"]) == set(range(1, 101))
+    spent = model.privacy["total"]["rho"]
+    again = Synthesizer(**model.get_params(deep=False)).fit(events.sample(frac=1, random_state=0))
+    assert again.privacy["ledger"] == model.privacy["ledger"] and again.privacy["total"]["rho"] == spent
+
+
+def _parts(released: Any) -> Any:
+    from likeness.methods.maps import from_spec
+
+    return from_spec({key: value for key, value in released.receipt.feature.items() if key != "terms"}).parts
+
+
+def test_nothing_follows_an_end() -> None:
+    people, events = people_and_events(400)
+    ending = events["id"].duplicated() & (np.arange(len(events)) % 2 == 0)
+    events = events.assign(state=events["state"].where(~ending, "end"))
+    history = fitted({"people": people, "events": events}, {**SPEC, **AGE}).sample(500)["events"]
+    following = history.groupby("id")["state"].shift()
+    assert (history["state"] == "end").any() and not (following == "end").any()
+
+
+@pytest.mark.parametrize(
+    ("both", "more", "message"),
+    [(True, {}, r"X must be the frames events"), (False, {"person": "name"}, "person must be")],
+)
+def test_frames_must_be_those_of_the_schema(both: bool, more: dict[str, str], message: str) -> None:
+    people, events = people_and_events(20)
+    with pytest.raises(ParamsError, match=message):
+        fitted({"people": people, "events": events} if both else events, SPEC, **more)
