@@ -226,7 +226,7 @@ def _bar(cell: Mapping[str, Any], largest: float) -> dict[str, Any]:
 
 def _points(share: float) -> str:
     """A share in percent. An estimate without bias may be below 0."""
-    return percent(share).replace("-", "−")
+    return percent(round(share, 3) + 0.0).replace("-", "−")  # adding 0 makes a negative zero positive
 
 
 def _numbers(answers: Answers, name: str) -> list[tuple[str, str, str]]:
@@ -237,9 +237,15 @@ def _numbers(answers: Answers, name: str) -> list[tuple[str, str, str]]:
     questions |= {word: Question((name,), statistic="quantile", quantile=q) for word, q in _QUANTILES.items()}
     frames = {word: answers.frame(question).iloc[0] for word, question in questions.items()}
     return [
-        (word, number(row["estimate"]), f"{number(row['low'])} to {number(row['high'])}")
+        (word, _amount(row["estimate"]), f"{_amount(row['low'])} to {_amount(row['high'])}")
         for word, row in frames.items()
     ]
+
+
+def _amount(value: Any) -> str:
+    """A number in units of its column, with all digits before the point; a date is a text."""
+    large = not isinstance(value, str) and 1000 <= abs(value) < 1e15
+    return f"{value:,.0f}".replace("-", "−") if large else number(value)
 
 
 def _noisiest(measured: Measurements, shares: Mapping[str, "DataFrame"]) -> list[tuple[str, str, str, str]]:
