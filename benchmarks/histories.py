@@ -1,7 +1,7 @@
 """People with histories: CDNOW, households, a chain, and a table of a million events.
 
 Run: ``python -m benchmarks.histories [--draws 3] [--only cdnow|prediction|households|chain|scale]``. It writes
-``benchmarks/results/histories.csv``; with ``--only``, the rows of that part.
+the rows of these parts into ``benchmarks/results/histories.csv``.
 
 CDNOW has 23,570 customers with 69,659 purchases: date, number and amount (``../shared/data/cdnow.parquet``). At most
 k = 20 purchases of a customer count, ε = 1, δ = 1e-6. Beside histories stands ``marginals`` on single rows with
@@ -325,10 +325,9 @@ def main() -> None:
         Ledger.start()
         table = pd.DataFrame([row for name in names for row in parts[name](arguments.draws)]).round(4)
     print(table.to_string())
-    if arguments.only is not None:
-        before = pd.read_csv(RESULTS)
-        table = pd.concat([before[~before["data"].isin(table["data"])], table], ignore_index=True)
-    table.to_csv(RESULTS, index=False)
+    before = pd.read_csv(RESULTS)
+    if names:
+        pd.concat([before[~before["data"].isin(table["data"])], table]).to_csv(RESULTS, index=False)
 
 
 if __name__ == "__main__":

@@ -52,10 +52,16 @@ def test_equal_tables_have_no_distance() -> None:
 @pytest.mark.parametrize(
     ("other", "far"),
     [
-        (BACK, {"transitions", "last_events", "events_by_step"}),
-        (chain(400, 1, gap=30, length=4), {"lengths", "gaps", "last_events", "events_by_step"}),
+        (BACK, {"transitions", "last_events", "events_by_step", "person_and_next_event"}),
+        (
+            chain(400, 1, gap=30, length=4),
+            {"lengths", "gaps", "last_events", "events_by_step", "person_and_first_event"},
+        ),
         (chain(400, 1, gap=20), {"gaps"}),
-        (chain(400, 1, length=2), {"lengths", "events_by_step", "transitions"}),
+        (
+            chain(400, 1, length=2),
+            {"lengths", "events_by_step", "transitions", "person_and_next_event", "person_and_first_event"},
+        ),
     ],
 )
 def test_each_law_moves_its_own_measure(other: HistoryRows, far: set[str]) -> None:
@@ -72,7 +78,7 @@ def test_the_floor_keeps_single_columns_and_loses_the_links() -> None:
     measures = history_distances(SCHEMA, ROUND, shuffled(ROUND, 1))
     assert measures["lengths"] == measures["first_events"] == measures["gaps"] == 0
     assert measures["transitions"] == pytest.approx(2 / 3, abs=0.05)
-    assert measures["person_and_event"] == pytest.approx(1 / 4, abs=0.05)  # all first days are 0
+    assert measures["person_and_first_event"] == pytest.approx(1 / 6, abs=0.03)  # lengths and first days are equal
 
 
 def test_people_without_events_leave_out_what_has_no_rows() -> None:

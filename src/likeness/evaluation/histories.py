@@ -34,8 +34,9 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
         bins: cells of a numeric column.
 
     Returns:
-        ``lengths``, ``first_events``, ``last_events``, ``transitions`` (an event's column before and after), ``gaps``,
-        ``person_and_event`` (pairs of their columns) and ``events_by_step`` (the k-th event by k).
+        ``lengths``, ``first_events``, ``last_events``, ``transitions`` (a column before and after), ``gaps``,
+        ``person_and_first_event`` (pairs of their columns, the number of events among them),
+        ``person_and_next_event`` and ``events_by_step`` (the k-th event by k).
     """
     person = [column.name for column in schema.person_columns]
     first = [name for name in schema.first_rows.names if name not in (*person, NUMBER)]
@@ -48,7 +49,8 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
         "last_events": (schema.first_rows, "last", [(name,) for name in first if name != f"first {schema.order}"]),
         "transitions": (schema.next_rows, "transitions", list(pairs)),
         "gaps": (schema.next_rows, "transitions", list(gap)),
-        "person_and_event": (schema.first_rows, "people", [(name, event) for name in person for event in first]),
+        "person_and_first_event": (schema.first_rows, "people", [(x, y) for x in person for y in (NUMBER, *first)]),
+        "person_and_next_event": (schema.next_rows, "transitions", [(x, y) for x in person for y in events]),
         "events_by_step": (schema.next_rows, "transitions", [(STEP, name) for name in events]),
     }
     sets = [
