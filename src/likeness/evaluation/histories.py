@@ -4,6 +4,8 @@ All measures start from the two row sets of :mod:`likeness.data.histories.rows`.
 :mod:`likeness.evaluation.marginals`, so their edges are public. Each distance is a total variation: 0 for equal
 shares, 1 for tables without a common cell. Another half of the real people shows the ceiling. :func:`shuffled` makes
 the floor: its numbers of events and its single columns are real, and nothing depends on anything.
+
+Numbers about real people are private. They belong into ``reports/internal/`` alone.
 """
 
 from collections.abc import Iterable
