@@ -1,7 +1,7 @@
 """Images among tables: a row whose numeric feature columns are the pixels, row by row, of one image.
 
-A schema states it with ``image: {shape: [height, width]}``, or ``[height, width, 3]`` in color. All functions take the shape, so that they also work for
-integer columns of a schema without ``image``.
+A schema states it with ``image: {shape: [height, width]}``, or ``[height, width, 3]`` in color. All functions take the
+shape, so that they also work for integer columns of a schema without ``image``.
 """
 
 import math
@@ -37,8 +37,9 @@ def check_shape(schema: Schema, shape: Shape) -> None:
     columns = schema.feature_columns
     if len(columns) != math.prod(shape) or any(column.is_categorical or column.nullable for column in columns):
         raise DataError(
-            f"schema {schema.name}: images of {' x '.join(map(str, shape))} need {math.prod(shape)} numeric feature columns "
-            f"without missing values. The schema has {len(columns)} feature columns. Correct image.shape or columns."
+            f"schema {schema.name}: images of {' x '.join(map(str, shape))} need {math.prod(shape)} numeric feature "
+            f"columns without missing values. The schema has {len(columns)} feature columns. Correct image.shape or "
+            "columns."
         )
 
 

@@ -18,8 +18,9 @@ _PARTS = ("train", "test")
 def read_images(path: Place, schema: Schema, split_column: str | None = None) -> pd.DataFrame:
     """Read ``x_train``, ``y_train``, ``x_test`` and ``y_test`` as one table of pixels, label and split.
 
-    Images are whole numbers from 0 to 255, shape (n, height, width), or (n, height, width, 3) in color. Labels are class numbers, shape (n,), in the order
-    of the label's categories. The two test arrays may be missing together, and the labels for task none.
+    Images are whole numbers from 0 to 255, shape (n, height, width), or (n, height, width, 3) in color. Labels are
+    class numbers, shape (n,), in the order of the label's categories. The two test arrays may be
+    missing together, and the labels for task none.
 
     Args:
         path: the .npz file.

@@ -146,8 +146,8 @@ def save_encoder(
 ) -> None:
     """Write an encoder, its weights rounded to their grid; the bias is the last column of each.
 
-    ``convolution`` has shape (channels, 10), in color (channels, 28), ``dense`` (outputs, inputs + 1). ``unit`` is the distance between codes of
-    the public images ``trained_on``.
+    ``convolution`` has shape (channels, 10), in color (channels, 28), and ``dense`` (outputs, inputs + 1). ``unit`` is
+    the distance between codes of the public images ``trained_on``.
     """
     layers = {f"dense_{place:02d}": weights for place, weights in enumerate(dense)}
     if convolution is not None:

@@ -23,9 +23,10 @@ def cosine_basis(shape: tuple[int, ...], count: int) -> NDArray[np.float64]:
     """The ``count`` lowest frequencies of the orthonormal discrete cosine transform (DCT-II) of images.
 
     Lowest first, as :func:`lowest_frequencies` orders them. In color, the transform runs over the three colors too. Its
-    three directions are brightness, red against blue, and green against both (Ohta, Kanade and Sakai 1980). Entries are rounded to multiples of ``2**-20``. So products with
-    inputs on the door's grid are exact in float64 in any order, as in
-    :func:`likeness.features.frequencies.draw_frequencies`. The rows are orthonormal to about 1e-5.
+    three directions are brightness, red against blue, and green against both (Ohta, Kanade and Sakai 1980).
+
+    Entries are rounded to multiples of ``2**-20``. So products with inputs on the door's grid are exact in float64 in
+    any order, as in :func:`likeness.features.frequencies.draw_frequencies`. The rows are orthonormal to about 1e-5.
     A product of orthonormal transforms is orthonormal. So no coefficients are longer than the image, gray or in color.
     Source: Ahmed, Natarajan and Rao (1974).
 
@@ -123,8 +124,8 @@ def rounded(x: NDArray[np.float64]) -> NDArray[np.float64]:
 class CosineNorms(OneCell):
     r"""The one-hot cell that the norm of an image's low-frequency cosine coefficients lies in.
 
-    Cells are of equal width from 0 to :math:`\sqrt{d}`, the norm of a white image of d values: the transform is orthonormal, so
-    no norm is larger. (A norm that is larger by rounding counts in the last cell.)
+    Cells are of equal width from 0 to :math:`\sqrt{d}`, the norm of a white image of d values. The transform is
+    orthonormal, so no norm is larger. (A norm that is larger by rounding counts in the last cell.)
 
     Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Its cell
     does not depend on other images. Pixels are rounded to the door's grid here, so coefficients are exact; the door

@@ -88,7 +88,7 @@ class GaussianImages(Generator):
         self.shares = arrays.get("shares", self.shares)
 
     def images(self, z: Float32, labels: NDArray[np.int64]) -> Float32:
-        """Pixels in [0, 1], shape (n, values); z (n, K) has as many more columns as an image has values, with detail."""
+        """Values in [0, 1], shape (n, values), of z (n, K), or (n, K + values) with detail."""
         pixels = np.empty((len(z), self.width), np.float32)
         for label in range(self.num_classes):
             members = labels == label

@@ -29,8 +29,8 @@ def _check(name: str, levels: int) -> None:
 class LevelCounts(OneCell):
     r"""The one-hot cell that an image's mean share of pixels above J levels lies in.
 
-    The share is the number of pairs of a pixel and a level among 0, 1/J, ..., (J - 1)/J below it, divided by dJ for d pixels. (In color, each of the three
-    colors of a pixel counts as one.) Cells
+    The share is the number of pairs of a pixel and a level among 0, 1/J, ..., (J - 1)/J below it, divided by dJ, for d
+    pixels. In color, each of a pixel's three colors counts as one. Cells
     are of equal width from 0 to 1 (a white image, which counts in the last one).
 
     Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Its cell
@@ -72,9 +72,9 @@ class CosineLevels(Map):
 
     .. math:: \phi(x) = \frac{1}{\sqrt{dJ \max(s, S)}} \, [B 1_{x > 0},\; B 1_{x > 1/J},\; \dots,\; B 1_{x > (J-1)/J}]
 
-    with d pixels, B the K rows of :func:`likeness.methods.moments.cosine_map.cosine_basis`, and s the mean share of pixels above
-    the levels (:class:`LevelCounts`). Summed by class, these are smooth maps of how often each pixel is brighter than
-    each level: the distribution of every pixel, up to its place between levels. Only images with s above S are dimmed.
+    with d pixels, B the K rows of :func:`likeness.methods.moments.cosine_map.cosine_basis`, and s the mean share of
+    pixels above the levels (:class:`LevelCounts`). Summed by class, these are smooth maps of how often each pixel is
+    brighter than each level: the distribution of every pixel, up to its place between levels. Only images with s above S are dimmed.
 
     Bound: the squared norms of the J indicators sum to dJs, and orthonormal rows make none longer. (The door clips
     what the rounding of their entries adds.) So :math:`\|\phi\|^2 \le s / \max(s, S) \le 1`; reached by a white
