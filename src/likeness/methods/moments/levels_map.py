@@ -74,7 +74,8 @@ class CosineLevels(Map):
 
     with d pixels, B the K rows of :func:`likeness.methods.moments.cosine_map.cosine_basis`, and s the mean share of
     pixels above the levels (:class:`LevelCounts`). Summed by class, these are smooth maps of how often each pixel is
-    brighter than each level: the distribution of every pixel, up to its place between levels. Only images with s above S are dimmed.
+    brighter than each level: the distribution of every pixel, up to its place between levels. Only images with s above
+    S are dimmed.
 
     Bound: the squared norms of the J indicators sum to dJs, and orthonormal rows make none longer. (The door clips
     what the rounding of their entries adds.) So :math:`\|\phi\|^2 \le s / \max(s, S) \le 1`; reached by a white
