@@ -138,7 +138,7 @@ class ConvNet:
 
         pairs = list(zip(self._weights[::2], self._weights[1::2], strict=True))
         count = len(self.sizes[0])
-        planes = images.reshape(len(images), -1, self._colors).transpose(1, 2)
+        planes = images.reshape(len(images), math.prod(self.shape[:2]), self._colors).transpose(1, 2)
         hidden = planes.reshape(len(images), self._colors, *self.shape[:2])
         for weight, bias in pairs[:count]:
             hidden = max_pool2d(conv2d(hidden, weight, bias, padding=_KERNEL // 2).relu(), 2)

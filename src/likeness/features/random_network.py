@@ -166,7 +166,7 @@ def windows_of(x: Tensor, shape: tuple[int, ...]) -> Tensor:
         seen = pad(x, (KERNEL // 2, KERNEL // 2)).unfold(1, KERNEL, 1)
     else:
         colors = math.prod(shape[2:])
-        planes = x.reshape(len(x), -1, colors).transpose(1, 2).reshape(len(x), colors, *shape[:2])
+        planes = x.reshape(len(x), math.prod(shape[:2]), colors).transpose(1, 2).reshape(len(x), colors, *shape[:2])
         seen = unfold(planes, KERNEL, padding=KERNEL // 2).transpose(1, 2)
     return with_one(seen)
 
