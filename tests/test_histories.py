@@ -79,6 +79,7 @@ def test_people_from_their_events_for_the_noise_of_one_record() -> None:
         assert released.receipt.unit is not None and released.receipt.unit.max_rows == 5
         bound = sum(float(part.norm_bound_squared) for part in _parts(released))
         assert released.receipt.sensitivity == pytest.approx(bound**0.5)
+    assert "rows of a person share one contribution" in model.statement and "times that of one" not in model.statement
     drawn = model.sample(100)
     assert list(drawn["people"]) == ["id"] and set(drawn["events"]["id"]) == set(range(1, 101))
     spent = model.privacy["total"]["rho"]

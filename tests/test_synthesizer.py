@@ -330,6 +330,7 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert Synthesizer.load(old).params().sections == {"marginals": fitted.settings}, "new defaults for an old fit"
     text = "".join(path.read_text() for path in (tmp_path / "saved").iterdir() if path.is_file())
     assert str(tmp_path) not in text
+    assert loaded.model_.marginal(["c", "y"]).equals(fitted.model_.marginal(["c", "y"]))
     shares = fitted.estimate("c", by="y", sampling=True)
     assert loaded.estimate(["c"], by=["y"], sampling=True).equals(shares) and shares.loc[("u", "No"), "noise_error"] > 0
     tables, again = fitted.sample(99, replicates=2), loaded.sample(99, replicates=2)

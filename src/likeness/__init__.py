@@ -10,9 +10,10 @@ from importlib import import_module as _import_module
 
 __version__ = "0.1.0"
 
-__all__ = ["Ledger", "Schema", "Synthesizer", "__version__", "combine"]
+__all__ = ["HistorySchema", "Ledger", "Schema", "Synthesizer", "__version__", "combine"]
 
 _HOMES = {
+    "HistorySchema": "likeness.data.histories.schema",
     "Ledger": "likeness.ledger.ledger",
     "Schema": "likeness.data.schema.schema",
     "Synthesizer": "likeness.synthesizer",

@@ -51,6 +51,8 @@ from likeness.report.statement import statement
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from likeness.inference.model import FittedModel
+
 _SETTINGS, _PLAN, _PRIVACY, _STATEMENT = "synthesizer.json", "plan.json", "privacy.json", "PRIVACY_STATEMENT.md"
 _SCHEMA, _GENERATOR, _RELEASED = "schema.yaml", "generator", "released"  # as in a bundle: `likeness sample` reads them
 
@@ -385,6 +387,18 @@ class Synthesizer(Estimator):
         words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
         question = Question.of(columns, by, **words)
         return estimate(self.schema_, self.releases_.values(), question, self.num_records)
+
+    @property
+    def model_(self) -> "FittedModel":
+        """The fitted model: ``model_.marginal(["age", "sex"])`` gives its share of each cell. It costs nothing.
+
+        Raises:
+            NotFittedError: :meth:`fit` was not called, or fitted people with histories.
+        """
+        from likeness.inference.model import FittedModel
+
+        self.check_fitted("generator_")
+        return FittedModel(self.schema_, self.generator_)
 
     def _as_given(self, table: "DataFrame") -> "DataFrame":
         """Typed rows as a frame like that of the training rows."""

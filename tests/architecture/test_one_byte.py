@@ -8,25 +8,24 @@ ROOT = Path(__file__).parents[2]
 STAGES = set(FOLDERS)
 ASKS = {"auxiliary", "privatize", "card"}
 DRAWS = {"train", "sample"}
-NOT_THE_REPORT = STAGES - {"report"}
 RUN_AGAIN = {
     "bundle": set(),
     "cli": set(),
-    "inference": set(),
+    "inference": {"report"},
     "flows": set(),
     "onboarding": set(),
     "verify": set(),
     "generators": {*DRAWS, "account"},
-    "methods": {"plan", *ASKS, *DRAWS, "account"},
+    "methods": {"plan", *ASKS, *DRAWS, "account", "report"},
     "evaluation": {"plan", "evaluate"},
     "preflight": {"plan"},
     "report": {"evaluate", "account", "report", "track"},
     "tracking": {"track"},
     "engine": {"ingest", *ASKS},
-    "ledger": {"fingerprint", "ingest", "plan", "categories", *ASKS, "account", "track"},
-    "features": NOT_THE_REPORT - {"fingerprint", "ingest"},
-    "release": NOT_THE_REPORT - {"fingerprint", "ingest"},
-    "data": NOT_THE_REPORT,
+    "ledger": {"fingerprint", "ingest", "plan", "categories", *ASKS, "account", "report", "track"},
+    "features": STAGES - {"fingerprint", "ingest"},
+    "release": STAGES - {"fingerprint", "ingest"},
+    "data": STAGES,
     "privacy": STAGES,
     "config": STAGES,
     "core": STAGES,

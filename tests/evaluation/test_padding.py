@@ -115,6 +115,12 @@ def test_no_cell_grows_beyond_what_readers_take(count: int) -> None:
         assert max(map(len, row)) <= 131_072 == csv.field_size_limit()
 
 
+def test_a_spreadsheet_holds_every_cell_and_only_the_last_rows_have_salt() -> None:
+    table = pd.DataFrame({"columns": ["age"] * 100, "total_variation": 0.5})
+    salt = [row["salt"] for row in csv.DictReader(io.StringIO(padded_csv(table).decode()))]
+    assert max(map(len, salt)) <= 32_767 and not any(salt[:97]) and salt[-1]
+
+
 @settings(max_examples=50)
 @given(TEXTS, REPEATS)
 def test_pages(text: str, repeats: int) -> None:

@@ -134,3 +134,15 @@ def test_a_row_is_not_taken_for_names() -> None:
         Schema.draft(pd.DataFrame([[1, 2]], columns=["39", "Xq7Secret"]))
     assert "39" not in str(error.value) and "Xq7" not in str(error.value)
     assert list(Schema.draft(pd.DataFrame([[1, 2]]))) == ["0", "1"]  # pandas' own names
+
+
+def test_a_draft_takes_rules() -> None:
+    draft = answered()
+    assert "rules" not in draft.to_dict() and "schema.rules" not in str(draft)
+    draft.rules, draft.derived = [{"never": {"ward": "surgery", "code": 0}}], {"older": "cost - age"}
+    schema = draft.complete()
+    assert len(schema.rules) == 2 and "older" in schema.modeled.names
+    assert "schema.rules = " in str(draft) and "schema.derived = " in str(draft)
+    draft.rules = [{"never": {"ward": "Zork", "code": 0}}]
+    with pytest.raises(SchemaError, match="rule 1"):
+        draft.complete()

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_info
 from likeness.core.errors import ParamsError
 from likeness.data.encoding.condition import NONE, Conditions
 from likeness.features.base import plain
+from likeness.features.cells import Cells
 
 Arrays = dict[str, NDArray[Any]]
 """Weights by name, as a file of safetensors holds them."""
@@ -111,6 +112,15 @@ class Generator(ABC):
                 "Remove the others, or train another method."
             )
         return np.ones(self.num_classes)
+
+    @property
+    def tabled(self) -> tuple[Cells, ...]:
+        """Cells of each feature column, if :meth:`table` knows their joint probabilities. None by default."""
+        return ()
+
+    def table(self, columns: tuple[Cells, ...]) -> NDArray[np.float64]:
+        """Probability of each cell of some :attr:`tabled` columns in each class, shape (num_classes, cells of each)."""
+        raise NotImplementedError
 
     @abstractmethod
     def draw(

@@ -109,6 +109,7 @@ def estimate(
         ParamsError: the question is none for this schema.
         ReleaseError: the release does not have these cells.
     """
+    schema = schema.modeled  # computed columns stand in no release
     question.check(schema)
     releases = sorted(released, key=lambda one: one.receipt.query)  # a sum depends on its order in the last digit
     if question.sampling and any(one.receipt.unit is not None and one.receipt.unit.max_rows > 1 for one in releases):

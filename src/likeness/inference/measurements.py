@@ -40,11 +40,15 @@ class Measurements:
         terms: the best estimates of all tables.
         axes: the cells of each column that has some, label first.
         fine: finer cells of numbers.
+        tables: the released tables behind the terms, but for finer histograms.
+        cells: of the columns in the dense row, but for a label that only groups have.
     """
 
     terms: Terms
     axes: Mapping[str, Axis]
     fine: Mapping[str, Axis]
+    tables: tuple[Table, ...]
+    cells: Mapping[str, Cells]
 
 
 @dataclass(frozen=True)
@@ -93,9 +97,8 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
         axes = {label: Axis.of(schema.column(label)), **axes}
     sizes = {name: axis.size for name, axis in axes.items()}
     histograms = {name: histogram for name, (histogram, _) in finer.items()}
-    return Measurements(
-        Terms(sizes, tables, histograms, total), axes, {name: axis for name, (_, axis) in finer.items()}
-    )
+    fine = {name: axis for name, (_, axis) in finer.items()}
+    return Measurements(Terms(sizes, tables, histograms, total), axes, fine, tuple(tables), cells)
 
 
 def _parts(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator[_Part]:

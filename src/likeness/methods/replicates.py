@@ -60,6 +60,7 @@ def replicates(
     Raises:
         ParamsError: the method cannot do this.
     """
+    context = replace(context, schema=context.schema.modeled)  # a method sees no computed columns
     auxiliary = {name: one for name, one in sorted(released.items()) if one.receipt.stage == "auxiliary"}
     counts = number_of_records(context, released[CLASS_COUNTS]) * np.array(saved.class_weights)
     model: Any = method.replicable(saved.network)

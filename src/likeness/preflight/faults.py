@@ -17,6 +17,7 @@ from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaEr
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.remote import place_at
 from likeness.data.private_tables import read_manifest
+from likeness.data.rules.proposals import proposed
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
 from likeness.data.schema.schema import KEYS, Schema, entries, read_mapping
@@ -77,9 +78,17 @@ def examine(root: Path = Path()) -> Examined:
     faults += _source_faults(project, mapping, notes)
     faults += _ledger_faults(project, notes)
     notes += [] if faults else project.method.hints(project.written_schema)
+    if not faults:
+        notes += [f"the names suggest a rule; write it if the codebook says so: {one}" for one in _proposed(project)]
     if project.paths.stages.exists() and (old := outdated_files(root)):
         notes.append(f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade")
     return Examined(project, tuple(faults), tuple(notes))
+
+
+def _proposed(project: Project) -> list[str]:
+    """Candidates of rules, each on one line."""
+    specs = proposed(project.written_schema)
+    return [yaml.safe_dump(spec, default_flow_style=True, sort_keys=False, width=10**6).strip() for spec in specs]
 
 
 def of_params(error: LikenessError) -> Fault:

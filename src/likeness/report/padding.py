@@ -10,7 +10,6 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from likeness.core.rng import secret_bytes
@@ -22,6 +21,7 @@ SMALLEST = 1 << 16
 """The least size of a padded file, in bytes."""
 
 _SALT = 64  # hexadecimal digits in every file: 256 bits
+_CELL = 32_000  # characters of a cell that any spreadsheet holds
 _IHDR_END = 33  # signature and first chunk of every PNG
 
 
@@ -46,17 +46,18 @@ def padded_json(value: Mapping[str, Any]) -> bytes:
 
 
 def padded_csv(table: "pd.DataFrame") -> bytes:
-    """A table as CSV with a last column ``salt``, its text spread evenly over the rows.
+    """A table as CSV with a last column ``salt``, which only the last rows fill.
 
-    Evenly, because many readers refuse a cell of more than 131,072 characters. In a table without rows the text stands
-    in the name of the column.
+    A spreadsheet holds at most 32,767 characters a cell. Where the rows are too few for that, the text is spread evenly
+    over them. In a table without rows the text stands in the name of the column.
     """
     bare = _csv(table.assign(salt=""))
     if table.empty:
         return _csv(table.assign(**{f"salt {filler(len(bare) + 1)}": ""}))
     text = filler(len(bare))
-    cuts = [len(text) * row // len(table) for row in range(len(table) + 1)]
-    return _csv(table.assign(salt=[text[start:stop] for start, stop in pairwise(cuts)]))
+    size = max(_CELL, -(-len(text) // len(table)))
+    cells = [text[start : start + size] for start in range(0, len(text), size)]
+    return _csv(table.assign(salt=[""] * (len(table) - len(cells)) + cells))
 
 
 def padded_html(page: str) -> bytes:

@@ -35,7 +35,11 @@ from likeness.report.statement import CARD_WORDS
 
 
 def render(
-    privacy: Mapping[str, Any], statement: str, losses: Mapping[str, Sequence[float]], internal: Internal | None
+    privacy: Mapping[str, Any],
+    statement: str,
+    losses: Mapping[str, Sequence[float]],
+    internal: Internal | None,
+    table: Mapping[str, Any] | None = None,
 ) -> str:
     """The page as HTML: public if ``internal`` is None.
 
@@ -44,6 +48,7 @@ def render(
         statement: ``reports/PRIVACY_STATEMENT.md``, Markdown.
         losses: columns of ``loss.csv``, see :func:`read_losses`.
         internal: results that real rows went into, for the internal page only.
+        table: the part about the table, see :func:`likeness.report.released_numbers.table_section`; None leaves it out.
 
     Raises:
         ArtifactError: a field that the page needs is missing.
@@ -72,6 +77,7 @@ def render(
             ledger_share=_ledger_share(privacy["ledger"]["lifetime"]),
             rdp_image=embed(curves.rdp_curve(privacy["rdp_curve"])) if privacy["private"] else None,
             internal=section,
+            table=table,
         )
     except UndefinedError as error:
         raise ArtifactError(f"{PRIVACY}: {error.message}. Run `dvc repro account` to write it again.") from None
@@ -79,11 +85,15 @@ def render(
         raise ArtifactError(f"{PRIVACY}: {error} is missing. Run `dvc repro account` to write it again.") from None
 
 
-def write_report(root: Path | str) -> None:
+def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> None:
     """Read the artifacts below ``root``, write ``reports/index.html`` and, if there are results, the internal page.
 
     Numbers and figures of the public page become files too, see :mod:`likeness.report.headline`. The internal page is
     padded, see :mod:`likeness.report.padding`.
+
+    Args:
+        root: the project's folder.
+        table: see :func:`render`.
 
     Raises:
         ArtifactError: a file that an earlier stage writes is missing or malformed.
@@ -94,12 +104,13 @@ def write_report(root: Path | str) -> None:
     losses = read_losses(root / LOSS)
     public = root / ProjectPaths.report
     public.parent.mkdir(parents=True, exist_ok=True)
-    public.write_text(render(privacy, statement, losses, None), encoding="utf-8")
+    public.write_text(render(privacy, statement, losses, None, table), encoding="utf-8")
     write_public(root, privacy, losses)
     folder = root / INTERNAL_FOLDER
     if (folder / "metrics.json").exists():
         folder.chmod(0o700)  # a person who copied the results back may have opened it to all
-        (folder / "index.html").write_bytes(padded_html(render(privacy, statement, losses, read_internal(folder))))
+        page = render(privacy, statement, losses, read_internal(folder), table)
+        (folder / "index.html").write_bytes(padded_html(page))
 
 
 def _without_title(statement: str) -> str:

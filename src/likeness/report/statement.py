@@ -53,8 +53,7 @@ def statement(privacy: dict[str, Any]) -> str:
         "",
         "Noise: discrete Gaussian on an integer lattice, drawn once by OpenDP from the operating system's generator; "
         "each record is clipped to its declared bound and truncated to the lattice before it is summed, and the "
-        "sensitivity counts that."
-        + (f" It is {several['max_rows']:,} times that of one record, and so is the noise." if several else ""),
+        "sensitivity counts that." + _of_a_person(privacy),
         *_notes(privacy),
         *_rules(privacy),
         *_card(privacy),
@@ -76,6 +75,16 @@ def statement(privacy: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _of_a_person(privacy: Mapping[str, Any]) -> str:
+    """What the number of rows of a person does to the noise."""
+    several = privacy.get("rows_of_a_person")
+    if not several:
+        return ""
+    if all(query["map"].get("terms") == "each_person" for query in privacy["queries"]):
+        return " The rows of a person share one contribution, so the noise does not grow with their number."
+    return f" It is {several['max_rows']:,} times that of one record, and so is the noise."
 
 
 def trained_on(privacy: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ FOLDERS = {
     "card": "engine data features privacy ledger release methods",
     "evaluate": "data features privacy release evaluation report",
     "account": "data features privacy ledger release generators methods report",
-    "report": "privacy report",
+    "report": "data features privacy ledger release methods inference report",
     "track": "data features privacy ledger release report tracking",
 }
 """Folders of the package that a stage loads, beside those that all stages load. ``settings`` runs every time."""

@@ -361,7 +361,9 @@ def public_facts(folder: Path) -> "tuple[Context, dict[str, Released], Path]":
     generator, paths = folder / "generator", ProjectPaths(folder)
     if not generator.exists() and paths.params.exists():
         releases = [load_released(path) for path in paths.released_files if path.exists()]
-        return Project.load(folder).context, {one.receipt.query: one for one in releases}, paths.generator
+        project = Project.load(folder)
+        context = replace(project.context, schema=project.schema)
+        return context, {one.receipt.query: one for one in releases}, paths.generator
     schema, released = Schema.load(folder / names.SCHEMA, aliases=False), load_folder(folder / names.RELEASED)
     if schema.open_columns:
         schema = completed(schema, [one for one in released.values() if one.receipt.stage == STAGE])

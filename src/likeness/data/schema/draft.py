@@ -124,6 +124,8 @@ class SchemaDraft:
     Attributes:
         name: short name of the table.
         source: where bounds and categories come from.
+        rules: of the codebook or the law, each a mapping, as ``{"order": ["admitted", "discharged"]}``.
+        derived: differences of columns by their new name, as ``{"stay": "discharged - admitted"}``.
 
     Examples:
         >>> schema = SchemaDraft({"age": "integer", "sex": "categorical"})
@@ -149,6 +151,8 @@ class SchemaDraft:
         """
         self.name = name
         self.source: str | None = None
+        self.rules: list[Mapping[str, Any]] = []
+        self.derived: Mapping[str, Any] = {}
         self._label: str | None = None
         self._person: str | None = None
         said = {column: {"dtype": word} for column, word in (dtypes or {}).items() if held(kinds.get(column), word)}
@@ -241,7 +245,8 @@ class SchemaDraft:
         if self._label is not None:
             columns[self._label].pop("nullable", None)  # a label is never missing
         task = task_of(None if self._label is None else self[self._label].kind)
-        return {"name": self.name, "source": self.source, "task": task, "label": self._label, "columns": columns}
+        about = {"name": self.name, "source": self.source, "task": task, "label": self._label, "columns": columns}
+        return {**about, **self._ruled()}
 
     def to_yaml(self, path: str | Path) -> None:
         """Write a schema file. An open question is ``null`` there, which ``likeness check`` lists."""
@@ -257,8 +262,14 @@ class SchemaDraft:
         lines += [
             f"schema.label = {_shown(self._label)}" + ("" if self._label else "  # or the column to be predicted")
         ]
+        lines += [f"schema.{key} = {_shown(value)}" for key, value in self._ruled().items()]
         lines += as_lines({place: words for place, words in missing.items() if "[" not in place}).splitlines()
         return "\n".join([*lines, *map(repr, self._columns.values())])
+
+    def _ruled(self) -> dict[str, Any]:
+        """The sections of rules that have any."""
+        sections = {"rules": list(self.rules), "derived": dict(self.derived)}
+        return {key: value for key, value in sections.items() if value}
 
     def _able(self) -> list[ColumnDraft]:
         """The columns in which a value may be missing: all but the label and those that are dropped."""

@@ -197,6 +197,11 @@ class ProductMixture(Generator):
         parts = np.split(self.logits, np.cumsum(self.sizes)[:-1], axis=1)
         return [_softmax(part) for part in parts], _softmax(self.weights)
 
+    @property
+    def tabled(self) -> tuple[Cells, ...]:
+        """Of all columns."""
+        return tuple(column.cells for column in self.columns)
+
     def table(self, columns: tuple[Cells, ...]) -> NDArray[np.float64]:
         """Probability of each cell of some columns in each class, shape (num_classes, cells of each column).
 

@@ -1,0 +1,282 @@
+r"""The numbers of the public page about the table: from released values, the public schema and synthetic rows. Free.
+
+*Expected error of a pair.* Its estimated cells have errors with standard deviations :math:`\sigma_c`, in records. The
+mean of :math:`|X|` for a normal X is :math:`\sigma \sqrt{2 / \pi}`. So the total variation of the estimated table from
+the true one has a mean of :math:`\sum_c \sigma_c / (\sqrt{2 \pi} N)` for N records.
+
+*Residual of a pair.* A cell with noisy count y and variance v has s of n synthetic rows. The model's count is
+:math:`m = s N / n`, and its variance as a sample of rows is :math:`m N / n`. If the model were the truth, the squares
+:math:`(y - m)^2 / (v + m N / n)` of k cells would have a mean of 1, and their mean a standard deviation of about
+:math:`\sqrt{2 / k}`. A pair does not fit if its mean is more than :data:`LIMIT` of these above 1. The model saw the
+noise, so a mean below 1 is usual.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.data.encoding.dtypes import in_dtypes
+from likeness.data.rules.tables import contradictions
+from likeness.data.schema.schema import Schema
+from likeness.inference.estimates import Answers, Question
+from likeness.inference.measurements import Measurements, measurements
+from likeness.inference.terms import Table
+from likeness.release.records import Records
+from likeness.release.released import Released
+from likeness.report.formats import number, percent
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MOST_CELLS = 24
+"""Rows of a histogram: of a column with more cells, those with the largest shares."""
+MOST_MAPPED = 60
+"""Columns of the heat map. A wider table has the first ones."""
+MOST_LISTED = 10
+MOST_PREVIEWED = 40
+MOST_OPEN = 16
+"""A table with more columns has its histograms folded."""
+LIMIT = 3.0
+_QUANTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
+_NOTHING = 1e-6  # a margin of rounding, where no noise was added
+_MISSING = "(missing)"
+
+
+@dataclass
+class SyntheticCounts:
+    """Synthetic rows in the cells of a release.
+
+    Attributes:
+        columns: rows in each cell of a column.
+        tables: rows in each cell of each released table, in its order.
+        rows: how many there are.
+    """
+
+    columns: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    tables: list[NDArray[np.int64]] = field(default_factory=list)
+    rows: int = 0
+
+    @classmethod
+    def of(cls, measured: Measurements, chunks: Iterable[Records]) -> "SyntheticCounts":
+        """Count encoded synthetic rows."""
+        sizes = {name: axis.size for name, axis in measured.axes.items()}
+        columns = {name: np.zeros(size, np.int64) for name, size in sizes.items()}
+        counts = cls(columns, [np.zeros(table.counts.shape, np.int64) for table in measured.tables])
+        for chunk in chunks:
+            cells = measured.cells
+            places = {name: cells[name].places(chunk.x) if name in cells else chunk.labels for name in sizes}
+            for name, total in counts.columns.items():
+                total += np.bincount(places[name], minlength=sizes[name])
+            for table, sums in zip(measured.tables, counts.tables, strict=True):
+                if table.columns:
+                    flat = np.ravel_multi_index([places[name] for name in table.columns], sums.shape)
+                    sums += np.bincount(flat, minlength=sums.size).reshape(sums.shape)
+            counts.rows += len(chunk.x)
+        return counts
+
+
+def table_section(
+    schema: Schema,
+    released: Iterable[Released],
+    total: float | None,
+    table: "DataFrame",
+    synthetic: Iterable[Records] | None,
+) -> dict[str, Any]:
+    """The part of the public page about the table, ready to print.
+
+    Args:
+        schema: of the table, with released categories and rules.
+        released: all files of the run.
+        total: the number of records where it is public.
+        table: typed synthetic rows.
+        synthetic: the rows as the release counts them; None where they answer to a condition.
+    """
+    numbers = released_numbers(schema.modeled, released, total, synthetic)
+    rows = [] if schema.image is not None else _texts(table.head(MOST_LISTED), schema)
+    return {
+        "numbers": numbers,
+        "compared": numbers["misfits"] is not None,
+        "rules": list(contradictions(table, schema).items()),
+        "header": rows[0] if rows else [],
+        "preview": rows[1:],
+        "more_columns": max(0, len(schema.names) - MOST_PREVIEWED),
+    }
+
+
+def _texts(table: "DataFrame", schema: Schema) -> list[list[str]]:
+    """A few rows as texts, the names of the columns first, as the CSV of the table has them."""
+    text = in_dtypes(table, schema).iloc[:, :MOST_PREVIEWED].to_csv(index=False, lineterminator="\n")
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def released_numbers(
+    schema: Schema, released: Iterable[Released], total: float | None, synthetic: Iterable[Records] | None
+) -> dict[str, Any]:
+    """Histograms, numbers and errors, ready to print.
+
+    Args:
+        schema: of the modeled columns, with released categories.
+        released: all files of the run.
+        total: the number of records where it is public.
+        synthetic: encoded synthetic rows; None where they answer to a condition, so that the release is no match.
+
+    Raises:
+        ReleaseError: a file does not fit its receipt or the schema.
+    """
+    measured = measurements(schema, sorted(released, key=lambda one: one.receipt.query), total)
+    counts = None if synthetic is None else SyntheticCounts.of(measured, synthetic)
+    counts = None if counts is None or not counts.rows else counts
+    answers = Answers(measured)
+    shares = {name: answers.frame(Question((name,))) for name in measured.axes}
+    columns = [_column(answers, name, shares[name], counts) for name in schema.names if name in shares]
+    pairs = [pair for pair in combinations(list(measured.axes)[:MOST_MAPPED], 2) if measured.terms.measured(pair)]
+    errors = {pair: pair_error(measured, pair) for pair in pairs}
+    return {
+        "records": number(round(measured.terms.total)),
+        "columns": columns,
+        "open": len(columns) <= MOST_OPEN,
+        "without": [name for name in schema.names if name not in shares],
+        "map": _heat_map(list(measured.axes)[:MOST_MAPPED], errors) if errors else None,
+        "cut": len(measured.axes) > MOST_MAPPED,
+        "noisiest": _noisiest(measured, shares),
+        "misfits": None if counts is None else misfits(measured, counts),
+    }
+
+
+def pair_error(measured: Measurements, pair: tuple[str, str]) -> float:
+    """Expected total variation of the estimated table of two columns from the true one, from the noise alone."""
+    forms = {name: np.eye(measured.axes[name].size) for name in pair}
+    errors = np.sqrt(np.maximum(measured.terms.covariance(forms, forms), 0))
+    return float(errors.sum()) / (math.sqrt(2 * math.pi) * max(1.0, measured.terms.total))
+
+
+def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
+    """Released tables of several columns that the synthetic rows do not fit within the noise, worst first."""
+    rows, tested = [], 0
+    for table, synthetic in zip(measured.tables, counts.tables, strict=True):
+        if len(table.columns) < 2 or table.variance == 0:
+            continue
+        tested += 1
+        scale = measured.terms.total / counts.rows
+        model = synthetic * scale
+        residuals = (table.counts - model) / np.sqrt(table.variance + model * scale)
+        mean = float((residuals**2).mean())
+        if mean > 1 + LIMIT * math.sqrt(2 / residuals.size):
+            place = np.unravel_index(np.abs(residuals).argmax(), residuals.shape)
+            rows.append((mean, " × ".join(table.columns), _cell(measured, table, place), float(residuals[place])))
+    rows.sort(key=lambda row: (-row[0], row[1]))
+    shown = [
+        (names, number(math.sqrt(mean), 3), cell, number(worst, 3)) for mean, names, cell, worst in rows[:MOST_LISTED]
+    ]
+    return {"tested": tested, "count": len(rows), "rows": shown}
+
+
+def _cell(measured: Measurements, table: Table, place: Sequence[Any]) -> str:
+    return ", ".join(_labels(measured, name)[int(at)] for name, at in zip(table.columns, place, strict=True))
+
+
+def _labels(measured: Measurements, name: str) -> list[str]:
+    return [_MISSING if label is None else label for label in measured.axes[name].labels]
+
+
+def _column(answers: Answers, name: str, shares: "DataFrame", counts: SyntheticCounts | None) -> dict[str, Any]:
+    """The histogram and the numbers of a column."""
+    rows = [] if counts is None else (counts.columns[name] / counts.rows).tolist()
+    cells = [
+        {
+            "label": label,
+            "share": (share, low, high),
+            "synthetic": rows[place] if rows else None,
+        }
+        for place, (label, share, low, high) in enumerate(
+            zip(_labels(answers.measured, name), shares["estimate"], shares["low"], shares["high"], strict=True)
+        )
+    ]
+    most = sorted(range(len(cells)), key=lambda place: -cells[place]["share"][0])[:MOST_CELLS]
+    largest = max((max(cell["share"][2], cell["synthetic"] or 0) for cell in cells), default=0) or 1.0
+    return {
+        "name": name,
+        "cells": [_bar(cells[place], largest) for place in sorted(most)],
+        "hidden": len(cells) - len(most),
+        "numbers": _numbers(answers, name),
+    }
+
+
+def _bar(cell: Mapping[str, Any], largest: float) -> dict[str, Any]:
+    """A row of a histogram: texts, and places on a scale of 0 to 100."""
+    share, low, high = (min(max(end, 0.0), largest) for end in cell["share"])
+    places = [f"{100 * end / largest:.1f}" for end in (share, low, high - low)]
+    synthetic = cell["synthetic"]
+    return {
+        "label": cell["label"],
+        "share": _points(cell["share"][0]),
+        "interval": f"{_points(cell['share'][1])} to {_points(cell['share'][2])}",
+        "synthetic": percent(synthetic),
+        "places": places,
+        "mark": None if synthetic is None else f"{min(100 * synthetic / largest, 99.2):.1f}",
+    }
+
+
+def _points(share: float) -> str:
+    """A share in percent. An estimate without bias may be below 0."""
+    return percent(round(share, 3) + 0.0).replace("-", "−")  # adding 0 makes a negative zero positive
+
+
+def _numbers(answers: Answers, name: str) -> list[tuple[str, str, str]]:
+    """Mean and quartiles of a number with their intervals; none for categories."""
+    if answers.measured.axes[name].column.is_categorical:
+        return []
+    questions = {"mean": Question((name,), statistic="mean")}
+    questions |= {word: Question((name,), statistic="quantile", quantile=q) for word, q in _QUANTILES.items()}
+    frames = {word: answers.frame(question).iloc[0] for word, question in questions.items()}
+    return [
+        (word, _amount(row["estimate"]), f"{_amount(row['low'])} to {_amount(row['high'])}")
+        for word, row in frames.items()
+    ]
+
+
+def _amount(value: Any) -> str:
+    """A number in units of its column, with all digits before the point; a date is a text."""
+    large = not isinstance(value, str) and 1000 <= abs(value) < 1e15
+    return f"{value:,.0f}".replace("-", "−") if large else number(value)
+
+
+def _noisiest(measured: Measurements, shares: Mapping[str, "DataFrame"]) -> list[tuple[str, str, str, str]]:
+    """Cells of single columns whose margin is largest beside their share."""
+    cells = [
+        (margin / max(share, 1e-9), f"{name} = {label}", share, margin)
+        for name, frame in shares.items()
+        for label, share, margin in zip(
+            _labels(measured, name), frame["estimate"], (frame["high"] - frame["low"]) / 2, strict=True
+        )
+        if margin > _NOTHING
+    ]
+    cells.sort(key=lambda cell: (-cell[0], cell[1]))
+    return [
+        (cell, _points(share), f"± {percent(margin)}", f"{ratio:.1f}" if share > 0 and ratio < 1000 else "–")
+        for ratio, cell, share, margin in cells[:MOST_LISTED]
+    ]
+
+
+def _heat_map(names: Sequence[str], errors: Mapping[tuple[str, str], float]) -> dict[str, Any]:
+    """Squares below the diagonal, their darkness on the scale of this table; and the pairs with the largest errors."""
+    largest = max(errors.values()) or 1.0
+    squares = [
+        {
+            "x": names.index(first),
+            "y": names.index(second),
+            "dark": f"{0.06 + 0.94 * error / largest:.2f}",
+            "text": f"{first} × {second}: {error:.4f}",
+        }
+        for (first, second), error in errors.items()
+    ]
+    worst = sorted(errors.items(), key=lambda item: (-item[1], item[0]))[:MOST_LISTED]
+    rows = [(" × ".join(pair), f"{error:.4f}") for pair, error in worst]
+    return {"names": list(names), "squares": squares, "largest": f"{largest:.4f}", "worst": rows}

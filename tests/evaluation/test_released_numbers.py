@@ -1,0 +1,103 @@
+"""The public page's numbers about the table: right, from public values alone, readable, and of equal bytes."""
+
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "inference"))
+
+from toy_release import ROWS, SCHEMA, drawn, exact, table
+
+from likeness.inference.measurements import measurements
+from likeness.pipeline.private_rows import encoded_chunks
+from likeness.report.pages import render
+from likeness.report.released_numbers import pair_error, table_section
+
+
+@cache
+def section(shuffled: bool = False, compared: bool = True) -> dict[str, Any]:
+    """The section of one draw; the synthetic rows are the table, or the table with one column shuffled."""
+    rows = table().copy()
+    if shuffled:
+        rows["age"] = np.random.default_rng(1).permutation(rows["age"])
+    chunks = encoded_chunks(rows, SCHEMA) if compared else None
+    return table_section(SCHEMA, drawn(1)[0], None, rows, chunks)
+
+
+def test_intervals_hold_the_shares_of_the_table_and_synthetic_shares_are_exact() -> None:
+    columns = {column["name"]: column for column in section()["numbers"]["columns"]}
+    assert list(columns) == list(SCHEMA.names)
+    shares = table()["d"].value_counts(normalize=True, dropna=False)
+    cells = {cell["label"]: cell for cell in columns["d"]["cells"]}
+    assert list(cells) == ["left", "right", "(missing)"]
+    for label, share in (("left", shares["left"]), ("(missing)", table()["d"].isna().mean())):
+        assert cells[label]["synthetic"] == f"{100 * share:.1f} %"
+        low, high = (float(end.removesuffix(" %").replace("−", "-")) for end in cells[label]["interval"].split(" to "))
+        assert low - 2 <= 100 * share <= high + 2 and 0 < high - low < 10
+
+
+def test_numbers_have_a_mean_and_quartiles_and_categories_have_none() -> None:
+    columns = {column["name"]: column for column in section()["numbers"]["columns"]}
+    words = [word for word, _, _ in columns["age"]["numbers"]]
+    assert words == ["mean", "lower quartile", "median", "upper quartile"] and not columns["c"]["numbers"]
+    assert abs(float(columns["age"]["numbers"][0][1]) - table()["age"].mean()) < 3
+
+
+def test_the_expected_error_of_a_pair_is_the_mean_over_draws() -> None:
+    """Between the estimates of 40 draws and those of the exact sums, which have no noise."""
+    pair, forms = ("c", "d"), {"c": np.eye(3), "d": np.eye(3)}
+    truth = measurements(SCHEMA, exact()).terms.linear(forms)
+    distances, expected = [], []
+    for released in drawn(40):
+        measured = measurements(SCHEMA, released)
+        distances.append(np.abs(measured.terms.linear(forms) - truth).sum() / (2 * ROWS))
+        expected.append(pair_error(measured, pair))
+    assert np.mean(distances) == pytest.approx(np.mean(expected), rel=0.2)
+
+
+def test_a_table_that_lost_a_dependence_does_not_fit() -> None:
+    right, shuffled = section()["numbers"]["misfits"], section(shuffled=True)["numbers"]["misfits"]
+    assert right["tested"] == shuffled["tested"] == 10 and right["count"] == 0
+    assert shuffled["count"] > 0 and all("age" in names for names, *_ in shuffled["rows"])
+
+
+def test_rows_under_a_condition_are_not_compared(privacy: dict[str, Any]) -> None:
+    given = section(compared=False)
+    assert not given["compared"] and given["numbers"]["misfits"] is None
+    page = render(privacy, "", {}, None, given)
+    assert "answer to a condition" in page and ">Synthetic</th>" not in page
+
+
+def test_a_release_without_cells_shows_its_classes_and_names_the_rest() -> None:
+    counts = [one for one in drawn(1)[0] if one.receipt.query == "class_counts"]
+    assert counts, "the toy release counts classes"
+    numbers = table_section(SCHEMA, counts, None, table(), encoded_chunks(table(), SCHEMA))["numbers"]
+    assert [column["name"] for column in numbers["columns"]] == ["y"]
+    assert numbers["without"] == [name for name in SCHEMA.names if name != "y"] and numbers["map"] is None
+
+
+def test_the_page_has_every_column_the_rows_and_no_script_and_equal_bytes(privacy: dict[str, Any]) -> None:
+    pages = [render(privacy, "", {}, None, section()) for _ in range(2)]
+    assert pages[0] == pages[1] and "<script" not in pages[0] and "default-src 'none'" in pages[0]
+    assert pages[0].count("<details open>") == len(SCHEMA.names) == pages[0].count("<summary>")
+    first = table().head(10)["age"].tolist()
+    assert all(f"<td>{age}</td>" in pages[0] for age in first)
+    assert pages[0].count('<table class="bars">') == len(SCHEMA.names)
+
+
+def test_a_category_is_text_on_the_page(privacy: dict[str, Any]) -> None:
+    given = section()
+    column = {**given["numbers"]["columns"][0], "name": "<script>alert(1)</script>"}
+    page = render(privacy, "", {}, None, {**given, "numbers": {**given["numbers"], "columns": [column]}})
+    assert "<script" not in page and "&lt;script&gt;" in page
+
+
+def test_a_release_without_noise_has_no_residuals() -> None:
+    released = [replace(one, receipt=replace(one.receipt, noise_scale=0.0)) for one in exact()]
+    numbers = table_section(SCHEMA, released, None, table(), encoded_chunks(table(), SCHEMA))["numbers"]
+    assert numbers["misfits"]["tested"] == 0 and not numbers["noisiest"]

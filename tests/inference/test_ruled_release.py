@@ -1,0 +1,68 @@
+"""Estimates, tables of the model and replicates of a schema whose rules compute columns."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from ruled import SCHEMA, rows
+from typer.testing import CliRunner
+
+from likeness import Synthesizer
+from likeness.cli.app import app
+from likeness.core.errors import ParamsError
+from likeness.data.schema.schema import schema_text
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.verify.outputs import draw_replicates, public_facts
+
+pytestmark = pytest.mark.long
+
+SOIL = "one of soil_1 to soil_3"
+ROWS = 2_000
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
+    home = str(tmp_path_factory.mktemp("home") / "ledger")
+    Ledger.create(locate(home))
+    settings = {"privatize": {"bins": 4}, "train": {"iterations": 60, "num_components": 20}}
+    given = {"schema": SCHEMA, "population": "ruled people", "epsilon": 1e4, "cap": (1e6, 1e-5), "settings": settings}
+    return Synthesizer(**given, ledger_home=home).fit(rows(ROWS))
+
+
+def test_estimates_and_the_model_know_what_stands_for_computed_columns(fitted: Synthesizer) -> None:
+    """At epsilon = 10,000 an estimate has a noise of few records; the model of 60 steps is within .05."""
+    private = rows(ROWS)
+    soil = private[["soil_1", "soil_2", "soil_3"]].to_numpy(dtype=object)
+    first = np.bincount((soil == "true").argmax(axis=1), minlength=3) / ROWS
+    assert fitted.estimate(SOIL).estimate.to_numpy() == pytest.approx(first, abs=0.02)
+    assert fitted.model_.marginal(SOIL).to_numpy() == pytest.approx(first, abs=0.05)
+    school = private.school.value_counts(normalize=True).reindex(["low", "middle", "high"])
+    assert fitted.estimate("school").estimate.to_numpy() == pytest.approx(school.to_numpy(), abs=0.02)
+    assert fitted.model_.marginal("school").to_numpy() == pytest.approx(school.to_numpy(), abs=0.05)
+    for ask in (fitted.estimate, fitted.model_.marginal):
+        with pytest.raises(ParamsError, match=r"stay.*got .years"):
+            ask("years")
+
+
+def test_replicates_have_all_columns(fitted: Synthesizer, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "saved")
+    for tables in (fitted.sample(30, replicates=2), draw_replicates(tmp_path / "saved", 30, 0, {}, 2)):
+        for table in tables:
+            assert list(table.columns) == list(SCHEMA.names)
+
+
+def test_a_saved_folder_answers(fitted: Synthesizer, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "saved")
+    result = CliRunner().invoke(app, ["estimate", str(tmp_path / "saved"), "--columns", "stay", "--statistic", "mean"])
+    assert result.exit_code == 0, result.output
+
+
+def test_a_project_draws_all_columns(tmp_path: Path) -> None:
+    """``likeness sample PROJECT`` takes the schema of the table from here, and not that of the model."""
+    params = yaml.safe_load((Path(__file__).resolve().parents[2] / "params.yaml").read_text())
+    params["ingest"] = {"source": "t.csv", "schema": "s.yaml"}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
+    (tmp_path / "s.yaml").write_text(schema_text(SCHEMA))
+    assert public_facts(tmp_path)[0].schema == SCHEMA != SCHEMA.modeled
