@@ -63,6 +63,7 @@ HARMLESS: dict[str, set[str]] = {
     "sample": _UNIT,
     "evaluate": _UNIT,
     "account": _SEED,
+    "report": _UNIT,
 }
 """Settings that a stage reads, although its outputs do not hang on them."""
 

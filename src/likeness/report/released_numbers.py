@@ -189,7 +189,7 @@ def _labels(measured: Measurements, name: str) -> list[str]:
 def _column(answers: Answers, name: str, shares: "DataFrame", counts: SyntheticCounts | None) -> dict[str, Any]:
     """The histogram and the numbers of a column."""
     rows = [] if counts is None else (counts.columns[name] / counts.rows).tolist()
-    cells = [
+    cells: list[dict[str, Any]] = [
         {
             "label": label,
             "share": (share, low, high),

@@ -30,7 +30,7 @@ from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
 from likeness.release.distances import DISTANCES, DistanceQuery
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.query import Query
-from likeness.release.records import AllRecords, BucketPairs, Contributions, EachPerson, EachRecord, PositionPairs
+from likeness.release.records import AllRecords, BucketPairs, Contributions, EachRecord, PositionPairs
 from likeness.release.released import Released
 from likeness.release.request import check_answer
 from likeness.verify.files import Bundle
@@ -385,9 +385,6 @@ def query_again(receipt: Receipt) -> Query | DistanceQuery:
     elif kind == "all_records":
         require(receipt.num_groups == 1, f"{receipt.query}: records of all classes are one group")
         contributions = AllRecords()
-    elif kind == "each_person":
-        require(receipt.unit is not None, f"{receipt.query}: names nobody whose rows share a contribution")
-        contributions = EachPerson()
     elif kind == "bucket_pairs":
         contributions = BucketPairs(int(spec.pop("num_buckets")))
     elif kind == "position_pairs":

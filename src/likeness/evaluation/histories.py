@@ -1,0 +1,179 @@
+"""How far the histories of one table of people are from those of another.
+
+All measures start from the two row sets of :mod:`likeness.data.histories.rows`. Cells are those of
+:mod:`likeness.evaluation.marginals`, so their edges are public. Each distance is a total variation: 0 for equal
+shares, 1 for tables without a common cell. Another half of the real people shows the ceiling. :func:`shuffled` makes
+the floor: its numbers of events and its single columns are real, and nothing depends on anything.
+
+Numbers about real people are private. They belong into ``reports/internal/`` alone.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from likeness.core import rng
+from likeness.data.histories.rows import HistoryRows
+from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.schema.schema import Schema
+from likeness.evaluation.marginals import cells, total_variation
+
+Measures = dict[str, float]
+
+_FOLDS = 3
+_FEWEST = 2 * _FOLDS
+
+
+def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRows, bins: int = 16) -> Measures:
+    """Mean total variation of each group of marginals; a group without marginals or rows is left out.
+
+    Args:
+        schema: public.
+        real: the reference.
+        other: what is compared with it.
+        bins: cells of a numeric column.
+
+    Returns:
+        ``lengths``, ``first_events``, ``last_events``, ``transitions`` (a column before and after), ``gaps``,
+        ``person_and_first_event`` (pairs of their columns, the number of events among them),
+        ``person_and_next_event`` and ``events_by_step`` (the k-th event by k).
+    """
+    person = [column.name for column in schema.person_columns]
+    first = [name for name in schema.first_rows.names if name not in (*person, NUMBER)]
+    events = [name for name in schema.next_rows.names if name.startswith("next ")]
+    pairs = [(name.replace("next ", "last ", 1), name) for name in events]
+    gap = [(GAP,)] if schema.order is not None else []
+    groups: dict[str, tuple[Schema, str, list[tuple[str, ...]]]] = {
+        "lengths": (schema.first_rows, "people", [(NUMBER,)]),
+        "first_events": (schema.first_rows, "people", [(name,) for name in first]),
+        "last_events": (schema.first_rows, "last", [(name,) for name in first if name != f"first {schema.order}"]),
+        "transitions": (schema.next_rows, "transitions", list(pairs)),
+        "gaps": (schema.next_rows, "transitions", list(gap)),
+        "person_and_first_event": (schema.first_rows, "people", [(x, y) for x in person for y in (NUMBER, *first)]),
+        "person_and_next_event": (schema.next_rows, "transitions", [(x, y) for x in person for y in events]),
+        "events_by_step": (schema.next_rows, "transitions", [(STEP, name) for name in events]),
+    }
+    sets = [
+        {"people": rows.people, "transitions": rows.transitions, "last": _last(schema, rows)} for rows in (real, other)
+    ]
+    measures = {}
+    for group, (table, rows_of, marginals) in groups.items():
+        a, b = (one[rows_of] for one in sets)
+        if marginals and len(a) and len(b):
+            measures[group] = _mean_distance(a, b, table, marginals, bins)
+    return measures
+
+
+def _mean_distance(
+    a: pd.DataFrame, b: pd.DataFrame, schema: Schema, marginals: Iterable[tuple[str, ...]], bins: int
+) -> float:
+    (codes_a, sizes), (codes_b, _) = cells(a, schema, bins), cells(b, schema, bins)
+    numbers = [[schema.names.index(name) for name in names] for names in marginals]
+    return float(np.mean([total_variation(codes_a, codes_b, sizes, chosen) for chosen in numbers]))
+
+
+def _last(schema: HistorySchema, rows: HistoryRows) -> pd.DataFrame:
+    """Rows of people with the last event in place of the first; the order, which transitions lack, stays the first."""
+    table = rows.people.copy()
+    persons, at = np.unique(rows.numbers[::-1], return_index=True)
+    places = len(rows.numbers) - 1 - at
+    for column in schema.moving:
+        if column.name != schema.order:
+            values = table[f"first {column.name}"].to_numpy(dtype=object, na_value=None)
+            values[persons] = rows.transitions[f"next {column.name}"].to_numpy(dtype=object, na_value=None)[places]
+            table[f"first {column.name}"] = pd.Series(values, dtype=table[f"first {column.name}"].dtype)
+    return table
+
+
+def shuffled(rows: HistoryRows, seed: int) -> HistoryRows:
+    """The floor: each column of both row sets in a public random order of its own."""
+    random = rng.public(seed, "evaluation.histories.shuffled")
+
+    def mixed(table: pd.DataFrame) -> pd.DataFrame:
+        orders = {name: random.permutation(len(table)) for name in table}
+        return pd.DataFrame({name: table[name].array.take(order) for name, order in orders.items()})
+
+    return HistoryRows(mixed(rows.people), mixed(rows.transitions), rows.numbers)
+
+
+def summaries(schema: HistorySchema, rows: HistoryRows, bins: int = 16) -> NDArray[np.float64]:
+    """A few numbers of each person, shape (people, features).
+
+    They are the cells of the person's row, and the mean and the deviation of the cells of the transitions.
+    """
+    of_person, _ = cells(rows.people, schema.first_rows, bins)
+    codes, _ = cells(rows.transitions, schema.next_rows, bins)
+    count = np.bincount(rows.numbers, minlength=len(of_person))
+    features = [of_person.astype(np.float64)]
+    for column in codes.T.astype(np.float64):
+        sums = [np.bincount(rows.numbers, column**power, len(of_person)) for power in (1, 2)]
+        mean, square = (total / np.maximum(count, 1) for total in sums)
+        deviation = np.sqrt(np.maximum(square - mean**2, 0))
+        features += [np.where(count > 0, values, -1.0)[:, None] for values in (mean, deviation)]
+    return np.hstack(features)
+
+
+def discrimination(schema: HistorySchema, real: HistoryRows, other: HistoryRows, seed: int = 0) -> float:
+    """ROC AUC of a classifier that tells people of both tables apart by :func:`summaries`; 0.5 is the best.
+
+    Three folds, each judged by a classifier of the other two. Equally many people of each table take part. NaN where
+    a table has fewer than six.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    size = min(len(real.people), len(other.people))
+    if size < _FEWEST:
+        return float("nan")
+    random = rng.public(seed, "evaluation.histories.discrimination")
+    parts = []
+    for rows in (real, other):
+        features = summaries(schema, rows)
+        parts.append(features[random.choice(len(features), size, replace=False)])
+    labels = np.repeat([0, 1], size)
+    number = rng.public_seed(seed, "evaluation.histories.discrimination") % 2**32  # scikit-learn takes 32 bits
+    folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=number)
+    judge = HistGradientBoostingClassifier(max_iter=50, random_state=number)
+    scores = cross_val_predict(judge, np.vstack(parts), labels, cv=folds, method="predict_proba")[:, 1]
+    return float(roc_auc_score(labels, scores))
+
+
+def next_event_accuracy(
+    schema: HistorySchema, train: HistoryRows, test: HistoryRows, column: str, bins: int = 4, seed: int = 0
+) -> float:
+    """Share of next events whose cell a classifier predicts, which learns from ``train``.
+
+    It sees the person, the step and the last event. It does not see the gap or the length, which lie in the future.
+
+    Args:
+        schema: public.
+        train: synthetic rows, or real ones for the ceiling.
+        test: real rows that neither trained the generator nor the ceiling.
+        column: a column of events that moves and is not the order.
+        bins: cells of a numeric column.
+        seed: public seed of the classifier.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    names = schema.next_rows.names
+    seen = [place for place, name in enumerate(names) if name not in (GAP, LENGTH) and not name.startswith("next ")]
+    target = names.index(f"next {column}")
+    (learn, _), (judged, _) = (cells(rows.transitions, schema.next_rows, bins) for rows in (train, test))
+    number = rng.public_seed(seed, "evaluation.histories.next") % 2**32  # scikit-learn takes 32 bits
+    if len(np.unique(learn[:, target])) == 1:
+        return float((judged[:, target] == learn[0, target]).mean())
+    model = HistGradientBoostingClassifier(max_iter=50, random_state=number).fit(learn[:, seen], learn[:, target])
+    return float((model.predict(judged[:, seen]) == judged[:, target]).mean())
+
+
+def distinct_people(schema: HistorySchema, rows: HistoryRows, bins: int = 16) -> float:
+    """Number of distinct histories over the number of people. Histories are equal if all their cells are."""
+    of_person, _ = cells(rows.people, schema.first_rows, bins)
+    codes, _ = cells(rows.transitions, schema.next_rows, bins)
+    ends = np.searchsorted(rows.numbers, np.arange(len(of_person)), side="right")
+    starts = np.searchsorted(rows.numbers, np.arange(len(of_person)), side="left")
+    parts = zip(of_person, starts, ends, strict=True)
+    return len({(one.tobytes(), codes[start:end].tobytes()) for one, start, end in parts}) / max(len(of_person), 1)
