@@ -41,7 +41,16 @@ def test_pixels_come_first_and_the_json_form_reads_back() -> None:
 
 @pytest.mark.parametrize(
     "image",
-    [[28, 28], {"shape": 28}, {"shape": [28, 28, 3]}, {"shape": [0, 2]}, {"shape": [2, True]}, {"size": [2, 2]}],
+    [
+        [28, 28],
+        {"shape": 28},
+        {"shape": [28, 28, 4]},
+        {"shape": [28, 28, 3, 1]},
+        {"shape": [28, 28, True]},
+        {"shape": [0, 2]},
+        {"shape": [2, True]},
+        {"size": [2, 2]},
+    ],
 )
 def test_other_shapes_are_refused(image: Any) -> None:
     with pytest.raises(SchemaError, match=r"image must be \{shape: \[height, width\]\}"):
@@ -49,7 +58,7 @@ def test_other_shapes_are_refused(image: Any) -> None:
 
 
 def test_huge_images_and_columns_named_like_a_pixel_are_refused() -> None:
-    with pytest.raises(SchemaError, match="1,000,000 pixels"):
+    with pytest.raises(SchemaError, match="1,000,000 values"):
         schema(image={"shape": [1000, 1000]})
     with pytest.raises(SchemaError, match="'pixel_2' is listed twice"):
         schema(columns={"animal": CLASSES, "pixel_2": {"kind": "integer", "lower": 0, "upper": 1}})
@@ -88,6 +97,17 @@ def test_the_same_images_from_text_are_the_same_table(tmp_path: Path) -> None:
     table.to_csv(tmp_path / "t.csv", index=False)
     again, _ = read_source(tmp_path / "t.csv", schema(), None)
     pd.testing.assert_frame_equal(again, table)
+
+
+def test_color_is_three_columns_a_pixel_side_by_side(tmp_path: Path) -> None:
+    color = schema(image={"shape": [2, 3, 3]})
+    assert len(color.names) == 19 and Schema.from_dict(color.to_dict(), "t") == color
+    x = np.random.default_rng(1).integers(0, 256, (6, 2, 3, 3), dtype=np.uint8)
+    np.savez(tmp_path / "t.npz", x_train=x, y_train=np.zeros(6, np.uint8))
+    table, _ = read_source(tmp_path / "t.npz", color, None)
+    assert (table.iloc[:, 3:6].to_numpy() == x[:, 0, 1]).all()  # red, green and blue of the second pixel
+    with pytest.raises(DataError, match=r"shape \(n, 2, 3\)"):
+        read_source(tmp_path / "t.npz", schema(), None)
 
 
 def test_whole_numbers_beyond_the_bounds_are_clipped(tmp_path: Path) -> None:

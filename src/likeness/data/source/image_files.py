@@ -1,5 +1,6 @@
-"""Images in .npz files, as Keras stores MNIST: arrays of gray images and of class numbers, for training and test."""
+"""Images in .npz files, as Keras stores MNIST: arrays of images and of class numbers, for training and test."""
 
+import math
 import zipfile
 from typing import Any
 
@@ -17,8 +18,9 @@ _PARTS = ("train", "test")
 def read_images(path: Place, schema: Schema, split_column: str | None = None) -> pd.DataFrame:
     """Read ``x_train``, ``y_train``, ``x_test`` and ``y_test`` as one table of pixels, label and split.
 
-    Images are whole numbers from 0 to 255, shape (n, height, width). Labels are class numbers, shape (n,), in the order
-    of the label's categories. The two test arrays may be missing together, and the labels for task none.
+    Images are whole numbers from 0 to 255, shape (n, height, width), or (n, height, width, 3) in color. Labels are
+    class numbers, shape (n,), in the order of the label's categories. The two test arrays may be
+    missing together, and the labels for task none.
 
     Args:
         path: the .npz file.
@@ -39,7 +41,7 @@ def read_images(path: Place, schema: Schema, split_column: str | None = None) ->
         raise DataError(
             f"{path.name}: cannot be read as images. Give an .npz file with arrays x_train, y_train, x_test and y_test."
         )
-    pixels = [column.name for column in schema.columns[: schema.image[0] * schema.image[1]]]
+    pixels = [column.name for column in schema.columns[: math.prod(schema.image)]]
     tables = []
     for part in [part for part in _PARTS if f"x_{part}" in arrays]:
         x = _images(arrays[f"x_{part}"], schema.image, f"{path.name}: x_{part}")
@@ -60,10 +62,10 @@ def _arrays(path: Place) -> dict[str, NDArray[Any]] | None:
         return None
 
 
-def _images(x: NDArray[Any], shape: tuple[int, int], where: str) -> NDArray[np.uint8]:
+def _images(x: NDArray[Any], shape: tuple[int, ...], where: str) -> NDArray[np.uint8]:
     if x.shape[1:] != shape or x.dtype.kind not in "iu":
         raise DataError(
-            f"{where}: must hold whole numbers of shape (n, {shape[0]}, {shape[1]}). Correct it, or image.shape."
+            f"{where}: must hold whole numbers of shape (n, {', '.join(map(str, shape))}). Correct it, or image.shape."
         )
     clipped: NDArray[np.uint8] = np.clip(x, 0, BRIGHTEST).astype(np.uint8)
     return clipped
