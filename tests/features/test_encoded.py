@@ -102,10 +102,13 @@ def test_moments_of_codes_are_those_of_torch_and_long_codes_are_clipped(path: Pa
         again(x)
 
 
-@pytest.mark.parametrize(("bound", "share"), [(0.0, 0.3), (float("inf"), 0.3), (1, 0.3), (1.0, 0.0), (1.0, 1.0)])
-def test_moments_without_a_sensible_bound_or_share_are_refused(bound: float, share: float) -> None:
-    with pytest.raises(ReleaseError, match="encoded_moments: the bound is positive"):
-        EncodedMoments(bound, share, SHAPE, 7, 3, "0" * 64)
+@pytest.mark.parametrize(
+    ("bound", "share", "code"),
+    [(0.0, 0.3, 7), (float("inf"), 0.3, 7), (1, 0.3, 7), (1.0, 0.0, 7), (1.0, 1.0, 7), (1.0, 0.3, 0), (1.0, 0.3, 1.5)],
+)
+def test_moments_of_numbers_that_make_no_sense_are_refused(bound: float, share: float, code: int) -> None:
+    with pytest.raises(ReleaseError, match="encoded_moments: size and bound are positive"):
+        EncodedMoments(bound, share, SHAPE, code, 3, "0" * 64)
 
 
 def test_in_the_block_of_the_door_a_deep_encoder_gives_a_row_the_same_bits_anywhere(path: Path) -> None:
