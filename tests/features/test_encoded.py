@@ -107,7 +107,7 @@ def test_moments_of_codes_are_those_of_torch_and_long_codes_are_clipped(path: Pa
     [(0.0, 0.3, 7), (float("inf"), 0.3, 7), (1, 0.3, 7), (1.0, 0.0, 7), (1.0, 1.0, 7), (1.0, 0.3, 0), (1.0, 0.3, 1.5)],
 )
 def test_moments_of_numbers_that_make_no_sense_are_refused(bound: float, share: float, code: int) -> None:
-    with pytest.raises(ReleaseError, match="encoded_moments: size and bound are positive"):
+    with pytest.raises(ReleaseError, match="encoded_moments: the bound is positive, as is the size"):
         EncodedMoments(bound, share, SHAPE, code, 3, "0" * 64)
 
 

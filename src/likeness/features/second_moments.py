@@ -39,7 +39,7 @@ class SecondMoments(Map):
         """Refuse a size, a bound or a share that makes no sense."""
         numbers = type(self.size) is int and type(self.bound) is float and type(self.first_share) is float
         if not (numbers and self.size > 0 and 0 < self.bound < math.inf and 0 < self.first_share < 1):
-            raise ReleaseError(f"{self.name}: size and bound are positive, and first_share between 0 and 1")
+            raise ReleaseError(f"{self.name}: the bound is positive, as is the size, and first_share between 0 and 1")
 
     @property
     @abstractmethod
