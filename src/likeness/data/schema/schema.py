@@ -280,6 +280,11 @@ class Schema:
         return tuple(column.name for column in self.columns)
 
     @property
+    def pixels(self) -> tuple[str, ...]:
+        """Names of the columns of an image, pixel by pixel; empty without one."""
+        return () if self.image is None else self.names[: math.prod(self.image)]
+
+    @property
     def open_columns(self) -> tuple[Column, ...]:
         """Columns with private categories that are not released yet."""
         return tuple(column for column in self.columns if column.open)

@@ -1,6 +1,5 @@
 """Images in .npz files, as Keras stores MNIST: arrays of images and of class numbers, for training and test."""
 
-import math
 import zipfile
 from typing import Any
 
@@ -19,8 +18,8 @@ def read_images(path: Place, schema: Schema, split_column: str | None = None) ->
     """Read ``x_train``, ``y_train``, ``x_test`` and ``y_test`` as one table of pixels, label and split.
 
     Images are whole numbers from 0 to 255, shape (n, height, width), or (n, height, width, 3) in color. Labels are
-    class numbers, shape (n,), in the order of the label's categories. The two test arrays may be
-    missing together, and the labels for task none.
+    class numbers, shape (n,), in the order of the label's categories. The two test arrays may be missing together, and
+    the labels for task none.
 
     Args:
         path: the .npz file.
@@ -41,11 +40,10 @@ def read_images(path: Place, schema: Schema, split_column: str | None = None) ->
         raise DataError(
             f"{path.name}: cannot be read as images. Give an .npz file with arrays x_train, y_train, x_test and y_test."
         )
-    pixels = [column.name for column in schema.columns[: math.prod(schema.image)]]
     tables = []
     for part in [part for part in _PARTS if f"x_{part}" in arrays]:
         x = _images(arrays[f"x_{part}"], schema.image, f"{path.name}: x_{part}")
-        table = pd.DataFrame(x.reshape(len(x), -1), columns=pixels)
+        table = pd.DataFrame(x.reshape(len(x), -1), columns=list(schema.pixels))
         if schema.label is not None:
             table[schema.label] = _labels(arrays.get(f"y_{part}"), schema, len(x), f"{path.name}: y_{part}")
         if split_column is not None:
