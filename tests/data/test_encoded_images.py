@@ -77,7 +77,7 @@ def test_folders_by_part_and_class_are_the_same_table_as_a_column(tmp_path: Path
     pd.testing.assert_frame_equal(table, expected.iloc[order].reset_index(drop=True))
     with pytest.raises(DataError, match=r"pets: its images must lie in folders as \[animal\]/FILE. Move them"):
         read_source(tmp_path / "pets", schema(), None)
-    with pytest.raises(DataError, match="name no people"):
+    with pytest.raises(DataError, match="does not name people"):
         read_people(tmp_path / "pets", schema(), None, "person")
 
 

@@ -206,9 +206,9 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     """The differences between the header of the source and the schema."""
     params = project.params
     source = place_at(project.root, params.ingest.source)
-    if source.suffix == ".npz" or (source.is_dir() and is_image_folder(source)):
-        return []
     database = project.database
+    if database is None and (source.suffix == ".npz" or (source.is_dir() and is_image_folder(source))):
+        return []
     where = source.name if database is None else database.name
     try:
         header = header_of(source, params.ingest.format) if database is None else database.columns()

@@ -279,10 +279,11 @@ class Schema:
         """Column names in table order."""
         return tuple(column.name for column in self.columns)
 
-    @property
+    @cached_property
     def pixels(self) -> tuple[str, ...]:
-        """Names of the columns of an image, pixel by pixel; empty without one."""
-        return () if self.image is None else self.names[: math.prod(self.image)]
+        """Names of the columns of an image, pixel by pixel; empty without one, or if rules compute some of them."""
+        names = () if self.image is None else tuple(column.name for column in pixel_columns(self.image))
+        return names if names == self.names[: len(names)] else ()
 
     @property
     def open_columns(self) -> tuple[Column, ...]:

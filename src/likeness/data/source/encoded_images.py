@@ -6,7 +6,7 @@ never resized. No message names a file in a folder, because its name may be a pe
 
 import io
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import PurePosixPath
 
@@ -19,6 +19,7 @@ from PIL import Image
 
 from likeness.core.errors import DataError
 from likeness.core.remote import Place, inside
+from likeness.data.pixels import with_pixels
 from likeness.data.schema.schema import Schema
 from likeness.data.source.python_cells import TEXT
 
@@ -113,11 +114,6 @@ def only_bytes(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
         return batch
     place = batch.schema.get_field_index(name)
     return batch.set_column(place, name, pc.struct_field(cells, "bytes"))
-
-
-def with_pixels(values: NDArray[np.uint8], names: Sequence[str], beside: pd.DataFrame) -> pd.DataFrame:
-    """A table of pixel columns, in one block of bytes, and of those beside them."""
-    return pd.concat([pd.DataFrame(values, columns=list(names)), beside], axis=1)
 
 
 def is_image_folder(folder: Place) -> bool:

@@ -21,7 +21,7 @@ from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.encoded_images import folder_chunks, is_image_folder
 from likeness.data.source.excel_files import excel_chunks
 from likeness.data.source.header import IN_FILE, check_names
-from likeness.data.source.image_files import read_images
+from likeness.data.source.image_files import npz_chunks
 from likeness.data.source.opening import FORMATS, is_excel, is_text
 from likeness.data.source.parquet_files import (
     MOST_CELLS,
@@ -55,7 +55,7 @@ def read_source(
 
     Args:
         path: CSV, Excel or Parquet, a folder of .parquet files, or images: .npz (see
-            :func:`likeness.data.source.image_files.read_images`), a column of Parquet or a folder (see
+            :func:`likeness.data.source.image_files.npz_chunks`), a column of Parquet or a folder (see
             :mod:`likeness.data.source.encoded_images`). Other columns are left out.
         schema: public schema.
         split_column: name of the column that says train or test.
@@ -115,7 +115,7 @@ def read_people(
     if person_column is None:
         return *read_source(path, schema, split_column, source, layout), None
     if path.suffix == ".npz" or (path.is_dir() and is_image_folder(path)):
-        raise DataError(f"{path.name}: images in an .npz file or a folder name no people. Set ingest.unit: null.")
+        raise DataError(f"{path.name}: a file or folder of images does not name people. Set ingest.unit: null.")
     others = [person_column] if split_column is None else [split_column, person_column]
     tables, extras = [], []
     for part in source_parts(path):
@@ -136,7 +136,7 @@ def _raw_chunks(
     path, wanted = part.path, list(dict.fromkeys([*schema.names, *others]))
     rows = max(1, min(_MOST_ROWS, MOST_CELLS // len(wanted)))
     if path.suffix == ".npz":
-        chunks = iter([read_images(path, schema, others[0] if others else None)])
+        chunks = npz_chunks(path, schema, others[0] if others else None, rows)
     elif path.is_dir():
         chunks = folder_chunks(path, schema, others[0] if others else None, rows)
     elif path.suffix == ".parquet":

@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 
 from likeness.core.errors import DataError
 from likeness.core.remote import Place, inside
+from likeness.data.pixels import with_pixels
 from likeness.data.schema.dtypes import arrow_name, dtype_name
 from likeness.data.source.cells import texts_of
-from likeness.data.source.encoded_images import decoded, image_column, only_bytes, with_pixels
+from likeness.data.source.encoded_images import decoded, image_column, only_bytes
 from likeness.data.source.header import IN_FILE, check_names
 from likeness.data.source.opening import BROKEN, unbroken, unreadable
 from likeness.data.source.row_digests import SourceDigest
