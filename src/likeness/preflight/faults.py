@@ -232,8 +232,9 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
         faults.append(Fault(Path(params.ingest.schema).name, f"column '{person}' {words}."))
     types = types_of(source) if database is None and is_parquet(source) else {}
     faults += _category_faults(project, columns, types)
-    pixels = [name for name in header if name.startswith("pixel_")] if mapping.get("image") else []
-    if types and mapping.get("image") and not pixels:
+    images = isinstance(mapping, Mapping) and mapping.get("image") is not None
+    pixels = [name for name in header if images and name.startswith("pixel_")]
+    if images and types and not pixels:
         try:
             pixels = [image_column(types, where)]
         except DataError as error:
