@@ -10,6 +10,9 @@ from likeness.core.errors import SchemaError
 from likeness.data.rules.tables import from_model, to_model
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.synthesizer import Synthesizer
 
 COLUMNS: dict[str, Any] = {
     "came": {"kind": "date", "lower": "2019-03-05", "upper": "2023-10-20", "nullable": True},
@@ -50,12 +53,18 @@ def test_any_place_within_a_year_is_a_day_of_its_month_and_weekday() -> None:
 
 def test_a_date_beyond_its_bounds_or_without_a_part_is_rejected() -> None:
     of = schema()
-    model = to_model(typed(["2019-03-05"] * 3 + [None], ["2020-01-01"] * 4, of), of)
+    model = to_model(typed(["2019-03-20"] * 3 + [None], ["2020-01-01"] * 4, of), of)
     model.loc[1, "month of came"] = "February"
     model.loc[2, "weekday of came"] = None
     rows, rejected = from_model(model, of)
     assert np.any(list(rejected.values()), axis=0).tolist() == [False, True, True, False]
     assert rows["came"].isna().tolist()[::3] == [False, True]
+
+
+def test_a_private_date_beyond_its_bounds_counts_as_the_bound() -> None:
+    of = schema()
+    early, bound = (to_model(typed([day], [day], of), of) for day in ("1990-01-01", "2019-03-05"))
+    pd.testing.assert_frame_equal(early, bound)
 
 
 def test_a_difference_to_the_date_is_modeled_beside_it() -> None:
@@ -85,3 +94,21 @@ def test_what_a_calendar_cannot_be(columns: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError) as error:
         schema(columns)
     assert words in str(error.value)
+
+
+@pytest.mark.long
+def test_synthetic_visits_keep_weekdays_months_and_stays() -> None:
+    """Few visits begin on weekends, and none in July. The noise at epsilon 10 moves a share by less than .005."""
+    days, random = pd.date_range("2019-03-05", "2023-10-20"), np.random.default_rng(0)
+    weight = np.where(np.asarray(days.day_of_week) > 4, 0.1, 1.0) * (np.asarray(days.month) != 7)
+    came = days[random.choice(len(days), 5000, p=weight / weight.sum())]
+    table = pd.DataFrame({"came": came, "left": came + pd.to_timedelta(random.integers(0, 5, 5000), unit="D")})
+    of = schema(derived={"stay": {"is": "left - came", "lower": 0, "upper": 30}})
+    Ledger.create(locate())
+    model = Synthesizer(schema=of, population="visitors", epsilon=10.0, device="cpu")
+    rows = model.fit(table.astype("str")).sample(5000).astype("datetime64[s]")
+    assert (rows["came"].dt.day_of_week > 4).mean() == pytest.approx(
+        (table["came"].dt.day_of_week > 4).mean(), abs=0.03
+    )
+    assert (rows["came"].dt.month == 7).mean() < 0.02
+    assert (rows["left"] - rows["came"]).dt.days.between(0, 5).mean() > 0.97

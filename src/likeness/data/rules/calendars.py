@@ -14,8 +14,26 @@ if TYPE_CHECKING:
 
     from likeness.data.rules.rule import Values
 
-_MONTHS = tuple("January February March April May June July August September October November December".split())
-_WEEKDAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+    [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ]
+)
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MOST_CUTS = 12  # years that are bins of their own
 
 
@@ -66,18 +84,15 @@ class Calendar(Computing):
         )
 
     def modeled_values(self, values: "Values") -> "Values":
-        """The triple of each date, within its bounds. Each row by itself."""
+        """The triple of each date. Each row by itself."""
         import numpy as np
 
-        days = np.clip(values[self.date.name], *self.date.bounds)
-        missing = np.isnan(days)
-        days = np.where(missing, self.date.bounds[0], days)
+        missing = np.isnan(values[self.date.name])
+        days = np.where(missing, self.date.bounds[0], values[self.date.name])
         year, month, weekday = _year(days), _month(days) - 12 * (_year(days) - 1970), _weekday(days)
         first, count = _in_month(_month(days), weekday)
         parts = (year + ((days - first) / 7 + 0.5) / count, month, weekday)
-        return {
-            part.name: np.where(missing, np.nan, cells) for part, cells in zip(self.modeled, parts, strict=True)
-        }
+        return {part.name: np.where(missing, np.nan, cells) for part, cells in zip(self.modeled, parts, strict=True)}
 
     def computed(self, values: "Values") -> "Values":
         """The date of each triple. A row that lacks a part, and not its year, has none: it is below every bound."""
