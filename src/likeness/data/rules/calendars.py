@@ -80,7 +80,7 @@ class Calendar(Computing):
         return {part.name: np.where(missing, np.nan, cells) for part, cells in zip(self.modeled, parts, strict=True)}
 
     def computed(self, values: "Values") -> "Values":
-        """The date of each triple. A row that lacks a part, and not its year, has none: it is below every bound."""
+        """The date of each triple. A row that lacks a part, and not its year, has none: it is below the lower bound."""
         import numpy as np
 
         years, months, weekdays = (values[part.name] for part in self.modeled)
@@ -89,7 +89,7 @@ class Calendar(Computing):
         fraction = np.clip(np.nan_to_num(years, nan=1970.0) - year, 0.0, 1.0)
         first, count = _in_month(12 * (year - 1970) + np.nan_to_num(months), np.nan_to_num(weekdays))
         days = first + 7 * np.minimum(np.floor(fraction * count), count - 1)
-        return {self.date.name: np.where(missing, np.nan, np.where(partly, -np.inf, days))}
+        return {self.date.name: np.where(missing, np.nan, np.where(partly, self.date.bounds[0] - 1, days))}
 
     def broken(self, values: "Values") -> "NDArray[np.bool_]":
         """No row: each date has a triple."""

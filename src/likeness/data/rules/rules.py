@@ -129,7 +129,7 @@ class RuledTable:
     @property
     def modeled(self) -> tuple[Column, ...]:
         """The columns that a method sees. Those that stand for others have the place of the first of them."""
-        stands = dict.fromkeys((name for rule in self.computing for name in rule.computes), ())
+        stands: dict[str, tuple[Column, ...]] = {name: () for rule in self.computing for name in rule.computes}
         stands |= {rule.computes[0]: rule.modeled for rule in self.computing}
         return tuple(one for column in self.columns for one in stands.get(column.name, (column,)))
 
