@@ -269,7 +269,7 @@ class Schema:
         columns = tuple(
             column
             if column.is_categorical
-            else replace(column, cuts=tuple(sorted(thresholds(self.rules, column.name))))
+            else replace(column, cuts=tuple(sorted({*column.cuts, *thresholds(self.rules, column.name)})))
             for column in table.modeled
         )
         return replace(self, columns=columns, rules=table.on_modeled)
@@ -278,6 +278,12 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """Column names in table order."""
         return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def pixels(self) -> tuple[str, ...]:
+        """Names of the columns of an image, pixel by pixel; empty without one, or if rules compute some of them."""
+        names = () if self.image is None else tuple(column.name for column in pixel_columns(self.image))
+        return names if names == self.names[: len(names)] else ()
 
     @property
     def open_columns(self) -> tuple[Column, ...]:
