@@ -196,7 +196,7 @@ def parquet_chunks(
             if source is not None:
                 source.add(batch.schema.names, batch.columns)
             cells = arrow_cells(pa.Table.from_batches([batch]).select(wanted), part.path.name)
-            if images is not None:
+            if images is not None and shape is not None:
                 where = f"{part.path.name}: column '{images}' has"
                 values = decoded((one.as_py() for one in batch.column(images)), shape, where)
                 cells = with_pixels(values, pixels, cells)
