@@ -509,7 +509,12 @@ class Synthesizer(Estimator):
         return loaded
 
     def bundle(
-        self, path: str | Path, n: int | None = None, where: Mapping[str, Any] | None = None, seed: int = 0
+        self,
+        path: str | Path,
+        n: int | None = None,
+        where: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        open_others: bool = False,
     ) -> list[str]:
         """Draw the table, and write the bundle: all that may be published, for `likeness verify`.
 
@@ -518,6 +523,8 @@ class Synthesizer(Estimator):
             n: as in :meth:`sample`.
             where: as in :meth:`sample`, a mapping.
             seed: as in :meth:`sample`.
+            open_others: publish the names of other populations in the ledger, so that a verifier sees that they are
+                others.
 
         Returns:
             names of the files in it.
@@ -552,7 +559,7 @@ class Synthesizer(Estimator):
             self._save_generator(paths.generator)
             tables = drawn_tables(paths.generator, project.schema, project.histories, project.sample)
             write_synthetic(project, tables)
-            return write_bundle(project, Path(path))
+            return write_bundle(project, Path(path), open_others)
 
     def _save_generator(self, folder: Path) -> None:
         """Write the generator, or both of histories."""

@@ -218,7 +218,7 @@ def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) 
         file.seek(place)
         if item.header_offset != place or file.read(len(header)) != header:
             raise ArtifactError(f"{path}: holds bytes beside the files of a bundle")
-        (target / name).parent.mkdir(exist_ok=True)
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
         _inflate(file, item, target / name)
         place += len(header) + item.compress_size
         seen.add(name)

@@ -243,7 +243,8 @@ def rules(bundle: Bundle) -> str:
     else:
         broken = broken_links(histories, **tables)
     worst = max(broken, key=lambda text: broken[text])
-    require(not broken[worst], f"{broken[worst]:,} rows of {', '.join(tables)}.parquet break the rule {worst}")
+    files = ", ".join(f"{stem}.parquet" for stem in tables)
+    require(not broken[worst], f"{broken[worst]:,} rows of {files} break the rule {worst}")
     return f"{len(broken)} of the schema; no row of the table breaks one"
 
 
