@@ -121,12 +121,15 @@ def edit_body(kind: str, query: str | None = None, **changes: Any) -> Plant:
 
 
 def edit_receipt(query: str, **changes: Any) -> Plant:
-    """Change the receipt of a release."""
+    """Change the receipt of a release; None takes a field away."""
 
     def plant(folder: Path) -> None:
         path = folder / names.RELEASED / f"{query}.safetensors"
         one = load_released(path)
-        _write(path, one, {**one.receipt.to_dict(), **changes})
+        changed = {**one.receipt.to_dict(), **changes}
+        _write(
+            path, one, {field: value for field, value in changed.items() if field not in changes or value is not None}
+        )
 
     return plant
 

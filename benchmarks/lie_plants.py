@@ -213,9 +213,9 @@ def of_one(table: Any) -> Any:
 
 
 def other_wards(table: Any) -> Any:
-    """Categories renamed, codes exchanged."""
-    first, second = table["ward"].cat.categories
-    return table.assign(ward=table["ward"].map({first: second, second: first}).astype(table["ward"].dtype))
+    """Each person is in the other ward."""
+    ward = table["ward"]
+    return table.assign(ward=type(ward.array).from_codes(1 - ward.cat.codes, dtype=ward.dtype))
 
 
 def weights_of(change: Callable[[dict[str, Any]], object]) -> Plant:

@@ -264,7 +264,8 @@ class Synthesizer(Estimator):
         privacy = privacy_json(project.params, plan, receipts, total, standing, _NO_TABLE, {}, facts)
         compute = Compute(self.device, self.threads, self.precision)
         generators, losses = fit_all(project.method, project.row_sets, released.values(), compute)
-        self.plan_, self.histories_, self.loss_curve_ = plan, HistoryGenerator(*generators, schema), losses
+        self.histories_ = HistoryGenerator(generators[0], generators[1], schema)
+        self.plan_, self.loss_curve_ = plan, losses
         self.frames_ = {name: frame for name, (_, frame) in tables.items()}
         self.frame_ = self.frames_["events"]
         self._keep(schema, released, privacy)

@@ -23,7 +23,7 @@ from likeness.bundle.settings import params_of, settings_of
 from likeness.config.params import Params
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import json_text
+from likeness.core.paths import ONE_TABLE, json_text
 from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.ledger.records import Record
@@ -95,7 +95,7 @@ class Bundle:
     def tables(self) -> dict[str, Schema]:
         """Schemas of the tables, by name."""
         histories = self.project.histories
-        return {names.ONE_TABLE.tables[0]: self.schema} if histories is None else histories.written
+        return {ONE_TABLE.tables[0]: self.schema} if histories is None else histories.written
 
     @property
     def row_sets(self) -> tuple[RowSet, ...]:

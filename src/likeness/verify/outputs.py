@@ -239,7 +239,7 @@ def rules(bundle: Bundle) -> str:
         return "the schema has none"
     tables = {stem: read_synthetic(bundle.folder / f"{stem}.parquet", one) for stem, one in bundle.tables.items()}
     if histories is None:
-        broken = contradictions(tables[names.ONE_TABLE.tables[0]], schema)
+        broken = contradictions(tables[ONE_TABLE.tables[0]], schema)
     else:
         broken = broken_links(histories, **tables)
     worst = max(broken, key=lambda text: broken[text])
