@@ -148,6 +148,12 @@ def questions(schema: Schema, draw: int, sampling: bool) -> Iterator[tuple[str, 
         yield "median", Question((name,), statistic="quantile", sampling=sampling)
 
 
+def several_values(answers: Answers, name: str) -> bool:
+    """Whether a cell of a number holds several values. A released ``cell_error`` may be 0 by chance."""
+    axis = answers.measured.fine.get(name) or answers.measured.axes[name]
+    return bool((axis.highs > axis.lows).any())
+
+
 class Truth:
     """True numbers of a table."""
 
@@ -188,8 +194,8 @@ def measure(study: Study, epsilon: float, adjacency: Adjacency, draws: int, samp
         answers = Answers(measurements(study.schema, released, total))
         for kind, question in questions(study.schema, draw, sampling):
             frame, true = answers.frame(question), truth.of(question)
-            if kind == "mean":
-                kind += " of cells of several values" if frame.cell_error.max() > 0 else ""
+            if kind == "mean" and several_values(answers, question.columns[0]):
+                kind += " of cells of several values"
             covered[kind][question].append(((frame.low <= true) & (true <= frame.high)).to_numpy())
     for kind, by_question in covered.items():
         each = [np.concatenate(parts) for parts in by_question.values()]
