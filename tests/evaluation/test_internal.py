@@ -9,7 +9,7 @@ import pytest
 
 from likeness.config.params import Evaluate
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.details import neighbors
+from likeness.evaluation.details import details, neighbors
 from likeness.evaluation.distances import at_most
 from likeness.evaluation.utility import CLASSIFICATION_METRICS
 from likeness.report.files import read_internal
@@ -67,26 +67,30 @@ def test_rows_that_break_a_rule_are_counted_synthetic_beside_real(written: Path,
 
 def test_details_are_the_numbers_of_the_rows(written: Path, table_of: Tables) -> None:
     train, held_out, synthetic = (table_of(2000, seed) for seed in (1, 2, 3))
-    details = json.loads((written / "metrics.json").read_text())["details"]
-    columns = {row["column"]: row for row in details["columns"]}
+    numbers = json.loads((written / "metrics.json").read_text())["details"]
+    columns = {row["column"]: row for row in numbers["columns"]}
     marginals = {row["columns"]: row for row in rows_of(written / "marginals.csv") if row["table"] == "synthetic"}
     for name, row in columns.items():
         assert row["total_variation"] == pytest.approx(float(marginals[name]["total_variation"]))
         assert row["held_out"]["missing"] == pytest.approx(held_out[name].isna().mean())
     assert columns["color"]["synthetic"]["center"] == synthetic["color"].mode()[0]
     assert columns["visits"]["held_out"]["spread"] == pytest.approx(held_out["visits"].astype(float).std(ddof=0))
-    names = details["mapped"]
-    for first, second, value in details["pairs"]:
+    names = numbers["mapped"]
+    for first, second, value in numbers["pairs"]:
         assert value == pytest.approx(float(marginals[f"{names[first]} × {names[second]}"]["total_variation"]))
-    worst = max(details["pairs"], key=lambda pair: pair[2])
-    assert details["crosstabs"][0]["columns"] == [names[worst[0]], names[worst[1]]]
-    (group,) = [row for row in details["groups"] if row["group"] == "sick = yes"]
+    worst = max(numbers["pairs"], key=lambda pair: pair[2])
+    assert numbers["crosstabs"][0]["columns"] == [names[worst[0]], names[worst[1]]]
+    (group,) = [row for row in numbers["groups"] if row["group"] == "sick = yes"]
     assert group["rows"] == (held_out["sick"] == "yes").sum()
     assert group["synthetic_share"] == pytest.approx((synthetic["sick"] == "yes").mean())
-    for name, count, share, _ in details["rare"]:
-        column, category = name.split(" = ")
-        number = train[column].isna().sum() if category == "(missing)" else (train[column] == category).sum()
-        assert number == count == round(share * len(train)) < 0.01 * len(train)
+
+
+def test_rare_categories_come_with_their_training_rows(schema: Schema, table_of: Tables) -> None:
+    train, held_out, synthetic = (table_of(500, seed) for seed in (1, 2, 3))
+    train["color"] = train["color"].mask(train["color"] == "red", "green")
+    train.loc[train.index[:2], "color"] = "red"
+    rare = details({"synthetic": synthetic, "real": train}, held_out, schema, 8)["rare"]
+    assert rare[0] == ("color = red", 2, 0.004, pytest.approx((synthetic["color"] == "red").mean()))
 
 
 def test_copies_of_training_rows_lie_nearer_to_them(schema: Schema, table_of: Tables) -> None:
