@@ -7,11 +7,12 @@ tables of one and two columns, and :math:`\beta = A^{-1} b` needs nothing else.
 *Standard errors.* With :math:`\hat A` and :math:`\hat b` from noisy tables, :math:`\hat\beta - \beta = \hat A^{-1}
 (\hat b - \hat A \beta)`. The vector in brackets is linear in the tables and 0 without noise, so
 :mod:`likeness.inference.terms` gives its exact covariance V at :math:`\hat\beta`. The covariance of
-:math:`\hat\beta` is :math:`\hat A^{-1} V \hat A^{-1}`, to first order in the noise. A sample adds the usual :math:`s^2 \hat A^{-1}` of least squares with equal variances.
+:math:`\hat\beta` is :math:`\hat A^{-1} V \hat A^{-1}`, to first order in the noise. A sample adds the usual
+:math:`s^2 \hat A^{-1}` of least squares with equal variances.
 
-*Limits.* Noise in A pulls effects towards 0 by a second-order part. So a regression is refused where
-the least eigenvalue of A is below three standard errors of itself. A number counts as the middle of its cell. Logistic regression needs the joint table of
-all its columns, which no pairs have.
+*Limits.* Noise in A pulls effects towards 0 by a second-order part. So a regression is refused where the least
+eigenvalue of A is below three standard errors of itself. A number counts as the middle of its cell. Logistic
+regression needs the joint table of all its columns, which no pairs have.
 """
 
 import math
