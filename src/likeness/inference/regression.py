@@ -72,7 +72,7 @@ class Model:
         require(different, "columns", ", ".join(names), "different names, at least one beside the outcome")
         column = schema.column(self.outcome)
         if column.is_categorical:
-            allowed("category", self.category, column.categories)
+            allowed("category", str(self.category), column.categories)
         elif self.category is not None or column.nullable:
             raise ParamsError(f"outcome: '{self.outcome}' must be a number without missing values, or have a category.")
 
@@ -115,7 +115,7 @@ def coefficients(measured: Measurements, model: Model) -> "DataFrame":
         for pair in ((name, model.outcome), *((name, other) for other in model.columns[:place])):
             if not measured.terms.measured(pair):
                 raise ReleaseError(f"the release has no joint counts of {', '.join(pair)}. Leave one of them out.")
-    blocks = {"": (((INTERCEPT, ""),), np.ones((1, 1)))}
+    blocks: dict[str, tuple[tuple[tuple[str, str], ...], Floats]] = {"": (((INTERCEPT, ""),), np.ones((1, 1)))}
     blocks |= {name: _regressors(measured.axes[name]) for name in model.columns}
     names = [label for labels, _ in blocks.values() for label in labels]
     scales = np.concatenate([np.abs(values).max(axis=1) for _, values in blocks.values()])
