@@ -7,7 +7,6 @@ row lies nearer to a training row than to a held-out one. Without copies both ar
 half. That is a check of the program. It is no proof of privacy, and no substitute for one.
 """
 
-import math
 from collections.abc import Mapping
 from itertools import combinations, pairwise
 from typing import Any
@@ -156,13 +155,15 @@ def _groups(
         for cell in range(sizes[place]):
             group = {name: table[table[:, place] == cell] for name, table in codes.items()}
             real = group["held_out"]
-            row = {"group": f"{column.name} = {labels[place][cell]}", "rows": len(real)}
+            if not len(real):
+                continue
+            row: dict[str, Any] = {"group": f"{column.name} = {labels[place][cell]}", "rows": len(real)}
             for name in ("synthetic", "real"):
                 apart = [total_variation(group[name], real, sizes, other) for other in others if len(group[name])]
-                row[name] = float(np.mean(apart)) if apart and len(real) else math.nan
+                row[name] = float(np.mean(apart)) if apart else None
             shares = {f"{name}_share": len(group[name]) / len(codes[name]) for name in ("synthetic", "held_out")}
             rows.append({**row, **shares})
-    return [{key: None if value != value else value for key, value in row.items()} for row in rows if row["rows"]]
+    return rows
 
 
 def _rare(
