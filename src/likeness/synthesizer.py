@@ -395,6 +395,39 @@ class Synthesizer(Estimator):
         question = Question.of(columns, by, **words)
         return estimate(self.schema_, self.releases_.values(), question, self.num_records)
 
+    def regression(
+        self,
+        outcome: str,
+        columns: str | Iterable[str],
+        category: str | None = None,
+        *,
+        level: float = 0.95,
+        sampling: bool = False,
+    ) -> "DataFrame":
+        """Least squares of a column on main effects of others, from the noisy statistics alone. It costs nothing.
+
+        Args:
+            outcome: a column: the label, a category of which is modeled as a linear probability, or a number.
+            columns: of the main effects. A number counts as the middle of its cell.
+            category: of an outcome with categories.
+            level: how often the intervals cover the truth.
+            sampling: make the intervals about the population of which the rows are a random sample.
+
+        Returns:
+            a pandas frame with a row for each coefficient, as :meth:`estimate` gives it.
+
+        Raises:
+            ParamsError: an argument has a wrong value.
+            ReleaseError: the release does not count these pairs, or has too much noise for so many columns.
+            NotFittedError: :meth:`fit` was not called.
+        """
+        from likeness.inference.regression import Model, regression
+
+        self.check_fitted("releases_")
+        names = (columns,) if isinstance(columns, str) else tuple(columns)
+        model = Model(outcome, names, category, level, sampling)
+        return regression(self.schema_, self.releases_.values(), model, self.num_records)
+
     @property
     def model_(self) -> "FittedModel":
         """The fitted model: ``model_.marginal(["age", "sex"])`` gives its share of each cell. It costs nothing.
