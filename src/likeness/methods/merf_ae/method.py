@@ -51,7 +51,7 @@ class Privatize(Section):
         options=("fourier", "moments"),
     )
     bound: float = setting(
-        1.0,
+        0.7,
         "moments: longer codes are clipped; in units of lengthscale",
         above=0,
         below=math.inf,
