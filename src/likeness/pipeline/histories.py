@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from likeness.generators.base import Compute, DrawsRest
 
 NEXT = "next_"  # begins the names of queries about transitions
-_PEOPLE_SHARE = 0.4  # of the budget, for the rows of people; transitions have the rest
+_TRIES = int(__import__("os").environ.get("TRIES","1"))  # of a history that leads beyond the order's upper bound
+_PEOPLE_SHARE = float(__import__("os").environ.get("PSHARE","0.4"))  # of the budget, for the rows of people; transitions have the rest
 
 
 class Histories(NamedTuple):
@@ -84,7 +85,7 @@ class HistoryProject:
     @property
     def contexts(self) -> dict[str, Context]:
         """Public facts of both row sets, by the beginning of the names of their queries."""
-        schemas = {"": self.schema.first_rows, NEXT: self.schema.next_rows}
+        schemas = {"": self.schema.first_rows, NEXT: self.schema.chain_rows}
         return {prefix: self.project.context_of(schema) for prefix, schema in schemas.items()}
 
     def plan(self) -> Plan:
@@ -135,7 +136,7 @@ class HistoryProject:
         doors = {}
         for prefix, table, numbers, schema in (
             ("", rows.people, people, self.schema.first_rows),
-            (NEXT, rows.transitions, rows.numbers, self.schema.next_rows),
+            (NEXT, rows.transitions[list(self.schema.chain_rows.names)], rows.numbers, self.schema.chain_rows),
         ):
             dataset = Dataset(
                 population=plan.identity,
@@ -278,8 +279,26 @@ class HistoryGenerator:
         return table
 
     def _events(self, first: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
-        """All events of people with these first rows, in order of people."""
-        schema, encoder = self.schema, Encoder(self.schema.next_rows)
+        """All events of people with these first rows, in order of people.
+
+        A history that leads beyond the order's upper bound is drawn again a few times, then pressed together.
+        """
+        left, pieces = np.arange(len(first)), []
+        conditional = _State(self.schema, Encoder(self.schema.chain_rows)).conditional(self.following)
+        for attempt in range(_TRIES):
+            made, late = self._walk(first.iloc[left], conditional, random, last=attempt == _TRIES - 1)
+            made[self.schema.person] = left[made[self.schema.person].to_numpy()]
+            pieces.append(made[~np.isin(made[self.schema.person], left[late])])
+            left = left[late]
+            if not len(left):
+                break
+        return pd.concat(pieces, ignore_index=True).sort_values(self.schema.person, kind="stable", ignore_index=True)
+
+    def _walk(
+        self, first: pd.DataFrame, conditional: "DrawsRest", random: np.random.Generator, last: bool
+    ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+        """One history for each of these first rows, and the places of those that lead beyond the order's bound."""
+        schema, encoder = self.schema, Encoder(self.schema.chain_rows)
         lengths = first[NUMBER].cat.codes.to_numpy().astype(np.int64) + schema.least
         state = _State(schema, encoder)
         x = state.of_first(first)
@@ -289,9 +308,10 @@ class HistoryGenerator:
         made = _plain(schema, made)
         at = np.zeros(len(first))
         at[active] = order_numbers(schema, made)
+        start, ats = at.copy(), [at[active]]
         pieces = [made.assign(**{schema.person: active})]
-        conditional = state.conditional(self.following)
-        ended = is_end(schema, made)
+        ended, late = is_end(schema, made), []
+        gap = None if schema.order is None else schema.next_rows.column(GAP)
         for step in range(1, schema.most):
             active = active[~ended]
             active = active[lengths[active] > step]
@@ -299,14 +319,28 @@ class HistoryGenerator:
                 break
             state.set_class(x, active, LENGTH, classes(lengths[active], schema.length_starts))
             state.set_class(x, active, STEP, classes(np.full(len(active), step), schema.step_starts))
-            new = conditional.draw(x[active], random, state.highest(at[active]))
+            new = conditional.draw(x[active], random)
             rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
+            if gap is not None:
+                at[active] += gap.number.numbers(rows[GAP], gap)
+                if not last:
+                    fits = at[active] <= schema.events.column(schema.order).bounds[1]
+                    late.append(active[~fits])
+                    active, new, rows = active[fits], new[fits], rows[fits].reset_index(drop=True)
             made = state.event(rows, at[active])
-            at[active] = order_numbers(schema, made)
             state.move_on(x, active, new, at[active])
             pieces.append(made.assign(**{schema.person: active}))
+            ats.append(at[active])
             ended = is_end(schema, made)
-        return pd.concat(pieces, ignore_index=True).sort_values(schema.person, kind="stable", ignore_index=True)
+        events = pd.concat(pieces, ignore_index=True)
+        if gap is not None and last:
+            column, who = schema.events.column(schema.order), events[schema.person].to_numpy()
+            room = np.minimum(1, (column.bounds[1] - start) / np.maximum(at - start, 1e-9))
+            numbers = start[who] + (np.concatenate(ats) - start[who]) * room[who]
+            if column.decimals is not None:
+                numbers = np.round(numbers, column.decimals)
+            events[schema.order] = column.number.typed(np.clip(numbers, *column.bounds), column)
+        return events, np.sort(np.concatenate(late)) if late else np.zeros(0, dtype=np.int64)
 
 
 class _State:
@@ -322,7 +356,7 @@ class _State:
 
     def conditional(self, saved: SavedGenerator) -> "DrawsRest":
         """The distribution of the next event and the gap."""
-        names = list(self.schema.next_rows.names)
+        names = list(self.schema.chain_rows.names)
         given = [place for place, name in enumerate(names) if not name.startswith("next ") and name != GAP]
         people = {column.name for column in self.schema.person_columns}
         given = sorted({*given, *(place for place, name in enumerate(names) if name in people)})
@@ -336,6 +370,8 @@ class _State:
             self._put(x, column.name, _dense(self.schema.first_rows.part([column.name]), first))
         for column in self.schema.moving:
             name = f"first {column.name}"
+            if f"last {column.name}" not in self._slices:
+                continue
             dense = _dense(self.schema.first_rows.part([name]), first)
             place = self._slices[f"last {column.name}"]
             x[:, place] = dense[:, : place.stop - place.start]  # a place for missing that only first events have
@@ -346,6 +382,8 @@ class _State:
 
     def set_class(self, x: NDArray[np.float64], rows: NDArray[np.int64], name: str, values: NDArray[np.int64]) -> None:
         """Set a class of lengths or steps."""
+        if name not in self._slices:
+            return
         place = self._slices[name]
         x[rows, place] = 0
         x[rows, place.start + values] = 1
@@ -366,9 +404,7 @@ class _State:
                 found[column.name] = rows[f"next {column.name}"]
                 continue
             gap = self.schema.next_rows.column(GAP)
-            numbers = np.clip(at + gap.number.numbers(rows[GAP], gap), *column.bounds)
-            if column.decimals is not None:
-                numbers = np.maximum(np.round(numbers, column.decimals), at)
+            numbers = np.clip(at, *column.bounds)
             found[column.name] = column.number.typed(numbers, column)
         return pd.DataFrame(found)
 
@@ -377,12 +413,14 @@ class _State:
     ) -> None:
         """Make the next event the last one."""
         for column in self.schema.moving:
+            if f"last {column.name}" not in self._slices:
+                continue
             place = self._slices[f"last {column.name}"]
             if column.name != self.schema.order:
                 x[rows, place] = new[:, self._slices[f"next {column.name}"]]
                 continue
             name = f"last {column.name}"
-            typed = pd.DataFrame({name: column.number.typed(at, column)})
+            typed = pd.DataFrame({name: column.number.typed(np.clip(at, *column.bounds), column)})
             x[rows, place] = _dense(self.schema.next_rows.part([name]), typed)
 
 

@@ -188,6 +188,13 @@ class HistorySchema:
         return self._table(*self.person_columns, length, step, *last, *following, *self._gap())
 
     @cached_property
+    def chain_rows(self) -> Schema:
+        import os
+        drop = {"step": STEP, "last": f"last {self.order}"}
+        drop = {drop[w] for w in os.environ.get("HIST_DROP", "").split(",") if w}
+        return self._table(*(column for column in self.next_rows.columns if column.name not in drop))
+
+    @cached_property
     def length_starts(self) -> tuple[int, ...]:
         """The first number of events of each class of lengths."""
         return tuple(_starts(2, self.most))
