@@ -267,7 +267,7 @@ class Schema:
         columns = tuple(
             column
             if column.is_categorical
-            else replace(column, cuts=tuple(sorted(thresholds(self.rules, column.name))))
+            else replace(column, cuts=tuple(sorted({*column.cuts, *thresholds(self.rules, column.name)})))
             for column in table.modeled
         )
         return replace(self, columns=columns, rules=table.on_modeled)
