@@ -9,13 +9,14 @@ Numbers about real people are private. They belong into ``reports/internal/`` al
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.core import rng
-from likeness.data.histories.rows import HistoryRows
+from likeness.data.histories.rows import HistoryRows, classified
 from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.marginals import cells, total_variation
@@ -53,10 +54,16 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
         "gaps": (schema.next_rows, "transitions", list(gap)),
         "person_and_first_event": (schema.first_rows, "people", [(x, y) for x in person for y in (NUMBER, *first)]),
         "person_and_next_event": (schema.next_rows, "transitions", [(x, y) for x in person for y in events]),
-        "events_by_step": (schema.next_rows, "transitions", [(STEP, name) for name in events]),
+        "events_by_step": (_stepped(schema), "steps", [(STEP, name) for name in events]),
     }
     sets = [
-        {"people": rows.people, "transitions": rows.transitions, "last": _last(schema, rows)} for rows in (real, other)
+        {
+            "people": rows.people,
+            "transitions": rows.transitions,
+            "steps": _steps(schema, rows),
+            "last": _last(schema, rows),
+        }
+        for rows in (real, other)
     ]
     measures = {}
     for group, (table, rows_of, marginals) in groups.items():
@@ -72,6 +79,17 @@ def _mean_distance(
     (codes_a, sizes), (codes_b, _) = cells(a, schema, bins), cells(b, schema, bins)
     numbers = [[schema.names.index(name) for name in names] for names in marginals]
     return float(np.mean([total_variation(codes_a, codes_b, sizes, chosen) for chosen in numbers]))
+
+
+def _stepped(schema: HistorySchema) -> Schema:
+    """The schema of :func:`_steps`."""
+    return replace(schema.next_rows, columns=(schema.step, *schema.next_rows.columns))
+
+
+def _steps(schema: HistorySchema, rows: HistoryRows) -> pd.DataFrame:
+    """Transitions with the class of their step."""
+    steps = np.arange(len(rows.numbers)) - np.searchsorted(rows.numbers, rows.numbers, side="left") + 1
+    return rows.transitions.assign(**{STEP: classified(steps, schema.step_starts, schema.step)})
 
 
 def _last(schema: HistorySchema, rows: HistoryRows) -> pd.DataFrame:
@@ -158,10 +176,11 @@ def next_event_accuracy(
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    names = schema.next_rows.names
+    table = _stepped(schema)
+    names = table.names
     seen = [place for place, name in enumerate(names) if name not in (GAP, LENGTH) and not name.startswith("next ")]
     target = names.index(f"next {column}")
-    (learn, _), (judged, _) = (cells(rows.transitions, schema.next_rows, bins) for rows in (train, test))
+    (learn, _), (judged, _) = (cells(_steps(schema, rows), table, bins) for rows in (train, test))
     number = rng.public_seed(seed, "evaluation.histories.next") % 2**32  # scikit-learn takes 32 bits
     if len(np.unique(learn[:, target])) == 1:
         return float((judged[:, target] == learn[0, target]).mean())

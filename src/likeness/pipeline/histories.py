@@ -22,7 +22,8 @@ from likeness.core.hashing import sha256_json
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.histories.rows import HistoryRows, classes, history_rows, is_end, order_numbers
-from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.histories.schema import GAP, LENGTH, NUMBER, HistorySchema
+from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame_people
 from likeness.data.source.row_digests import SourceDigest, unordered_digest
@@ -45,8 +46,7 @@ if TYPE_CHECKING:
     from likeness.generators.base import Compute, DrawsRest
 
 NEXT = "next_"  # begins the names of queries about transitions
-_TRIES = int(__import__("os").environ.get("TRIES","1"))  # of a history that leads beyond the order's upper bound
-_PEOPLE_SHARE = float(__import__("os").environ.get("PSHARE","0.4"))  # of the budget, for the rows of people; transitions have the rest
+_PEOPLE_SHARE = 0.4  # of the budget, for the rows of people; transitions have the rest
 
 
 class Histories(NamedTuple):
@@ -85,7 +85,7 @@ class HistoryProject:
     @property
     def contexts(self) -> dict[str, Context]:
         """Public facts of both row sets, by the beginning of the names of their queries."""
-        schemas = {"": self.schema.first_rows, NEXT: self.schema.chain_rows}
+        schemas = {"": self.schema.first_rows, NEXT: self.schema.next_rows}
         return {prefix: self.project.context_of(schema) for prefix, schema in schemas.items()}
 
     def plan(self) -> Plan:
@@ -136,7 +136,7 @@ class HistoryProject:
         doors = {}
         for prefix, table, numbers, schema in (
             ("", rows.people, people, self.schema.first_rows),
-            (NEXT, rows.transitions[list(self.schema.chain_rows.names)], rows.numbers, self.schema.chain_rows),
+            (NEXT, rows.transitions, rows.numbers, self.schema.next_rows),
         ):
             dataset = Dataset(
                 population=plan.identity,
@@ -231,8 +231,8 @@ class HistoryGenerator:
         """Typed tables of synthetic people, with the numbers from 1 on as keys.
 
         People come with the number of events and the first event. Each further event is drawn given the person, the
-        class of the length, the class of the step, and the last event. The gap never leads beyond the order's upper
-        bound. An event that ends a history is the last one.
+        class of the length, and the last event. A history that leads beyond the order's upper bound is pressed
+        together. An event that ends a history is the last one.
 
         Args:
             count: number of people.
@@ -279,68 +279,40 @@ class HistoryGenerator:
         return table
 
     def _events(self, first: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
-        """All events of people with these first rows, in order of people.
-
-        A history that leads beyond the order's upper bound is drawn again a few times, then pressed together.
-        """
-        left, pieces = np.arange(len(first)), []
-        conditional = _State(self.schema, Encoder(self.schema.chain_rows)).conditional(self.following)
-        for attempt in range(_TRIES):
-            made, late = self._walk(first.iloc[left], conditional, random, last=attempt == _TRIES - 1)
-            made[self.schema.person] = left[made[self.schema.person].to_numpy()]
-            pieces.append(made[~np.isin(made[self.schema.person], left[late])])
-            left = left[late]
-            if not len(left):
-                break
-        return pd.concat(pieces, ignore_index=True).sort_values(self.schema.person, kind="stable", ignore_index=True)
-
-    def _walk(
-        self, first: pd.DataFrame, conditional: "DrawsRest", random: np.random.Generator, last: bool
-    ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-        """One history for each of these first rows, and the places of those that lead beyond the order's bound."""
-        schema, encoder = self.schema, Encoder(self.schema.chain_rows)
+        """All events of people with these first rows, in order of people."""
+        schema, encoder = self.schema, Encoder(self.schema.next_rows)
         lengths = first[NUMBER].cat.codes.to_numpy().astype(np.int64) + schema.least
         state = _State(schema, encoder)
         x = state.of_first(first)
+        state.set_length(x, lengths)
         made = first[lengths > 0][[f"first {column.name}" for column in schema.moving]]
         made = made.set_axis([column.name for column in schema.moving], axis=1)
         active = np.flatnonzero(lengths > 0)
         made = _plain(schema, made)
         at = np.zeros(len(first))
         at[active] = order_numbers(schema, made)
-        start, ats = at.copy(), [at[active]]
-        pieces = [made.assign(**{schema.person: active})]
-        ended, late = is_end(schema, made), []
-        gap = None if schema.order is None else schema.next_rows.column(GAP)
+        pieces, times = [made.assign(**{schema.person: active})], [at[active]]
+        conditional = state.conditional(self.following)
+        ended = is_end(schema, made)
         for step in range(1, schema.most):
             active = active[~ended]
             active = active[lengths[active] > step]
             if not len(active):
                 break
-            state.set_class(x, active, LENGTH, classes(lengths[active], schema.length_starts))
-            state.set_class(x, active, STEP, classes(np.full(len(active), step), schema.step_starts))
             new = conditional.draw(x[active], random)
             rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
-            if gap is not None:
-                at[active] += gap.number.numbers(rows[GAP], gap)
-                if not last:
-                    fits = at[active] <= schema.events.column(schema.order).bounds[1]
-                    late.append(active[~fits])
-                    active, new, rows = active[fits], new[fits], rows[fits].reset_index(drop=True)
-            made = state.event(rows, at[active])
-            state.move_on(x, active, new, at[active])
+            made = state.event(rows)
+            at[active] += state.gaps(rows)
+            state.move_on(x, active, new)
             pieces.append(made.assign(**{schema.person: active}))
-            ats.append(at[active])
+            times.append(at[active])
             ended = is_end(schema, made)
         events = pd.concat(pieces, ignore_index=True)
-        if gap is not None and last:
-            column, who = schema.events.column(schema.order), events[schema.person].to_numpy()
-            room = np.minimum(1, (column.bounds[1] - start) / np.maximum(at - start, 1e-9))
-            numbers = start[who] + (np.concatenate(ats) - start[who]) * room[who]
-            if column.decimals is not None:
-                numbers = np.round(numbers, column.decimals)
-            events[schema.order] = column.number.typed(np.clip(numbers, *column.bounds), column)
-        return events, np.sort(np.concatenate(late)) if late else np.zeros(0, dtype=np.int64)
+        if schema.order is not None:
+            column = schema.events.column(schema.order)
+            numbers = _within(np.concatenate(times), events[schema.person].to_numpy(), column)
+            events[schema.order] = column.number.typed(numbers, column)
+        return events.sort_values(schema.person, kind="stable", ignore_index=True)
 
 
 class _State:
@@ -351,27 +323,25 @@ class _State:
         blocks: dict[str, list[Any]] = {}
         for block in encoder.layout.blocks:
             blocks.setdefault(block.column, []).append(block)
+        self._moving = [column for column in schema.moving if not schema.orders(column)]
         self._slices = {name: slice(of[0].start, of[-1].stop) for name, of in blocks.items()}
         self._width = encoder.layout.width
 
     def conditional(self, saved: SavedGenerator) -> "DrawsRest":
         """The distribution of the next event and the gap."""
-        names = list(self.schema.chain_rows.names)
-        given = [place for place, name in enumerate(names) if not name.startswith("next ") and name != GAP]
         people = {column.name for column in self.schema.person_columns}
-        given = sorted({*given, *(place for place, name in enumerate(names) if name in people)})
-        ceiling = None if self.schema.order is None else names.index(GAP)
-        return saved.network.conditional(given, ceiling)
+        names = enumerate(self.schema.next_rows.names)
+        return saved.network.conditional(
+            [place for place, name in names if name in people or not (name.startswith("next ") or name == GAP)]
+        )
 
     def of_first(self, first: pd.DataFrame) -> NDArray[np.float64]:
         """Rows that hold the person, and the first event as the last one."""
         x = np.zeros((len(first), self._width))
         for column in self.schema.person_columns:
             self._put(x, column.name, _dense(self.schema.first_rows.part([column.name]), first))
-        for column in self.schema.moving:
+        for column in self._moving:
             name = f"first {column.name}"
-            if f"last {column.name}" not in self._slices:
-                continue
             dense = _dense(self.schema.first_rows.part([name]), first)
             place = self._slices[f"last {column.name}"]
             x[:, place] = dense[:, : place.stop - place.start]  # a place for missing that only first events have
@@ -380,48 +350,46 @@ class _State:
     def _put(self, x: NDArray[np.float64], name: str, dense: NDArray[np.float64]) -> None:
         x[:, self._slices[name]] = dense
 
-    def set_class(self, x: NDArray[np.float64], rows: NDArray[np.int64], name: str, values: NDArray[np.int64]) -> None:
-        """Set a class of lengths or steps."""
-        if name not in self._slices:
-            return
-        place = self._slices[name]
-        x[rows, place] = 0
-        x[rows, place.start + values] = 1
+    def set_length(self, x: NDArray[np.float64], lengths: NDArray[np.int64]) -> None:
+        """Set the class of the length, where there is a next event."""
+        rows = np.flatnonzero(lengths > 1)
+        x[rows, self._slices[LENGTH].start + classes(lengths[rows], self.schema.length_starts)] = 1
 
-    def highest(self, at: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """The largest gap on its unit scale that stays within the order's bounds."""
+    def event(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The next events, typed as the schema of events says; without their order."""
+        return pd.DataFrame({column.name: rows[f"next {column.name}"] for column in self._moving}, index=rows.index)
+
+    def gaps(self, rows: pd.DataFrame) -> NDArray[np.float64]:
+        """The distance of each next event from the last one; zeros without an order."""
         if self.schema.order is None:
-            return None
-        gap, upper = self.schema.next_rows.column(GAP), self.schema.events.column(self.schema.order).bounds[1]
-        left = pd.DataFrame({GAP: gap.number.typed(np.maximum(upper - at, 0), gap)})
-        return _dense(self.schema.next_rows.part([GAP]), left)[:, 0]
+            return np.zeros(len(rows))
+        gap = self.schema.next_rows.column(GAP)
+        return gap.number.numbers(rows[GAP], gap)
 
-    def event(self, rows: pd.DataFrame, at: NDArray[np.float64]) -> pd.DataFrame:
-        """The next events, typed as the schema of events says."""
-        found = {}
-        for column in self.schema.moving:
-            if column.name != self.schema.order:
-                found[column.name] = rows[f"next {column.name}"]
-                continue
-            gap = self.schema.next_rows.column(GAP)
-            numbers = np.clip(at, *column.bounds)
-            found[column.name] = column.number.typed(numbers, column)
-        return pd.DataFrame(found)
-
-    def move_on(
-        self, x: NDArray[np.float64], rows: NDArray[np.int64], new: NDArray[np.float64], at: NDArray[np.float64]
-    ) -> None:
+    def move_on(self, x: NDArray[np.float64], rows: NDArray[np.int64], new: NDArray[np.float64]) -> None:
         """Make the next event the last one."""
-        for column in self.schema.moving:
-            if f"last {column.name}" not in self._slices:
-                continue
-            place = self._slices[f"last {column.name}"]
-            if column.name != self.schema.order:
-                x[rows, place] = new[:, self._slices[f"next {column.name}"]]
-                continue
-            name = f"last {column.name}"
-            typed = pd.DataFrame({name: column.number.typed(np.clip(at, *column.bounds), column)})
-            x[rows, place] = _dense(self.schema.next_rows.part([name]), typed)
+        for column in self._moving:
+            x[rows, self._slices[f"last {column.name}"]] = new[:, self._slices[f"next {column.name}"]]
+
+
+def _within(times: NDArray[np.float64], persons: NDArray[np.int64], column: Column) -> NDArray[np.float64]:
+    """Where events stand in their histories, each pressed together evenly as far as the order's upper bound asks.
+
+    A gap that the bound cut off would end at the bound, and those after it would be 0. Evenly pressed, the gaps of a
+    history keep their ratios.
+
+    Args:
+        times: of events, ascending within a person.
+        persons: of each event; the first event of each person comes before all later ones.
+        column: the order.
+    """
+    _, firsts, places = np.unique(persons, return_index=True, return_inverse=True)
+    start, end = times[firsts], times[firsts].copy()
+    np.maximum.at(end, places, times)
+    late, room = end > column.bounds[1], np.ones(len(start))
+    room[late] = (column.bounds[1] - start[late]) / (end - start)[late]
+    numbers = start[places] + (times - start[places]) * room[places]
+    return np.clip(numbers if column.decimals is None else np.round(numbers, column.decimals), *column.bounds)
 
 
 def _dense(schema: Schema, table: pd.DataFrame) -> NDArray[np.float64]:

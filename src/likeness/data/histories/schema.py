@@ -174,25 +174,28 @@ class HistorySchema:
     def next_rows(self) -> Schema:
         """One row a pair of events that follow each other.
 
-        It holds the person's columns, a class of the length, a class of the step, the last event, the next, and the gap
-        between them.
+        It holds the person's columns, a class of the length, the last event, the next, and the gap between them. The
+        order itself and the step are left out: each further column takes budget from all pairs of the others.
         """
-        last = (replace(column, name=f"last {column.name}", dtype=None) for column in self.moving)
-        following = (
-            replace(column, name=f"next {column.name}", dtype=None)
-            for column in self.moving
-            if column.name != self.order
+        last, following = (
+            [
+                replace(column, name=f"{word} {column.name}", dtype=None)
+                for column in self.moving
+                if not self.orders(column)
+            ]
+            for word in ("last", "next")
         )
         length = Column(LENGTH, "ordinal", categories=_words(self.length_starts, self.most))
-        step = Column(STEP, "ordinal", categories=_words(self.step_starts, self.most - 1))
-        return self._table(*self.person_columns, length, step, *last, *following, *self._gap())
+        return self._table(*self.person_columns, length, *last, *following, *self._gap())
+
+    def orders(self, column: Column) -> bool:
+        """Whether a column of events orders them."""
+        return column.name == self.order
 
     @cached_property
-    def chain_rows(self) -> Schema:
-        import os
-        drop = {"step": STEP, "last": f"last {self.order}"}
-        drop = {drop[w] for w in os.environ.get("HIST_DROP", "").split(",") if w}
-        return self._table(*(column for column in self.next_rows.columns if column.name not in drop))
+    def step(self) -> Column:
+        """A class of the step that leads from an event to the next, for measures; step 1 leads to the second event."""
+        return Column(STEP, "ordinal", categories=_words(self.step_starts, self.most - 1))
 
     @cached_property
     def length_starts(self) -> tuple[int, ...]:
@@ -201,7 +204,7 @@ class HistorySchema:
 
     @cached_property
     def step_starts(self) -> tuple[int, ...]:
-        """The first step of each class of steps; step 1 leads from the first event to the second."""
+        """The first step of each class of steps."""
         return tuple(_starts(1, self.most - 1))
 
     def _gap(self) -> tuple[Column, ...]:
