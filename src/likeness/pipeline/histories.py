@@ -323,7 +323,6 @@ class _State:
         blocks: dict[str, list[Any]] = {}
         for block in encoder.layout.blocks:
             blocks.setdefault(block.column, []).append(block)
-        self._moving = [column for column in schema.moving if not schema.orders(column)]
         self._slices = {name: slice(of[0].start, of[-1].stop) for name, of in blocks.items()}
         self._width = encoder.layout.width
 
@@ -340,7 +339,7 @@ class _State:
         x = np.zeros((len(first), self._width))
         for column in self.schema.person_columns:
             self._put(x, column.name, _dense(self.schema.first_rows.part([column.name]), first))
-        for column in self._moving:
+        for column in self.schema.states:
             name = f"first {column.name}"
             dense = _dense(self.schema.first_rows.part([name]), first)
             place = self._slices[f"last {column.name}"]
@@ -357,7 +356,9 @@ class _State:
 
     def event(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The next events, typed as the schema of events says; without their order."""
-        return pd.DataFrame({column.name: rows[f"next {column.name}"] for column in self._moving}, index=rows.index)
+        return pd.DataFrame(
+            {column.name: rows[f"next {column.name}"] for column in self.schema.states}, index=rows.index
+        )
 
     def gaps(self, rows: pd.DataFrame) -> NDArray[np.float64]:
         """The distance of each next event from the last one; zeros without an order."""
@@ -368,7 +369,7 @@ class _State:
 
     def move_on(self, x: NDArray[np.float64], rows: NDArray[np.int64], new: NDArray[np.float64]) -> None:
         """Make the next event the last one."""
-        for column in self._moving:
+        for column in self.schema.states:
             x[rows, self._slices[f"last {column.name}"]] = new[:, self._slices[f"next {column.name}"]]
 
 

@@ -137,10 +137,9 @@ def _transitions(
     persons = numbers[lasts]
     found = {column.name: _taken(people[column.name], column, persons) for column in schema.person_columns}
     found[LENGTH] = classified(lengths[persons], schema.length_starts, table.column(LENGTH))
-    for column in schema.moving:
-        if not schema.orders(column):
-            found[f"last {column.name}"] = _taken(events[column.name], column, lasts)
-            found[f"next {column.name}"] = _taken(events[column.name], column, lasts + 1)
+    for column in schema.states:
+        found[f"last {column.name}"] = _taken(events[column.name], column, lasts)
+        found[f"next {column.name}"] = _taken(events[column.name], column, lasts + 1)
     if schema.order is not None:
         at, gap = order_numbers(schema, events), table.column(GAP)
         found[GAP] = gap.number.typed(at[lasts + 1] - at[lasts], gap)

@@ -155,6 +155,11 @@ class HistorySchema:
         """Columns that may change from event to event."""
         return tuple(column for column in self.events.columns if column.name not in self.fixed)
 
+    @cached_property
+    def states(self) -> tuple[Column, ...]:
+        """Columns that may change, without the order."""
+        return tuple(column for column in self.moving if column.name != self.order)
+
     @property
     def least(self) -> int:
         """The smallest number of events: people who are made from events have one."""
@@ -178,19 +183,11 @@ class HistorySchema:
         order itself and the step are left out: each further column takes budget from all pairs of the others.
         """
         last, following = (
-            [
-                replace(column, name=f"{word} {column.name}", dtype=None)
-                for column in self.moving
-                if not self.orders(column)
-            ]
+            [replace(column, name=f"{word} {column.name}", dtype=None) for column in self.states]
             for word in ("last", "next")
         )
         length = Column(LENGTH, "ordinal", categories=_words(self.length_starts, self.most))
         return self._table(*self.person_columns, length, *last, *following, *self._gap())
-
-    def orders(self, column: Column) -> bool:
-        """Whether a column of events orders them."""
-        return column.name == self.order
 
     @cached_property
     def step(self) -> Column:
