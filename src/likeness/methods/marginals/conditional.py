@@ -58,5 +58,5 @@ class Conditional:
 def _drawn(below: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int64]:
     """A place of each row by its cumulative weights."""
     points = random.random(len(below)) * below[:, -1]
-    places: NDArray[np.int64] = (below <= points[:, None]).sum(axis=1)
-    return np.minimum(places, below.shape[1] - 1)
+    places: NDArray[np.int64] = np.minimum((below <= points[:, None]).sum(axis=1), below.shape[1] - 1)
+    return places
