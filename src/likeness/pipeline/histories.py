@@ -22,7 +22,7 @@ from likeness.core.hashing import sha256_json
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.histories.rows import HistoryRows, classes, history_rows, is_end, order_numbers
-from likeness.data.histories.schema import GAP, LENGTH, NUMBER, HistorySchema
+from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame_people
@@ -231,8 +231,8 @@ class HistoryGenerator:
         """Typed tables of synthetic people, with the numbers from 1 on as keys.
 
         People come with the number of events and the first event. Each further event is drawn given the person, the
-        class of the length, and the last event. A history that leads beyond the order's upper bound is pressed
-        together. An event that ends a history is the last one.
+        class of the length, whether it is the second, and the last event. A history that leads beyond the order's
+        upper bound is pressed together. An event that ends a history is the last one.
 
         Args:
             count: number of people.
@@ -284,7 +284,6 @@ class HistoryGenerator:
         lengths = first[NUMBER].cat.codes.to_numpy().astype(np.int64) + schema.least
         state = _State(schema, encoder)
         x = state.of_first(first)
-        state.set_length(x, lengths)
         made = first[lengths > 0][[f"first {column.name}" for column in schema.moving]]
         made = made.set_axis([column.name for column in schema.moving], axis=1)
         active = np.flatnonzero(lengths > 0)
@@ -299,6 +298,8 @@ class HistoryGenerator:
             active = active[lengths[active] > step]
             if not len(active):
                 break
+            state.set_class(x, active, LENGTH, classes(lengths[active], schema.length_starts))
+            state.set_class(x, active, STEP, classes(np.full(len(active), step), schema.step_starts))
             new = conditional.draw(x[active], random)
             rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
             made = state.event(rows)
@@ -349,10 +350,11 @@ class _State:
     def _put(self, x: NDArray[np.float64], name: str, dense: NDArray[np.float64]) -> None:
         x[:, self._slices[name]] = dense
 
-    def set_length(self, x: NDArray[np.float64], lengths: NDArray[np.int64]) -> None:
-        """Set the class of the length, where there is a next event."""
-        rows = np.flatnonzero(lengths > 1)
-        x[rows, self._slices[LENGTH].start + classes(lengths[rows], self.schema.length_starts)] = 1
+    def set_class(self, x: NDArray[np.float64], rows: NDArray[np.int64], name: str, values: NDArray[np.int64]) -> None:
+        """Set a class of lengths or steps."""
+        place = self._slices[name]
+        x[rows, place] = 0
+        x[rows, place.start + values] = 1
 
     def event(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The next events, typed as the schema of events says; without their order."""

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness.data.histories.schema import GAP, LENGTH, NUMBER, HistorySchema
+from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
 from likeness.data.schema.column import Column
 from likeness.data.source.cells import category_type
 from likeness.data.source.contribution_bounding import bound_contributions
@@ -101,9 +101,9 @@ def classes(numbers: NDArray[np.int64], starts: tuple[int, ...]) -> NDArray[np.i
     return np.searchsorted(np.array(starts), numbers, side="right").astype(np.int64) - 1
 
 
-def classified(numbers: NDArray[np.int64], starts: tuple[int, ...], column: Column) -> "pd.Series":
-    """The class of each number as a typed column."""
-    return pd.Series(pd.Categorical.from_codes(classes(numbers, starts), dtype=category_type(column)))
+def steps_of(persons: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The step of each transition, from 1 on, by its person; the persons ascend."""
+    return np.arange(len(persons)) - np.searchsorted(persons, persons, side="left") + 1
 
 
 def _counted_events(
@@ -136,7 +136,12 @@ def _transitions(
     lasts = np.flatnonzero(numbers[:-1] == numbers[1:]) if len(numbers) else np.zeros(0, dtype=np.int64)
     persons = numbers[lasts]
     found = {column.name: _taken(people[column.name], column, persons) for column in schema.person_columns}
-    found[LENGTH] = classified(lengths[persons], schema.length_starts, table.column(LENGTH))
+    for name, of_each, starts in (
+        (LENGTH, lengths[persons], schema.length_starts),
+        (STEP, steps_of(persons), schema.step_starts),
+    ):
+        codes = classes(of_each, starts)
+        found[name] = pd.Series(pd.Categorical.from_codes(codes, dtype=category_type(table.column(name))))
     for column in schema.states:
         found[f"last {column.name}"] = _taken(events[column.name], column, lasts)
         found[f"next {column.name}"] = _taken(events[column.name], column, lasts + 1)

@@ -179,30 +179,27 @@ class HistorySchema:
     def next_rows(self) -> Schema:
         """One row a pair of events that follow each other.
 
-        It holds the person's columns, a class of the length, the last event, the next, and the gap between them. The
-        order itself and the step are left out: each further column takes budget from all pairs of the others.
+        It holds the person's columns, a class of the length, whether the step is the first, the last event, the next,
+        and the gap between them. The order itself is left out: each further column takes budget from all pairs of the
+        others.
         """
         last, following = (
             [replace(column, name=f"{word} {column.name}", dtype=None) for column in self.states]
             for word in ("last", "next")
         )
         length = Column(LENGTH, "ordinal", categories=_words(self.length_starts, self.most))
-        return self._table(*self.person_columns, length, *last, *following, *self._gap())
-
-    @cached_property
-    def step(self) -> Column:
-        """A class of the step that leads from an event to the next, for measures; step 1 leads to the second event."""
-        return Column(STEP, "ordinal", categories=_words(self.step_starts, self.most - 1))
+        step = Column(STEP, "ordinal", categories=_words(self.step_starts, self.most - 1))
+        return self._table(*self.person_columns, length, step, *last, *following, *self._gap())
 
     @cached_property
     def length_starts(self) -> tuple[int, ...]:
         """The first number of events of each class of lengths."""
         return tuple(_starts(2, self.most))
 
-    @cached_property
+    @property
     def step_starts(self) -> tuple[int, ...]:
-        """The first step of each class of steps."""
-        return tuple(_starts(1, self.most - 1))
+        """The first step of each class of steps: the one from the first event to the second, and all later ones."""
+        return (1, 2)[: self.most - 1]
 
     def _gap(self) -> tuple[Column, ...]:
         """The distance of two events in the order: none below 0, since a history is ordered."""
