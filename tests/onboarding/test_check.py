@@ -378,12 +378,16 @@ def marginals(clone: Path, **changes: Any) -> Params:
 
 def test_errors_of_shares_are_those_of_the_mean_of_all_pairs(clone: Path) -> None:
     found = forecast(Project(Path(), marginals(clone)), 10_000)
-    counts, _, embedding = found.queries
+    counts, _, look, embedding = found.queries
     assert counts.measures[0].error == pytest.approx(counts.sigma / 10_000)
     pair, town = embedding.measures
     assert "'town'" in town.of and pair.records is None
+    # The look has a fifth of both budgets.
+    (first,) = look.measures
+    assert pair.noise == pytest.approx(first.noise * 0.2**0.5)
     # town has pairs with age (16 bins) and born (16 bins and missing); a cell of town is a sum over either.
-    noise = 1 / math.sqrt(1 / (16 * embedding.sigma**2) + 1 / (17 * embedding.sigma**2))
+    weight = (pair.noise / embedding.sigma) ** -2
+    noise = embedding.sigma / math.sqrt(weight / 16 + weight / 17)
     assert town.noise == pytest.approx(noise)
     assert town.error == pytest.approx(noise / 10_000) and town.average == 1 / (2 * 40)
     assert town.records == math.ceil(noise / (MOST_NOISE * town.average))
@@ -400,11 +404,11 @@ def test_a_named_table_is_foreseen_by_itself_and_leaves_the_pairs_their_rest(clo
     sections["marginals"]["privatize"] |= {"tables": [["town", "age", "born"]], "tables_share": 0.2}
     embedding = forecast(Project(Path(), dataclasses.replace(params, sections=sections)), 10_000).queries[-1]
     pair, table, town = embedding.measures
-    # Three pairs have four fifths of all squares, the table one: its weight is 3/4 of a pair's.
-    assert pair.noise == pytest.approx(alone.measures[0].noise / 0.8**0.5)
-    assert table.noise == pytest.approx(pair.noise / 0.75**0.5) and table.records is None
+    # Three pairs have the look, a fifth, and four fifths of the rest. The table's weight is 3/4 of a pair's.
+    assert pair.noise == pytest.approx(alone.measures[0].noise / 0.84**0.5)
+    assert table.noise == pytest.approx(pair.noise * (0.84 / 0.64 / 0.75) ** 0.5) and table.records is None
     assert "named table" in table.of and table.average == pytest.approx(1 / (2 * 16 * 17 * 40))
-    assert town.noise == pytest.approx(alone.measures[1].noise / 0.8**0.5)
+    assert town.noise == pytest.approx(alone.measures[1].noise / 0.84**0.5)
 
 
 def test_more_epsilon_and_fewer_categories_need_fewer_records(clone: Path) -> None:

@@ -165,7 +165,8 @@ class Marginals(Method):
         if query.name == QUANTILES:
             yield self.auxiliary.quantiles.measure(query, sigma, self.privatize.bins)
         elif query.name == EMBEDDING:
-            yield from measures_of_cells(self._asked(query), sigma, query.num_groups, context, private)
+            look = 0.0 if self._first(context, {}) is None else self.privatize.first_share
+            yield from measures_of_cells(self._asked(query), sigma, query.num_groups, context, private, look)
         elif query.name == PAIRS_FIRST:
             yield next(measures_of_cells(self._asked(query), sigma, query.num_groups, context, private))
         else:
@@ -386,16 +387,25 @@ def _weights(feature: PairMarginals) -> tuple[int, ...]:
 
 
 def measures_of_cells(
-    feature: PairMarginals, sigma: float, classes: int, context: Context, private: Collection[str]
+    feature: PairMarginals,
+    sigma: float,
+    classes: int,
+    context: Context,
+    private: Collection[str],
+    first_share: float = 0.0,
 ) -> Iterator[Measured]:
-    """A cell of a pair as it is released, and a cell of the column that is measured worst.
+    """A cell of a pair, and a cell of the column that is measured worst: as this release and a first look give them.
 
     Each pair of a column measures each of its cells once, as the sum over the other column's cells. The mean weighs
     these by their precision. The rule does not apply to single cells of pairs: the generator is fitted to all of them
     at once. It does not apply to columns with private categories: released ones clear a threshold.
     """
     sizes = [column.size for column in feature.columns]
-    weights = [float(part.norm_bound_squared) for part in feature.parts[: len(feature.sizes)]]
+    squares = [float(part.norm_bound_squared) for part in feature.parts]
+    pairs = len(feature.sizes)
+    # A budget is in proportion to the squared norm over the variance of a cell of weight 1.
+    earlier = first_share / (1 - first_share) * sum(squares) / pairs
+    weights = [square + earlier for square in squares[:pairs]]
     precision = [0.0] * len(sizes)
     for (i, j), weight in zip(feature.column_pairs, weights, strict=True):
         precision[i] += weight / sizes[j]
