@@ -19,7 +19,7 @@ from likeness.features.cells import Cells
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import EMBEDDING, Context
-from likeness.methods.marginals.first_look import AIMS, MEAN_WEIGHT, PAIRS_FIRST, allotted, both, squared_strengths
+from likeness.methods.marginals.first_look import MEAN_WEIGHT, PAIRS_FIRST, allotted, both, squared_strengths
 from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.pipeline.consistency import auxiliary_of, queries_of
@@ -38,41 +38,30 @@ def method_of(**settings: Any) -> Marginals:
     return build(Marginals, {"privatize": settings}, "marginals")
 
 
-def risk(strengths: list[float], noises: list[float], weights: tuple[int, ...], aim: str) -> float:
+def risk(strengths: list[float], noises: list[float], weights: tuple[int, ...]) -> float:
     variances = [noise * MEAN_WEIGHT / weight for noise, weight in zip(noises, weights, strict=True)]
-    units = noises if aim == "ratio" else [1.0] * len(noises)
-    return math.fsum(d * v / (d + v) / unit for d, v, unit in zip(strengths, variances, units, strict=True))
+    return math.fsum(d * v / (d + v) for d, v in zip(strengths, variances, strict=True))
 
 
-@pytest.mark.parametrize("aim", AIMS)
-def test_no_budget_that_moves_between_two_pairs_lowers_the_risk(aim: str) -> None:
+def test_no_budget_that_moves_between_two_pairs_lowers_the_risk() -> None:
     strengths, noises = [900.0, 40.0, 300.0, 0.5, 60.0], [20.0, 10.0, 80.0, 30.0, 10.0]
-    weights = allotted(strengths, noises, aim)
+    weights = allotted(strengths, noises)
     assert sum(weights) == MEAN_WEIGHT * 5 and min(weights) == weights[3] == MEAN_WEIGHT // 2
     for giver, taker in itertools.permutations(range(5), 2):
         moved = list(weights)
         moved[giver], moved[taker] = moved[giver] - 1, moved[taker] + 1
         if moved[giver] >= MEAN_WEIGHT // 2:
-            assert risk(strengths, noises, tuple(moved), aim) > risk(strengths, noises, weights, aim) * (1 - 1e-3)
-    assert risk(strengths, noises, weights, aim) < 0.9 * risk(strengths, noises, (MEAN_WEIGHT,) * 5, aim)
+            assert risk(strengths, noises, tuple(moved)) > risk(strengths, noises, weights) * (1 - 1e-3)
+    assert risk(strengths, noises, weights) < 0.9 * risk(strengths, noises, (MEAN_WEIGHT,) * 5)
 
 
-def test_pairs_far_above_the_noise_share_evenly_where_the_ratio_counts() -> None:
-    """By the error of cells the larger pair has twice the budget: four times the cells have twice the root."""
-    strengths, noises = [1e9, 1e9], [10.0, 40.0]
-    assert allotted(strengths, noises, "ratio") == (MEAN_WEIGHT, MEAN_WEIGHT)
-    few, many = allotted(strengths, noises, "error")
-    assert many == pytest.approx(2 * few, abs=1)
-
-
-@pytest.mark.parametrize("aim", AIMS)
 @pytest.mark.parametrize(
     ("strengths", "noises"),
     [([0.0] * 3, [5.0] * 3), ([1e9] * 3, [5.0] * 3), ([7.0, 0.0, 1.0], [0.0] * 3)],
     ids=["nothing stands out", "all are far above the noise", "no noise"],
 )
-def test_budgets_are_even_where_no_pair_needs_more(strengths: list[float], noises: list[float], aim: str) -> None:
-    assert allotted(strengths, noises, aim) == (MEAN_WEIGHT,) * 3
+def test_budgets_are_even_where_no_pair_needs_more(strengths: list[float], noises: list[float]) -> None:
+    assert allotted(strengths, noises) == (MEAN_WEIGHT,) * 3
 
 
 def test_strengths_are_those_of_the_rows_without_the_noise() -> None:
@@ -100,12 +89,11 @@ def test_every_machine_computes_these_budgets() -> None:
     ]
     strengths = squared_strengths(first, blocks, 2.0**23)
     assert [strength.hex() for strength in strengths] == STRENGTHS
-    noises = [block.size * 2.0**44 for block in blocks]
-    assert {aim: allotted(strengths, noises, aim) for aim in AIMS} == WEIGHTS
+    assert allotted(strengths, [block.size * 2.0**44 for block in blocks]) == WEIGHTS
 
 
 STRENGTHS = ["0x1.102a6499646e1p+52", "0x1.a0c666175ccbep+53", "0x1.245394d6a5428p+54"]
-WEIGHTS = {"error": (17, 20, 23), "ratio": (19, 20, 21)}
+WEIGHTS = (17, 20, 23)
 
 
 def test_both_releases_count_by_their_precision() -> None:

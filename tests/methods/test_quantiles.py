@@ -65,8 +65,7 @@ MULTIPLIERS = {"class_counts": 23.3545710244, "embedding": 4.10720759882}
 def test_without_quantiles_every_release_key_is_what_it_was_before_there_were_any(adjacency: Adjacency) -> None:
     """Else a rerun of an old project would be a second release, at the full cost. Keys made before this option."""
     shares = {"class_counts": 0.03, "quantiles": 0.0, "embedding": 0.97}
-    privatize = {**SHIPPED["privatize"], "first_share": 0.0}
-    without = {"plan": {"shares": shares}, "auxiliary": {"quantiles": {"columns": "none"}}, "privatize": privatize}
+    without = {"plan": {"shares": shares}, "auxiliary": {"quantiles": {"columns": "none"}}}
     method = build(Marginals, {**SHIPPED, **without}, "marginals")
     plan = plan_of(method, 1.0, adjacency)
     queries = [

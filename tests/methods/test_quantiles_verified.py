@@ -28,9 +28,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Synthesizer, Path]
         patch.setenv("LIKENESS_HOME", str(folder / "ledger"))
         patch.setenv("LIKENESS_ANCHOR", str(folder / "anchor"))
         Ledger.create(locate())
-        settings = section(columns="all")
-        settings["privatize"]["first_share"] = 0.0
-        own = Synthesizer(schema=SCHEMA, population="people", epsilon=5.0, settings=settings)
+        own = Synthesizer(schema=SCHEMA, population="people", epsilon=5.0, settings=section(columns="all"))
         own.fit(table(4_000)).save(folder / "saved")
     return own, folder / "saved"
 

@@ -378,16 +378,12 @@ def marginals(clone: Path, **changes: Any) -> Params:
 
 def test_errors_of_shares_are_those_of_the_mean_of_all_pairs(clone: Path) -> None:
     found = forecast(Project(Path(), marginals(clone)), 10_000)
-    counts, _, look, embedding = found.queries
+    counts, _, embedding = found.queries
     assert counts.measures[0].error == pytest.approx(counts.sigma / 10_000)
     pair, town = embedding.measures
     assert "'town'" in town.of and pair.records is None
-    # The look has a fifth of both budgets.
-    (first,) = look.measures
-    assert pair.noise == pytest.approx(first.noise * 0.2**0.5)
     # town has pairs with age (16 bins) and born (16 bins and missing); a cell of town is a sum over either.
-    weight = (pair.noise / embedding.sigma) ** -2
-    noise = embedding.sigma / math.sqrt(weight / 16 + weight / 17)
+    noise = 1 / math.sqrt(1 / (16 * embedding.sigma**2) + 1 / (17 * embedding.sigma**2))
     assert town.noise == pytest.approx(noise)
     assert town.error == pytest.approx(noise / 10_000) and town.average == 1 / (2 * 40)
     assert town.records == math.ceil(noise / (MOST_NOISE * town.average))
@@ -404,11 +400,28 @@ def test_a_named_table_is_foreseen_by_itself_and_leaves_the_pairs_their_rest(clo
     sections["marginals"]["privatize"] |= {"tables": [["town", "age", "born"]], "tables_share": 0.2}
     embedding = forecast(Project(Path(), dataclasses.replace(params, sections=sections)), 10_000).queries[-1]
     pair, table, town = embedding.measures
-    # Three pairs have the look, a fifth, and four fifths of the rest. The table's weight is 3/4 of a pair's.
-    assert pair.noise == pytest.approx(alone.measures[0].noise / 0.84**0.5)
-    assert table.noise == pytest.approx(pair.noise * (0.84 / 0.64 / 0.75) ** 0.5) and table.records is None
+    # Three pairs have four fifths of all squares, the table one: its weight is 3/4 of a pair's.
+    assert pair.noise == pytest.approx(alone.measures[0].noise / 0.8**0.5)
+    assert table.noise == pytest.approx(pair.noise / 0.75**0.5) and table.records is None
     assert "named table" in table.of and table.average == pytest.approx(1 / (2 * 16 * 17 * 40))
-    assert town.noise == pytest.approx(alone.measures[1].noise / 0.84**0.5)
+    assert town.noise == pytest.approx(alone.measures[1].noise / 0.8**0.5)
+
+
+def test_a_first_look_leaves_pairs_what_both_looks_measure_and_tables_less(clone: Path) -> None:
+    params, tables = marginals(clone), {"tables": [["town", "age", "born"]], "tables_share": 0.2}
+    found = []
+    for settings in (tables, {**tables, "first_share": 0.25}):
+        sections = json.loads(json.dumps(params.sections))
+        sections["marginals"]["privatize"] |= settings
+        found.append(forecast(Project(Path(), dataclasses.replace(params, sections=sections)), 10_000).queries)
+    (*_, alone), (*_, look, embedding) = found
+    # Of the budget of both, pairs have the look and four fifths of the rest, the table a fifth of the rest.
+    (first,) = look.measures
+    pair, table, town = embedding.measures
+    assert pair.noise == pytest.approx(first.noise * (0.25 / 0.85) ** 0.5)
+    assert pair.noise == pytest.approx(alone.measures[0].noise * (0.8 / 0.85) ** 0.5)
+    assert table.noise == pytest.approx(alone.measures[1].noise / 0.75**0.5)
+    assert town.noise == pytest.approx(alone.measures[2].noise * (0.8 / 0.85) ** 0.5)
 
 
 def test_more_epsilon_and_fewer_categories_need_fewer_records(clone: Path) -> None:

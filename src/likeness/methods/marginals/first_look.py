@@ -14,13 +14,6 @@ Efron and Morris 1973). Its sum over pairs, for a given sum of weights, is least
 where μ makes the weights sum to the number of pairs. ℓ is half of an even share: the risk of a pair whose dependence
 the noise hides is bounded too. With many records A / d² is small, and budgets go with the roots of the cells.
 
-Pairs of few cells measure single columns best, so these budgets measure single columns worse. Aim ``ratio`` therefore
-counts each pair's risk in units of its noise, :math:`d^2 v / (A (d^2 + v))`. The sum is least at
-
-.. math:: w_{ij} = \max\bigl(\ell, \; \mu - A_{ij} / d_{ij}^2 \bigr)
-
-With many records these budgets are even.
-
 The weights stand in the second query, so every machine must compute the same ones. Sums are exact
 (:func:`math.fsum`, or whole numbers); all else is +, -, ·, / and roots of single numbers, which IEEE 754 fixes.
 """
@@ -35,8 +28,6 @@ from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.release.released import Released
 
 PAIRS_FIRST = "pairs_first"
-AIMS = ("error", "ratio")
-"""What budgets lower: the error of all cells, or the ratio of each pair's error to its noise."""
 MEAN_WEIGHT = 20
 """Squared weights are whole numbers with this mean, so the sensitivity is public before the first look."""
 _LEAST_WEIGHT = MEAN_WEIGHT // 2
@@ -45,14 +36,13 @@ Counts = NDArray[np.int64]
 Block = tuple[int, int, NDArray[np.float64]]
 
 
-def squared_weights(first: PairMarginals, released: Released, first_share: float, aim: str) -> tuple[int, ...]:
+def squared_weights(first: PairMarginals, released: Released, first_share: float) -> tuple[int, ...]:
     """Of each pair in the second release; their sum is :data:`MEAN_WEIGHT` a pair.
 
     Args:
         first: the map of the first look.
         released: its answer.
         first_share: part of the budget of both releases that the first look had.
-        aim: one of :data:`AIMS`.
     """
     blocks = [
         part.reshape(len(released.lattice), *size)
@@ -61,7 +51,7 @@ def squared_weights(first: PairMarginals, released: Released, first_share: float
     strengths = squared_strengths(first, blocks, released.receipt.noise_scale)
     # At the mean weight, a cell of the second release has the noise of the first one times the ratio of the shares.
     variance = released.receipt.noise_scale**2 * first_share / (1 - first_share)
-    return allotted(strengths, [block.size * variance for block in blocks], aim)
+    return allotted(strengths, [block.size * variance for block in blocks])
 
 
 def both(
@@ -100,19 +90,17 @@ def squared_strengths(first: PairMarginals, blocks: Sequence[Counts], noise_scal
     return strengths
 
 
-def allotted(strengths: Sequence[float], noises: Sequence[float], aim: str) -> tuple[int, ...]:
+def allotted(strengths: Sequence[float], noises: Sequence[float]) -> tuple[int, ...]:
     """Whole weights of the least risk, with their mean given.
 
     Args:
         strengths: d² of each pair.
         noises: A of each pair, the variance of all its cells at the mean weight, in the unit of ``strengths``.
-        aim: one of :data:`AIMS`.
     """
     even = (MEAN_WEIGHT,) * len(noises)
     if min(noises) == 0:
         return even  # without noise no budget matters
-    noise = np.array(noises)
-    roots = np.sqrt(noise) if aim == "error" else np.ones_like(noise)
+    roots, noise = np.sqrt(np.array(noises)), np.array(noises)
     # A pair that shows nothing keeps the least weight: its root would have to be a thousand times larger.
     hidden = noise / np.maximum(np.array(strengths), 1e-3 * noise)
 

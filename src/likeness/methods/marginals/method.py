@@ -109,7 +109,7 @@ class TrainMixture(Section):
 
 @dataclass(frozen=True)
 class Marginals(Method):
-    """Noisy counts of pairs and tables of columns by class, and a mixture fitted to them."""
+    """Noisy counts of pairs and named tables of columns in every class, and the mixture of products behind them."""
 
     name: ClassVar[str] = "marginals"
     maps: ClassVar = (PairMarginals,)
@@ -189,8 +189,7 @@ class Marginals(Method):
         answer, feature = auxiliary[PAIRS_FIRST], self._asked(first)
         if (dict(answer.receipt.feature), answer.receipt.num_groups) != (first.spec(), first.num_groups):
             raise ReleaseError(f"{PAIRS_FIRST}.safetensors answers another question than params.yaml. Run: dvc repro")
-        weights = squared_weights(feature, answer, self.privatize.first_share, self.privatize.first_aim)
-        return self._embedding(context, grids, weights)
+        return self._embedding(context, grids, squared_weights(feature, answer, self.privatize.first_share))
 
     def foreseen_queries(self, context: Context) -> list[Query]:
         """With bins of equal width: quantiles make as many, and bounds do not depend on cells.

@@ -11,7 +11,6 @@ from likeness.core import rng
 from likeness.core.errors import PlanError
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
-from likeness.methods.marginals.first_look import AIMS
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.settings import coordinates
 
@@ -50,13 +49,6 @@ class Workload(Section):
         "of this budget, for a first look: strong pairs get more of the rest; 0: even budgets",
         least=0,
         most=0.9,
-        fresh=0.2,
-    )
-    first_aim: str = setting(
-        "error",
-        "what its budgets lower: error of all cells | ratio of each pair's error to its noise",
-        options=AIMS,
-        fresh="ratio",
     )
     max_coordinates: int = coordinates(20_000_000, ": about 130 bytes of memory each")
 
