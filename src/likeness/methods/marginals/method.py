@@ -91,6 +91,13 @@ class TrainMixture(Section):
     kl_penalty: float = setting(
         1.5, "keeps columns independent where the release does not say otherwise; 0: believe noise", least=0
     )
+    kl_hidden: float = setting(
+        1.0,
+        "factor of the penalty where noise hides the cells of pairs; 1: the penalty as it is",
+        above=0,
+        most=1,
+        fresh=0.67,
+    )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     tolerance: float = setting(
         0.0,
@@ -109,7 +116,7 @@ class TrainMixture(Section):
 
 @dataclass(frozen=True)
 class Marginals(Method):
-    """Noisy counts of pairs and named tables of columns in every class, and the mixture of products behind them."""
+    """Noisy counts of pairs and tables of columns by class, and a mixture fitted to them."""
 
     name: ClassVar[str] = "marginals"
     maps: ClassVar = (PairMarginals,)
@@ -324,6 +331,7 @@ class Marginals(Method):
             records=number_of_records(context, auxiliary[CLASS_COUNTS]),
             noise_std=embedding.noise_std,
             kl_penalty=self.train.kl_penalty,
+            kl_hidden=self.train.kl_hidden,
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weight=feature.squared_table_weight,
         )
