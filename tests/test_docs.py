@@ -19,7 +19,6 @@ from scripts import docs_reference, draw_floors
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 NOTEBOOK = DOCS / "tutorial.ipynb"
-FAULTS = DOCS / "evidence/FAULTS.md"
 
 
 @pytest.fixture
@@ -217,12 +216,3 @@ def test_the_tutorial_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = "".join(output.get("text", "") for output in outputs)
     assert "epsilon 1 at delta 1e-05 under add_remove_one" in printed and "over budget for 'tutorial people'" in printed
     assert "spent by the second fit: 0.0" in printed and "the same rows: True" in printed
-
-
-def test_the_tests_that_evidence_names_exist() -> None:
-    rows = re.findall(r"^\| .* \| (`test_.*`) \| `(tests/.*)` \|$", FAULTS.read_text(), re.MULTILINE)
-    assert len(rows) > 20
-    for names, files in rows:
-        text = "".join((ROOT / file).read_text() for file in files.split())
-        missing = [name for name in re.findall(r"`(\w+)`", names) if f"def {name}(" not in text]
-        assert not missing, f"{FAULTS.name} names tests that {files} does not have: {missing}"

@@ -33,13 +33,13 @@ class Computing(Rule):
     """A rule that computes columns."""
 
     @property
-    def modeled(self) -> Column | None:
-        """The column that is modeled in the place of the computed ones; None if the others say all."""
-        return None
+    def modeled(self) -> tuple[Column, ...]:
+        """The columns that are modeled in the place of the computed ones; none if the others say all."""
+        return ()
 
-    def modeled_values(self, values: "Values") -> "NDArray[np.float64]":
+    def modeled_values(self, values: "Values") -> "Values":  # noqa: ARG002 (for those who model columns)
         """Values of :attr:`modeled` in rows of the table. Each row by itself."""
-        raise NotImplementedError
+        return {}
 
     @abstractmethod
     def computed(self, values: "Values") -> "Values":
@@ -240,8 +240,8 @@ class OneOf(Computing):
             if column.nullable or not two:
                 raise refuse(number, f"'{column.name}' must have two values, as boolean or 0..1, and none missing.")
         rule = cls(spec, number, {column.name: column for column in listed})
-        if rule.modeled.name in columns:
-            raise refuse(number, f"'{rule.modeled.name}' is already a column. Rename it.")
+        if rule.modeled[0].name in columns:
+            raise refuse(number, f"'{rule.modeled[0].name}' is already a column. Rename it.")
         return rule
 
     @property
@@ -250,23 +250,21 @@ class OneOf(Computing):
         return tuple(self.columns)
 
     @property
-    def modeled(self) -> Column:
+    def modeled(self) -> tuple[Column, ...]:
         """One column whose categories are the names."""
         names = tuple(self.columns)
-        return Column(f"one of {names[0]} to {names[-1]}", "categorical", categories=names)
+        return (Column(f"one of {names[0]} to {names[-1]}", "categorical", categories=names),)
 
-    def modeled_values(self, values: "Values") -> "NDArray[np.float64]":
+    def modeled_values(self, values: "Values") -> "Values":
         """The place of the first column with its second value."""
         import numpy as np
 
-        chosen: NDArray[np.float64] = (
-            np.stack([values[name] == 1 for name in self.columns]).argmax(axis=0).astype(float)
-        )
-        return chosen
+        second = np.stack([values[name] == 1 for name in self.columns])
+        return {self.modeled[0].name: second.argmax(axis=0).astype(float)}
 
     def computed(self, values: "Values") -> "Values":
         """The second value in one column, the first in all others."""
-        chosen = values[self.modeled.name]
+        chosen = values[self.modeled[0].name]
         return {name: (chosen == place).astype("float64") for place, name in enumerate(self.columns)}
 
     def broken(self, values: "Values") -> "NDArray[np.bool_]":
@@ -283,7 +281,7 @@ class OneOf(Computing):
         yes, no = given.holds(np.array([1.0, 0.0]), self.columns[name]).tolist()
         place = list(self.columns).index(name)
         every = frozenset(range(len(self.columns)))
-        return self.modeled.name, Allowed(
+        return self.modeled[0].name, Allowed(
             (frozenset([place]) if yes else frozenset()) | (every - {place} if no else frozenset())
         )
 
@@ -336,15 +334,14 @@ class Derived(Computing):
         return (next(iter(self.columns)),)
 
     @property
-    def modeled(self) -> Column:
+    def modeled(self) -> tuple[Column, ...]:
         """The difference."""
-        return self.difference
+        return (self.difference,)
 
-    def modeled_values(self, values: "Values") -> "NDArray[np.float64]":
+    def modeled_values(self, values: "Values") -> "Values":
         """The difference."""
         later, earlier = self.columns
-        difference: NDArray[np.float64] = values[later] - values[earlier]
-        return difference
+        return {self.difference.name: values[later] - values[earlier]}
 
     def computed(self, values: "Values") -> "Values":
         """The difference, added."""
@@ -358,6 +355,6 @@ class Derived(Computing):
 
         lower, upper = self.difference.bounds
         margin = _SAME * (1 + abs(lower) + abs(upper))
-        apart = self.modeled_values(values)
+        apart = self.modeled_values(values)[self.difference.name]
         outside: NDArray[np.bool_] = (apart < lower - margin) | (apart > upper + margin)
         return outside

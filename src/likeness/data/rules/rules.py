@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import ParamsError, SchemaError
 from likeness.data.rules.allowed import Allowed
+from likeness.data.rules.calendars import Calendar
 from likeness.data.rules.computed import Computing, Derived, Determines, Equal, OneOf
 from likeness.data.rules.rule import Columns, Forbidden, IfThen, Never, Order, Rule, refuse
 from likeness.data.schema.column import Column
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from likeness.data.rules.rule import Values
 
-KINDS: dict[str, type[Rule]] = {kind.kind: kind for kind in (IfThen, Never, Determines, Order, Equal, OneOf)}
+KINDS: dict[str, type[Rule]] = {kind.kind: kind for kind in (IfThen, Never, Determines, Order, Equal, OneOf, Calendar)}
 """The only list of them. ``derived`` is a section of its own, because it names a new column."""
 _PASSES = 3  # a mended column may break another rule
 
@@ -76,7 +77,9 @@ def _check_computed(rules: Iterable[Rule], label: str | None) -> None:
             by[name] = rule
     for rule in rules:
         parts = {name for name in rule.columns if by.get(name) is not rule} if isinstance(rule, Computing) else set()
-        for name in parts & set(by):
+        for name in sorted(parts & set(by)):
+            if isinstance(by[name], Calendar):  # these are computed first
+                continue
             raise SchemaError(f"{rule} reads '{name}', which {by[name]} computes. Read what that one reads.")
 
 
@@ -119,16 +122,16 @@ class RuledTable:
 
     @property
     def computing(self) -> list[Computing]:
-        """Rules that compute columns of each synthetic row."""
-        return [rule for rule in self.rules if isinstance(rule, Computing) and rule.computes]
+        """Rules that compute columns of each synthetic row, in the order in which they do. Others may read dates."""
+        listed = [rule for rule in self.rules if isinstance(rule, Computing) and rule.computes]
+        return sorted(listed, key=lambda rule: not isinstance(rule, Calendar))
 
     @property
     def modeled(self) -> tuple[Column, ...]:
-        """The columns that a method sees. One that stands for others has the place of the first of them."""
-        stands = {rule.computes[0]: rule.modeled for rule in self.computing}
-        computed = {name for rule in self.computing for name in rule.computes}
-        chosen = [stands.get(column.name) if column.name in computed else column for column in self.columns]
-        return tuple(column for column in chosen if column is not None)
+        """The columns that a method sees. Those that stand for others have the place of the first of them."""
+        stands: dict[str, tuple[Column, ...]] = {name: () for rule in self.computing for name in rule.computes}
+        stands |= {rule.computes[0]: rule.modeled for rule in self.computing}
+        return tuple(one for column in self.columns for one in stands.get(column.name, (column,)))
 
     @property
     def on_modeled(self) -> tuple[Rule, ...]:
@@ -153,8 +156,8 @@ class RuledTable:
         for _ in range(_PASSES):
             for rule in self.on_modeled:
                 mended |= rule.mended(mended)
-        stands = [(rule.modeled, rule) for rule in self.computing if rule.modeled is not None]
-        return mended | {column.name: rule.modeled_values(mended) for column, rule in stands}
+        stands = [rule.modeled_values(mended) for rule in self.computing]
+        return {name: cells for columns in (mended, *stands) for name, cells in columns.items()}
 
     def from_model(self, values: "Values") -> "tuple[Values, dict[str, NDArray[np.bool_]]]":
         """Values of all columns of the table from modeled ones, and which rows each rule rejects, by its words."""
@@ -164,7 +167,7 @@ class RuledTable:
         by_name, complete = {column.name: column for column in self.columns}, dict(values)
         for one in self.computing:
             outside = np.zeros(len(next(iter(values.values()))), dtype=bool)
-            for name, computed in one.computed(values).items():
+            for name, computed in one.computed(complete).items():
                 column, complete[name] = by_name[name], computed
                 if not column.is_categorical:
                     outside |= (computed < column.bounds[0]) | (computed > column.bounds[1])

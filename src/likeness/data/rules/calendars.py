@@ -1,0 +1,131 @@
+"""The rule ``calendar``: year, month and weekday of a date are modeled in its place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from likeness.data.rules.computed import Computing
+from likeness.data.rules.rule import Columns, column_of, family, refuse
+from likeness.data.schema.column import Column
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from likeness.data.rules.rule import Values
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MOST_CUTS = 12  # years that are bins of their own
+
+
+@dataclass(frozen=True)
+class Calendar(Computing):
+    """Year, month and weekday of a date are modeled in the place of the date.
+
+    The fraction of the year's number says which of the four or five such weekdays of the month it is. So each date has
+    one triple, and each triple one date.
+    """
+
+    kind: ClassVar[str] = "calendar"
+
+    @classmethod
+    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+        """A date."""
+        column = column_of(spec["calendar"], number, columns)
+        if family(column) != "date":
+            raise refuse(number, f"calendar needs a date, but '{column.name}' is {column.kind}.")
+        rule = cls(spec, number, {column.name: column})
+        for part in rule.modeled:
+            if part.name in columns:
+                raise refuse(number, f"'{part.name}' is already a column. Rename it.")
+        return rule
+
+    @property
+    def date(self) -> Column:
+        """The date."""
+        return next(iter(self.columns.values()))
+
+    @property
+    def computes(self) -> tuple[str, ...]:
+        """The date."""
+        return (self.date.name,)
+
+    @property
+    def modeled(self) -> tuple[Column, ...]:
+        """Year, month and weekday. Bins begin with a year where there are few."""
+        import numpy as np
+
+        first, last = (int(_year(np.array([bound]))[0]) for bound in self.date.bounds)
+        name, nullable = self.date.name, self.date.nullable
+        cuts = tuple(float(year) for year in range(first + 1, last + 1)) if last - first < _MOST_CUTS else ()
+        return (
+            Column(f"year of {name}", "numeric", float(first), float(last + 1), nullable=nullable, cuts=cuts),
+            Column(f"month of {name}", "categorical", categories=_MONTHS, nullable=nullable),
+            Column(f"weekday of {name}", "categorical", categories=_WEEKDAYS, nullable=nullable),
+        )
+
+    def modeled_values(self, values: "Values") -> "Values":
+        """The triple of each date. Each row by itself."""
+        import numpy as np
+
+        missing = np.isnan(values[self.date.name])
+        days = np.where(missing, self.date.bounds[0], values[self.date.name])
+        year, month, weekday = _year(days), _month(days) - 12 * (_year(days) - 1970), _weekday(days)
+        first, count = _in_month(_month(days), weekday)
+        parts = (year + ((days - first) / 7 + 0.5) / count, month, weekday)
+        return {part.name: np.where(missing, np.nan, cells) for part, cells in zip(self.modeled, parts, strict=True)}
+
+    def computed(self, values: "Values") -> "Values":
+        """The date of each triple. A row that lacks a part, and not its year, has none: it is below the lower bound."""
+        import numpy as np
+
+        years, months, weekdays = (values[part.name] for part in self.modeled)
+        missing, partly = np.isnan(years), np.isnan(months) | np.isnan(weekdays)
+        year = np.minimum(np.floor(np.nan_to_num(years, nan=1970.0)), self.modeled[0].bounds[1] - 1)
+        fraction = np.clip(np.nan_to_num(years, nan=1970.0) - year, 0.0, 1.0)
+        first, count = _in_month(12 * (year - 1970) + np.nan_to_num(months), np.nan_to_num(weekdays))
+        days = first + 7 * np.minimum(np.floor(fraction * count), count - 1)
+        return {self.date.name: np.where(missing, np.nan, np.where(partly, self.date.bounds[0] - 1, days))}
+
+    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+        """No row: each date has a triple."""
+        import numpy as np
+
+        return np.zeros(len(values[self.date.name]), dtype=bool)
+
+
+def _month(days: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    """Months since January 1970 of days since 1970-01-01."""
+    import numpy as np
+
+    months: NDArray[np.float64] = days.astype("int64").astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    return months.astype(np.float64)
+
+
+def _year(days: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    import numpy as np
+
+    return 1970 + np.floor(_month(days) / 12)
+
+
+def _weekday(days: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    """0 is Monday; 1970-01-01 was a Thursday."""
+    return (days + 3) % 7
+
+
+def _in_month(
+    month: "NDArray[np.float64]", weekday: "NDArray[np.float64]"
+) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+    """The first day of a month with this weekday, and how many such days the month has: four or five."""
+    import numpy as np
+
+    start, end = (
+        (month + more).astype("int64").astype("datetime64[M]").astype("datetime64[D]").astype(np.float64)
+        for more in (0, 1)
+    )
+    first = start + (weekday - _weekday(start)) % 7
+    return first, np.ceil((end - first) / 7)
