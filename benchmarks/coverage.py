@@ -38,6 +38,7 @@ from likeness.inference.measurements import measurements
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.noise import add_discrete_gaussian
+from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released
 from likeness.release.sums.lattice_sum import lattice_sum
@@ -106,11 +107,19 @@ class Study:
         codes = encoder.encode(self.rows)
         return Records(encoder.expand(codes), encoder.labels(codes))
 
-    def sums(self, rows: np.ndarray | slice = slice(None)) -> dict[str, np.ndarray]:
-        """Exact sums of some rows, by query."""
-        project = Project(Path(), self.params, self.schema)
+    def sums(self, receipts: list[Released], rows: np.ndarray | slice = slice(None)) -> dict[str, np.ndarray]:
+        """Exact sums of some rows, by query. Bins of the embedding are those of the receipts, which may be learned."""
+        project, queries = Project(Path(), self.params, self.schema), list[Query]()
+        released = {one.receipt.query: one for one in receipts}
+
+        def answer(query: Query) -> Released:
+            queries.append(query)
+            return released[query.name]
+
+        auxiliary = project.method.ask(project.context, answer)
+        queries.append(project.method.embedding_query(project.context, auxiliary))
         some = Records(self.records.x[rows], self.records.labels[rows])
-        return {query.name: lattice_sum(query, [some]) for query in project.method.foreseen_queries(project.context)}
+        return {query.name: lattice_sum(query, [some]) for query in queries}
 
     def receipts(self, epsilon: float, adjacency: Adjacency, count: int) -> list[Released]:
         """A real release of as many rows, for its receipts."""
@@ -148,12 +157,18 @@ def questions(schema: Schema, draw: int, sampling: bool) -> Iterator[tuple[str, 
         yield "median", Question((name,), statistic="quantile", sampling=sampling)
 
 
+def several_values(answers: Answers, name: str) -> bool:
+    """Whether a cell of a number holds several values. A released ``cell_error`` may be 0 by chance."""
+    axis = answers.measured.fine.get(name) or answers.measured.axes[name]
+    return bool((axis.highs > axis.lows).any())
+
+
 class Truth:
     """True numbers of a table."""
 
     def __init__(self, study: Study, receipts: list[Released]) -> None:
         exact = [replace(one, receipt=replace(one.receipt, noise_scale=0.0)) for one in receipts]
-        sums = study.sums()
+        sums = study.sums(receipts)
         self._answers = Answers(
             measurements(
                 study.schema, [replace(one, lattice=sums[one.receipt.query]) for one in exact], len(study.rows)
@@ -182,14 +197,14 @@ def measure(study: Study, epsilon: float, adjacency: Adjacency, draws: int, samp
     receipts = study.receipts(epsilon, adjacency, count)
     truth, total = Truth(study, receipts), count if adjacency is Adjacency.REPLACE_ONE else None
     chosen = [public(draw, "benchmarks.coverage.rows").integers(0, len(study.rows), count) for draw in range(draws)]
-    sums = [study.sums(rows) for rows in chosen] if sampling else [study.sums()] * draws
+    sums = [study.sums(receipts, rows) for rows in chosen] if sampling else [study.sums(receipts)] * draws
     covered: dict[str, dict[Question, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
     for draw, released in enumerate(noisy(receipts, sums)):
         answers = Answers(measurements(study.schema, released, total))
         for kind, question in questions(study.schema, draw, sampling):
             frame, true = answers.frame(question), truth.of(question)
-            if kind == "mean":
-                kind += " of cells of several values" if frame.cell_error.max() > 0 else ""
+            if kind == "mean" and several_values(answers, question.columns[0]):
+                kind += " of cells of several values"
             covered[kind][question].append(((frame.low <= true) & (true <= frame.high)).to_numpy())
     for kind, by_question in covered.items():
         each = [np.concatenate(parts) for parts in by_question.values()]

@@ -65,7 +65,7 @@ def intervals(study: Study, draws: int) -> Iterator[dict[str, pd.DataFrame]]:
     project, receipts = Project(Path(), study.params, study.schema), study.receipts(1.0, Adjacency.ADD_REMOVE_ONE, ROWS)
     for draw in range(draws):
         rows = public(draw, "benchmarks.replicates").integers(0, len(study.rows), ROWS)
-        released = {one.receipt.query: one for one in next(noisy(receipts, [study.sums(rows)]))}
+        released = {one.receipt.query: one for one in next(noisy(receipts, [study.sums(receipts, rows)]))}
         auxiliary = {name: one for name, one in released.items() if name != "embedding"}
         saved, _ = fit(project.method, project.context, auxiliary, released["embedding"], Compute())
         base, variance = logistic(draw_rows(saved, study.schema, ROWS, 0, {}))

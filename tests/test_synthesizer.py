@@ -333,6 +333,8 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert loaded.model_.marginal(["c", "y"]).equals(fitted.model_.marginal(["c", "y"]))
     shares = fitted.estimate("c", by="y", sampling=True)
     assert loaded.estimate(["c"], by=["y"], sampling=True).equals(shares) and shares.loc[("u", "No"), "noise_error"] > 0
+    line = fitted.regression("y", ["c"], "Yes", sampling=True)
+    assert loaded.regression("y", "c", "Yes", sampling=True).equals(line) and (line.noise_error > 0).all()
     tables, again = fitted.sample(99, replicates=2), loaded.sample(99, replicates=2)
     assert all(one.equals(other) for one, other in zip(tables, again, strict=True)) and not tables[0].equals(tables[1])
     written = list(draw_replicates(tmp_path / "saved", 99, 0, {}, 2))  # as `likeness sample --replicates 2` does

@@ -9,10 +9,12 @@ import pytest
 
 from likeness.config.params import Evaluate
 from likeness.data.schema.schema import Schema
+from likeness.evaluation.details import details, neighbors
 from likeness.evaluation.distances import at_most
 from likeness.evaluation.utility import CLASSIFICATION_METRICS
 from likeness.report.files import read_internal
 from likeness.report.internal import FILES, evaluate
+from likeness.report.pages import render
 from likeness.report.rows import internal_rows
 
 pytestmark = pytest.mark.long
@@ -61,6 +63,52 @@ def test_rows_that_break_a_rule_are_counted_synthetic_beside_real(written: Path,
     assert metrics["rules"]["synthetic"][first] == broken[0] and metrics["rules"]["real"][first] == sum(broken[1:]) > 0
     shown = internal_rows(read_internal(written))["rules"]
     assert shown[0] == (first, [str(broken[0]), str(sum(broken[1:]))]) and shown[1][1] == ["0", "0"]
+
+
+def test_details_are_the_numbers_of_the_rows(written: Path, table_of: Tables) -> None:
+    held_out, synthetic = table_of(2000, 2), table_of(2000, 3)
+    numbers = json.loads((written / "metrics.json").read_text())["details"]
+    columns = {row["column"]: row for row in numbers["columns"]}
+    marginals = {row["columns"]: row for row in rows_of(written / "marginals.csv") if row["table"] == "synthetic"}
+    for name, row in columns.items():
+        assert row["total_variation"] == pytest.approx(float(marginals[name]["total_variation"]))
+        assert row["held_out"]["missing"] == pytest.approx(held_out[name].isna().mean())
+    assert columns["color"]["synthetic"]["center"] == synthetic["color"].mode()[0]
+    assert columns["visits"]["held_out"]["spread"] == pytest.approx(held_out["visits"].astype(float).std(ddof=0))
+    names = numbers["mapped"]
+    for first, second, value in numbers["pairs"]:
+        assert value == pytest.approx(float(marginals[f"{names[first]} × {names[second]}"]["total_variation"]))
+    worst = max(numbers["pairs"], key=lambda pair: pair[2])
+    assert numbers["crosstabs"][0]["columns"] == [names[worst[0]], names[worst[1]]]
+    (group,) = [row for row in numbers["groups"] if row["group"] == "sick = yes"]
+    assert group["rows"] == (held_out["sick"] == "yes").sum()
+    assert group["synthetic_share"] == pytest.approx((synthetic["sick"] == "yes").mean())
+
+
+def test_rare_categories_come_with_their_training_rows(schema: Schema, table_of: Tables) -> None:
+    train, held_out, synthetic = (table_of(500, seed) for seed in (1, 2, 3))
+    train["color"] = train["color"].mask(train["color"] == "red", "green")
+    train.loc[train.index[:2], "color"] = "red"
+    rare = details({"synthetic": synthetic, "real": train}, held_out, schema, 8)["rare"]
+    assert rare[0] == ("color = red", 2, 0.004, pytest.approx((synthetic["color"] == "red").mean()))
+
+
+def test_copies_of_training_rows_lie_nearer_to_them(schema: Schema, table_of: Tables) -> None:
+    """Of 500 rows without copies the share is binomial around a half: outside of .4 ... .6 with probability 1e-5."""
+    train, held_out, fresh = (table_of(500, seed) for seed in (1, 2, 3))
+    shares = {
+        name: neighbors({"synthetic": rows, "real": train}, held_out, schema, 500, 0)
+        for name, rows in (("fresh", fresh), ("copies", train))
+    }
+    assert 0.4 < shares["fresh"]["nearer"] < 0.6 and shares["copies"]["nearer"] > 0.9
+    assert shares["copies"]["equal_train"] == 1 and shares["fresh"]["rows"] == 500
+
+
+def test_details_stand_on_the_internal_page_alone(written: Path, privacy: dict[str, object]) -> None:
+    page, public = (render(privacy, "", {}, internal) for internal in (read_internal(written), None))
+    for heading in ("Column by column", "Where pairs differ", "Groups", "Nearest real rows"):
+        assert f"<h3>{heading}</h3>" in page and heading not in public
+    assert "sick = yes" in page and 'class="map"' in page
 
 
 def test_a_faithful_table_lies_at_the_ceiling_and_far_from_the_floor(written: Path) -> None:

@@ -317,7 +317,8 @@ def test_missing_files_and_fields_are_named(project: Path, privacy: dict[str, An
         (1e-5, "10⁻⁵"),
         (2.5e-7, "2.5 × 10⁻⁷"),
         (-0.5, "−0.5"),
-        (12345.6, "1.235 × 10⁴"),
+        (-12345.6, "−12,346"),
+        (2.5e13, "2.5 × 10¹³"),
         ("text", "text"),
     ],
 )

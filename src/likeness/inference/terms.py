@@ -189,6 +189,31 @@ class Terms:
                 result = result + reduce(np.multiply, map(_along, factors, columns, [columns] * len(columns)))
         return result + self.total_variance * self._of_total(left, columns) * self._of_total(right, columns)
 
+    def covariance_of_sums(self, parts: Mapping[tuple[str, ...], Floats]) -> Floats:
+        """The covariance matrix of the noise in sums of linear functions of several tables.
+
+        Args:
+            parts: by columns, in the order of the axes, coefficients (m, cells of each column) of their table.
+        """
+        by_term: dict[tuple[str, ...], Floats] = {}
+        for columns, coefficients in parts.items():
+            for term in _subsets(columns):
+                others = tuple(place for place, name in enumerate(columns, 1) if name not in term)
+                by_term[term] = by_term.get(term, 0.0) + coefficients.mean(axis=others)
+        growth = by_term.pop(())
+        result: Floats = np.zeros((len(growth), len(growth)))
+        for term, coefficients in by_term.items():
+            estimate, flat = self._term(term), coefficients.reshape(len(growth), -1)
+            if estimate.covariance is not None and estimate.slope is not None:
+                result += flat @ estimate.covariance @ flat.T
+                growth = growth + flat @ estimate.slope
+            else:
+                for axis in range(1, coefficients.ndim):
+                    coefficients = _centred(coefficients, axis)
+                flat = coefficients.reshape(len(growth), -1)
+                result += estimate.variance * flat @ flat.T
+        return result + self.total_variance * np.outer(growth, growth)
+
     def fine(self, column: str, form: Floats) -> Floats:
         """Estimates of linear functions of the fine cells of a column; ``form`` has shape (m, fine cells)."""
         coarse, rest = self._split(column, form)

@@ -24,9 +24,11 @@ def number(value: Any, digits: int = 4) -> str:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
+    if 1000 <= abs(value) < 1e12:
+        return f"{value:,.0f}".replace("-", "−")
     text = f"{value:.{digits}g}"
     if "e" not in text:
-        return f"{value:,.0f}" if abs(value) >= 10**digits else text.replace("-", "−")
+        return text.replace("-", "−")
     mantissa, exponent = text.split("e")
     power = "10" + str(int(exponent)).translate(_SUPERSCRIPT)
     return power if mantissa == "1" else f"{mantissa.replace('-', '−')} × {power}"

@@ -18,6 +18,7 @@ from likeness.core.messages import progress
 from likeness.data.rules.tables import contradictions
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import select
+from likeness.evaluation.details import details, neighbors
 from likeness.evaluation.distances import at_most
 from likeness.evaluation.images import MOST_ROWS, Shape, check_shape
 from likeness.evaluation.row_counts import QUICK, scores_by_rows
@@ -139,6 +140,9 @@ def evaluate(
         "image": list(shape or ()),  # empty for a table
         **_summary(score_table, comparison, metrics),
     }
+    if shape is None:
+        near = neighbors(tables, real_test, schema, settings.mmd_rows, seed)
+        summary["details"] = {**details(tables, real_test, schema, settings.bins), "neighbors": near}
     if schema.rules:
         real = pd.concat([real_train, real_test])
         summary["rules"] = {

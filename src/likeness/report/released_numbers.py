@@ -143,7 +143,7 @@ def released_numbers(
         "columns": columns,
         "open": len(columns) <= MOST_OPEN,
         "without": [name for name in schema.names if name not in shares],
-        "map": _heat_map(list(measured.axes)[:MOST_MAPPED], errors) if errors else None,
+        "map": heat_map(list(measured.axes)[:MOST_MAPPED], errors) if errors else None,
         "cut": len(measured.axes) > MOST_MAPPED,
         "noisiest": _noisiest(measured, shares),
         "misfits": None if counts is None else misfits(measured, counts),
@@ -173,7 +173,8 @@ def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
             rows.append((mean, " × ".join(table.columns), _cell(measured, table, place), float(residuals[place])))
     rows.sort(key=lambda row: (-row[0], row[1]))
     shown = [
-        (names, number(math.sqrt(mean), 3), cell, number(worst, 3)) for mean, names, cell, worst in rows[:MOST_LISTED]
+        (names, f"{math.sqrt(mean):.2f}", cell, f"{worst:+.1f}".replace("-", "−"))
+        for mean, names, cell, worst in rows[:MOST_LISTED]
     ]
     return {"tested": tested, "count": len(rows), "rows": shown}
 
@@ -217,7 +218,7 @@ def _bar(cell: Mapping[str, Any], largest: float) -> dict[str, Any]:
     return {
         "label": cell["label"],
         "share": _points(cell["share"][0]),
-        "interval": f"{_points(cell['share'][1])} to {_points(cell['share'][2])}",
+        "interval": f"{_points(cell['share'][1]).removesuffix(' %')} to {_points(cell['share'][2])}",
         "synthetic": percent(synthetic),
         "places": places,
         "mark": None if synthetic is None else f"{min(100 * synthetic / largest, 99.2):.1f}",
@@ -237,15 +238,9 @@ def _numbers(answers: Answers, name: str) -> list[tuple[str, str, str]]:
     questions |= {word: Question((name,), statistic="quantile", quantile=q) for word, q in _QUANTILES.items()}
     frames = {word: answers.frame(question).iloc[0] for word, question in questions.items()}
     return [
-        (word, _amount(row["estimate"]), f"{_amount(row['low'])} to {_amount(row['high'])}")
+        (word, number(row["estimate"]), f"{number(row['low'])} to {number(row['high'])}")
         for word, row in frames.items()
     ]
-
-
-def _amount(value: Any) -> str:
-    """A number in units of its column, with all digits before the point; a date is a text."""
-    large = not isinstance(value, str) and 1000 <= abs(value) < 1e15
-    return f"{value:,.0f}".replace("-", "−") if large else number(value)
 
 
 def _noisiest(measured: Measurements, shares: Mapping[str, "DataFrame"]) -> list[tuple[str, str, str, str]]:
@@ -265,7 +260,7 @@ def _noisiest(measured: Measurements, shares: Mapping[str, "DataFrame"]) -> list
     ]
 
 
-def _heat_map(names: Sequence[str], errors: Mapping[tuple[str, str], float]) -> dict[str, Any]:
+def heat_map(names: Sequence[str], errors: Mapping[tuple[str, str], float]) -> dict[str, Any]:
     """Squares below the diagonal, their darkness on the scale of this table; and the pairs with the largest errors."""
     largest = max(errors.values()) or 1.0
     squares = [

@@ -1,11 +1,12 @@
 """The internal section of the report as plain lists of text: the template does no arithmetic."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from likeness.core.errors import ArtifactError
 from likeness.report.files import INTERNAL_FOLDER, Internal
-from likeness.report.formats import embed, number, three
+from likeness.report.formats import embed, number, percent, three
+from likeness.report.released_numbers import heat_map
 from likeness.report.style import label
 
 TABLES = {"synthetic": "Synthetic", "real": "Ceiling (real)", "shuffled": "Floor (shuffled)"}
@@ -62,6 +63,61 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
         "row_counts": _by_rows(internal.row_counts),
         "image": bool(metrics.get("image")),
         "regression": "r2" in present,
+        "details": _details(metrics["details"]) if metrics.get("details") else None,
+    }
+
+
+def _details(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers of :mod:`likeness.evaluation.details` as text."""
+    names, near = details["mapped"], details["neighbors"]
+    texts: dict[str, Callable[[Any], str]] = {
+        "missing": percent,
+        "center": str,
+        "spread": lambda value: number(value, 3),
+    }
+    return {
+        "columns": [
+            (
+                row["column"],
+                three(row["total_variation"]),
+                [text(row[table][key]) for key, text in texts.items() for table in ("synthetic", "held_out")],
+            )
+            for row in details["columns"]
+        ],
+        "map": heat_map(names, {(names[first], names[second]): value for first, second, value in details["pairs"]})
+        if details["pairs"]
+        else None,
+        "crosstabs": [
+            {
+                "names": " × ".join(tab["columns"]),
+                "across": tab["across"],
+                "rows": [
+                    (name, [f"{100 * one:.1f} / {100 * other:.1f}" for one, other in zip(*shares, strict=True)])
+                    for name, *shares in zip(tab["down"], tab["synthetic"], tab["held_out"], strict=True)
+                ],
+            }
+            for tab in details["crosstabs"]
+        ],
+        "groups": [
+            (
+                row["group"],
+                [percent(row[f"{table}_share"]) for table in ("synthetic", "held_out")]
+                + [three(row[table]) for table in ("synthetic", "real")],
+            )
+            for row in details["groups"]
+        ],
+        "rare": [
+            (name, [number(count), *(f"{100 * share:.3f} %" for share in shares)])
+            for name, count, *shares in details["rare"]
+        ],
+        "neighbors": {
+            "rows": number(near["rows"]),
+            "nearer": percent(near["nearer"]),
+            "distances": [
+                (words, [number(near[f"median_{name}"], 3), percent(near[f"equal_{name}"])])
+                for name, words in (("train", "training row"), ("held_out", "held-out row"))
+            ],
+        },
     }
 
 

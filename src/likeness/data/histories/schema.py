@@ -13,6 +13,7 @@ from likeness.data.schema.schema import Schema, read_mapping
 
 KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "people", "events")
 WHICH = ("first", "hash")
+NEXT = "next_"  # begins the names of queries about transitions
 NUMBER, LENGTH, STEP, GAP = "number of events", "length of history", "step", "gap"
 
 
@@ -155,6 +156,11 @@ class HistorySchema:
         """Columns that may change from event to event."""
         return tuple(column for column in self.events.columns if column.name not in self.fixed)
 
+    @cached_property
+    def states(self) -> tuple[Column, ...]:
+        """Columns that may change, without the order."""
+        return tuple(column for column in self.moving if column.name != self.order)
+
     @property
     def least(self) -> int:
         """The smallest number of events: people who are made from events have one."""
@@ -174,28 +180,41 @@ class HistorySchema:
     def next_rows(self) -> Schema:
         """One row a pair of events that follow each other.
 
-        It holds the person's columns, a class of the length, a class of the step, the last event, the next, and the gap
-        between them.
+        It holds the person's columns, a class of the length, whether the step is the first, the last event, the next,
+        and the gap between them. The order itself is left out: each further column takes budget from all pairs of the
+        others.
         """
-        last = (replace(column, name=f"last {column.name}", dtype=None) for column in self.moving)
-        following = (
-            replace(column, name=f"next {column.name}", dtype=None)
-            for column in self.moving
-            if column.name != self.order
+        last, following = (
+            [replace(column, name=f"{word} {column.name}", dtype=None) for column in self.states]
+            for word in ("last", "next")
         )
         length = Column(LENGTH, "ordinal", categories=_words(self.length_starts, self.most))
         step = Column(STEP, "ordinal", categories=_words(self.step_starts, self.most - 1))
         return self._table(*self.person_columns, length, step, *last, *following, *self._gap())
+
+    @property
+    def row_sets(self) -> dict[str, Schema]:
+        """Schemas of both row sets, by the beginning of the names of their queries."""
+        return {"": self.first_rows, NEXT: self.next_rows}
+
+    @property
+    def written(self) -> dict[str, Schema]:
+        """Schemas of both tables as they are written: each begins with the key."""
+        key = Column(self.person, "integer", 1.0, 2.0**31)
+        return {
+            "people": self._table(key, *self.person_columns),
+            "events": self._table(key, *self.events.columns),
+        }
 
     @cached_property
     def length_starts(self) -> tuple[int, ...]:
         """The first number of events of each class of lengths."""
         return tuple(_starts(2, self.most))
 
-    @cached_property
+    @property
     def step_starts(self) -> tuple[int, ...]:
-        """The first step of each class of steps; step 1 leads from the first event to the second."""
-        return tuple(_starts(1, self.most - 1))
+        """The first step of each class of steps: the one from the first event to the second, and all later ones."""
+        return (1, 2)[: self.most - 1]
 
     def _gap(self) -> tuple[Column, ...]:
         """The distance of two events in the order: none below 0, since a history is ordered."""
@@ -209,6 +228,21 @@ class HistorySchema:
 
     def _table(self, *columns: Column) -> Schema:
         return Schema(self.events.name, self.events.source, "none", None, columns)
+
+
+def read_schema(path: str | Path, aliases: bool = True) -> Schema | HistorySchema:
+    """The schema of a file, which is one of histories if it has events.
+
+    Args:
+        path: of the file.
+        aliases: see :meth:`Schema.load`.
+
+    Raises:
+        SchemaError: naming file, key and rule.
+    """
+    mapping = read_mapping(path, aliases)
+    kind = HistorySchema if isinstance(mapping, dict) and "events" in mapping else Schema
+    return kind.from_dict(mapping, Path(path).name)
 
 
 def _starts(first: int, last: int) -> Iterator[int]:
