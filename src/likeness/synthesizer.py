@@ -505,14 +505,21 @@ class Synthesizer(Estimator):
         """Read what :meth:`save` wrote; no ledger is needed to sample.
 
         Raises:
-            ArtifactError: :meth:`save` did not write the folder, or a file is missing.
+            ArtifactError: :meth:`save` did not write the folder, or a file is missing or damaged.
             ReleaseError: generator, released statistics and account do not belong together.
         """
+        try:
+            return cls._loaded(Path(path))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise ArtifactError(f"{path}: a file was changed by hand. Restore the folder from a copy.") from None
+
+    @classmethod
+    def _loaded(cls, folder: Path) -> "Synthesizer":
+        """The synthesizer of a folder in which each file has its form."""
         from likeness.methods.saved_generator import SavedGenerator
         from likeness.pipeline.histories import HistoryGenerator
         from likeness.privacy.plan import Plan
 
-        folder = Path(path)
         settings = read_json(folder / _SETTINGS)
         if settings.get("format") != 1:
             raise ArtifactError(f"{folder / _SETTINGS} has an unknown format. Fit again with this version.")
