@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 
+_HISTORY_BINS, _HISTORY_QUANTILES = 10, 0.12  # most cells of a number of histories, and least share of their edges
 _REFIT, _REFIT_RATE = 200, 0.1  # steps of a replicate, and their rate
 
 
@@ -311,8 +312,18 @@ class Marginals(Method):
         return again
 
     def for_histories(self) -> "Marginals":
-        """Without a first look: its answer is compared with a query that counts rows and not people."""
-        return replace(self, privatize=replace(self.privatize, first_share=0.0))
+        """Fewer cells, between quantiles, for the noise of people who share a contribution among their events.
+
+        There is no first look: its answer is compared with a query that counts rows and not people.
+        """
+        privatize = replace(self.privatize, first_share=0.0, bins=min(self.privatize.bins, _HISTORY_BINS))
+        if not self.auxiliary.quantiles.on:
+            return replace(self, privatize=privatize)
+        quantiles = max(self.plan.shares.quantiles, _HISTORY_QUANTILES)
+        rest = (1 - quantiles) / (1 - self.plan.shares.quantiles)
+        shares = Shares(rest * self.plan.shares.class_counts, quantiles, rest * self.plan.shares.embedding)
+        auxiliary = Auxiliary(replace(self.auxiliary.quantiles, edges="learned"))
+        return replace(self, privatize=privatize, auxiliary=auxiliary, plan=PlanSettings(shares))
 
     def objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
