@@ -12,6 +12,8 @@ from likeness.bundle import contents as names
 from likeness.bundle.data_card import data_card
 from likeness.bundle.extract import chain_text
 from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
+from likeness.core.paths import Outputs
+from likeness.data.histories.schema import read_schema
 from likeness.data.schema.schema import Schema
 from likeness.ledger.budget import budget_of
 from likeness.ledger.records import SALT, START, Record, content_of, digest_of, population_of
@@ -22,7 +24,7 @@ from likeness.release.released import Released, load_released, to_bytes
 from likeness.release.request import request_in
 from likeness.report.statement import statement
 from likeness.verify.files import Bundle
-from likeness.verify.outputs import draw
+from likeness.verify.outputs import draw_tables
 
 _FIELDS = ("seq", "time", "kind", "body", "previous", "digest")
 Json = dict[str, Any]
@@ -60,7 +62,7 @@ def _seal_records(folder: Path, records: list[Json]) -> None:
         if record.get("kind") == "commit":
             body["sha256"] = digests.get(body["key"], body["sha256"])
     shown = [record["body"] for record in records if record.get("kind") == "published"]
-    shown[-1]["files"] = {name: _digest(folder, name) for name in names.PUBLISHED}
+    shown[-1]["files"] = {name: _digest(folder, name) for name in names.published(_outputs(folder))}
 
 
 def _seal_texts(folder: Path) -> None:
@@ -71,13 +73,14 @@ def _seal_texts(folder: Path) -> None:
         for query in privacy["queries"]:
             query["sha256"] = digests.get(query["query"], query["sha256"])
         for path in privacy["outputs"]:
-            name = Path(path).name
-            privacy["outputs"][path] = _digest(folder, name if name in names.ALWAYS else f"generator/{name}")
+            privacy["outputs"][path] = _digest(folder, _name(path))
 
     edit_json(folder / names.PRIVACY, change)
     privacy = json.loads((folder / names.PRIVACY).read_text())
     (folder / names.STATEMENT).write_text(statement(privacy))
-    (folder / names.CARD).write_text(data_card(privacy, Schema.load(folder / names.SCHEMA)))
+    schema = read_schema(folder / names.SCHEMA)
+    rows = schema if isinstance(schema, Schema) else schema.first_rows
+    (folder / names.CARD).write_text(data_card(privacy, rows))
 
 
 def edit_json(path: Path, change: Callable[[Json], object]) -> None:
@@ -118,12 +121,15 @@ def edit_body(kind: str, query: str | None = None, **changes: Any) -> Plant:
 
 
 def edit_receipt(query: str, **changes: Any) -> Plant:
-    """Change the receipt of a release."""
+    """Change the receipt of a release; None takes a field away."""
 
     def plant(folder: Path) -> None:
         path = folder / names.RELEASED / f"{query}.safetensors"
         one = load_released(path)
-        _write(path, one, {**one.receipt.to_dict(), **changes})
+        changed = {**one.receipt.to_dict(), **changes}
+        _write(
+            path, one, {field: value for field, value in changed.items() if field not in changes or value is not None}
+        )
 
     return plant
 
@@ -263,24 +269,26 @@ def hide(opened_as: str | None = None) -> Plant:
     return plant
 
 
-def redraw(folder: Path, change: Callable[[Any], Any] = lambda table: table, only_csv: bool = False) -> None:
-    """Both files of the table as the generator of the bundle draws them, changed or not, with their lineage.
+def redraw(
+    folder: Path, change: Callable[[Any], Any] = lambda table: table, only_csv: bool = False, stem: str = "synthetic"
+) -> None:
+    """Both files of a table as the generator of the bundle draws them, changed or not, with their lineage.
 
     Args:
         folder: of the bundle.
         change: of the table.
         only_csv: the Parquet file has the table without the change.
+        stem: name of the table.
     """
     sample = Bundle(folder).sample
-    table = draw(folder, sample.rows, sample.seed, sample.where)
+    table = draw_tables(folder, sample.rows, sample.seed, sample.where)[stem]
     changed = change(table)
-    (folder / names.TABLE_CSV).write_bytes(csv_bytes(changed))
+    (folder / f"{stem}.csv").write_bytes(csv_bytes(changed))
     outputs = json.loads((folder / names.PRIVACY).read_text())["outputs"]
-    places = {path: f"generator/{Path(path).name}" for path in outputs if "generator" in path}
-    places |= {path: names.TABLE_CSV for path in outputs if path.endswith(".csv")}
-    files = {path: _digest(folder, name) for path, name in places.items()}
+    places = [path for path in outputs if "generator" in path or Path(path).name == f"{stem}.csv"]
+    files = {path: _digest(folder, _name(path)) for path in places}
     shown = table if only_csv else changed
-    (folder / names.TABLE).write_bytes(parquet_bytes(shown, files, sample_request(sample)))
+    (folder / f"{stem}.parquet").write_bytes(parquet_bytes(shown, files, sample_request(sample)))
 
 
 def _write(path: Path, one: Released, receipt: Json) -> None:
@@ -291,6 +299,16 @@ def _write(path: Path, one: Released, receipt: Json) -> None:
     if one.keys:
         tensors["keys"] = np.frombuffer(canonical_json(list(one.keys)).encode(), dtype=np.uint8)
     path.write_bytes(save(tensors, metadata={"receipt": canonical_json(receipt)}))
+
+
+def _outputs(folder: Path) -> Outputs:
+    """The kind of a bundle."""
+    return names.outputs_in([path.name for path in folder.iterdir()])
+
+
+def _name(path: str) -> str:
+    """The name in a bundle of a file of a project."""
+    return path.removeprefix("data/models/").removeprefix("data/synthetic/")
 
 
 def _keys(folder: Path) -> list[str]:

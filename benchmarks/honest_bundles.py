@@ -1,4 +1,4 @@
-"""Two small honest bundles, made by the real stages in this process: what lies are planted in."""
+"""Small honest bundles, what lies are planted in: two by the stages, one of histories by the Python API."""
 
 import contextlib
 import os
@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
+from likeness.data.histories.schema import HistorySchema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
@@ -34,6 +36,19 @@ SCHEMA: dict[str, Any] = {
     },
     "rules": [{"if": {"x": "< 0.1"}, "then": {"paid": "less"}}],
 }
+HISTORIES: dict[str, Any] = {
+    "name": "visits",
+    "source": "made up",
+    "person": "pid",
+    "order": "day",
+    "most": 3,
+    "ends": {"state": ["dead"]},
+    "people": {"ward": {"kind": "categorical", "categories": ["east", "west"]}},
+    "events": {
+        "day": {"kind": "integer", "lower": 0, "upper": 60},
+        "state": {"kind": "categorical", "categories": ["well", "ill", "dead"]},
+    },
+}
 _SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "marginals": {"privatize": {"bins": 4, "first_share": 0.2}, "train": {"iterations": 5, "num_components": 5}},
     "pearl": {
@@ -48,9 +63,9 @@ _PUBLISH = ("train", "sample", "card", "account")
 
 
 def bundles(folder: Path) -> dict[str, Path]:
-    """Make a bundle by ``marginals`` and one by ``pearl``; from the name of the method to the bundle.
+    """Make a bundle by ``marginals``, one by ``pearl``, and one of histories; from these words to the bundle.
 
-    They share a ledger and their people. It has releases about other people too, whose names the bundles tell.
+    They share a ledger, and the first two their people. Each bundle tells the names of other people in the ledger.
 
     Args:
         folder: empty; ledger, runs and bundles are made in it.
@@ -61,7 +76,8 @@ def bundles(folder: Path) -> dict[str, Path]:
     try:
         Ledger.create(locate())
         _run(folder / "others", "visitors", "marginals", ("ingest", "plan", "categories"))
-        return {method: _bundle(folder, method) for method in ("marginals", "pearl")}
+        made = {method: _bundle(folder, method) for method in ("marginals", "pearl")}
+        return {**made, "histories": _histories(folder / "histories_bundle")}
     finally:
         os.environ.clear()
         os.environ.update(before)
@@ -94,6 +110,20 @@ def _run(folder: Path, identity: str, method: str, stages: Sequence[str]) -> Non
         Path("params.yaml").write_text(yaml.safe_dump(content))
         for stage in stages:
             import_module(f"stages.{stage}").main(Project.load())
+
+
+def _histories(target: Path) -> Path:
+    """300 people with visits, fitted and bundled."""
+    generator = np.random.default_rng(0)
+    count = generator.integers(0, 4, 300)
+    people = pd.DataFrame({"pid": np.arange(300), "ward": generator.choice(["east", "west"], 300)})
+    who = np.repeat(people["pid"], count)
+    visits = {"day": generator.integers(0, 50, len(who)), "state": generator.choice(["well", "ill"], len(who))}
+    events = pd.DataFrame({"pid": who, **visits})
+    settings = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}}
+    model = Synthesizer(schema=HistorySchema.from_dict(HISTORIES), population="patients", settings=settings)
+    model.fit({"people": people, "events": events}).bundle(target, n=60, open_others=True)
+    return target
 
 
 def staff(people_of: str) -> pd.DataFrame:

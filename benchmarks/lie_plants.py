@@ -34,6 +34,7 @@ from likeness.verify.files import Bundle
 NOTE = "an independent auditor has confirmed epsilon = 0.01"
 OFF, SHA = 1e-3, "0" * 64
 KEYS, COUNTS, QUANTILES, LOOK, EMBEDDING = "categories_1", "class_counts", "quantiles", "pairs_first", "embedding"
+FOLLOWING = "next_embedding"
 DISTANCES, CONFUSION = "card_distances", "card_confusion"
 ALL = (KEYS, COUNTS, QUANTILES, LOOK, EMBEDDING, DISTANCES, CONFUSION)
 
@@ -163,6 +164,58 @@ def memorized(folder: Path) -> None:
     network.logits *= -30
     saved.save(folder / "generator")
     redraw(folder)
+
+
+def memorized_following(folder: Path) -> None:
+    """As :func:`memorized`, in the generator of following events."""
+    from likeness.methods.saved_generator import SavedGenerator
+
+    saved = SavedGenerator.load(folder / "generator/following")
+    network: Any = saved.network
+    network.logits *= -30
+    saved.save(folder / "generator/following")
+    for stem in ("people", "events"):
+        redraw(folder, stem=stem)
+
+
+def exchanged(folder: Path) -> None:
+    """Both generators of histories under each other's name."""
+    (folder / "generator/people").rename(folder / "generator/other")
+    (folder / "generator/following").rename(folder / "generator/people")
+    (folder / "generator/other").rename(folder / "generator/following")
+
+
+def linked(change: Callable[[Any], Any], stem: str) -> Plant:
+    """Draw a table of histories from the generator, and change it in both files."""
+    return lambda folder: redraw(folder, change, stem=stem)
+
+
+def of_another(person: int) -> Callable[[Any], Any]:
+    """The last event is of another person."""
+    return lambda table: table.assign(pid=[*table["pid"][:-1], person])
+
+
+def last_first(table: Any) -> Any:
+    """The last event stands before the others."""
+    return table.iloc[[-1, *range(len(table) - 1)]]
+
+
+def all_in(state: str) -> Callable[[Any], Any]:
+    """Each event has one state."""
+    return lambda table: table.assign(
+        state=table["state"].astype(str).map(lambda _: state).astype(table["state"].dtype)
+    )
+
+
+def of_one(table: Any) -> Any:
+    """All events are of one person, on one day."""
+    return all_in("well")(table).assign(pid=1, day=1)
+
+
+def other_wards(table: Any) -> Any:
+    """Each person is in the other ward."""
+    ward = table["ward"]
+    return table.assign(ward=type(ward.array).from_codes(1 - ward.cat.codes, dtype=ward.dtype))
 
 
 def weights_of(change: Callable[[dict[str, Any]], object]) -> Plant:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from likeness.config.explain import fresh, merged
 from likeness.config.params import (
+    AUTO,
     ONE_PERSON,
     ONE_ROW,
     Categories,
@@ -31,13 +32,13 @@ from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.frames import FrameType, opened
-from likeness.data.histories.schema import HistorySchema
+from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.methods import DEFAULT, METHODS, method_from
 from likeness.methods.base import Context
 from likeness.onboarding.first_list import FirstList
-from likeness.pipeline.account import Standing, composed, privacy_json
+from likeness.pipeline.account import Standing, composed, notes, privacy_json
 from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
@@ -219,10 +220,10 @@ class Synthesizer(Estimator):
         embedding = answer(recipe.embedding_query(facts, auxiliary))
         released = {**keys, **auxiliary, embedding.receipt.query: embedding}
         receipts = [one.receipt for one in released.values()]
-        total, notes = composed(params, receipts), recipe.notes(facts, auxiliary)
+        total, read_off = composed(params, receipts), recipe.notes(facts, auxiliary)
         counts = {name: len(one.keys) for name, one in released.items()}
         standing = Standing.of(ledger, params.privacy.population)
-        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, notes, counts, schema.rules)
+        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, read_off, counts, schema.rules)
         train = params.train
         compute = Compute(train.device, train.threads, train.precision)
         generator, losses = fit(recipe, facts, auxiliary, embedding, compute, list(keys.values()))
@@ -232,8 +233,11 @@ class Synthesizer(Estimator):
 
     def _fit_histories(self, schema: HistorySchema, given: Any, person: str | None) -> "Synthesizer":
         """Release and fit people and their transitions."""
+        from likeness.data.source.row_digests import SourceDigest
         from likeness.generators.base import Compute
-        from likeness.pipeline.histories import HistoryProject, fit_histories
+        from likeness.methods.fit import fit_all
+        from likeness.pipeline.histories import HistoryGenerator
+        from likeness.pipeline.history_rows import history_doors, read_histories, release_histories
 
         frames = dict(given) if isinstance(given, Mapping) else {"events": given}
         names = {"events"} if schema.people is None else {"people", "events"}
@@ -246,20 +250,25 @@ class Synthesizer(Estimator):
         first.tried(self.params)
         first.refuse()
         tables = {name: opened(frame) for name, frame in frames.items()}
-        project = Project(Path(), self.params(), schema.first_rows)
-        plan = HistoryProject(project, schema).plan()
+        project = Project(Path(), self.params(), schema)
+        plan = project.plan
         project = self._with_cap(project)
         people = tables["people"][0] if "people" in tables else None
-        compute = Compute(self.device, self.threads, self.precision)
-        fitted = fit_histories(HistoryProject(project, schema), tables["events"][0], people, plan, compute)
-        receipts = [one.receipt for one in fitted.released.values()]
+        source = SourceDigest(SourceDigest.key_of(project.ledger.key))
+        rows = read_histories(schema, tables["events"][0], people, source)
+        released = release_histories(project, history_doors(project, schema, rows, source.digest()))
+        receipts = [one.receipt for one in released.values()]
         total = composed(project.params, receipts)
         standing = Standing.of(project.ledger, project.params.privacy.population)
-        privacy = privacy_json(project.params, plan, receipts, total, standing, _NO_TABLE, {}, fitted.notes)
-        self.plan_, self.histories_, self.loss_curve_ = plan, fitted.generator, fitted.losses
+        facts = notes(project.method, project.row_sets, released)
+        privacy = privacy_json(project.params, plan, receipts, total, standing, _NO_TABLE, {}, facts)
+        compute = Compute(self.device, self.threads, self.precision)
+        generators, losses = fit_all(project.method, project.row_sets, released.values(), compute)
+        self.histories_ = HistoryGenerator(generators[0], generators[1], schema)
+        self.plan_, self.loss_curve_ = plan, losses
         self.frames_ = {name: frame for name, (_, frame) in tables.items()}
         self.frame_ = self.frames_["events"]
-        self._keep(schema.first_rows, fitted.released, privacy)
+        self._keep(schema, released, privacy)
         return self
 
     @overload
@@ -309,9 +318,7 @@ class Synthesizer(Estimator):
             given, _ = opened(where, "where: must be a mapping from columns to values, or")
             require(n is None or n == len(given), "n", n, "the number of rows of where, or left out")
             return self._as_given(DrawnRows(self.generator_, self.schema_).beside(given, operator.index(seed)))
-        if n is None:
-            context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
-            n = numbered(Sample(), context, self.releases_).rows
+        n = self._usual_number if n is None else n
         require(operator.index(n) >= 1, "n", n, "at least 1")
         if replicates is not None:
             return self._replicates(operator.index(replicates), operator.index(n), where or {}, operator.index(seed))
@@ -325,18 +332,18 @@ class Synthesizer(Estimator):
         """Both tables of ``n`` people, by name."""
         require(replicates is None, "replicates", replicates, "left out for people with histories")
         require(where is None or isinstance(where, Mapping), "where", "a frame", "a mapping from columns of people")
-        n = self.histories_.count if n is None else operator.index(n)
+        n = self._usual_number if n is None else operator.index(n)
         require(n >= 1, "n", n, "at least 1")
-        drawn = self.histories_.draw(n, seed, where or {})
-        tables = {}
-        for name, table, columns in (("people", drawn.people, schema.people), ("events", drawn.events, schema.events)):
-            frame = self.frames_.get(name, self.frame_)
-            words = {column: dtype for column, dtype in frame.dtypes.items() if column != schema.person}
-            if columns is None:
-                columns = schema.events.part(schema.fixed) if schema.fixed else None
-            typed = table if columns is None else in_dtypes(table, columns, words)
-            tables[name] = frame.native(typed)
-        return tables
+        frames = {name: self.frames_.get(name, self.frame_) for name in schema.written}
+        dtypes = {name: {**frame.dtypes, schema.person: "int64"} for name, frame in frames.items()}
+        drawn = self.histories_.tables(n, seed, where or {}, dtypes)
+        return {name: frames[name].native(table) for name, table in drawn.items()}
+
+    @property
+    def _usual_number(self) -> int:
+        """As many rows as the noisy count of training rows, or the public number, says."""
+        context = Context(self.schema_, self.adjacency, self.num_records, self.seed)
+        return numbered(Sample(), context, self.releases_).rows
 
     def _replicates(self, count: int, n: int, where: Mapping[str, Any], seed: int) -> "list[DataFrame]":
         from likeness.generators.base import Compute
@@ -471,22 +478,22 @@ class Synthesizer(Estimator):
         Raises:
             ArtifactError: the path exists.
         """
-        if isinstance(self.schema, HistorySchema):
-            raise ParamsError("save does not write people with histories yet. Keep the samples.")
-        self.check_fitted("generator_")
+        self.check_fitted("releases_")
         target = Path(path)
         if target.exists():
             raise ArtifactError(f"{target} exists and is not overwritten. Delete it, or give another name.")
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".synthesizer") as temporary:
             folder = Path(temporary) / "synthesizer"
-            self.generator_.save(folder / _GENERATOR)
+            self._save_generator(folder / _GENERATOR)
             (folder / _RELEASED).mkdir()
             for name, data in self._released_bytes().items():
                 (folder / _RELEASED / f"{name}.safetensors").write_bytes(data)
             (folder / _SCHEMA).write_text(schema_text(self._written), encoding="utf-8")
             params = {name: value for name, value in self.get_params(deep=False).items() if name not in _LEFT_OUT}
             saved = {"format": 1, "params": _plain(params), "new": self._new_values(), "frame": self.frame_.to_dict()}
+            if isinstance(self._written, HistorySchema):
+                saved["frames"] = {name: frame.to_dict() for name, frame in self.frames_.items()}
             write_json(folder / _SETTINGS, saved)
             write_json(folder / _PLAN, self.plan_.to_dict())
             write_json(folder / _PRIVACY, self.privacy_)
@@ -502,18 +509,25 @@ class Synthesizer(Estimator):
             ReleaseError: generator, released statistics and account do not belong together.
         """
         from likeness.methods.saved_generator import SavedGenerator
+        from likeness.pipeline.histories import HistoryGenerator
         from likeness.privacy.plan import Plan
 
         folder = Path(path)
         settings = read_json(folder / _SETTINGS)
         if settings.get("format") != 1:
             raise ArtifactError(f"{folder / _SETTINGS} has an unknown format. Fit again with this version.")
-        schema = Schema.load(folder / _SCHEMA, aliases=False)
+        schema = read_schema(folder / _SCHEMA, aliases=False)
         loaded = cls(**{**_from_plain(settings["params"]), "schema": schema})
         released, privacy = load_folder(folder / _RELEASED), read_json(folder / _PRIVACY)
         loaded.plan_ = Plan.from_dict(read_json(folder / _PLAN))
-        loaded.generator_, loaded.loss_curve_ = SavedGenerator.load(folder / _GENERATOR), []
-        loaded.frame_ = FrameType(**settings.get("frame", {}))
+        loaded.loss_curve_, loaded.frame_ = [], FrameType(**settings.get("frame", {}))
+        if isinstance(schema, HistorySchema):
+            loaded.histories_ = HistoryGenerator.load(folder / _GENERATOR, schema)
+            loaded.frames_ = {name: FrameType(**frame) for name, frame in settings["frames"].items()}
+            generators = [loaded.histories_.people, loaded.histories_.following]
+        else:
+            loaded.generator_ = SavedGenerator.load(folder / _GENERATOR)
+            generators = [loaded.generator_]
         loaded._new = {loaded.method: settings.get("new", {})}  # a fit again asks what this one asked
         loaded._keep(schema, released, privacy)
         stated = {query["query"]: query["sha256"] for query in privacy["queries"]}
@@ -521,11 +535,69 @@ class Synthesizer(Estimator):
             raise ReleaseError(
                 f"{folder}: the released files are not those of {_PRIVACY}. Restore the folder from a copy."
             )
-        if loaded.generator_.provenance["releases"] != sorted(one.receipt.key for one in released.values()):
+        keys = sorted(one.receipt.key for one in released.values())
+        if any(one.provenance["releases"] != keys for one in generators):
             raise ReleaseError(
                 f"{folder}: the generator was trained on other releases. Restore the folder from a copy."
             )
         return loaded
+
+    def bundle(
+        self,
+        path: str | Path,
+        n: int | None = None,
+        where: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        open_others: bool = False,
+    ) -> list[str]:
+        """Draw the table, and write the bundle: all that may be published, for `likeness verify`.
+
+        Args:
+            path: a new folder, or a new .zip file.
+            n: as in :meth:`sample`.
+            where: as in :meth:`sample`, a mapping.
+            seed: as in :meth:`sample`.
+            open_others: publish the names of other populations in the ledger, so that a verifier sees that they are
+                others.
+
+        Returns:
+            names of the files in it.
+
+        Raises:
+            ReleaseError: the fit is not private.
+            LedgerError: the ledger of the fit is not here.
+            ArtifactError: the path exists.
+        """
+        from likeness.bundle.write import write_bundle
+        from likeness.pipeline.synthetic_table import drawn_tables, write_synthetic
+
+        self.check_fitted("releases_")
+        params = self.params()
+        home = None if params.ledger.home is None else str(Path(params.ledger.home).expanduser().absolute())
+        sample = build(Sample, {"rows": AUTO if n is None else n, "seed": seed, "where": where or {}}, "sample")
+        params = replace(params, sample=sample, ledger=replace(params.ledger, home=home))
+        with tempfile.TemporaryDirectory() as temporary:
+            project = Project(Path(temporary), params, self._written)
+            paths = project.paths
+            for name, file in method_from(params).public_files().items():
+                place = project.method.public_files()[name].path
+                if place != file.path:
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.write_bytes(file.path.read_bytes())
+            folders = {SELECTION_STAGE: paths.categories, "auxiliary": paths.auxiliary, "privatize": paths.released}
+            for name, data in self._released_bytes().items():
+                folder = folders[self.releases_[name].receipt.stage]
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / f"{name}.safetensors").write_bytes(data)
+            write_json(paths.plan, self.plan_.to_dict())
+            self._save_generator(paths.generator)
+            tables = drawn_tables(paths.generator, project.schema, project.histories, project.sample)
+            write_synthetic(project, tables)
+            return write_bundle(project, Path(path), open_others)
+
+    def _save_generator(self, folder: Path) -> None:
+        """Write the generator, or both of histories."""
+        (self.histories_ if isinstance(self._written, HistorySchema) else self.generator_).save(folder)
 
     def _refuse_all(self, frame: Any) -> None:
         """Refuse everything that is missing or wrong in ledger, parameters and schema, in one list."""
@@ -592,12 +664,13 @@ class Synthesizer(Estimator):
         cap = replace(params.ledger.cap, epsilon=budget.cap_epsilon, delta=budget.cap_delta)
         return replace(project, params=replace(params, ledger=replace(params.ledger, cap=cap)))
 
-    def _keep(self, written: Schema, released: Mapping[str, Released], privacy: dict[str, Any]) -> None:
+    def _keep(self, written: Schema | HistorySchema, released: Mapping[str, Released], privacy: dict[str, Any]) -> None:
         import numpy as np
 
         categories = [one for one in released.values() if one.receipt.stage == SELECTION_STAGE]
         self._written, self.releases_, self.privacy_ = written, dict(released), privacy
-        schema = self.schema_ = completed(written, categories)
+        rows = written.first_rows if isinstance(written, HistorySchema) else written
+        schema = self.schema_ = completed(rows, categories)
         self.n_features_in_ = len(schema.names)
         self.feature_names_in_ = np.array(schema.names, dtype=object)
 

@@ -42,7 +42,9 @@ NO_DEPENDENCY = {
     "auxiliary": {"workers"},
     "privatize": {"workers"},
     "card": {"workers"},
-    "account": {"report"},  # deleted where there is nothing to state
+    "train": {"next_embedding"},  # only people with histories have it, and they have no stages
+    "account": {"report", "next_embedding"},  # the first is deleted where there is nothing to state
+    "report": {"next_embedding"},
     "track": {"lock", "markers", "tracked", "private"},  # how each stage ended, and which ones saw rows
 }
 

@@ -190,7 +190,7 @@ def test_other_budgets_than_those_of_the_first_look_are_another_query(fitted: Sy
     """Budgets that follow the rows would be learned for free. The query, made again, has those of the look."""
     released, project = fitted.releases_, Project(Path(), fitted.params(), SCHEMA)
     auxiliary, embedding = auxiliary_of(released.values()), released[EMBEDDING]
-    queries = queries_of(project, project.plan, CONTEXT, auxiliary)
+    queries = queries_of(project, project.plan, project.row_sets, auxiliary)
     check_answer(*queries[EMBEDDING], embedding, "embedding")
     feature = json.loads(json.dumps(embedding.receipt.feature))
     feature["squared_weights"][0] -= 1
@@ -200,6 +200,6 @@ def test_other_budgets_than_those_of_the_first_look_are_another_query(fitted: Sy
         check_answer(*queries[EMBEDDING], lie, "embedding")
     look = auxiliary[PAIRS_FIRST]
     hidden = dataclasses.replace(look, lattice=look.lattice // 1_000)  # nothing is left of the dependence
-    others = queries_of(project, project.plan, CONTEXT, {**auxiliary, PAIRS_FIRST: hidden})
+    others = queries_of(project, project.plan, project.row_sets, {**auxiliary, PAIRS_FIRST: hidden})
     with pytest.raises(ReleaseError, match="answers another question"):
         check_answer(*others[EMBEDDING], embedding, "embedding")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy_numbers import CONTEXT, LEARNED, SCHEMA, section, table
+from toy_numbers import LEARNED, SCHEMA, section, table
 
 from likeness import Synthesizer
 from likeness.core.errors import ReleaseError
@@ -48,7 +48,7 @@ def test_bins_from_elsewhere_are_another_query(fitted: tuple[Synthesizer, Path])
     synthesizer, _ = fitted
     released, project = synthesizer.releases_, Project(Path(), synthesizer.params(), SCHEMA)
     plan, auxiliary = project.plan, auxiliary_of(released.values())
-    queries = queries_of(project, plan, CONTEXT, auxiliary)
+    queries = queries_of(project, plan, project.row_sets, auxiliary)
     embedding, histogram = released[EMBEDDING], released[QUANTILES]
     check_answer(*queries[EMBEDDING], embedding, "embedding")
     check_answer(*queries[QUANTILES], histogram, "quantiles")
@@ -60,6 +60,6 @@ def test_bins_from_elsewhere_are_another_query(fitted: tuple[Synthesizer, Path])
         with pytest.raises(ReleaseError, match="answers another question"):
             check_answer(*queries[one.receipt.query], moved, one.receipt.query)
     hidden = dataclasses.replace(histogram, lattice=histogram.lattice // 1_000)  # nothing but noise
-    others = queries_of(project, plan, CONTEXT, {**auxiliary, QUANTILES: hidden})
+    others = queries_of(project, plan, project.row_sets, {**auxiliary, QUANTILES: hidden})
     with pytest.raises(ReleaseError, match="answers another question"):
         check_answer(*others[EMBEDDING], embedding, "embedding")

@@ -1,7 +1,9 @@
 """Every name of a file that a bundle may hold."""
 
+from collections.abc import Collection
 from pathlib import Path
 
+from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs
 from likeness.methods import METHODS
 
 PRIVACY, STATEMENT, CARD, SCHEMA = "privacy.json", "PRIVACY_STATEMENT.md", "README.md", "schema.yaml"
@@ -9,16 +11,32 @@ SETTINGS, PLAN_FILE, LEDGER, CHECKSUMS = "settings.json", "plan.json", "ledger.j
 TABLE, TABLE_CSV = "synthetic.parquet", "synthetic.csv"
 SPEC, WEIGHTS = "generator/spec.json", "generator/weights.safetensors"
 RELEASED = "released"
-PUBLISHED = (SCHEMA, SETTINGS, PLAN_FILE, SPEC, WEIGHTS, TABLE, TABLE_CSV)
-"""The files whose SHA-256 the ledger records. They, the releases and the ledger determine all others."""
-ALWAYS = (PRIVACY, STATEMENT, CARD, LEDGER, CHECKSUMS, *PUBLISHED)
-"""The other names of a bundle are ``released/QUERY.safetensors`` and the public files of its method."""
+_TEXTS = (PRIVACY, STATEMENT, CARD, LEDGER, CHECKSUMS)
+
+
+def published(outputs: Outputs) -> tuple[str, ...]:
+    """The files whose SHA-256 the ledger records. They, the releases and the ledger determine all others."""
+    return (SCHEMA, SETTINGS, PLAN_FILE, *outputs.files)
+
+
+def always(outputs: Outputs) -> tuple[str, ...]:
+    """The files of each bundle. Others are ``released/QUERY.safetensors`` and the public files of its method."""
+    return (*_TEXTS, *published(outputs))
+
+
+ALWAYS = tuple(dict.fromkeys((*always(ONE_TABLE), *always(HISTORIES))))
+"""These names of bundles of both kinds."""
 PUBLIC_FILES = tuple(name for method in METHODS.values() for name in method.public_names)
 
 
-def allowed_name(name: str) -> bool:
-    """Whether a bundle may hold a file of this name."""
+def outputs_in(present: Collection[str]) -> Outputs:
+    """The kind of a bundle with these files."""
+    return HISTORIES if set(present) & set(HISTORIES.files) else ONE_TABLE
+
+
+def allowed_name(name: str, names: Collection[str] = ALWAYS) -> bool:
+    """Whether a bundle that always has some names may hold a file of this one."""
     path = Path(name)
-    return name in (*ALWAYS, *PUBLIC_FILES) or (
+    return name in (*names, *PUBLIC_FILES) or (
         path.parent == Path(RELEASED) and path.suffix == ".safetensors" and path.stem.isidentifier()
     )

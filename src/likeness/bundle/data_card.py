@@ -1,9 +1,10 @@
 """The data card of a bundle."""
 
 import json
+from pathlib import Path
 from typing import Any
 
-from likeness.bundle.contents import CHECKSUMS, LEDGER, PLAN_FILE, PRIVACY, SETTINGS, STATEMENT, TABLE, TABLE_CSV
+from likeness.bundle.contents import CHECKSUMS, LEDGER, PLAN_FILE, PRIVACY, SETTINGS, STATEMENT
 from likeness.data.schema.schema import Schema
 from likeness.report.statement import trained_on
 
@@ -14,19 +15,21 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
     sizes = [(10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M")]
     size = next((name for most, name in sizes if rows < most), "n>10M")
     total = privacy["total"]
+    tables = [Path(path).stem for path in privacy["outputs"] if path.endswith(".parquet")]
+    linked = len(tables) > 1  # people with histories
     lines = [
         "---",
         f"pretty_name: {json.dumps(f'{schema.name} (synthetic, differentially private)')}",
         "tags: [synthetic, tabular, differential-privacy]",
         f"size_categories: [{json.dumps(size)}]",
         "configs:",
-        "- config_name: default",
-        f"  data_files: {TABLE}",
+        *(f"- config_name: {name if linked else 'default'}\n  data_files: {name}.parquet" for name in tables),
         "---",
         "",
-        f"# {schema.name}: synthetic rows",
+        f"# {schema.name}: synthetic {'people' if linked else 'rows'}",
         "",
-        f"{rows:,} synthetic rows; none of them is a person. Made by the method `{privacy['method']}` of Likeness from "
+        f"{rows:,} synthetic {'people with their events' if linked else 'rows'}; none of them is a person. "
+        f"Made by the method `{privacy['method']}` of Likeness from "
         f"{len(trained_on(privacy))} noisy statistics, ε = {total['epsilon']:.6g} at δ = {total['delta']:g} "
         f"({privacy['adjacency']}, unit: {privacy['unit']}). [{STATEMENT}]({STATEMENT}) says what that promises and "
         "what it does not.",
@@ -35,7 +38,7 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         "",
         "| file | what |",
         "| --- | --- |",
-        f"| `{TABLE}`, `{TABLE_CSV}` | the table |",
+        *(f"| `{name}.parquet`, `{name}.csv` | {f'table {name}' if linked else 'the table'} |" for name in tables),
         "| `generator/` | the generator: `likeness sample` draws more rows, at no cost of privacy |",
         "| `released/` | the noisy statistics, each with its receipt |",
         f"| `{PRIVACY}`, `{PLAN_FILE}`, `{SETTINGS}` | the account, the plan and the settings, for machines |",

@@ -12,7 +12,7 @@ from likeness.bundle.extract import chain_extract, chain_text
 from likeness.bundle.settings import settings_of
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import read_json, write_json
+from likeness.core.paths import Outputs, read_json, write_json
 from likeness.data.schema.schema import schema_text
 from likeness.pipeline.account import account
 from likeness.pipeline.project import Project
@@ -48,15 +48,16 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bundle") as temporary:
         folder = Path(temporary) / "bundle"
         _copy(project, folder)
-        ledger, schema, population = project.ledger, project.written_schema, project.params.privacy.population
+        ledger, schema, population = project.ledger, project.public_schema, project.params.privacy.population
         write_json(folder / contents.SETTINGS, settings_of(project))
         write_json(folder / contents.PLAN_FILE, project.written_plan.to_dict())
         write_json(folder / contents.PRIVACY, privacy)
-        releases = read_json(project.paths.generator_spec)["provenance"]["releases"]
+        spec = project.root / Outputs.place(project.outputs.generator_files[0])
+        releases = read_json(spec)["provenance"]["releases"]
         (folder / contents.SCHEMA).write_bytes(schema_text(schema).encode())  # without comments, which nobody can check
         (folder / contents.STATEMENT).write_bytes(statement(privacy).encode())
-        (folder / contents.CARD).write_bytes(data_card(privacy, schema).encode())
-        files = {name: sha256_bytes((folder / name).read_bytes()) for name in contents.PUBLISHED}
+        (folder / contents.CARD).write_bytes(data_card(privacy, project.written_schema).encode())
+        files = {name: sha256_bytes((folder / name).read_bytes()) for name in contents.published(project.outputs)}
         ledger.publish(population, files, releases)
         extract = chain_extract(ledger.records(), population, open_others)
         (folder / contents.LEDGER).write_bytes(chain_text(extract).encode())
@@ -84,10 +85,7 @@ def _copy(project: Project, folder: Path) -> None:
     """
     paths, public = project.paths, project.method.public_files()
     sources = {
-        contents.TABLE: paths.synthetic,
-        contents.TABLE_CSV: paths.synthetic_csv,
-        contents.SPEC: paths.generator_spec,
-        contents.WEIGHTS: paths.generator_weights,
+        **{name: project.root / Outputs.place(name) for name in project.outputs.files},
         **{name: file.path for name, file in public.items()},
         **{f"{contents.RELEASED}/{path.name}": path for path in paths.released_files},
     }

@@ -1,8 +1,9 @@
 """The command line: ``likeness summary``, ``bundle``, ``verify`` and ``sample``. Other commands are modules."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -124,11 +125,12 @@ def sample(
 ) -> None:
     """Draw more rows from a bundle, a saved synthesizer or a project with its generator, on any machine.
 
-    Replicates show how far noise moves a result: analyze each, and pool the results by Rubin's rules.
+    Replicates show how far noise moves a result: analyze each, and pool the results by Rubin's rules. Of people with
+    histories it draws so many people, into NAME_people.csv and NAME_events.csv.
     """
     from likeness.pipeline.where import pairs
     from likeness.verify.files import opened
-    from likeness.verify.outputs import draw, draw_replicates
+    from likeness.verify.outputs import draw_replicates, draw_tables
 
     if out.suffix not in (".csv", ".parquet"):
         raise LikenessError(f"--out {out} must end in .csv or .parquet. Give another name.")
@@ -136,9 +138,12 @@ def sample(
         raise LikenessError(f"--out {out}: {out.parent} is not a folder. Make it, or give another path.")
     given = pairs(where or [])
     written = []
+    tables: Iterable[tuple[Path, Any]]
     with opened(path) as folder:
         if replicates is None:
-            tables = iter([(out, draw(folder, rows, seed, given))])
+            drawn = draw_tables(folder, rows, seed, given)
+            linked = len(drawn) > 1  # people with histories have a file each for people and events
+            tables = ((out.with_stem(f"{out.stem}_{name}") if linked else out, one) for name, one in drawn.items())
         else:
             places = (out.with_stem(f"{out.stem}_{place}") for place in range(1, replicates + 1))
             tables = zip(places, draw_replicates(folder, rows, seed, given, replicates), strict=True)
@@ -148,7 +153,7 @@ def sample(
                 {"file": str(file), "rows": len(table), "seed": seed, "where": given, "columns": list(table.columns)}
             )
     if as_json:
-        say_json(written[0] if replicates is None else written)
+        say_json(written[0] if len(written) == 1 else written)
     else:
         say("\n".join(f"{one['file']}: {one['rows']:,} rows" for one in written))
 

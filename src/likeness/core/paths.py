@@ -21,6 +21,40 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Outputs:
+    """What a run publishes beside its releases. Names are those in a bundle.
+
+    Attributes:
+        tables: names of the synthetic tables, without a suffix.
+        generators: folders of the generators.
+    """
+
+    tables: tuple[str, ...]
+    generators: tuple[str, ...]
+
+    @property
+    def generator_files(self) -> tuple[str, ...]:
+        """Files of the generators."""
+        return tuple(f"{folder}/{file}" for folder in self.generators for file in ("spec.json", "weights.safetensors"))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Files of generators and tables, in order of their places in a project."""
+        tables = sorted(f"{table}.{suffix}" for table in self.tables for suffix in ("csv", "parquet"))
+        return (*sorted(self.generator_files), *tables)
+
+    @staticmethod
+    def place(name: str) -> Path:
+        """Where a project has one of these files or folders."""
+        return Path("data/models" if name.startswith("generator") else "data/synthetic", name)
+
+
+ONE_TABLE = Outputs(("synthetic",), ("generator",))
+HISTORIES = Outputs(("people", "events"), ("generator/people", "generator/following"))
+"""Of people with histories: two linked tables, and a generator of first rows and one of following events."""
+
+
+@dataclass(frozen=True)
 class ProjectPaths:
     """Every place of a project. ``ProjectPaths(root).plan`` is a file, ``ProjectPaths.plan`` its name.
 
@@ -54,6 +88,7 @@ class ProjectPaths:
     categories = Place("data/released/categories")
     auxiliary = Place("data/released/auxiliary")
     embedding = Place("data/released/embedding.safetensors")
+    next_embedding = Place("data/released/next_embedding.safetensors")
     card = Place("data/released/card")
     generator = Place("data/models/generator")
     generator_spec = Place("data/models/generator/spec.json")
@@ -85,7 +120,8 @@ class ProjectPaths:
     @property
     def training_files(self) -> list[Path]:
         """Every released file that a generator is trained on, in the order of their stages."""
-        return [*self.category_files, *self.auxiliary_files, self.embedding]
+        following = [self.next_embedding] if self.next_embedding.exists() else []  # of people with histories
+        return [*self.category_files, *self.auxiliary_files, self.embedding, *following]
 
     @property
     def released_files(self) -> list[Path]:

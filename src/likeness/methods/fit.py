@@ -1,13 +1,15 @@
 """Train a method's generator against its releases, for stage, API and benchmarks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from likeness.core.errors import ReleaseError
 from likeness.generators.base import Compute, Generator
 from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights
+from likeness.methods.row_set import RowSet
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.privacy.receipt import Receipt
+from likeness.release.query import Query
 from likeness.release.released import Released
 
 
@@ -18,16 +20,18 @@ def fit(
     embedding: Released,
     compute: Compute = Compute(),
     beside: Sequence[Released] = (),
+    named: Callable[[Query], Query] = lambda query: query,
 ) -> tuple[SavedGenerator, list[tuple[int, float]]]:
     """Build and train; return the generator, and its loss curve as (iteration, loss).
 
     On one machine, equal seed, release, threads and processes give equal bits. ``beside`` holds other releases that
-    completed the schema; the generator names them too.
+    completed the schema or are about other rows; the generator names them too. ``named`` is that of the rows
+    (:class:`~likeness.methods.row_set.RowSet`).
 
     Raises:
         ReleaseError: the embedding answers another question than these settings ask.
     """
-    query, receipt = method.embedding_query(context, auxiliary), embedding.receipt
+    query, receipt = named(method.embedding_query(context, auxiliary)), embedding.receipt
     if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
         raise ReleaseError(
             f"{receipt.query}: answers another question than {method.name} asks with these settings. "
@@ -36,6 +40,25 @@ def fit(
     generator, environment, losses = method.fit_generator(context, auxiliary, embedding, compute)
     receipts = [released.receipt for released in [*beside, *auxiliary.values(), embedding]]
     return with_provenance(generator, method, auxiliary, receipts, environment), losses
+
+
+def fit_all(
+    method: Method, row_sets: Sequence[RowSet], released: Iterable[Released], compute: Compute = Compute()
+) -> tuple[list[SavedGenerator], list[tuple[int, float]]]:
+    """Fit a generator to each row set; their loss curves follow each other.
+
+    ``released`` holds all releases of the run but those of a card.
+
+    Raises:
+        ReleaseError: see :func:`fit`.
+    """
+    answers, generators, losses = list(released), [], []
+    for rows in row_sets:
+        auxiliary, embedding, beside = rows.parts(answers)
+        generator, curve = fit(method, rows.context, auxiliary, embedding, compute, beside, rows.named)
+        generators.append(generator)
+        losses += curve
+    return generators, losses
 
 
 def with_provenance(

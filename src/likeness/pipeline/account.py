@@ -13,6 +13,8 @@ from likeness.core.errors import ReleaseError
 from likeness.data.rules.rule import Rule
 from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger
+from likeness.methods.base import Method
+from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import card_figures
 from likeness.pipeline.consistency import auxiliary_of, check_run
 from likeness.pipeline.project import Project
@@ -20,7 +22,7 @@ from likeness.pipeline.synthetic_table import check_synthetic, sample_request
 from likeness.privacy.accountant import Account, compose
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
-from likeness.release.released import check_against, load_released
+from likeness.release.released import Released, check_against, load_released
 
 # The guarantee may exceed the target by rounding only.
 _TOLERANCE = 1e-9
@@ -51,12 +53,17 @@ def account(project: Project) -> dict[str, Any]:
         composed(params, receipts),
         Standing.of(ledger, params.privacy.population),
         sample_request(project.sample),
-        check_synthetic(project.sample, project.paths, project.schema),
-        project.method.notes(project.context, auxiliary_of(released.values())),
+        check_synthetic(project),
+        notes(project.method, project.row_sets, auxiliary_of(released.values())),
         {one.receipt.query: len(one.keys) for one in released.values()},
         project.schema.rules,
         card_figures(project.context, {one.receipt.query: one for one in released.values()}),
     )
+
+
+def notes(method: Method, row_sets: Sequence[RowSet], auxiliary: Mapping[str, Released]) -> list[str]:
+    """What the method read off the answers of the auxiliary stage, see :meth:`likeness.methods.base.Method.notes`."""
+    return [note for rows in row_sets for note in method.notes(rows.context, rows.auxiliary(auxiliary))]
 
 
 def composed(params: Params, receipts: Sequence[Receipt]) -> Account:
@@ -104,7 +111,7 @@ def privacy_json(
     standing: Standing,
     sample: Mapping[str, Any],
     outputs: Mapping[str, str],
-    notes: Sequence[str] = (),
+    facts: Sequence[str] = (),
     keys: Mapping[str, int] | None = None,
     rules: Sequence[Rule] = (),
     card: Sequence[Mapping[str, Any]] = (),
@@ -119,7 +126,7 @@ def privacy_json(
         standing: what the ledger says about these people.
         sample: the request for the table.
         outputs: SHA-256 of the files that it is about, by path.
-        notes: what the method read off released values, see :meth:`likeness.methods.base.Method.notes`.
+        facts: see :func:`notes`.
         keys: number of released partitions, by the name of the query.
         rules: of the schema, which every row keeps.
         card: figures about the table, see :func:`likeness.pipeline.card.card_figures`.
@@ -168,7 +175,7 @@ def privacy_json(
             "stages": {stage: [_finite(value) for value in curve] for stage, curve in total.stages.items()},
         },
         "queries": queries,
-        "notes": list(notes),
+        "notes": list(facts),
         **({"rules": [rule.text for rule in rules]} if rules else {}),
         **({"card": list(card)} if card else {}),
         "sample": dict(sample),

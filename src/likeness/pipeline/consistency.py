@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from likeness.core.errors import ReleaseError
-from likeness.core.paths import ProjectPaths, read_json
+from likeness.core.paths import Outputs, ProjectPaths, read_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.generators.weights import check_weights
 from likeness.ledger.reservation import base_attempt
-from likeness.methods.base import Context
+from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.project import Project
 from likeness.privacy.plan import Plan
@@ -39,7 +39,7 @@ def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -
     """
     check_plan(project, plan)
     _check_receipts(project.params.ledger.attempt, plan, released)
-    queries = queries_of(project, plan, project.context, auxiliary_of(released.values()))
+    queries = queries_of(project, plan, project.row_sets, auxiliary_of(released.values()))
     encoding = encoding_digest(project.schema)
     queries |= {query.name: (query, encoding) for query in project.card_queries()}
     for path, one in released.items():
@@ -106,37 +106,37 @@ def auxiliary_of(released: Iterable[Released]) -> dict[str, Released]:
 
 
 def queries_of(
-    project: Project, plan: Plan, facts: Context, auxiliary: Mapping[str, Released]
+    project: Project, plan: Plan, row_sets: Iterable[RowSet], auxiliary: Mapping[str, Released]
 ) -> dict[str, tuple[AnyQuery, str]]:
     """Every query of the settings but those of a card, by name, with the digest of the encoding of its rows.
 
     Args:
         project: with the settings.
         plan: of these settings.
-        facts: public facts, with the schema completed by the released categories.
+        row_sets: the rows, with the schema completed by the released categories.
         auxiliary: answers of the auxiliary stage, by the name of their query.
     """
     written, recipe = project.written_schema, project.method
-    open_encoding, encoding = map(encoding_digest, (written, facts.schema))
-    queries = [*recipe.auxiliary_queries(facts, auxiliary), recipe.embedding_query(facts, auxiliary)]
-    return {
-        **{
-            query.name: (query, open_encoding)
-            for query in partition_queries(written, plan, project.params.categories.most)
-        },
-        **{query.name: (query, encoding) for query in queries},
-    }
+    encoding = encoding_digest(written)
+    selections = partition_queries(written, plan, project.params.categories.most)
+    queries: dict[str, tuple[AnyQuery, str]] = {query.name: (query, encoding) for query in selections}
+    for rows in row_sets:
+        asked = rows.queries(recipe, rows.auxiliary(auxiliary))
+        queries |= {query.name: (query, rows.encoding) for query in asked}
+    return queries
 
 
 def _check_generator(project: Project, released: Mapping[Path, Released]) -> None:
-    provenance = read_json(project.paths.generator_spec).get("provenance", {})
     keys = sorted(one.receipt.key for one in released.values() if one.receipt.stage != CARD)
-    if (provenance.get("method"), provenance.get("releases")) != (project.params.method, keys):
-        raise ReleaseError(
-            f"{project.paths.generator} was trained on other releases than data/released holds, so no statement is "
-            "true of it. Run: dvc repro"
-        )
-    check_weights(project.paths.generator)
+    for name in project.outputs.generators:
+        folder = project.root / Outputs.place(name)
+        provenance = read_json(folder / "spec.json").get("provenance", {})
+        if (provenance.get("method"), provenance.get("releases")) != (project.params.method, keys):
+            raise ReleaseError(
+                f"{folder} was trained on other releases than data/released holds, so no statement is true of it. "
+                "Run: dvc repro"
+            )
+        check_weights(folder)
 
 
 def _close(a: float, b: float) -> bool:

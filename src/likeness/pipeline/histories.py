@@ -1,13 +1,7 @@
-"""People with histories: one release of people, one of transitions, and a generator of both tables.
+"""A generator of people with histories: of a row a person, and of the event that follows another."""
 
-The unit of privacy is a person with all rows of both tables. The method is asked twice: about one row a
-person, and about one row a pair of events that follow each other. Both releases count people
-(:class:`likeness.release.records.EachPerson`), so the noise does not grow with the number of events.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,35 +11,18 @@ from numpy.typing import NDArray
 
 from likeness.config.typed import require
 from likeness.core import rng
-from likeness.core.errors import DataError
-from likeness.core.hashing import sha256_json
+from likeness.core.paths import HISTORIES
+from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.encoding.layout import encoding_digest
-from likeness.data.histories.rows import HistoryRows, classes, history_rows, is_end, order_numbers
+from likeness.data.histories.rows import classes, is_end, order_numbers
 from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
 from likeness.data.schema.schema import Schema
-from likeness.data.source.files import read_frame_people
-from likeness.data.source.row_digests import SourceDigest, unordered_digest
-from likeness.methods.base import CLASS_COUNTS, Context, Method, number_of_records
-from likeness.methods.fit import with_provenance
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
-from likeness.pipeline.private_rows import encoded_chunks
-from likeness.pipeline.project import Project
 from likeness.pipeline.where import allowed_values
-from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import Plan, make_plan
-from likeness.release.door import Door
-from likeness.release.query import Query
-from likeness.release.records import EachPerson, Records
-from likeness.release.released import Released, from_bytes
-from likeness.release.request import Dataset
 
 if TYPE_CHECKING:
-    from likeness.generators.base import Compute, DrawsRest
-
-NEXT = "next_"  # begins the names of queries about transitions
-_PEOPLE_SHARE = 0.4  # of the budget, for the rows of people; transitions have the rest
+    from likeness.generators.base import DrawsRest
 
 
 class Histories(NamedTuple):
@@ -61,151 +38,6 @@ class Histories(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HistoryProject:
-    """Settings and schema of histories, and what follows from them.
-
-    Attributes:
-        project: its schema is that of one row a person.
-        schema: of both tables.
-    """
-
-    project: Project
-    schema: HistorySchema
-
-    @property
-    def recipe(self) -> Method:
-        """The method.
-
-        Raises:
-            ParamsError: the method of the settings makes no histories.
-        """
-        return self.project.method.for_histories()
-
-    @property
-    def contexts(self) -> dict[str, Context]:
-        """Public facts of both row sets, by the beginning of the names of their queries."""
-        schemas = {"": self.schema.first_rows, NEXT: self.schema.next_rows}
-        return {prefix: self.project.context_of(schema) for prefix, schema in schemas.items()}
-
-    def plan(self) -> Plan:
-        """The budget of every query, from public settings alone."""
-        privacy, recipe = self.project.params.privacy, self.recipe
-        shares = []
-        for (prefix, context), part in zip(self.contexts.items(), (_PEOPLE_SHARE, 1 - _PEOPLE_SHARE), strict=True):
-            recipe.check(context)
-            shares += [
-                replace(share, query=f"{prefix}{share.query}", share=part * share.share)
-                for share in recipe.shares(context)
-            ]
-        return make_plan(
-            method=recipe.name,
-            identity=privacy.population,
-            shares=shares,
-            epsilon=privacy.epsilon,
-            delta=privacy.delta,
-            adjacency=Adjacency(privacy.adjacency),
-            num_records=privacy.num_records,
-            unit=self.project.params.ingest.unit,
-        )
-
-    def read(self, events: pd.DataFrame, people: pd.DataFrame | None, source: SourceDigest) -> HistoryRows:
-        """Both row sets of two frames.
-
-        Raises:
-            DataError: a frame does not fit the schema, or there is no person.
-        """
-        schema = self.schema
-        table, names = read_frame_people(events, schema.events, schema.person, "events", source)
-        if schema.people is None:
-            rows = history_rows(schema, table, names)
-        else:
-            assert people is not None
-            rows = history_rows(
-                schema, table, names, *read_frame_people(people, schema.people, schema.person, "people", source)
-            )
-        if rows.people.empty:
-            raise DataError("the frames hold no person. Nothing was spent. Give training rows.")
-        return rows
-
-    def doors(self, rows: HistoryRows, plan: Plan, source: SourceDigest) -> dict[str, Door]:
-        """A door to each row set, by the beginning of the names of its queries."""
-        project, ledger = self.project, self.project.ledger_to_spend
-        digest = self._digest(rows, ledger.key)
-        people = np.arange(len(rows.people), dtype=np.int64)
-        doors = {}
-        for prefix, table, numbers, schema in (
-            ("", rows.people, people, self.schema.first_rows),
-            (NEXT, rows.transitions, rows.numbers, self.schema.next_rows),
-        ):
-            dataset = Dataset(
-                population=plan.identity,
-                digest=digest,
-                attempt=project.params.ledger.attempt,
-                encoding=sha256_json([encoding_digest(schema), self.schema.to_dict()]),
-                unit=plan.unit,
-                rows_digest=source.digest(),
-            )
-            read: Callable[[], Iterator[Records]] = partial(encoded_chunks, table, schema, numbers)
-            doors[prefix] = Door(plan, ledger, dataset, read, project.provenance)
-        return doors
-
-    def _digest(self, rows: HistoryRows, key: bytes) -> str:
-        """Keyed digest of both row sets, with the number of rows that share a contribution; people in any order."""
-        shared = np.bincount(rows.numbers, minlength=len(rows.people))[rows.numbers]
-        parts = [unordered_digest([rows.people], self.schema.first_rows, key)]
-        for share in range(1, self.schema.most):
-            parts.append(unordered_digest([rows.transitions[shared == share]], self.schema.next_rows, key))
-        return sha256_json(parts)
-
-
-class Fitted(NamedTuple):
-    """What a fit gives.
-
-    Attributes:
-        generator: of both tables.
-        released: noisy statistics by the name of their query.
-        losses: of both fits, one after the other.
-        notes: for the statement.
-    """
-
-    generator: "HistoryGenerator"
-    released: dict[str, Released]
-    losses: list[tuple[int, float]]
-    notes: list[str]
-
-
-def fit_histories(
-    given: HistoryProject, events: pd.DataFrame, people: pd.DataFrame | None, plan: Plan, compute: "Compute"
-) -> Fitted:
-    """Release both row sets, and fit a mixture to each. All checks come before the ledger."""
-    recipe, source = given.recipe, SourceDigest(SourceDigest.key_of(given.project.ledger.key))
-    doors = given.doors(given.read(events, people, source), plan, source)
-    released: dict[str, Released] = {}
-    answers: dict[str, tuple[dict[str, Released], Released]] = {}
-    notes: list[str] = []
-    for prefix, context in given.contexts.items():
-        door = doors[prefix]
-
-        def answer(query: Query, door: Door = door, prefix: str = prefix) -> Released:
-            asked = replace(query, name=f"{prefix}{query.name}", contributions=EachPerson())
-            released[asked.name] = from_bytes(door.release(asked), asked.name)
-            return released[asked.name]
-
-        auxiliary = recipe.ask(context, answer)
-        answers[prefix] = auxiliary, answer(recipe.embedding_query(context, auxiliary))
-        notes += recipe.notes(context, auxiliary)
-    receipts = [one.receipt for one in released.values()]
-    generators, losses = [], []
-    for prefix, context in given.contexts.items():
-        auxiliary, embedding = answers[prefix]
-        generator, environment, curve = recipe.fit_generator(context, auxiliary, embedding, compute)
-        generators.append(with_provenance(generator, recipe, auxiliary, receipts, environment))
-        losses += curve
-    count = round(number_of_records(given.contexts[""], answers[""][0][CLASS_COUNTS]))
-    return Fitted(HistoryGenerator(generators[0], generators[1], given.schema, count), released, losses, notes)
-
-
-@dataclass(frozen=True)
 class HistoryGenerator:
     """A generator of people with histories.
 
@@ -213,18 +45,33 @@ class HistoryGenerator:
         people: draws one row a person.
         following: a mixture over transitions.
         schema: of both tables.
-        count: noisy number of training people.
     """
 
     people: SavedGenerator
     following: SavedGenerator
     schema: HistorySchema
-    count: int
+
+    @classmethod
+    def load(cls, folder: Path, schema: HistorySchema) -> "HistoryGenerator":
+        """Read both generators from the folders that :meth:`save` wrote.
+
+        Raises:
+            ArtifactError: files are missing or not ours.
+        """
+        people, following = (SavedGenerator.load(folder / Path(name).name) for name in HISTORIES.generators)
+        return cls(people, following, schema)
 
     def save(self, folder: Path) -> None:
         """Write both generators into two folders."""
-        self.people.save(folder / "people")
-        self.following.save(folder / "following")
+        for name, saved in zip(HISTORIES.generators, (self.people, self.following), strict=True):
+            saved.save(folder / Path(name).name)
+
+    def tables(
+        self, count: int, seed: int, where: Mapping[str, Any], dtypes: Mapping[str, Mapping[str, str]] | None = None
+    ) -> dict[str, pd.DataFrame]:
+        """Both tables of :meth:`draw` by name, in the dtypes of the schema or in others."""
+        drawn, written = self.draw(count, seed, where)._asdict(), self.schema.written
+        return {name: in_dtypes(drawn[name], written[name], (dtypes or {}).get(name)) for name in written}
 
     def draw(self, count: int, seed: int, where: Mapping[str, Any]) -> Histories:
         """Typed tables of synthetic people, with the numbers from 1 on as keys.
@@ -407,6 +254,3 @@ def _range(schema: Schema, name: str) -> tuple[Any, Any]:
     column = schema.column(name)
     lower, upper = column.bounds
     return column.text(lower), column.text(upper)
-
-
-__all__ = ["Fitted", "Histories", "HistoryGenerator", "HistoryProject", "fit_histories"]

@@ -13,23 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.config.load import load_params, source_at
 from likeness.config.params import Params
-from likeness.core.errors import ArtifactError, DataError, PlanError, SchemaError
-from likeness.core.paths import ProjectPaths, read_json
+from likeness.core.bounds import PrivacyUnit
+from likeness.core.errors import ArtifactError, DataError, ParamsError, PlanError, SchemaError
+from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs, ProjectPaths, read_json
 from likeness.core.remote import Place, place_at
 
 if TYPE_CHECKING:
+    from likeness.data.histories.schema import HistorySchema
     from likeness.data.schema.schema import Schema
     from likeness.data.source.databases import Database
     from likeness.engine import Engine
     from likeness.ledger.home import Home
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
+    from likeness.methods.row_set import RowSet
     from likeness.pipeline.card import CardQuery
     from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows
     from likeness.pipeline.synthetic_table import Request
     from likeness.privacy.plan import Plan
     from likeness.release.door import Door
     from likeness.release.request import Dataset
+
+_SHARES = (0.4, 0.6)  # of the budget of histories: for rows of people, and for transitions
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,12 @@ class Project:
     Attributes:
         root: the folder. Relative paths in params.yaml start here.
         params: the settings of params.yaml.
-        given_schema: the public schema, if it is in memory and not in a file.
+        given_schema: the public schema, of a table or of histories, if it is in memory and not in a file.
     """
 
     root: Path
     params: Params
-    given_schema: "Schema | None" = None
+    given_schema: "Schema | HistorySchema | None" = None
 
     @classmethod
     def load(cls, root: Path = Path()) -> "Project":
@@ -70,15 +75,55 @@ class Project:
         return self.root / self.params.ingest.schema
 
     @cached_property
+    def public_schema(self) -> "Schema | HistorySchema":
+        """The public schema, of a table or of people with histories.
+
+        Raises:
+            SchemaError: it is wrong.
+        """
+        from likeness.data.histories.schema import read_schema
+
+        return self.given_schema or read_schema(self.schema_file)
+
+    @cached_property
+    def histories(self) -> "HistorySchema | None":
+        """The schema of people with histories; None for a project of one table.
+
+        Raises:
+            SchemaError: it is wrong.
+            ParamsError: the settings do not go with it.
+        """
+        from likeness.data.schema.schema import Schema
+
+        schema, params = self.public_schema, self.params
+        if isinstance(schema, Schema):
+            return None
+        unit = PrivacyUnit(schema.person, schema.most)
+        if params.ingest.unit != unit:
+            raise ParamsError(
+                f"params.yaml: ingest.unit must be {{column: {unit.column}, max_rows: {unit.max_rows}}}, as the schema "
+                "of histories says. Write it."
+            )
+        if params.evaluate.card is not None:
+            raise ParamsError("params.yaml: evaluate.card does not take people with histories. Leave it out.")
+        return schema
+
+    @cached_property
+    def outputs(self) -> Outputs:
+        """Names of the tables and generators of a run."""
+        return ONE_TABLE if self.histories is None else HISTORIES
+
+    @cached_property
     def written_schema(self) -> "Schema":
-        """The public schema as it is written: columns may be open.
+        """The public schema as it is written: columns may be open. Of people with histories that of a row a person.
 
         Raises:
             SchemaError: it is wrong, or would synthesize the column that names people.
         """
         from likeness.data.schema.schema import Schema
 
-        schema = self.given_schema or Schema.load(self.schema_file)
+        schema = self.public_schema if self.histories is None else self.histories.first_rows
+        assert isinstance(schema, Schema)
         unit = self.params.ingest.unit
         if unit is not None and unit.column in schema.names:
             raise SchemaError(
@@ -107,12 +152,22 @@ class Project:
         """The schema before any release: an open column has stand-ins for all categories that it may get."""
         return self.written_schema.foreseen(self.params.categories.most)
 
+    @property
+    def tables(self) -> "dict[str, Schema]":
+        """Schemas of the synthetic tables, by name."""
+        return {self.outputs.tables[0]: self.schema} if self.histories is None else self.histories.written
+
     @cached_property
     def method(self) -> "Method":
-        """The recipe of the settings."""
+        """The recipe of the settings.
+
+        Raises:
+            ParamsError: it makes no histories, and the schema is one of them.
+        """
         from likeness.methods import method_from
 
-        return method_from(self.params).at(self.root)
+        method = method_from(self.params).at(self.root)
+        return method if self.histories is None else method.for_histories()
 
     @cached_property
     def context(self) -> "Context":
@@ -125,6 +180,33 @@ class Project:
 
         params = self.params
         return Context(schema.modeled, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
+
+    @cached_property
+    def row_sets(self) -> "tuple[RowSet, ...]":
+        """The rows that the recipe is asked about."""
+        return self.row_sets_of(self.schema)
+
+    def row_sets_of(self, schema: "Schema") -> "tuple[RowSet, ...]":
+        """The rows that the recipe is asked about: those of a schema without open columns, or both of histories."""
+        from likeness.core.hashing import sha256_json
+        from likeness.data.encoding.layout import encoding_digest
+        from likeness.methods.row_set import RowSet
+
+        histories = self.histories
+        if histories is None:
+            return (RowSet(self.context_of(schema), encoding_digest(schema)),)
+        parts = zip(histories.row_sets.items(), self.outputs.generators, _SHARES, strict=True)
+        return tuple(
+            RowSet(
+                context=self.context_of(rows),
+                encoding=sha256_json([encoding_digest(rows), histories.to_dict()]),
+                generator=generator,
+                prefix=prefix,
+                share=share,
+                by_person=True,
+            )
+            for (prefix, rows), generator, share in parts
+        )
 
     @cached_property
     def sample(self) -> "Request":
@@ -156,19 +238,20 @@ class Project:
         from likeness.release.partition_selection import STAGE, query_name
 
         privacy, categories = self.params.privacy, self.params.categories
-        facts = self.context_of(self.foreseen_schema)
+        foreseen = self.foreseen_schema
+        facts = self.context_of(foreseen)
         if learned(facts.schema.rules) and not self.method.learns_functions:
             first, second = learned(facts.schema.rules)[0]
             raise PlanError(
                 f"{self.method.name} cannot learn how '{first}' determines '{second}'. Give that rule of the schema a "
                 "table, or use method marginals."
             )
-        self.method.check(facts)
+        shares = [share for rows in self.row_sets_of(foreseen) for share in rows.shares(self.method)]
         names = tuple(query_name(place) for place, _ in enumerate(self.written_schema.open_columns, start=1))
         return make_plan(
             method=self.params.method,
             identity=privacy.population,
-            shares=self.method.shares(facts),
+            shares=shares,
             epsilon=privacy.epsilon,
             delta=privacy.delta,
             adjacency=Adjacency(privacy.adjacency),

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from likeness.config.params import AUTO, Sample
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import ProjectPaths
+from likeness.core.paths import ONE_TABLE, Outputs
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.where import allowed_values
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from likeness.data.histories.schema import HistorySchema
     from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
+    from likeness.pipeline.project import Project
     from likeness.release.released import Released
 
+Dtypes = Mapping[str, Mapping[str, str]] | None
 _LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
 
 
@@ -88,17 +91,40 @@ def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     return typed_again(pd.read_parquet(path), schema)
 
 
-def write_synthetic(table: "DataFrame", sample: Request, paths: ProjectPaths) -> None:
-    """Write both forms.
+def drawn_tables(
+    generators: Path, schema: Schema, histories: "HistorySchema | None", sample: Request, dtypes: Dtypes = None
+) -> "dict[str, DataFrame]":
+    """The tables of a run by name, in their dtypes.
 
     Args:
-        table: typed.
-        sample: the request for the table.
-        paths: of the project.
+        generators: folder of the generator, or of both of histories.
+        schema: of the table, or of a row a person.
+        histories: of people with histories.
+        sample: the request.
+        dtypes: words by column, for each table; they go before those of the schema.
     """
-    paths.synthetic.parent.mkdir(parents=True, exist_ok=True)
-    paths.synthetic_csv.write_bytes(csv_bytes(table))
-    paths.synthetic.write_bytes(parquet_bytes(table, _origin(paths), sample_request(sample)))
+    if histories is None:
+        from likeness.methods.saved_generator import SavedGenerator
+
+        words = (dtypes or {}).get(ONE_TABLE.tables[0])
+        return {ONE_TABLE.tables[0]: draw(SavedGenerator.load(generators), schema, *sample, words)}
+    from likeness.pipeline.histories import HistoryGenerator
+
+    return HistoryGenerator.load(generators, histories).tables(*sample, dtypes)
+
+
+def write_synthetic(project: "Project", tables: "Mapping[str, DataFrame]") -> None:
+    """Write each table in both forms.
+
+    Args:
+        project: with the request and the generator.
+        tables: in their dtypes, by name.
+    """
+    for name, table in tables.items():
+        path = _path(project, f"{name}.parquet")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(".csv").write_bytes(csv_bytes(table))
+        path.write_bytes(parquet_bytes(table, _origin(project, name), sample_request(project.sample)))
 
 
 def csv_bytes(table: "DataFrame") -> bytes:
@@ -139,19 +165,27 @@ def _plain(value: Any) -> Any:
     return None if value is None else str(value)
 
 
-def check_synthetic(sample: Request, paths: ProjectPaths, schema: Schema) -> dict[str, str]:
-    """SHA-256 of the generator's files and of the table in both forms, by their names in the project.
+def check_synthetic(project: "Project") -> dict[str, str]:
+    """SHA-256 of the files of generators and tables, by their names in the project.
 
     Raises:
-        ArtifactError: the table is missing, does not follow from the generator and ``sample``, or its two forms hold
+        ArtifactError: a table is missing, does not follow from the generator and ``sample``, or its two forms hold
             different rows.
     """
+    for name, schema in project.tables.items():
+        _check_table(project, name, schema)
+    places = map(Outputs.place, project.outputs.files)
+    return {str(place): _digest(project.root / place) for place in places}
+
+
+def _check_table(project: "Project", table: str, schema: Schema) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from likeness.data.encoding.dtypes import in_dtypes
 
-    path, csv = paths.synthetic, paths.synthetic_csv
+    path = _path(project, f"{table}.parquet")
+    csv = path.with_suffix(".csv")
     try:
         metadata: dict[bytes, bytes] = pq.read_schema(path).metadata or {}
     except FileNotFoundError:
@@ -159,24 +193,26 @@ def check_synthetic(sample: Request, paths: ProjectPaths, schema: Schema) -> dic
     except (pa.ArrowException, OSError):
         raise ArtifactError(f"{path} is damaged. Run: dvc repro") from None
     lineage: dict[str, Any] = json.loads(metadata.get(_LINEAGE, b"{}"))
-    if lineage.get("sample") != sample_request(sample):
+    if lineage.get("sample") != sample_request(project.sample):
         raise ArtifactError(f"{path} was not drawn with section sample of params.yaml. Run: dvc repro sample")
-    digests = _origin(paths)
+    digests = _origin(project, table)
     for name, digest in digests.items():
         if lineage["files"].get(name) != digest:
             raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: dvc repro sample")
-    if (
-        sha256_bytes(csv_bytes(in_dtypes(read_synthetic(path, schema), schema)))
-        != digests[str(ProjectPaths.synthetic_csv)]
-    ):
+    if csv_bytes(in_dtypes(read_synthetic(path, schema), schema)) != csv.read_bytes():
         raise ArtifactError(f"{path} and {csv} hold different rows. Run: dvc repro sample")
-    return {**digests, str(ProjectPaths.synthetic): _digest(path)}
 
 
-def _origin(paths: ProjectPaths) -> dict[str, str]:
-    """SHA-256 of the files that a Parquet file names: of the generator, and of the table as CSV."""
-    names = (ProjectPaths.generator_spec, ProjectPaths.generator_weights, ProjectPaths.synthetic_csv)
-    return {str(name): _digest(paths.root / name) for name in names}
+def _path(project: "Project", name: str) -> Path:
+    return project.root / Outputs.place(name)
+
+
+def _origin(project: "Project", table: str) -> dict[str, str]:
+    """SHA-256 of the files that a Parquet file names: of the generators, and of the table as CSV."""
+    return {
+        str(Outputs.place(name)): _digest(_path(project, name))
+        for name in (*project.outputs.generator_files, f"{table}.csv")
+    }
 
 
 def _digest(path: Path) -> str:

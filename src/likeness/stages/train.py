@@ -8,24 +8,25 @@ LIKENESS_LEDGER=absent.
 
 import os
 
+from likeness.core.paths import Outputs
 from likeness.generators.base import Compute
-from likeness.methods.fit import fit
+from likeness.methods.fit import fit_all
 from likeness.pipeline.project import Project
-from likeness.release.released import check_known, load_folder, load_released
+from likeness.release.released import check_known, load_released
 
 
 def main(project: Project) -> None:
     """Train, save the generator and the loss curve."""
     paths, train = project.paths, project.params.train
     check_known(paths.training_files, *project.ledger_place)
-    released = load_folder(paths.auxiliary), load_released(paths.embedding)
-    beside = [load_released(path) for path in paths.category_files]
+    released = [load_released(path) for path in paths.training_files]
     compute = Compute(train.device, train.threads, train.precision)
     project.method.check_device(compute.device)
-    saved, losses = fit(project.method, project.context, *released, compute, beside)
+    generators, losses = fit_all(project.method, project.row_sets, released, compute)
     if os.environ.get("RANK", "0") != "0":  # of several that torchrun started, one writes
         return
-    saved.save(paths.generator)
+    for rows, saved in zip(project.row_sets, generators, strict=True):
+        saved.save(project.root / Outputs.place(rows.generator))
     paths.loss.write_bytes(
         ("iteration,loss\n" + "".join(f"{iteration},{loss:.9g}\n" for iteration, loss in losses)).encode()
     )

@@ -23,10 +23,12 @@ from likeness.bundle.settings import params_of, settings_of
 from likeness.config.params import Params
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import json_text
+from likeness.core.paths import ONE_TABLE, json_text
+from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.ledger.records import Record
 from likeness.methods.base import Context
+from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.consistency import auxiliary_of
 from likeness.pipeline.project import Project
@@ -43,7 +45,7 @@ _MOST_RATIO = 200  # unpacked bytes to packed ones: noise has 1, and tables of t
 _MOST_TOTAL = 20  # this ratio of a whole bundle
 _SMALL = 1 << 20  # bytes that may have any ratio
 _PIECE = 1 << 20
-_FOLDERS = {str(Path(names.SPEC).parent), names.RELEASED}
+_FOLDERS = {str(parent) for name in names.ALWAYS for parent in Path(name).parents} - {"."} | {names.RELEASED}
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,28 @@ class Bundle:
     @cached_property
     def project(self) -> Project:
         """What follows from settings and schema."""
-        return Project(self.folder, self.params, self.written_schema)
+        return Project(self.folder, self.params, self.public_schema)
+
+    @cached_property
+    def public_schema(self) -> Schema | HistorySchema:
+        """The public schema as its file has it."""
+        return read_schema(self.folder / names.SCHEMA, aliases=False)
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """The files whose SHA-256 the ledger records."""
+        return names.published(self.project.outputs)
+
+    @property
+    def tables(self) -> dict[str, Schema]:
+        """Schemas of the tables, by name."""
+        histories = self.project.histories
+        return {ONE_TABLE.tables[0]: self.schema} if histories is None else histories.written
+
+    @property
+    def row_sets(self) -> tuple[RowSet, ...]:
+        """The rows that the recipe was asked about."""
+        return self.project.row_sets_of(self.schema)
 
     @cached_property
     def plan(self) -> Plan:
@@ -86,8 +109,8 @@ class Bundle:
 
     @cached_property
     def written_schema(self) -> Schema:
-        """The public schema as its file has it."""
-        return Schema.load(self.folder / names.SCHEMA, aliases=False)
+        """The public schema, of people with histories that of a row a person."""
+        return self.project.written_schema
 
     @cached_property
     def schema(self) -> Schema:
@@ -164,8 +187,7 @@ def opened(path: Path) -> Iterator[Path]:
 
 def _check_regular(folder: Path) -> None:
     """Refuse links, pipes and devices: opening one may never end, or lead to another place."""
-    folders = {Path(name).parent for name in names.ALWAYS} | {Path(names.RELEASED)}
-    for inner in folders - {Path()}:
+    for inner in sorted(_FOLDERS):
         place = folder / inner
         if place.is_symlink() or (place.exists() and not place.is_dir()):
             raise ArtifactError(f"{folder}: '{inner}' is not a folder")
@@ -196,7 +218,7 @@ def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) 
         file.seek(place)
         if item.header_offset != place or file.read(len(header)) != header:
             raise ArtifactError(f"{path}: holds bytes beside the files of a bundle")
-        (target / name).parent.mkdir(exist_ok=True)
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
         _inflate(file, item, target / name)
         place += len(header) + item.compress_size
         seen.add(name)
@@ -244,9 +266,11 @@ def files(bundle: Bundle) -> str:
     paths = list(bundle.folder.rglob("*"))
     folders = {str(path.relative_to(bundle.folder)) for path in paths if path.is_dir() and not path.is_symlink()}
     present = {str(path.relative_to(bundle.folder)) for path in paths} - folders
-    stray = sorted({name for name in present if not names.allowed_name(name)} | folders - _FOLDERS)
+    always = names.always(names.outputs_in(present))
+    places = {str(parent) for name in always for parent in Path(name).parents} | {names.RELEASED}
+    stray = sorted({name for name in present if not names.allowed_name(name, always)} | folders - places)
     require(not stray, f"{stray[0] if stray else ''} does not belong in a bundle")
-    lost = sorted(set(names.ALWAYS) - present)
+    lost = sorted(set(always) - present)
     require(not lost, f"{lost[0] if lost else ''} is missing")
     public = {name: bundle.folder / name for name in names.PUBLIC_FILES if name in present}
     named = {name: file.path for name, file in bundle.project.method.public_files().items()}
@@ -276,7 +300,7 @@ def form(bundle: Bundle) -> str:
     texts = {
         names.SETTINGS: json_text(settings_of(bundle.project)),
         names.PLAN_FILE: json_text(bundle.plan.to_dict()),
-        names.SCHEMA: schema_text(bundle.written_schema),
+        names.SCHEMA: schema_text(bundle.public_schema),
         names.PRIVACY: json_text(bundle.json(names.PRIVACY)),
         names.LEDGER: chain_text(bundle.chain),
     }
@@ -289,8 +313,9 @@ def form(bundle: Bundle) -> str:
     with tempfile.TemporaryDirectory() as temporary:
         from likeness.methods.saved_generator import SavedGenerator
 
-        SavedGenerator.load(bundle.folder / "generator").save(Path(temporary))
-        for name in (names.SPEC, names.WEIGHTS):
-            again = (Path(temporary) / Path(name).name).read_bytes()
+        for folder in bundle.project.outputs.generators:
+            SavedGenerator.load(bundle.folder / folder).save(Path(temporary) / folder)
+        for name in bundle.project.outputs.generator_files:
+            again = (Path(temporary) / name).read_bytes()
             require((bundle.folder / name).read_bytes() == again, f"{name} holds more than a generator")
     return "each file holds what this version writes, and nothing else"

@@ -10,6 +10,7 @@ from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import SCOPES, budget_of, discretization_error_of
 from likeness.ledger.records import SALT, Record, digest_of
+from likeness.methods.row_set import rows_of
 from likeness.privacy.lattice_error import ALLOWANCE
 from likeness.release.request import REQUEST_KEYS, SOMETIMES, request_in
 from likeness.verify.files import Bundle
@@ -86,7 +87,7 @@ def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
     require(
         always | _SALTS <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some"
     )
-    listed = set(body.get("files", {})) <= set(names.PUBLISHED) and body.get("scope", SCOPES[0]) in SCOPES
+    listed = set(body.get("files", {})) <= set(names.ALWAYS) and body.get("scope", SCOPES[0]) in SCOPES
     require(listed, f"record {place} names a file or a scope that Likeness does not write")
     _check_texts(body, "", place)
 
@@ -115,7 +116,7 @@ def entries(bundle: Bundle) -> str:
     records, identity = bundle.records, bundle.params.privacy.population
     reserved = {record.body["key"]: record for record in records if record.kind == "reserve"}
     committed = {record.body["key"]: record for record in records if record.kind == "commit"}
-    encoding, written = encoding_digest(bundle.schema), encoding_digest(bundle.written_schema)
+    written = encoding_digest(bundle.written_schema)
     for name, one in bundle.released.items():
         receipt = one.receipt
         require(receipt.key in reserved and receipt.key in committed, f"{name}: no entry in the ledger")
@@ -140,7 +141,10 @@ def entries(bundle: Bundle) -> str:
             "method": (entry.body["method"], receipt.method),
             "dimension": (entry.body["dimension"], receipt.dimension),
             "number of rows a person": (entry.body.get("unit"), unit),
-            "schema": (entry.body["encoding"], encoding if receipt.threshold is None else written),
+            "schema": (
+                entry.body["encoding"],
+                rows_of(bundle.row_sets, receipt.query).encoding if receipt.threshold is None else written,
+            ),
             "threshold": (entry.body.get("threshold"), receipt.threshold),
             "cost of delta": (entry.body.get("delta_keys", 0.0), receipt.delta_keys),
         }
@@ -175,7 +179,7 @@ def _check_caps(bundle: Bundle) -> None:
 
 def _check_published(bundle: Bundle) -> None:
     """The ledger has the files of the bundle, made from exactly these releases."""
-    digests = {name: sha256_bytes((bundle.folder / name).read_bytes()) for name in names.PUBLISHED}
+    digests = {name: sha256_bytes((bundle.folder / name).read_bytes()) for name in bundle.published}
     published = {
         "identity": bundle.params.privacy.population,
         "files": digests,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from likeness.bundle import contents as names
 from likeness.bundle.data_card import data_card
 from likeness.config.params import Sample
-from likeness.core.errors import ReleaseError
+from likeness.core.errors import ParamsError, ReleaseError
+from likeness.core.paths import ONE_TABLE
 from likeness.data.schema.schema import Schema
 from likeness.report.statement import statement
 from likeness.verify.files import Bundle
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
     from pyarrow.parquet import ParquetFile
 
+    from likeness.data.histories.schema import HistorySchema
     from likeness.data.schema.column import Column
     from likeness.methods.base import Context
+    from likeness.methods.row_set import RowSet
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.release.released import Released
 
@@ -74,23 +77,25 @@ def generator(bundle: Bundle) -> str:
     """The generator's specification follows from settings and releases. The training check covers its weights."""
     from likeness.methods.saved_generator import SavedGenerator
 
-    saved = SavedGenerator.load(bundle.folder / "generator")
-    spec = _untrained(bundle, saved).spec()
-    require(saved.spec() == spec, "the generator is not the one that these settings and releases give")
-    where = saved.provenance["environment"]
-    ours = any(_is_origin(where, {name: VERSION, **_ORIGIN}) for name in _TRAINERS)
-    require(ours, "the generator has an origin that is not a machine")
+    for rows in bundle.row_sets:
+        saved = SavedGenerator.load(bundle.folder / rows.generator)
+        spec = _untrained(bundle, rows, saved).spec()
+        require(saved.spec() == spec, "the generator is not the one that these settings and releases give")
+        where = saved.provenance["environment"]
+        ours = any(_is_origin(where, {name: VERSION, **_ORIGIN}) for name in _TRAINERS)
+        require(ours, "the generator has an origin that is not a machine")
     return f"specification of {bundle.params.method}, computed again; weights: see training"
 
 
-def _untrained(bundle: Bundle, saved: "SavedGenerator") -> "SavedGenerator":
+def _untrained(bundle: Bundle, rows: "RowSet", saved: "SavedGenerator") -> "SavedGenerator":
     """The generator that the settings give, without memory for its weights."""
     from likeness.methods.fit import with_provenance
 
     receipts, where = [one.receipt for one in bundle.training_answers], saved.provenance["environment"]
     method = bundle.project.method
-    blueprint = method.blueprint(bundle.facts, bundle.auxiliary)
-    return replace(with_provenance(blueprint, method, bundle.auxiliary, receipts, where), sampler=saved.sampler)
+    auxiliary = rows.auxiliary(bundle.auxiliary)
+    blueprint = method.blueprint(rows.context, auxiliary)
+    return replace(with_provenance(blueprint, method, auxiliary, receipts, where), sampler=saved.sampler)
 
 
 def _is_origin(where: Mapping[str, Any], forms: Mapping[str, str]) -> bool:
@@ -108,20 +113,28 @@ def training(bundle: Bundle) -> str:
     if not bundle.retrain:
         raise Untestable("not done: the weights of the generator are believed. Run: likeness verify --retrain")
     from likeness.generators.base import Compute
-    from likeness.methods.base import EMBEDDING
-    from likeness.methods.fit import fit
+    from likeness.methods.fit import fit_all
     from likeness.methods.saved_generator import SavedGenerator
-    from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 
-    saved, train = SavedGenerator.load(bundle.folder / "generator"), bundle.params.train
-    where = saved.provenance["environment"]
-    embedding = next(one for one in bundle.answers if one.receipt.query == EMBEDDING)
-    beside = [one for one in bundle.answers if one.receipt.stage == SELECTION_STAGE]
+    train, weights = bundle.params.train, 0
     compute = Compute("cpu", train.threads, train.precision)
-    again, _ = fit(bundle.project.method, bundle.facts, bundle.auxiliary, embedding, compute, beside)
+    trained, _ = fit_all(bundle.project.method, bundle.row_sets, bundle.training_answers, compute)
+    for rows, again in zip(bundle.row_sets, trained, strict=True):
+        weights += _trained_again(SavedGenerator.load(bundle.folder / rows.generator), again)
+    return f"trained again: {weights:,} weights, equal to the bit"
+
+
+def _trained_again(saved: "SavedGenerator", again: "SavedGenerator") -> int:
+    """The number of weights of a generator that equals another to the bit.
+
+    Raises:
+        Wrong: it draws unrelated rows, and was trained on a machine like this one.
+        Untestable: it has other weights.
+    """
+    where = saved.provenance["environment"]
     there, here = saved.network.arrays(), again.network.arrays()
     if all(there[name].tobytes() == array.tobytes() for name, array in here.items()):  # minus zero is not zero
-        return f"trained again: {sum(array.size for array in here.values()):,} weights, equal to the bit"
+        return sum(array.size for array in here.values())
     drawn, same, other = (one.draw(_ROWS, seed)[0] for one, seed in ((saved, 0), (again, 0), (again, 1)))
     distance, chance = (abs(one - same).mean() for one in (drawn, other))
     alike = distance < _CHANCE * chance or where != again.provenance["environment"]
@@ -146,54 +159,92 @@ def written_by(path: Path) -> str:
 
 
 def table(bundle: Bundle) -> str:
-    """Both files of the table are the generator's draw with the public seed, to the byte."""
-    from likeness.data.encoding.dtypes import in_dtypes, typed_again
+    """Both files of each table are the generator's draw with the public seed, to the byte."""
     from likeness.methods.saved_generator import SAMPLER, SavedGenerator
     from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
 
-    privacy, sample = bundle.json(names.PRIVACY), bundle.sample
-    columns, csv = len(bundle.schema.columns), bundle.folder / names.TABLE_CSV
+    sample, privacy = bundle.sample, bundle.json(names.PRIVACY)
+    stem, schema = next(iter(bundle.tables.items()))
     # A row of a CSV has at least a byte a column: never draw more rows than the file can hold.
-    require(
-        sample.rows * columns <= csv.stat().st_size, f"{names.TABLE_CSV} has fewer rows than {names.SETTINGS} states"
-    )
-    again = draw(bundle.folder, sample.rows, sample.seed, sample.where)
-    files = {path: digest for path, digest in privacy["outputs"].items() if not path.endswith(".parquet")}
-    parquet = (bundle.folder / names.TABLE).read_bytes()
-    same_csv = csv.read_bytes() == csv_bytes(again)
-    if same_csv and parquet == parquet_bytes(again, files, sample_request(sample)):
-        return f"{len(again):,} rows, drawn again from the generator; both files equal to the byte"
-    stated, again = _read(bundle, again, files), typed_again(again, bundle.schema)
-    same_tables = csv.read_bytes() == csv_bytes(in_dtypes(stated, bundle.schema))
-    require(same_tables, f"{names.TABLE_CSV} is not the table of {names.TABLE}")
-    # Any bundle may say that: nothing here could tell such a table from private rows.
-    ours = SavedGenerator.load(bundle.folder / "generator").sampler == SAMPLER
-    require(
-        ours, "the generator names an earlier sampler, so the table cannot be drawn again. Draw it with this version"
-    )
-    if same_csv:
-        writer = written_by(bundle.folder / names.TABLE)
-        raise Untestable(
-            f"drawn again: all cells are equal. {names.TABLE} has the bytes of {writer}. Run the check with it"
-        )
-    different = sum(_differences(stated[column.name], again[column.name], column) for column in bundle.schema.columns)
+    room = (bundle.folder / f"{stem}.csv").stat().st_size
+    require(sample.rows * len(schema.columns) <= room, f"{stem}.csv has fewer rows than {names.SETTINGS} states")
+    # Any bundle may name an earlier sampler: nothing here could tell its table from private rows.
+    generators = [SavedGenerator.load(bundle.folder / folder) for folder in bundle.project.outputs.generators]
+    ours = all(saved.sampler == SAMPLER for saved in generators)
+    drawn, others, different = draw_tables(bundle.folder, sample.rows, sample.seed, sample.where), [], 0
+    for stem, again in drawn.items():
+        files = {
+            path: digest
+            for path, digest in privacy["outputs"].items()
+            if Path(path).suffix != ".parquet" and Path(path).stem in (stem, "spec", "weights")
+        }
+        csv, parquet = ((bundle.folder / f"{stem}.{suffix}").read_bytes() for suffix in ("csv", "parquet"))
+        if csv == csv_bytes(again) and parquet == parquet_bytes(again, files, sample_request(sample)):
+            continue
+        different += _rounded(bundle, stem, again, files, ours)
+        others.append(stem)
+    if not others:
+        counts = ", ".join(f"{len(again):,} rows" for again in drawn.values())
+        return f"{counts}, drawn again from the generator; all files equal to the byte"
+    if not different:
+        name = f"{others[0]}.parquet"
+        writer = written_by(bundle.folder / name)
+        raise Untestable(f"drawn again: all cells are equal. {name} has the bytes of {writer}. Run the check with it")
+    cells = sum(again.size for again in drawn.values())
     raise Untestable(
-        f"drawn again: {different:,} of {again.size:,} cells differ, none by more than the rounding of another "
+        f"drawn again: {different:,} of {cells:,} cells differ, none by more than the rounding of another "
         "processor. Run the check on a machine like that of the training"
     )
 
 
+def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str], ours: bool) -> int:
+    """Number of cells of a table that differ from the draw by rounding.
+
+    Args:
+        bundle: the bundle.
+        stem: name of the table.
+        drawn: the table drawn again.
+        files: of its lineage.
+        ours: whether the generator names the sampler of this version.
+
+    Raises:
+        Wrong: the two files hold different tables, or rounding does not explain a difference.
+    """
+    from likeness.data.encoding.dtypes import in_dtypes, typed_again
+    from likeness.pipeline.synthetic_table import csv_bytes
+
+    schema, name = bundle.tables[stem], f"{stem}.parquet"
+    stated, again = _read(bundle, stem, drawn, files), typed_again(drawn, schema)
+    csv = (bundle.folder / f"{stem}.csv").read_bytes()
+    require(csv == csv_bytes(in_dtypes(stated, schema)), f"{stem}.csv is not the table of {name}")
+    require(
+        ours, "the generator names an earlier sampler, so the table cannot be drawn again. Draw it with this version"
+    )
+    if csv == csv_bytes(drawn):
+        return 0
+    linked = bundle.project.histories
+    keys = linked is None or stated[linked.person].equals(again[linked.person])
+    require(keys, f"{name} has other keys than the table drawn again")
+    return sum(_differences(stated[column.name], again[column.name], column, name) for column in schema.columns)
+
+
 def rules(bundle: Bundle) -> str:
     """No row of the table breaks a rule of the schema."""
+    from likeness.data.histories.rows import broken_links
     from likeness.data.rules.tables import contradictions
     from likeness.pipeline.synthetic_table import read_synthetic
 
-    schema = bundle.schema
-    if not schema.rules:
+    schema, histories = bundle.schema, bundle.project.histories
+    if histories is None and not schema.rules:
         return "the schema has none"
-    broken = contradictions(read_synthetic(bundle.folder / names.TABLE, schema), schema)
+    tables = {stem: read_synthetic(bundle.folder / f"{stem}.parquet", one) for stem, one in bundle.tables.items()}
+    if histories is None:
+        broken = contradictions(tables[ONE_TABLE.tables[0]], schema)
+    else:
+        broken = broken_links(histories, **tables)
     worst = max(broken, key=lambda text: broken[text])
-    require(not broken[worst], f"{broken[worst]:,} rows of {names.TABLE} break the rule {worst}")
+    files = ", ".join(f"{stem}.parquet" for stem in tables)
+    require(not broken[worst], f"{broken[worst]:,} rows of {files} break the rule {worst}")
     return f"{len(broken)} of the schema; no row of the table breaks one"
 
 
@@ -222,7 +273,7 @@ def card(bundle: Bundle) -> str:
     return f"{len(queries)} queries, made again from {names.TABLE}, are those that were answered"
 
 
-def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":
+def _read(bundle: Bundle, stem: str, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":
     """The typed rows of the Parquet file, only if its header is that of the table drawn again."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -230,32 +281,33 @@ def _read(bundle: Bundle, again: "DataFrame", files: Mapping[str, str]) -> "Data
     from likeness.pipeline.synthetic_table import parquet_bytes, read_synthetic, sample_request
 
     expected = pq.ParquetFile(pa.BufferReader(parquet_bytes(again, files, sample_request(bundle.sample))))
-    with pq.ParquetFile(bundle.folder / names.TABLE) as file:
+    path = bundle.folder / f"{stem}.parquet"
+    with pq.ParquetFile(path) as file:
         stated = file.metadata
         groups = [stated.row_group(place) for place in range(stated.num_row_groups)]
         rows = stated.num_rows == sum(group.num_rows for group in groups) == len(again)
         same = rows and file.schema_arrow.equals(expected.schema_arrow)
-        require(same, f"{names.TABLE} has other columns or rows than the table drawn again")
+        require(same, f"{path.name} has other columns or rows than the table drawn again")
         columns = [group.column(place) for group in groups for place in range(group.num_columns)]
         packed = sum(column.total_compressed_size for column in columns)
-        whole = packed + stated.serialized_size + 12 == (bundle.folder / names.TABLE).stat().st_size
+        whole = packed + stated.serialized_size + 12 == path.stat().st_size
         bare = all(not field.metadata for field in file.schema_arrow)
-        same = whole and bare and _lineage(file) == _lineage(expected)
-        require(same, f"{names.TABLE} carries more than the table")
-    return read_synthetic(bundle.folder / names.TABLE, bundle.schema)
+        same = whole and bare and _lineage(file, path.name) == _lineage(expected, path.name)
+        require(same, f"{path.name} carries more than the table")
+    return read_synthetic(path, bundle.tables[stem])
 
 
-def _lineage(file: "ParquetFile") -> dict[bytes, Any]:
+def _lineage(file: "ParquetFile", name: str) -> dict[bytes, Any]:
     """Content of the header beside the columns, without versions of the software that wrote it."""
     header = dict(file.schema_arrow.metadata)
     pandas = json.loads(header[b"pandas"])
     versions = [str(pandas.pop("pandas_version")), str(pandas["creator"].pop("version"))]
     versions.append(str(file.metadata.created_by).removeprefix("parquet-cpp-arrow version "))
-    require(all(re.fullmatch(VERSION, text) for text in versions), f"{names.TABLE} names software without a version")
+    require(all(re.fullmatch(VERSION, text) for text in versions), f"{name} names software without a version")
     return {**header, b"pandas": pandas}
 
 
-def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") -> int:
+def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column", name: str) -> int:
     """Number of cells that differ by rounding: numbers in their last digits, few categories to a neighbor.
 
     Raises:
@@ -265,7 +317,7 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") 
 
     if column.is_categorical:
         if list(stated.cat.categories) != list(again.cat.categories):
-            raise Wrong(f"{names.TABLE}: column '{column.name}' has other categories than the schema")
+            raise Wrong(f"{name}: column '{column.name}' has other categories than the schema")
         codes, others = stated.cat.codes.to_numpy(int), again.cat.codes.to_numpy(int)
         distance, most = np.abs(codes - others).astype(float), 1.0
         rare = int((distance > 0).sum()) <= max(1, _ROUNDING * len(codes))
@@ -278,12 +330,24 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column") 
         if int(missing.sum()) <= max(1, _ROUNDING * len(numbers)):
             distance[missing] = most
     if not rare or (distance > most).any():
-        raise Wrong(f"{names.TABLE}: column '{column.name}' differs from the draw here by more than rounding")
+        raise Wrong(f"{name}: column '{column.name}' differs from the draw here by more than rounding")
     return int((distance > 0).sum())
 
 
 def draw(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) -> "DataFrame":
-    """Draw rows from the generator of a bundle, or of a project's folder, as a typed pandas DataFrame.
+    """The table of :func:`draw_tables`.
+
+    Raises:
+        ParamsError: it is of people with histories, who have two.
+    """
+    tables = list(draw_tables(folder, rows, seed, where).values())
+    if len(tables) > 1:
+        raise ParamsError(f"{folder} is of people with histories, who have two tables. Call draw_tables.")
+    return tables[0]
+
+
+def draw_tables(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) -> "dict[str, DataFrame]":
+    """Draw the tables of a bundle, or of a project's folder, by name, as typed pandas DataFrames.
 
     Args:
         folder: of a bundle, a saved synthesizer or a project.
@@ -291,13 +355,24 @@ def draw(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) ->
         seed: public.
         where: which rows, see :func:`likeness.pipeline.synthetic_table.conditions`.
     """
-    from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline import synthetic_table as synthetic
 
-    context, released, generator = public_facts(folder)
+    (context, released, generator), histories = public_facts(folder), histories_in(folder)
     if rows is None:
         rows = synthetic.numbered(Sample(), context, released).rows
-    return synthetic.draw(SavedGenerator.load(generator), context.schema, rows, seed, where, _dtypes(folder))
+    request = synthetic.Request(rows, seed, where)
+    return synthetic.drawn_tables(generator, context.schema, histories, request, _dtypes(folder))
+
+
+def histories_in(folder: Path) -> "HistorySchema | None":
+    """The schema of histories of a bundle, a saved synthesizer or a project; None for one table."""
+    from likeness.data.histories.schema import HistorySchema, read_schema
+    from likeness.pipeline.project import Project
+
+    if not (folder / names.SCHEMA).exists():
+        return Project.load(folder).histories
+    schema = read_schema(folder / names.SCHEMA, aliases=False)
+    return schema if isinstance(schema, HistorySchema) else None
 
 
 def draw_replicates(
@@ -322,6 +397,8 @@ def draw_replicates(
     from likeness.pipeline.project import Project
     from likeness.synthesizer import Synthesizer
 
+    if histories_in(folder) is not None:
+        raise ParamsError("replicates are not for people with histories. Leave the option out.")
     context, released, generator = public_facts(folder)
     if (folder / names.SETTINGS).exists():
         params = params_of(read_json(folder / names.SETTINGS))
@@ -335,15 +412,17 @@ def draw_replicates(
     saved = SavedGenerator.load(generator)
     models = replicates(method_from(params).at(folder), context, released, saved, compute, count, seed)
     for model, rows_seed in models:
-        yield synthetic.draw(model, context.schema, rows, rows_seed, where, _dtypes(folder))
+        yield synthetic.draw(model, context.schema, rows, rows_seed, where, _dtypes(folder).get(ONE_TABLE.tables[0]))
 
 
-def _dtypes(folder: Path) -> dict[str, str] | None:
-    """What a saved synthesizer remembers of its frame."""
+def _dtypes(folder: Path) -> dict[str, dict[str, str]]:
+    """What a saved synthesizer remembers of its frames, by table."""
     from likeness.core.paths import read_json
 
     settings = folder / _SAVED
-    return read_json(settings).get("frame", {}).get("dtypes") if settings.exists() else None
+    saved = read_json(settings) if settings.exists() else {}
+    frames = saved.get("frames", {ONE_TABLE.tables[0]: saved.get("frame", {})})
+    return {name: frame.get("dtypes", {}) for name, frame in frames.items()}
 
 
 def public_facts(folder: Path) -> "tuple[Context, dict[str, Released], Path]":
@@ -353,6 +432,7 @@ def public_facts(folder: Path) -> "tuple[Context, dict[str, Released], Path]":
         folder: of a bundle, a saved synthesizer or a project.
     """
     from likeness.core.paths import ProjectPaths, read_json
+    from likeness.data.histories.schema import read_schema
     from likeness.methods.base import Context
     from likeness.pipeline.project import Project
     from likeness.release.partition_selection import STAGE, completed
@@ -364,7 +444,8 @@ def public_facts(folder: Path) -> "tuple[Context, dict[str, Released], Path]":
         project = Project.load(folder)
         context = replace(project.context, schema=project.schema)
         return context, {one.receipt.query: one for one in releases}, paths.generator
-    schema, released = Schema.load(folder / names.SCHEMA, aliases=False), load_folder(folder / names.RELEASED)
+    public, released = read_schema(folder / names.SCHEMA, aliases=False), load_folder(folder / names.RELEASED)
+    schema = public if isinstance(public, Schema) else public.first_rows
     if schema.open_columns:
         schema = completed(schema, [one for one in released.values() if one.receipt.stage == STAGE])
     facts = read_json(folder / names.PRIVACY)

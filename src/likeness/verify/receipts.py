@@ -12,12 +12,12 @@ from likeness.config.params import MOST_ROWS
 from likeness.core.bounds import rows_per_unit
 from likeness.core.errors import ReleaseError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import ProjectPaths, json_text
+from likeness.core.paths import Outputs, json_text
 from likeness.features.base import Map
 from likeness.ledger.budget import budget_of
 from likeness.ledger.reservation import REDRAW
 from likeness.methods.maps import from_spec
-from likeness.pipeline.account import Standing, privacy_json
+from likeness.pipeline.account import Standing, notes, privacy_json
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.card import card_figures
 from likeness.pipeline.consistency import check_plan, queries_of
@@ -30,7 +30,7 @@ from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
 from likeness.release.distances import DISTANCES, DistanceQuery
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.query import Query
-from likeness.release.records import AllRecords, BucketPairs, Contributions, EachRecord, PositionPairs
+from likeness.release.records import AllRecords, BucketPairs, Contributions, EachPerson, EachRecord, PositionPairs
 from likeness.release.released import Released
 from likeness.release.request import check_answer
 from likeness.verify.files import Bundle
@@ -259,8 +259,6 @@ def account(bundle: Bundle) -> str:
     require(budget is not None, "the ledger has no cap of this population")
     assert budget is not None
     digests = {one.receipt.key: _digest(bundle, name) for name, one in bundle.released.items()}
-    files = {ProjectPaths.generator_spec: names.SPEC, ProjectPaths.generator_weights: names.WEIGHTS}
-    files |= {ProjectPaths.synthetic_csv: names.TABLE_CSV, ProjectPaths.synthetic: names.TABLE}
     again = privacy_json(
         params,
         bundle.plan,
@@ -268,8 +266,8 @@ def account(bundle: Bundle) -> str:
         _account(receipts, privacy["total"], params.privacy.delta),
         Standing(str(bundle.records[0].body["ledger_id"]), budget, digests),
         sample_request(bundle.sample),
-        {str(path): _digest(bundle, name) for path, name in files.items()},
-        bundle.project.method.notes(bundle.facts, bundle.auxiliary),
+        {str(Outputs.place(name)): _digest(bundle, name) for name in bundle.project.outputs.files},
+        notes(bundle.project.method, bundle.row_sets, bundle.auxiliary),
         {one.receipt.query: len(one.keys) for one in answers},
         bundle.schema.rules,
         card_figures(bundle.facts, {one.receipt.query: one for one in answers}),
@@ -343,7 +341,7 @@ def plan(bundle: Bundle) -> str:
         f"{names.PLAN_FILE} has other queries than the releases",
     )
     require(len({one.receipt.digest for one in released.values()}) == 1, "the releases are of different rows")
-    queries = queries_of(bundle.project, plan, bundle.facts, bundle.auxiliary)
+    queries = queries_of(bundle.project, plan, bundle.row_sets, bundle.auxiliary)
     earlier = sum(one.receipt.plan != plan.digest for one in released.values())
     for name, one in released.items():
         receipt, planned = one.receipt, plan.query(one.receipt.query)
@@ -385,6 +383,9 @@ def query_again(receipt: Receipt) -> Query | DistanceQuery:
     elif kind == "all_records":
         require(receipt.num_groups == 1, f"{receipt.query}: records of all classes are one group")
         contributions = AllRecords()
+    elif kind == "each_person":
+        require(receipt.unit is not None, f"{receipt.query}: rows share a contribution, and no person has several")
+        contributions = EachPerson()
     elif kind == "bucket_pairs":
         contributions = BucketPairs(int(spec.pop("num_buckets")))
     elif kind == "position_pairs":

@@ -101,6 +101,22 @@ def classes(numbers: NDArray[np.int64], starts: tuple[int, ...]) -> NDArray[np.i
     return np.searchsorted(np.array(starts), numbers, side="right").astype(np.int64) - 1
 
 
+def broken_links(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFrame) -> dict[str, int]:
+    """How many rows of written tables break what histories promise, by the promise."""
+    keys, persons = people[schema.person].to_numpy(), events[schema.person].to_numpy()
+    again = persons[1:] == persons[:-1]
+    return {
+        "people have the keys from 1 on": int((keys != np.arange(1, len(keys) + 1)).sum()),
+        "each event has a person": int((~np.isin(persons, keys)).sum()),
+        "events are in the order of people": int((np.diff(persons) < 0).sum()),
+        "events of a person are in order": int((again & (np.diff(order_numbers(schema, events)) < 0)).sum()),
+        f"a person has at most {schema.most} events": int(
+            (np.unique(persons, return_counts=True)[1] > schema.most).sum()
+        ),
+        "no event follows an end": int((again & is_end(schema, events)[:-1]).sum()),
+    }
+
+
 def _counted_events(
     schema: HistorySchema, events: pd.DataFrame, names: "pd.Series[str]", numbers: NDArray[np.int64]
 ) -> tuple[pd.DataFrame, NDArray[np.int64]]:

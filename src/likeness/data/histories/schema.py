@@ -13,6 +13,7 @@ from likeness.data.schema.schema import Schema, read_mapping
 
 KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "people", "events")
 WHICH = ("first", "hash")
+NEXT = "next_"  # begins the names of queries about transitions
 NUMBER, LENGTH, STEP, GAP = "number of events", "length of history", "step", "gap"
 
 
@@ -187,6 +188,20 @@ class HistorySchema:
         step = Column(STEP, "ordinal", categories=_words(self.step_starts, self.most - 1))
         return self._table(*self.person_columns, length, step, *last, *following, *self._gap())
 
+    @property
+    def row_sets(self) -> dict[str, Schema]:
+        """Schemas of both row sets, by the beginning of the names of their queries."""
+        return {"": self.first_rows, NEXT: self.next_rows}
+
+    @property
+    def written(self) -> dict[str, Schema]:
+        """Schemas of both tables as they are written: each begins with the key."""
+        key = Column(self.person, "integer", 1.0, 2.0**31)
+        return {
+            "people": self._table(key, *self.person_columns),
+            "events": self._table(key, *self.events.columns),
+        }
+
     @cached_property
     def length_starts(self) -> tuple[int, ...]:
         """The first number of events of each class of lengths."""
@@ -209,6 +224,21 @@ class HistorySchema:
 
     def _table(self, *columns: Column) -> Schema:
         return Schema(self.events.name, self.events.source, "none", None, columns)
+
+
+def read_schema(path: str | Path, aliases: bool = True) -> Schema | HistorySchema:
+    """The schema of a file, which is one of histories if it has events.
+
+    Args:
+        path: of the file.
+        aliases: see :meth:`Schema.load`.
+
+    Raises:
+        SchemaError: naming file, key and rule.
+    """
+    mapping = read_mapping(path, aliases)
+    kind = HistorySchema if isinstance(mapping, dict) and "events" in mapping else Schema
+    return kind.from_dict(mapping, Path(path).name)
 
 
 def _starts(first: int, last: int) -> Iterator[int]:

@@ -25,6 +25,7 @@ from likeness.data.schema.kinds import KINDS, TRANSFORMS
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from likeness.data.histories.schema import HistorySchema
     from likeness.data.schema.draft import SchemaDraft
 
 __all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
@@ -349,8 +350,8 @@ def read_mapping(path: str | Path, aliases: bool = True) -> Any:
         raise SchemaError(f"{path}: is not valid YAML. Correct it: {error}") from None
 
 
-def schema_text(schema: "Schema | SchemaDraft") -> str:
-    """A schema as YAML; :meth:`Schema.load` reads it back."""
+def schema_text(schema: "Schema | SchemaDraft | HistorySchema") -> str:
+    """A schema as YAML; :func:`likeness.data.histories.schema.read_schema` reads it back."""
     return yaml.safe_dump(schema.to_dict(), sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
 
 

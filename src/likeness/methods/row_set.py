@@ -1,0 +1,91 @@
+"""The rows that a method is asked about: those of a table, or both row sets of people with histories."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from likeness.methods.base import EMBEDDING, Context, Method
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
+from likeness.release.records import EachPerson
+from likeness.release.released import Released
+
+
+class Parts(NamedTuple):
+    """The releases of a run, as the generator of one row set sees them.
+
+    Attributes:
+        auxiliary: answers of the auxiliary stage, by the names that the method gives their queries.
+        embedding: the answer about the embedding.
+        beside: all other releases.
+    """
+
+    auxiliary: dict[str, Released]
+    embedding: Released
+    beside: list[Released]
+
+
+@dataclass(frozen=True)
+class RowSet:
+    """Rows that a method is asked about.
+
+    Attributes:
+        context: public facts about them.
+        encoding: digest of the public rules that turn them into what maps see.
+        generator: folder of their generator, as in a bundle.
+        prefix: begins the names of their queries.
+        share: of the budget.
+        by_person: whether the rows of a person share one contribution.
+    """
+
+    context: Context
+    encoding: str
+    generator: str = "generator"
+    prefix: str = ""
+    share: float = 1.0
+    by_person: bool = False
+
+    def named(self, query: Query) -> Query:
+        """A query of the method as it is asked about these rows."""
+        if not self.by_person:
+            return query
+        return replace(query, name=f"{self.prefix}{query.name}", contributions=EachPerson())
+
+    def shares(self, method: Method) -> list[QueryShare]:
+        """The queries and their shares.
+
+        Raises:
+            PlanError: the method could not release them.
+        """
+        method.check(self.context)
+        shares = method.shares(self.context)
+        if not self.by_person:
+            return shares
+        return [replace(one, query=f"{self.prefix}{one.query}", share=self.share * one.share) for one in shares]
+
+    def queries(self, method: Method, auxiliary: Mapping[str, Released]) -> list[Query]:
+        """Every query about these rows; ``auxiliary`` as in :class:`Parts`."""
+        asked = [*method.auxiliary_queries(self.context, auxiliary), method.embedding_query(self.context, auxiliary)]
+        return [self.named(query) for query in asked]
+
+    def auxiliary(self, released: Mapping[str, Released]) -> dict[str, Released]:
+        """Answers of the auxiliary stage about these rows, by the names that the method gives their queries."""
+        return {
+            name.removeprefix(self.prefix): one
+            for name, one in released.items()
+            if one.receipt.stage == "auxiliary" and name.startswith(self.prefix)
+        }
+
+    def parts(self, released: Iterable[Released]) -> Parts:
+        """The releases of a run, sorted for the generator of these rows."""
+        answers = {one.receipt.query: one for one in released}
+        embedding = answers.pop(f"{self.prefix}{EMBEDDING}")
+        auxiliary = self.auxiliary(answers)
+        ours = {one.receipt.query for one in auxiliary.values()}
+        beside = [one for name, one in answers.items() if name not in ours]
+        return Parts(auxiliary, embedding, beside)
+
+
+def rows_of(row_sets: Sequence[RowSet], query: str) -> RowSet:
+    """The row set that a query is about: the last one whose prefix fits."""
+    return [rows for rows in row_sets if query.startswith(rows.prefix)][-1]
