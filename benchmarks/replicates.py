@@ -5,7 +5,7 @@ what stands there, and fills the section of docs/trust.md.
 
 The population is Adult's training rows with seven columns. Each draw takes 10,000 rows at random with replacement, and
 adds noise at ε = 1 by the library's own sampler. The label is regressed on eight effects. The mixture has 100
-components and 300 steps, and there are 20 replicates. The rules were chosen on the test rows of Adult.
+components and 300 steps, and there are 20 replicates. The test rows of Adult decide between rules.
 """
 
 import argparse
