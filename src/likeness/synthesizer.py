@@ -296,7 +296,8 @@ class Synthesizer(Estimator):
             where: only such rows: by the name of a column a value, a pair as a range with both ends, None for missing,
                 or a list of these. Or a frame with some of the columns: one row is drawn for each of its rows.
             seed: public; equal seeds give equal rows.
-            replicates: draw as many tables instead, each from a model that is fitted to a new draw of the noise.
+            replicates: draw as many tables and one more. The first is the base, from a model that is fitted to the
+                release without a penalty. Each other comes from a model that is fitted to a new draw of the noise.
                 Analyze all of them alike, and pool the results with :func:`likeness.combine`. 20 are usual.
 
         Returns:

@@ -62,7 +62,9 @@ def scores(paths: ProjectPaths) -> dict[str, Any] | None:
     drawn = {item["path"]: item.get("md5") for item in stages.get("sample", {}).get("outs", [])}
     if scored.get(table) != drawn.get(table) or not paths.internal_metrics.exists():
         return None
-    return read_json(paths.internal_metrics)
+    metrics = read_json(paths.internal_metrics)
+    metrics.pop("details", None)  # counts of rare groups of real people: for the internal page alone
+    return metrics
 
 
 def _number(value: float | str) -> str:

@@ -311,6 +311,10 @@ class Marginals(Method):
             minimize(objective, again.logits, again.weights, replace(settings, tolerance=0.0), lambda *_: None)
         return again
 
+    def unpenalized(self) -> "Marginals":
+        """Believe the noise: the penalty makes the effects of small groups too near to those of all."""
+        return replace(self, train=replace(self.train, kl_penalty=0.0))
+
     def for_histories(self) -> "Marginals":
         """Fewer cells, between quantiles, for the noise of people who share a contribution among their events.
 
