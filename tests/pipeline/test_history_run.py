@@ -1,6 +1,7 @@
 """A whole run of people with histories, stage by stage: two linked tables, and one release with the Python API."""
 
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import yaml
 from small_project import ROOT, stage, write_settings
 from typer.testing import CliRunner
 
-from benchmarks.honest_bundles import HISTORIES, wards_and_visits
 from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
@@ -33,25 +33,31 @@ STAGES = ("fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliar
 METHOD = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}}
 
 
+EXAMPLE = ROOT / "examples/histories"
+TABLES = runpy.run_path(str(EXAMPLE / "make_tables.py"))["tables"](400)
+SCHEMA = yaml.safe_load((EXAMPLE / "schema.yaml").read_text())
+
+
 def settings(**changed: Any) -> None:
-    """params.yaml of a small run, with other values at keys whose dots are two underscores."""
-    content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    content["privacy"] |= {"population": "patients", "unit": "one patient"}
-    content["ingest"] |= {"source": "events.csv", "people": "people.csv", "schema": "schema.yaml"}
-    content["ingest"] |= {"split": {"test_fraction": 0.2, "seed": 0}, "unit": {"column": "pid", "max_rows": 3}}
+    """params.yaml of the example with a short training, and with other values at keys with underscores for dots."""
+    content = yaml.safe_load((EXAMPLE / "params.yaml").read_text())
     content["marginals"] = METHOD
-    write_settings(content, changed)
+    write_settings({**content, "sample": {}, "evaluate": {}}, changed)
+
+
+def write_schema(**changed: Any) -> None:
+    Path("data/schema/visits.yaml").write_text(yaml.safe_dump({**SCHEMA, **changed}, sort_keys=False))
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project of 300 people, with its stages."""
+    """The example as a project, with fewer people."""
     write_project(tmp_path / "run")
     monkeypatch.chdir(tmp_path / "run")
     Ledger.create(locate())
-    for name, table in wards_and_visits().items():
+    for name, table in TABLES.items():
         table.to_csv(f"{name}.csv", index=False)
-    Path("schema.yaml").write_text(yaml.safe_dump(HISTORIES, sort_keys=False))
+    write_schema()
     settings()
     return tmp_path / "run"
 
@@ -60,13 +66,14 @@ def test_a_run_of_people_with_histories(project: Path) -> None:
     for name in STAGES:
         stage(name)
     people, following = read_private(ProjectPaths.table), read_private(ProjectPaths.next_table)
-    given = wards_and_visits()
-    parts = split_by_person(given["people"]["pid"].astype(str), 0.2, 0)
-    assert (people["__split__"] == "train").sum() == (parts == "train").sum() < 300
-    assert following.groupby(["__split__", "__person__"]).size().max() == 2
+    train = {
+        name: table[split_by_person(table["patient"].astype(str), 0.2, 0) == "train"] for name, table in TABLES.items()
+    }
+    assert (people["__split__"] == "train").sum() == len(train["people"]) < 400
+    assert following.groupby(["__split__", "__person__"]).size().max() == 5
     tables = {name: pd.read_parquet(f"data/synthetic/{name}.parquet") for name in ("people", "events")}
-    assert set(tables["events"]["pid"]) <= set(tables["people"]["pid"])
-    assert list(tables["people"]) == ["pid", "ward"] and list(tables["events"]) == ["pid", "day", "state"]
+    assert set(tables["events"]["patient"]) <= set(tables["people"]["patient"])
+    assert [*map(list, tables.values())] == [["patient", "sex", "age"], ["patient", "day", "state", "cost"]]
     distances = json.loads(ProjectPaths.internal_metrics.read_text())["distances"]
     assert set(distances) == {"synthetic", "real", "shuffled"}
     assert {"lengths", "transitions", "discrimination"} <= set(distances["real"])
@@ -74,8 +81,8 @@ def test_a_run_of_people_with_histories(project: Path) -> None:
     write_bundle(Project.load(), Path("bundle"))
     assert {check.name for check in verify(Path("bundle")) if not check.passed} == {"training"}
     spent = read_json(ProjectPaths.privacy)["ledger"]["lifetime"]["spent_rho"]
-    train = {name: table[split_by_person(table["pid"].astype(str), 0.2, 0) == "train"] for name, table in given.items()}
-    model = Synthesizer(schema=HistorySchema.from_dict(HISTORIES), population="patients", settings=METHOD).fit(train)
+    schema = HistorySchema.load("data/schema/visits.yaml")
+    model = Synthesizer(schema=schema, population="simulated-patients", settings=METHOD).fit(train)
     assert model.privacy["ledger"]["lifetime"]["spent_rho"] == spent  # the releases of the stages
 
 
@@ -92,21 +99,20 @@ def test_the_check_knows_both_tables(project: Path) -> None:
     done = CliRunner().invoke(app, ["check"])
     assert done.exit_code == 0 and "dvc.yaml. Write them: likeness new . --upgrade" in done.stdout, done.output
     assert "next_embedding: " in done.stdout and "as wide as with one row" not in done.stdout
-    schema = {**HISTORIES, "people": {**HISTORIES["people"], "age": {"kind": "integer", "lower": 0, "upper": 99}}}
-    Path("schema.yaml").write_text(yaml.safe_dump(schema, sort_keys=False))
+    write_schema(people={**SCHEMA["people"], "size": {"kind": "integer", "lower": 0, "upper": 99}})
     settings(sample__where={"state": "ill"})
     done = CliRunner().invoke(app, ["check"])
     assert done.exit_code == 1
-    assert "people.csv: column 'age' of the schema is not in the header" in done.stdout
-    assert "sample.where.state must be a column of people: ward, age" in done.stdout
-    Path("schema.yaml").write_text(yaml.safe_dump({**HISTORIES, "most": 1}, sort_keys=False))
-    assert "schema.yaml: most must be a whole number" in CliRunner().invoke(app, ["check"]).stdout
+    assert "people.csv: column 'size' of the schema is not in the header" in done.stdout
+    assert "sample.where.state must be a column of people: sex, age, size" in done.stdout
+    write_schema(most=1)
+    assert "visits.yaml: most must be a whole number" in CliRunner().invoke(app, ["check"]).stdout
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"ingest__unit": {"column": "pid", "max_rows": 4}}, r"ingest.unit must be {column: pid, max_rows: 3}"),
+        ({"ingest__unit": {"column": "patient", "max_rows": 4}}, r"ingest.unit must be {column: patient, max_rows: 6}"),
         ({"ingest__people": None}, "ingest.people does not go with this schema of histories. Name the file of people"),
         ({"evaluate__card": {"share": 0.1}}, "evaluate.card does not go with this schema of histories"),
         ({"method": "merf", "merf": {}}, "merf makes no histories"),

@@ -458,7 +458,8 @@ class Project:
         """
         from likeness.pipeline.private_rows import EncodedRows, dataset_of
 
-        _, table, schema, encoding = self.encodings[place]
+        table = (self.paths.encoded, self.paths.next_encoded)[place]
+        schema, encoding = list(self.encoded_rows_of(self.schema).values())[place]
         dataset, manifest = dataset_of(self.params, table, self.ledger.id, {"encoding": encoding})
         return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
