@@ -14,6 +14,8 @@ from likeness.core.errors import ParamsError
 from likeness.data.histories.schema import HistorySchema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.methods.marginals.method import Marginals
+from likeness.pipeline.histories import _within
 from likeness.verify import verify
 from likeness.verify.outputs import draw_replicates
 
@@ -125,6 +127,23 @@ def test_nothing_follows_an_end() -> None:
     history = fitted({"people": people, "events": events}, {**SPEC, **AGE}).sample(500)["events"]
     following = history.groupby("id")["state"].shift()
     assert (history["state"] == "end").any() and not (following == "end").any()
+
+
+def test_a_history_that_is_too_long_is_pressed_together_evenly() -> None:
+    """Cut off at the bound, the second person would have a gap of 0."""
+    column = HistorySchema.from_dict(SPEC).events.column("day")
+    upper = column.bounds[1]
+    times = upper - np.array([40.0, 90.0, 30.0, 20.0, -70.0])
+    pressed = _within(times, np.array([0, 1, 0, 1, 1]), column)
+    np.testing.assert_allclose(upper - pressed, [40, 90, 30, 90 - 70 * 90 / 160, 0], atol=0.5)
+
+
+def test_numbers_of_histories_have_few_cells_between_quantiles() -> None:
+    recipe = Marginals().for_histories()
+    shares = recipe.plan.shares
+    assert recipe.privatize.bins == 10 and recipe.auxiliary.quantiles.edges == "learned"
+    assert shares.quantiles == 0.12 and shares.class_counts + shares.quantiles + shares.embedding == pytest.approx(1)
+    assert recipe.for_histories() == recipe
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,8 @@ def test_rows_of_people_and_of_transitions() -> None:
     assert rows.people["first state"].tolist() == ["well", "well"]
     assert rows.transitions[["last state", "next state"]].to_numpy().tolist() == [["well", "ill"], ["ill", "dead"]]
     assert rows.transitions[GAP].tolist() == [4, 10] and rows.numbers.tolist() == [0, 0]
-    assert rows.transitions[STEP].tolist() == ["1", "2"] and set(rows.transitions[LENGTH]) == {"3"}
+    assert list(rows.transitions) == ["sex", LENGTH, STEP, "last state", "next state", GAP]
+    assert rows.transitions[STEP].tolist() == ["1", "2 to 3"] and set(rows.transitions[LENGTH]) == {"3"}
 
 
 def test_people_without_events_and_events_of_strangers() -> None:

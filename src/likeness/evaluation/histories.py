@@ -9,15 +9,18 @@ Numbers about real people are private. They belong into ``reports/internal/`` al
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.core import rng
-from likeness.data.histories.rows import HistoryRows
+from likeness.data.histories.rows import HistoryRows, steps_of
 from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
+from likeness.data.source.cells import category_type
 from likeness.evaluation.marginals import cells, total_variation
 
 Measures = dict[str, float]
@@ -45,6 +48,7 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
     events = [name for name in schema.next_rows.names if name.startswith("next ")]
     pairs = [(name.replace("next ", "last ", 1), name) for name in events]
     gap = [(GAP,)] if schema.order is not None else []
+    steps, _ = _stepped(schema, real)
     groups: dict[str, tuple[Schema, str, list[tuple[str, ...]]]] = {
         "lengths": (schema.first_rows, "people", [(NUMBER,)]),
         "first_events": (schema.first_rows, "people", [(name,) for name in first]),
@@ -53,10 +57,16 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
         "gaps": (schema.next_rows, "transitions", list(gap)),
         "person_and_first_event": (schema.first_rows, "people", [(x, y) for x in person for y in (NUMBER, *first)]),
         "person_and_next_event": (schema.next_rows, "transitions", [(x, y) for x in person for y in events]),
-        "events_by_step": (schema.next_rows, "transitions", [(STEP, name) for name in events]),
+        "events_by_step": (steps, "steps", [(STEP, name) for name in events]),
     }
     sets = [
-        {"people": rows.people, "transitions": rows.transitions, "last": _last(schema, rows)} for rows in (real, other)
+        {
+            "people": rows.people,
+            "transitions": rows.transitions,
+            "steps": _stepped(schema, rows)[1],
+            "last": _last(schema, rows),
+        }
+        for rows in (real, other)
     ]
     measures = {}
     for group, (table, rows_of, marginals) in groups.items():
@@ -74,16 +84,23 @@ def _mean_distance(
     return float(np.mean([total_variation(codes_a, codes_b, sizes, chosen) for chosen in numbers]))
 
 
+def _stepped(schema: HistorySchema, rows: HistoryRows) -> tuple[Schema, pd.DataFrame]:
+    """Transitions with each step as a class of its own, and their schema."""
+    column = Column(STEP, "ordinal", categories=tuple(map(str, range(1, schema.most))))
+    columns = tuple(column if one.name == STEP else one for one in schema.next_rows.columns)
+    steps = pd.Categorical.from_codes(steps_of(rows.numbers) - 1, dtype=category_type(column))
+    return replace(schema.next_rows, columns=columns), rows.transitions.assign(**{STEP: steps})
+
+
 def _last(schema: HistorySchema, rows: HistoryRows) -> pd.DataFrame:
     """Rows of people with the last event in place of the first; the order, which transitions lack, stays the first."""
     table = rows.people.copy()
     persons, at = np.unique(rows.numbers[::-1], return_index=True)
     places = len(rows.numbers) - 1 - at
-    for column in schema.moving:
-        if column.name != schema.order:
-            values = table[f"first {column.name}"].to_numpy(dtype=object, na_value=None, copy=True)
-            values[persons] = rows.transitions[f"next {column.name}"].to_numpy(dtype=object, na_value=None)[places]
-            table[f"first {column.name}"] = pd.Series(values, dtype=table[f"first {column.name}"].dtype)
+    for column in schema.states:
+        values = table[f"first {column.name}"].to_numpy(dtype=object, na_value=None, copy=True)
+        values[persons] = rows.transitions[f"next {column.name}"].to_numpy(dtype=object, na_value=None)[places]
+        table[f"first {column.name}"] = pd.Series(values, dtype=table[f"first {column.name}"].dtype)
     return table
 
 
@@ -158,10 +175,11 @@ def next_event_accuracy(
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    names = schema.next_rows.names
+    table, _ = _stepped(schema, train)
+    names = table.names
     seen = [place for place, name in enumerate(names) if name not in (GAP, LENGTH) and not name.startswith("next ")]
     target = names.index(f"next {column}")
-    (learn, _), (judged, _) = (cells(rows.transitions, schema.next_rows, bins) for rows in (train, test))
+    (learn, _), (judged, _) = (cells(_stepped(schema, rows)[1], table, bins) for rows in (train, test))
     number = rng.public_seed(seed, "evaluation.histories.next") % 2**32  # scikit-learn takes 32 bits
     if len(np.unique(learn[:, target])) == 1:
         return float((judged[:, target] == learn[0, target]).mean())

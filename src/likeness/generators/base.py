@@ -56,15 +56,12 @@ def environment() -> dict[str, Any]:
 class DrawsRest(Protocol):
     """Draws columns of a row, given the others."""
 
-    def draw(
-        self, x: NDArray[np.float64], random: np.random.Generator, highest: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def draw(self, x: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
         """Dense encoded rows (n, width) that hold the drawn columns.
 
         Args:
             x: dense encoded rows (n, width) that hold the given columns.
             random: public.
-            highest: of each row, the largest value of the bounded number, on its unit scale.
         """
         ...
 
@@ -128,12 +125,11 @@ class Generator(ABC):
     ) -> NDArray[np.float64]:
         """Encoded rows (n, width) of classes (n,) that meet the conditions, from public randomness."""
 
-    def conditional(self, given: Sequence[int], ceiling: int | None = None) -> "DrawsRest":
+    def conditional(self, given: Sequence[int]) -> "DrawsRest":
         """What draws the other columns of a row, given some.
 
         Args:
             given: places of the columns whose cells are given.
-            ceiling: place of a number without missing values, which each row bounds from above.
         """
         raise NotImplementedError
 

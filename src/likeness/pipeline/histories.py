@@ -16,6 +16,7 @@ from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.histories.rows import classes, is_end, order_numbers
 from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
@@ -77,8 +78,8 @@ class HistoryGenerator:
         """Typed tables of synthetic people, with the numbers from 1 on as keys.
 
         People come with the number of events and the first event. Each further event is drawn given the person, the
-        class of the length, the class of the step, and the last event. The gap never leads beyond the order's upper
-        bound. An event that ends a history is the last one.
+        class of the length, whether it is the second, and the last event. A history that leads beyond the order's
+        upper bound is pressed together. An event that ends a history is the last one.
 
         Args:
             count: number of people.
@@ -136,7 +137,7 @@ class HistoryGenerator:
         made = _plain(schema, made)
         at = np.zeros(len(first))
         at[active] = order_numbers(schema, made)
-        pieces = [made.assign(**{schema.person: active})]
+        pieces, times = [made.assign(**{schema.person: active})], [at[active]]
         conditional = state.conditional(self.following)
         ended = is_end(schema, made)
         for step in range(1, schema.most):
@@ -146,14 +147,20 @@ class HistoryGenerator:
                 break
             state.set_class(x, active, LENGTH, classes(lengths[active], schema.length_starts))
             state.set_class(x, active, STEP, classes(np.full(len(active), step), schema.step_starts))
-            new = conditional.draw(x[active], random, state.highest(at[active]))
+            new = conditional.draw(x[active], random)
             rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
-            made = state.event(rows, at[active])
-            at[active] = order_numbers(schema, made)
-            state.move_on(x, active, new, at[active])
+            made = state.event(rows)
+            at[active] += state.gaps(rows)
+            state.move_on(x, active, new)
             pieces.append(made.assign(**{schema.person: active}))
+            times.append(at[active])
             ended = is_end(schema, made)
-        return pd.concat(pieces, ignore_index=True).sort_values(schema.person, kind="stable", ignore_index=True)
+        events = pd.concat(pieces, ignore_index=True)
+        if schema.order is not None:
+            column = schema.events.column(schema.order)
+            numbers = _within(np.concatenate(times), events[schema.person].to_numpy(), column)
+            events[schema.order] = column.number.typed(numbers, column)
+        return events.sort_values(schema.person, kind="stable", ignore_index=True)
 
 
 class _State:
@@ -169,19 +176,18 @@ class _State:
 
     def conditional(self, saved: SavedGenerator) -> "DrawsRest":
         """The distribution of the next event and the gap."""
-        names = list(self.schema.next_rows.names)
-        given = [place for place, name in enumerate(names) if not name.startswith("next ") and name != GAP]
         people = {column.name for column in self.schema.person_columns}
-        given = sorted({*given, *(place for place, name in enumerate(names) if name in people)})
-        ceiling = None if self.schema.order is None else names.index(GAP)
-        return saved.network.conditional(given, ceiling)
+        names = enumerate(self.schema.next_rows.names)
+        return saved.network.conditional(
+            [place for place, name in names if name in people or not (name.startswith("next ") or name == GAP)]
+        )
 
     def of_first(self, first: pd.DataFrame) -> NDArray[np.float64]:
         """Rows that hold the person, and the first event as the last one."""
         x = np.zeros((len(first), self._width))
         for column in self.schema.person_columns:
             self._put(x, column.name, _dense(self.schema.first_rows.part([column.name]), first))
-        for column in self.schema.moving:
+        for column in self.schema.states:
             name = f"first {column.name}"
             dense = _dense(self.schema.first_rows.part([name]), first)
             place = self._slices[f"last {column.name}"]
@@ -197,40 +203,43 @@ class _State:
         x[rows, place] = 0
         x[rows, place.start + values] = 1
 
-    def highest(self, at: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """The largest gap on its unit scale that stays within the order's bounds."""
+    def event(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The next events, typed as the schema of events says; without their order."""
+        return pd.DataFrame(
+            {column.name: rows[f"next {column.name}"] for column in self.schema.states}, index=rows.index
+        )
+
+    def gaps(self, rows: pd.DataFrame) -> NDArray[np.float64]:
+        """The distance of each next event from the last one; zeros without an order."""
         if self.schema.order is None:
-            return None
-        gap, upper = self.schema.next_rows.column(GAP), self.schema.events.column(self.schema.order).bounds[1]
-        left = pd.DataFrame({GAP: gap.number.typed(np.maximum(upper - at, 0), gap)})
-        return _dense(self.schema.next_rows.part([GAP]), left)[:, 0]
+            return np.zeros(len(rows))
+        gap = self.schema.next_rows.column(GAP)
+        return gap.number.numbers(rows[GAP], gap)
 
-    def event(self, rows: pd.DataFrame, at: NDArray[np.float64]) -> pd.DataFrame:
-        """The next events, typed as the schema of events says."""
-        found = {}
-        for column in self.schema.moving:
-            if column.name != self.schema.order:
-                found[column.name] = rows[f"next {column.name}"]
-                continue
-            gap = self.schema.next_rows.column(GAP)
-            numbers = np.clip(at + gap.number.numbers(rows[GAP], gap), *column.bounds)
-            if column.decimals is not None:
-                numbers = np.maximum(np.round(numbers, column.decimals), at)
-            found[column.name] = column.number.typed(numbers, column)
-        return pd.DataFrame(found)
-
-    def move_on(
-        self, x: NDArray[np.float64], rows: NDArray[np.int64], new: NDArray[np.float64], at: NDArray[np.float64]
-    ) -> None:
+    def move_on(self, x: NDArray[np.float64], rows: NDArray[np.int64], new: NDArray[np.float64]) -> None:
         """Make the next event the last one."""
-        for column in self.schema.moving:
-            place = self._slices[f"last {column.name}"]
-            if column.name != self.schema.order:
-                x[rows, place] = new[:, self._slices[f"next {column.name}"]]
-                continue
-            name = f"last {column.name}"
-            typed = pd.DataFrame({name: column.number.typed(at, column)})
-            x[rows, place] = _dense(self.schema.next_rows.part([name]), typed)
+        for column in self.schema.states:
+            x[rows, self._slices[f"last {column.name}"]] = new[:, self._slices[f"next {column.name}"]]
+
+
+def _within(times: NDArray[np.float64], persons: NDArray[np.int64], column: Column) -> NDArray[np.float64]:
+    """Where events stand in their histories, each pressed together evenly as far as the order's upper bound asks.
+
+    A gap that the bound cut off would end at the bound, and those after it would be 0. Evenly pressed, the gaps of a
+    history keep their ratios.
+
+    Args:
+        times: of events, ascending within a person.
+        persons: of each event; the first event of each person comes before all later ones.
+        column: the order.
+    """
+    _, firsts, places = np.unique(persons, return_index=True, return_inverse=True)
+    start, end = times[firsts], times[firsts].copy()
+    np.maximum.at(end, places, times)
+    late, room = end > column.bounds[1], np.ones(len(start))
+    room[late] = (column.bounds[1] - start[late]) / (end - start)[late]
+    numbers = start[places] + (times - start[places]) * room[places]
+    return np.clip(numbers if column.decimals is None else np.round(numbers, column.decimals), *column.bounds)
 
 
 def _dense(schema: Schema, table: pd.DataFrame) -> NDArray[np.float64]:

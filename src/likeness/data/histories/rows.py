@@ -101,6 +101,11 @@ def classes(numbers: NDArray[np.int64], starts: tuple[int, ...]) -> NDArray[np.i
     return np.searchsorted(np.array(starts), numbers, side="right").astype(np.int64) - 1
 
 
+def steps_of(persons: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The step of each transition, from 1 on, by its person; the persons ascend."""
+    return np.arange(len(persons)) - np.searchsorted(persons, persons, side="left") + 1
+
+
 def broken_links(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFrame) -> dict[str, int]:
     """How many rows of written tables break what histories promise, by the promise."""
     keys, persons = people[schema.person].to_numpy(), events[schema.person].to_numpy()
@@ -146,15 +151,16 @@ def _transitions(
     table = schema.next_rows
     lasts = np.flatnonzero(numbers[:-1] == numbers[1:]) if len(numbers) else np.zeros(0, dtype=np.int64)
     persons = numbers[lasts]
-    steps = lasts - np.searchsorted(numbers, persons, side="left") + 1
     found = {column.name: _taken(people[column.name], column, persons) for column in schema.person_columns}
-    for name, of_each, starts in ((LENGTH, lengths[persons], schema.length_starts), (STEP, steps, schema.step_starts)):
+    for name, of_each, starts in (
+        (LENGTH, lengths[persons], schema.length_starts),
+        (STEP, steps_of(persons), schema.step_starts),
+    ):
         codes = classes(of_each, starts)
         found[name] = pd.Series(pd.Categorical.from_codes(codes, dtype=category_type(table.column(name))))
-    for column in schema.moving:
+    for column in schema.states:
         found[f"last {column.name}"] = _taken(events[column.name], column, lasts)
-        if column.name != schema.order:
-            found[f"next {column.name}"] = _taken(events[column.name], column, lasts + 1)
+        found[f"next {column.name}"] = _taken(events[column.name], column, lasts + 1)
     if schema.order is not None:
         at, gap = order_numbers(schema, events), table.column(GAP)
         found[GAP] = gap.number.typed(at[lasts + 1] - at[lasts], gap)

@@ -156,6 +156,11 @@ class HistorySchema:
         """Columns that may change from event to event."""
         return tuple(column for column in self.events.columns if column.name not in self.fixed)
 
+    @cached_property
+    def states(self) -> tuple[Column, ...]:
+        """Columns that may change, without the order."""
+        return tuple(column for column in self.moving if column.name != self.order)
+
     @property
     def least(self) -> int:
         """The smallest number of events: people who are made from events have one."""
@@ -175,14 +180,13 @@ class HistorySchema:
     def next_rows(self) -> Schema:
         """One row a pair of events that follow each other.
 
-        It holds the person's columns, a class of the length, a class of the step, the last event, the next, and the gap
-        between them.
+        It holds the person's columns, a class of the length, whether the step is the first, the last event, the next,
+        and the gap between them. The order itself is left out: each further column takes budget from all pairs of the
+        others.
         """
-        last = (replace(column, name=f"last {column.name}", dtype=None) for column in self.moving)
-        following = (
-            replace(column, name=f"next {column.name}", dtype=None)
-            for column in self.moving
-            if column.name != self.order
+        last, following = (
+            [replace(column, name=f"{word} {column.name}", dtype=None) for column in self.states]
+            for word in ("last", "next")
         )
         length = Column(LENGTH, "ordinal", categories=_words(self.length_starts, self.most))
         step = Column(STEP, "ordinal", categories=_words(self.step_starts, self.most - 1))
@@ -207,10 +211,10 @@ class HistorySchema:
         """The first number of events of each class of lengths."""
         return tuple(_starts(2, self.most))
 
-    @cached_property
+    @property
     def step_starts(self) -> tuple[int, ...]:
-        """The first step of each class of steps; step 1 leads from the first event to the second."""
-        return tuple(_starts(1, self.most - 1))
+        """The first step of each class of steps: the one from the first event to the second, and all later ones."""
+        return (1, 2)[: self.most - 1]
 
     def _gap(self) -> tuple[Column, ...]:
         """The distance of two events in the order: none below 0, since a history is ordered."""

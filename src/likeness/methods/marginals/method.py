@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 
+_HISTORY_BINS, _HISTORY_QUANTILES = 10, 0.12  # most cells of a number of histories, and least share of their edges
 _REFIT, _REFIT_RATE = 200, 0.1  # steps of a replicate, and their rate
 
 
@@ -91,6 +92,13 @@ class TrainMixture(Section):
     kl_penalty: float = setting(
         1.5, "keeps columns independent where the release does not say otherwise; 0: believe noise", least=0
     )
+    kl_hidden: float = setting(
+        1.0,
+        "factor of the penalty where noise hides the cells of pairs; 1: the penalty as it is",
+        above=0,
+        most=1,
+        fresh=0.67,
+    )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     tolerance: float = setting(
         0.0,
@@ -109,7 +117,7 @@ class TrainMixture(Section):
 
 @dataclass(frozen=True)
 class Marginals(Method):
-    """Noisy counts of pairs and named tables of columns in every class, and the mixture of products behind them."""
+    """Noisy counts of pairs and tables of columns by class, and a mixture fitted to them."""
 
     name: ClassVar[str] = "marginals"
     maps: ClassVar = (PairMarginals,)
@@ -165,7 +173,8 @@ class Marginals(Method):
         if query.name == QUANTILES:
             yield self.auxiliary.quantiles.measure(query, sigma, self.privatize.bins)
         elif query.name == EMBEDDING:
-            yield from measures_of_cells(self._asked(query), sigma, query.num_groups, context, private)
+            look = 0.0 if self._first(context, {}) is None else self.privatize.first_share
+            yield from measures_of_cells(self._asked(query), sigma, query.num_groups, context, private, look)
         elif query.name == PAIRS_FIRST:
             yield next(measures_of_cells(self._asked(query), sigma, query.num_groups, context, private))
         else:
@@ -303,8 +312,18 @@ class Marginals(Method):
         return again
 
     def for_histories(self) -> "Marginals":
-        """Without a first look: its answer is compared with a query that counts rows and not people."""
-        return replace(self, privatize=replace(self.privatize, first_share=0.0))
+        """Fewer cells, between quantiles, for the noise of people who share a contribution among their events.
+
+        There is no first look: its answer is compared with a query that counts rows and not people.
+        """
+        privatize = replace(self.privatize, first_share=0.0, bins=min(self.privatize.bins, _HISTORY_BINS))
+        if not self.auxiliary.quantiles.on:
+            return replace(self, privatize=privatize)
+        quantiles = max(self.plan.shares.quantiles, _HISTORY_QUANTILES)
+        rest = (1 - quantiles) / (1 - self.plan.shares.quantiles)
+        shares = Shares(rest * self.plan.shares.class_counts, quantiles, rest * self.plan.shares.embedding)
+        auxiliary = Auxiliary(replace(self.auxiliary.quantiles, edges="learned"))
+        return replace(self, privatize=privatize, auxiliary=auxiliary, plan=PlanSettings(shares))
 
     def objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
@@ -323,6 +342,7 @@ class Marginals(Method):
             records=number_of_records(context, auxiliary[CLASS_COUNTS]),
             noise_std=embedding.noise_std,
             kl_penalty=self.train.kl_penalty,
+            kl_hidden=self.train.kl_hidden,
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weight=feature.squared_table_weight,
         )
@@ -385,16 +405,25 @@ def _weights(feature: PairMarginals) -> tuple[int, ...]:
 
 
 def measures_of_cells(
-    feature: PairMarginals, sigma: float, classes: int, context: Context, private: Collection[str]
+    feature: PairMarginals,
+    sigma: float,
+    classes: int,
+    context: Context,
+    private: Collection[str],
+    first_share: float = 0.0,
 ) -> Iterator[Measured]:
-    """A cell of a pair as it is released, and a cell of the column that is measured worst.
+    """A cell of a pair, and a cell of the column that is measured worst: as this release and a first look give them.
 
     Each pair of a column measures each of its cells once, as the sum over the other column's cells. The mean weighs
     these by their precision. The rule does not apply to single cells of pairs: the generator is fitted to all of them
     at once. It does not apply to columns with private categories: released ones clear a threshold.
     """
     sizes = [column.size for column in feature.columns]
-    weights = [float(part.norm_bound_squared) for part in feature.parts[: len(feature.sizes)]]
+    squares = [float(part.norm_bound_squared) for part in feature.parts]
+    pairs = len(feature.sizes)
+    # A budget is in proportion to the squared norm over the variance of a cell of weight 1.
+    earlier = first_share / (1 - first_share) * sum(squares) / pairs
+    weights = [square + earlier for square in squares[:pairs]]
     precision = [0.0] * len(sizes)
     for (i, j), weight in zip(feature.column_pairs, weights, strict=True):
         precision[i] += weight / sizes[j]

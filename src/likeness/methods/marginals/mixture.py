@@ -241,11 +241,11 @@ class ProductMixture(Generator):
             chosen[:, second] = values[chosen[:, first]]
         return rows_from_cells(self.columns, self.width, chosen, random, conditions)
 
-    def conditional(self, given: Sequence[int], ceiling: int | None = None) -> DrawsRest:
+    def conditional(self, given: Sequence[int]) -> DrawsRest:
         """By Bayes' rule on the components."""
         from likeness.methods.marginals.conditional import Conditional
 
-        return Conditional(self, given, ceiling)
+        return Conditional(self, given)
 
     def _determined(
         self, parts: list[NDArray[np.float64]], weights: NDArray[np.float64]
