@@ -22,6 +22,7 @@ from likeness.data.source.split import split_by_person
 from likeness.flows.stage_graph import stage_graph
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.methods import resolved
 from likeness.pipeline.new_project import outdated_files, upgrade_project, write_project
 from likeness.pipeline.project import Project
 from likeness.verify import verify
@@ -81,8 +82,8 @@ def test_a_run_of_people_with_histories(project: Path) -> None:
     write_bundle(Project.load(), Path("bundle"))
     assert {check.name for check in verify(Path("bundle")) if not check.passed} == {"training"}
     spent = read_json(ProjectPaths.privacy)["ledger"]["lifetime"]["spent_rho"]
-    schema = HistorySchema.load("data/schema/visits.yaml")
-    model = Synthesizer(schema=schema, population="simulated-patients", settings=METHOD).fit(train)
+    schema, section = HistorySchema.load("data/schema/visits.yaml"), resolved(Project.load().params)["marginals"]
+    model = Synthesizer(schema=schema, population="simulated-patients", settings=section).fit(train)
     assert model.privacy["ledger"]["lifetime"]["spent_rho"] == spent  # the releases of the stages
 
 
