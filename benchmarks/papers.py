@@ -245,7 +245,7 @@ def picture(name: str, method: str, images: pd.DataFrame, table: Table) -> None:
     encoded = encoder.encode(images)
     x, labels = encoder.expand(encoded), encoder.labels(encoded)
     sheet = grid(x, labels, schema.image, min(len(schema.classes), MOST_CLASSES))
-    imsave(path, np.kron(np.nan_to_num(sheet, nan=0.5), np.ones((2, 2))), cmap="gray", vmin=0, vmax=1)
+    imsave(path, np.nan_to_num(sheet, nan=0.5).repeat(2, axis=0).repeat(2, axis=1), cmap="gray", vmin=0, vmax=1)
 
 
 def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Params:

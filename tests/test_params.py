@@ -34,7 +34,7 @@ NEEDED: dict[str, Any] = {
     "privacy": {"epsilon": 1, "delta": 1e-5, "population": "somebody"},
     "ingest": {"source": "t.csv", "schema": "t.yaml"},
 }
-EXAMPLES = ["digits", "mnist", "fashion_mnist", "mixture"]
+EXAMPLES = ["digits", "mnist", "fashion_mnist", "cifar10", "mixture"]
 
 
 def shipped() -> dict[str, Any]:

@@ -119,10 +119,10 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
         100,
     ),
     "constant": (Constant(), 100),
-    "cosine_levels": (CosineLevels((10, 10), 60, 4, 0.3), 100),
-    "cosine_moments": (CosineMoments((10, 10), 60, 4.7, 0.3), 100),
-    "cosine_norms": (CosineNorms((10, 10), 60, 64), 100),
-    "encoded_fourier": (EncodedFourier(1_000, 3.5, 1, (10, 10), 64, 8, "random", channels=8, encoder_seed=1), 100),
+    "cosine_levels": (CosineLevels((6, 6, 3), 60, 4, 0.3), 108),
+    "cosine_moments": (CosineMoments((6, 6, 3), 60, 4.7, 0.3), 108),
+    "cosine_norms": (CosineNorms((6, 6, 3), 60, 64), 108),
+    "encoded_fourier": (EncodedFourier(1_000, 3.5, 1, (6, 6, 3), 64, 9, "random", channels=8, encoder_seed=1), 108),
     "hermite": (
         HermiteFeatures(
             tuple(range(60)),
@@ -137,7 +137,7 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
         ),
         100,
     ),
-    "level_counts": (LevelCounts((10, 10), 4, 64), 100),
+    "level_counts": (LevelCounts((6, 6, 3), 4, 64), 108),
     "low_order_marginals": (LowOrderMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
     "mixed_fourier": (MixedFourierFeatures(1_000, 0.5, 1, tuple(range(60)), tuple(range(60, 100)), 10), 100),
     "modal": (Modal(100, MANY_MODES, CharacteristicFunction(1_000, 250, 0.4, seed=1)), 100),

@@ -47,7 +47,7 @@ def test_the_release_names_the_encoder_and_not_its_place(method: MerfAe, path: P
 def test_another_encoder_than_the_declared_public_one_is_refused(method: MerfAe, path: Path) -> None:
     with pytest.raises(PlanError, match=r"was trained on 'shapes', the images to be protected.*preprint's fault"):
         method.check(context("shapes"))
-    with pytest.raises(PlanError, match=r"is for images of 3 x 4 pixels, but the schema says \(4, 4\)"):
+    with pytest.raises(PlanError, match=r"is for images of shape \[3, 4\], but the schema says \[4, 4\]"):
         method.check(context(shape=(4, 4)))
     wrong = replace(method, privatize=replace(method.privatize, encoder_sha256="0" * 64))
     with pytest.raises(PlanError, match="another release at the full cost"):

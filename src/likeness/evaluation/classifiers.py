@@ -94,13 +94,13 @@ SLOWEST_FIRST = ("cnn", "random_forest", "mlp", "adaboost", "gradient_boosting",
 """Estimators that start first, so that no long fit runs alone at the end."""
 
 
-def select(task: str, names: Iterable[str] | None = None, shape: tuple[int, int] | None = None) -> dict[str, Factory]:
+def select(task: str, names: Iterable[str] | None = None, shape: tuple[int, ...] | None = None) -> dict[str, Factory]:
     """The registry of a task, or a part of it, in registry order.
 
     Args:
         task: ``classification`` or ``regression``, from the schema.
         names: wanted names; None: all for a table, and :data:`IMAGE_DEFAULT` for images.
-        shape: height and width if rows are images; the registry then has ``cnn``.
+        shape: height, width and perhaps 3 if rows are images; the registry then has ``cnn``.
 
     Raises:
         ParamsError: a name is not in the registry, or the list is empty.

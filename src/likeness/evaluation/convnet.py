@@ -1,4 +1,4 @@
-"""A LeNet for gray images of any size: the eye of FID and KID, and one of the classifiers.
+"""A LeNet for images of any size, gray or in color: the eye of FID and KID, and one of the classifiers.
 
 It has two convolutions of 5 x 5, each with rectified units and a maximum over 2 x 2, then two dense layers. As the eye
 of FID it has the size of LeCun et al. (1998), 6 and 16 channels, 120 and 84 units. Its last 84 units are the features,
@@ -54,7 +54,7 @@ class ConvNet:
         """Set the sizes; :meth:`fit` draws the weights.
 
         Args:
-            shape: height and width of an image, at least 4 pixels each.
+            shape: height and width of an image, at least 4 pixels each, and 3 in color.
             seed: public seed of weights and batches.
             sizes: channels of the convolutions and units of the dense layers, see :data:`EYE`.
             steps: batches of 64 images; None: :data:`STEPS`, 0: no training.
@@ -66,7 +66,7 @@ class ConvNet:
         self._weights: list[Tensor] = []
 
     def fit(self, x: Array, y: Array) -> "ConvNet":
-        """Train on images (n, height · width) in [0, 1] with labels (n,) from 0 ... C - 1."""
+        """Train on images (n, values) in [0, 1] with labels (n,) from 0 ... C - 1."""
         import torch
         from torch.nn.functional import cross_entropy
 
@@ -113,14 +113,18 @@ class ConvNet:
             parts = [self._forward(part)[which].numpy() for part in torch.split(images, _AT_ONCE)]
         return np.concatenate(parts).astype(np.float64)
 
+    @property
+    def _colors(self) -> int:
+        return math.prod(self.shape[2:])
+
     def _draw_weights(self, classes: int) -> None:
         """Uniform with variance 2 / inputs for the rectified layers (He et al., 2015); biases are zero."""
         import torch
 
         stream = rng.public(self.seed, "evaluation.convnet.weights")
         channels, units = self.sizes
-        inside = channels[-1] * math.prod(side // 2 ** len(channels) for side in self.shape)
-        shapes = [(b, a, _KERNEL, _KERNEL) for a, b in zip((1, *channels), channels, strict=False)]
+        inside = channels[-1] * math.prod(side // 2 ** len(channels) for side in self.shape[:2])
+        shapes = [(b, a, _KERNEL, _KERNEL) for a, b in zip((self._colors, *channels), channels, strict=False)]
         shapes += [(b, a) for a, b in zip((inside, *units), (*units, classes), strict=True)]  # type: ignore[misc]
         self._weights = []
         for shape in shapes:
@@ -129,12 +133,13 @@ class ConvNet:
             self._weights += [torch.from_numpy(drawn).requires_grad_(), torch.zeros(shape[0], requires_grad=True)]
 
     def _forward(self, images: "Tensor") -> "tuple[Tensor, Tensor]":
-        """Features and class scores of images (n, height · width)."""
+        """Features and class scores of images (n, values)."""
         from torch.nn.functional import conv2d, linear, max_pool2d
 
         pairs = list(zip(self._weights[::2], self._weights[1::2], strict=True))
         count = len(self.sizes[0])
-        hidden = images.reshape(len(images), 1, *self.shape)
+        planes = images.reshape(len(images), math.prod(self.shape[:2]), self._colors).transpose(1, 2)
+        hidden = planes.reshape(len(images), self._colors, *self.shape[:2])
         for weight, bias in pairs[:count]:
             hidden = max_pool2d(conv2d(hidden, weight, bias, padding=_KERNEL // 2).relu(), 2)
         hidden = hidden.flatten(1)
@@ -149,9 +154,9 @@ def eye(images: Array, labels: Array | None, shape: Shape, seed: int, steps: int
     Random features tell distributions apart too, if less well. They are public: the seed draws them.
 
     Args:
-        images: shape (n, height · width), in [0, 1].
+        images: shape (n, values), in [0, 1].
         labels: classes (n,); None: no training.
-        shape: height and width.
+        shape: height and width, and 3 in color.
         seed: public seed.
         steps: batches; None: :data:`STEPS`.
     """

@@ -22,6 +22,7 @@ from likeness.data.rules.proposals import proposed
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
 from likeness.data.schema.schema import KEYS, Schema, entries, read_mapping
+from likeness.data.source.encoded_images import image_column, is_image_folder
 from likeness.data.source.header import header_of, is_parquet, types_of
 from likeness.data.source.parquet_files import texts_without_cells
 from likeness.methods import method_from
@@ -242,9 +243,9 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     """The differences between the header of the source and the schema."""
     params = project.params
     source = place_at(project.root, params.ingest.source)
-    if source.suffix == ".npz":
-        return []
     database = project.database
+    if database is None and (source.suffix == ".npz" or (source.is_dir() and is_image_folder(source))):
+        return []
     where = source.name if database is None else database.name
     try:
         header = header_of(source, params.ingest.format) if database is None else database.columns()
@@ -266,9 +267,16 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     if person in needed:
         words = "names people (ingest.unit) and is never released. Give it kind drop, or leave it out"
         faults.append(Fault(Path(params.ingest.schema).name, f"column '{person}' {words}."))
-    if database is None and is_parquet(source):
-        faults += _category_faults(project, columns, types_of(source))
-    past = [name for name in header if name not in columns and name not in (split, person)]
+    types = types_of(source) if database is None and is_parquet(source) else {}
+    faults += _category_faults(project, columns, types)
+    images = isinstance(mapping, Mapping) and mapping.get("image") is not None
+    pixels = [name for name in header if images and name.startswith("pixel_")]
+    if images and types and not pixels:
+        try:
+            pixels = [image_column(types, where)]
+        except DataError as error:
+            faults.append(_fault(f"ingest.source: {error}"))
+    past = [name for name in header if name not in columns and name not in (split, person, *pixels)]
     if past:
         # A file without a header has a row there: names are safe to show only beside all names of the schema.
         safe = bool(needed) and set(needed) <= set(header)

@@ -39,7 +39,7 @@ class EncodedFourier(FrequencyMap):
         num_frequencies: m.
         lengthscale: ℓ, a distance between codes.
         seed: public, of the frequencies.
-        shape: height and width.
+        shape: height and width, and 3 in color.
         code: dimension of the code.
         reach: no coordinate of a code exceeds ``2**reach``.
         encoder: ``random``, or the SHA-256 of the file.
@@ -57,7 +57,7 @@ class EncodedFourier(FrequencyMap):
     num_frequencies: int
     lengthscale: float
     seed: int
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     code: int
     reach: int
     encoder: str
@@ -95,7 +95,7 @@ class EncodedFourier(FrequencyMap):
         return (Part(2 * self.num_frequencies, Fraction(1)),)
 
     def codes(self, x: "Tensor") -> "Tensor":
-        """Codes of images (n, height · width), divided by ``2**reach`` and rounded to the door's grid, (n, code).
+        """Codes of images (n, values), divided by ``2**reach`` and rounded to the door's grid, (n, code).
 
         Raises:
             ReleaseError: the encoder's file is not here.
@@ -109,7 +109,7 @@ class EncodedFourier(FrequencyMap):
         return on_grid(self.network(x) * 2.0**-self.reach, INPUT_BITS)
 
     def __call__(self, x: "Tensor") -> "Tensor":
-        """Map images (n, height · width) to features (n, 2m)."""
+        """Map images (n, values) to features (n, 2m)."""
         from likeness.features.trigonometric import cosine_sine
 
         return cosine_sine(self.codes(x) @ self.frequencies.to(x).T) / math.sqrt(self.num_frequencies)

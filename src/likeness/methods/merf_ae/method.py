@@ -113,7 +113,7 @@ class MerfAe(TwoQueryMethod):
         )
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
 
-    def _declared(self, sha256: str, trained_on: str, shape: tuple[int, int], context: Context) -> None:
+    def _declared(self, sha256: str, trained_on: str, shape: tuple[int, ...], context: Context) -> None:
         path = self.privatize.encoder
         if sha256 != self.privatize.encoder_sha256:
             raise PlanError(
@@ -127,8 +127,8 @@ class MerfAe(TwoQueryMethod):
             )
         if shape != context.schema.image:
             raise PlanError(
-                f"{path} is for images of {shape[0]} x {shape[1]} pixels, but the schema says "
-                f"{context.schema.image}. Make one with: python scripts/train_encoder.py --shape"
+                f"{path} is for images of shape {list(shape)}, but the schema says "
+                f"{list(context.schema.image or ())}. Make one with: python scripts/train_encoder.py --shape"
             )
 
     def at(self, root: Path) -> Self:
