@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.core.hashing import sha256_json
@@ -63,22 +64,30 @@ def write_histories(project: "Project", schema: HistorySchema) -> None:
     digest = digest_of_histories(schema, parts["train"], ledger.key)
     manifest = manifest_of(project.params, ledger.id, digest, count, source.digest())
     ledger.check_owner(manifest["identity"], digest, manifest["rows_digest"])  # the door does it too, but later
-    people = [rows.people.assign(**{SPLIT: part, PERSON: np.arange(len(rows.people))}) for part, rows in parts.items()]
-    following = [rows.transitions.assign(**{SPLIT: part, PERSON: rows.numbers}) for part, rows in parts.items()]
-    for table, path in ((people, paths.table), (following, paths.next_table)):
-        write_private(pd.concat(table, ignore_index=True), path, manifest)
+    people = [_marked(rows.people, part, np.arange(len(rows.people))) for part, rows in parts.items()]
+    following = [_marked(rows.transitions, part, rows.numbers) for part, rows in parts.items()]
+    write_private(pd.concat(people, ignore_index=True), paths.table, manifest)
+    write_private(pd.concat(following, ignore_index=True), paths.next_table, manifest)
+
+
+def _marked(table: pd.DataFrame, part: str, people: NDArray[np.int64]) -> pd.DataFrame:
+    """Rows with their part, and with the number of each person."""
+    return table.assign(**{SPLIT: part}).assign(**{PERSON: people})
 
 
 def written_histories(project: "Project") -> dict[str, HistoryRows]:
     """What :func:`write_histories` wrote, by part."""
-    people, following = read_private(project.paths.table), read_private(project.paths.next_table)
+    people, following = (read_private(path) for path in (project.paths.table, project.paths.next_table))
 
-    def rows(part: str) -> HistoryRows:
-        of_part, numbers = [table[table[SPLIT] == part] for table in (people, following)], following[PERSON]
-        tables = (table.drop(columns=[SPLIT, PERSON]).reset_index(drop=True) for table in of_part)
-        return HistoryRows(*tables, numbers[following[SPLIT] == part].to_numpy(np.int64))
+    def rows(table: pd.DataFrame, part: str) -> pd.DataFrame:
+        return table[table[SPLIT] == part].drop(columns=[SPLIT, PERSON]).reset_index(drop=True)
 
-    return {part: rows(part) for part in ("train", "test")}
+    return {
+        part: HistoryRows(
+            rows(people, part), rows(following, part), following[PERSON][following[SPLIT] == part].to_numpy(np.int64)
+        )
+        for part in ("train", "test")
+    }
 
 
 def digest_of_histories(schema: HistorySchema, rows: HistoryRows, key: bytes) -> str:

@@ -18,6 +18,7 @@ from likeness.privacy.plan import Plan
 from likeness.release.distances import DistanceQuery
 from likeness.release.door import noise_scale
 from likeness.release.partition_selection import partition_queries
+from likeness.release.query import Query
 
 MOST_NOISE = 0.25
 """The rule: the standard error of the noise is at most this part of an average share."""
@@ -135,7 +136,9 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     private = frozenset(column.name for column in schema.open_columns)
     adjacency = Adjacency(params.privacy.adjacency)
     queries = []
-    asked = [(one.context, one.named(query)) for one in row_sets for query in recipe.foreseen_queries(one.context)]
+    asked: list[tuple[Context, Query | DistanceQuery]] = [
+        (one.context, one.named(query)) for one in row_sets for query in recipe.foreseen_queries(one.context)
+    ]
     asked += [(facts, query) for query in foreseen_card(params.evaluate.card, plan, facts)]
     for context, query in asked:
         sensitivity = math.sqrt(query.sensitivity_squared(adjacency, plan.unit)) * 2.0**-query.lattice_bits

@@ -18,7 +18,8 @@ def refusals(project: Project) -> list[ParamsError]:
     refused = []
     private = {column.name for column in schema.open_columns}
     method = METHODS.get(params.method)  # building a method refuses an unknown one
-    people = project.histories and [column.name for column in project.histories.person_columns]
+    histories = project.histories
+    people = None if histories is None else [column.name for column in histories.person_columns]
     for name, value in params.sample.where.items():
         if people is not None and name not in people:
             words = f"a column of people: {', '.join(people) or 'there is none'}"

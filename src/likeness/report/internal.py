@@ -185,8 +185,7 @@ def _trainings(
 def evaluate_histories(
     schema: HistorySchema,
     real: Mapping[str, HistoryRows],
-    people: pd.DataFrame,
-    events: pd.DataFrame,
+    drawn: Mapping[str, pd.DataFrame],
     seed: int,
     out_dir: Path,
 ) -> None:
@@ -195,17 +194,17 @@ def evaluate_histories(
     Args:
         schema: public.
         real: rows of training people and of held-out ones, by part.
-        people: synthetic, with its key.
-        events: synthetic, with its key.
+        drawn: both synthetic tables with their keys, by name.
         seed: public.
         out_dir: usually ``reports/internal``.
     """
-    keys = events[schema.person].astype(str)
-    linked = () if schema.people is None else (people[list(schema.people.names)], people[schema.person].astype(str))
-    synthetic = history_rows(schema, events[list(schema.events.names)], keys, *linked)
-    tables = {"synthetic": synthetic, "real": real["train"], "shuffled": shuffled(real["train"], seed)}
+    given = (("events", schema.events), ("people", schema.people))
+    tables = [(drawn[name], columns.names) for name, columns in given if columns is not None]
+    linked = [part for table, names in tables for part in (table[list(names)], table[schema.person].astype(str))]
+    synthetic = history_rows(schema, *linked)
+    compared = {"synthetic": synthetic, "real": real["train"], "shuffled": shuffled(real["train"], seed)}
     measures = {}
-    for name, rows in tables.items():
+    for name, rows in compared.items():
         judged = {"discrimination": discrimination(schema, real["test"], rows, seed)}
         measures[name] = {**history_distances(schema, real["test"], rows), **judged}
     make_private_folder(out_dir)

@@ -17,10 +17,9 @@ def main(project: Project) -> None:
     """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
     settings, schema, paths = project.params.evaluate, project.schema, project.paths
     if project.histories is not None:
-        drawn = [
-            read_synthetic(project.root / Outputs.place(f"{name}.parquet"), one) for name, one in project.tables.items()
-        ]
-        evaluate_histories(project.histories, written_histories(project), *drawn, settings.seed, paths.internal)
+        places = {name: project.root / Outputs.place(f"{name}.parquet") for name in project.tables}
+        drawn = {name: read_synthetic(places[name], one) for name, one in project.tables.items()}
+        evaluate_histories(project.histories, written_histories(project), drawn, settings.seed, paths.internal)
         return
     rows = sample_private(paths.table, settings.real_rows, settings.seed)
     table = closed(rows, project.written_schema, schema)
