@@ -198,10 +198,13 @@ def evaluate_histories(
         seed: public.
         out_dir: usually ``reports/internal``.
     """
-    given = (("events", schema.events), ("people", schema.people))
-    tables = [(drawn[name], columns.names) for name, columns in given if columns is not None]
-    linked = [part for table, names in tables for part in (table[list(names)], table[schema.person].astype(str))]
-    synthetic = history_rows(schema, *linked)
+    people, events = drawn["people"], drawn["events"]
+    keys, persons = events[schema.person].astype(str), people[schema.person].astype(str)
+    events = events[list(schema.events.names)]
+    if schema.people is None:
+        synthetic = history_rows(schema, events, keys)
+    else:
+        synthetic = history_rows(schema, events, keys, people[list(schema.people.names)], persons)
     compared = {"synthetic": synthetic, "real": real["train"], "shuffled": shuffled(real["train"], seed)}
     measures = {}
     for name, rows in compared.items():
