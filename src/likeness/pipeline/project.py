@@ -167,15 +167,19 @@ class Project:
 
     @cached_property
     def method(self) -> "Method":
-        """The recipe of the settings.
+        """The recipe of the settings and the schema.
 
         Raises:
             ParamsError: it makes no histories, and the schema is one of them.
         """
+        return self.chosen_method if self.histories is None else self.chosen_method.for_histories()
+
+    @property
+    def chosen_method(self) -> "Method":
+        """The recipe of the settings, whatever the schema is."""
         from likeness.methods import method_from
 
-        method = method_from(self.params).at(self.root)
-        return method if self.histories is None else method.for_histories()
+        return method_from(self.params).at(self.root)
 
     @cached_property
     def context(self) -> "Context":
