@@ -40,7 +40,7 @@ MAY_LOAD = {
 }
 # Places that a stage reaches, although DVC need not know them.
 NO_DEPENDENCY = {
-    "ingest": {"workers"},  # scratch space of the engine
+    "ingest": {"workers", "stages"},  # scratch space of the engine; whether dvc.yaml is that of the schema
     "auxiliary": {"workers"},
     "privatize": {"workers"},
     "card": {"workers"},

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
-from likeness.core.errors import ParamsError
+from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_private
@@ -64,6 +64,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_run_of_people_with_histories(project: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"that of one table.* Run: likeness new . --upgrade"):
+        stage("ingest")
+    upgrade_project(project)
     for name in STAGES:
         stage(name)
     people, following = read_private(ProjectPaths.table), read_private(ProjectPaths.next_table)

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness.core.errors import DataError
+from likeness.core.errors import ArtifactError, DataError
 from likeness.core.hashing import sha256_json
+from likeness.core.paths import ProjectPaths
 from likeness.data.histories.rows import HistoryRows, history_rows
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_private, write_private
@@ -47,8 +48,17 @@ def read_histories(
 
 
 def write_histories(project: "Project", schema: HistorySchema) -> None:
-    """Write both row sets of the source, each row with its person and with the part of that person."""
+    """Write both row sets of the source, each row with its person and with the part of that person.
+
+    Raises:
+        ArtifactError: dvc.yaml is that of one table. A later stage would fail, after the release.
+        DataError: a source does not fit the schema, or there is no person.
+    """
     paths, ledger, ingest = project.paths, project.ledger, project.params.ingest
+    if paths.stages.exists() and str(ProjectPaths.next_table) not in paths.stages.read_text(encoding="utf-8"):
+        raise ArtifactError(
+            f"{paths.stages} is that of one table, and the schema has two. Run: likeness new . --upgrade"
+        )
     source = SourceDigest(SourceDigest.key_of(ledger.key))
     tables = []
     for place, columns in ((project.source, schema.events), (project.people_source, schema.people)):
