@@ -237,7 +237,8 @@ class Synthesizer(Estimator):
         from likeness.generators.base import Compute
         from likeness.methods.fit import fit_all
         from likeness.pipeline.histories import HistoryGenerator
-        from likeness.pipeline.history_rows import history_doors, read_histories, release_histories
+        from likeness.pipeline.history_rows import read_histories
+        from likeness.pipeline.rows_in_memory import history_doors, release_histories
 
         frames = dict(given) if isinstance(given, Mapping) else {"events": given}
         names = {"events"} if schema.people is None else {"people", "events"}

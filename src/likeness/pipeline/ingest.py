@@ -145,19 +145,20 @@ def training_digest(project: "Project", written: Path) -> tuple[str, int]:
     return digest_of_release(project.params.privacy.adjacency, ledger, ordered, unordered), count
 
 
-def encoded_rows(project: "Project", ingested: dict[str, Any]) -> "Iterator[DataFrame]":
+def encoded_rows(table: Path, written: Schema, schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":
     """The codes of the ingested rows, with their split and person.
 
     Args:
-        project: whose table is encoded.
+        table: the ingested table.
+        written: its schema.
+        schema: completed with released categories.
         ingested: the manifest of the table that is meant.
 
     Raises:
         ArtifactError: the table has another manifest.
     """
-    written, schema = project.written_schema, project.schema
     encoder = Encoder(schema.modeled)
-    for chunk in iter_private(project.paths.table, None, _chunk_rows(schema), manifest=ingested):
+    for chunk in iter_private(table, None, _chunk_rows(schema), manifest=ingested):
         beside = {name: chunk[name].to_numpy() for name in BESIDE if name in chunk}
         typed = to_model(closed(chunk, written, schema), schema)
         yield encoder.encode(typed, compact=True).assign(**beside)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from likeness.config.typed import build, renamed
 from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.remote import place_at
+from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
 from likeness.data.rules.proposals import proposed
 from likeness.data.schema.column import Column
@@ -71,6 +72,8 @@ def examine(root: Path = Path()) -> Examined:
         mapping = read_mapping(where)
     except SchemaError as error:
         return Examined(project, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
+    if isinstance(mapping, Mapping) and "events" in mapping:
+        return _examined_histories(project, faults)
     faults += [Fault(where.name, text) for text in schema_faults(mapping)]
     constant = [name for name, spec in columns_of(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
     if constant:
@@ -81,9 +84,43 @@ def examine(root: Path = Path()) -> Examined:
     notes += [] if faults else project.method.hints(project.written_schema)
     if not faults:
         notes += [f"the names suggest a rule; write it if the codebook says so: {one}" for one in _proposed(project)]
-    if project.paths.stages.exists() and (old := outdated_files(root)):
-        notes.append(f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade")
-    return Examined(project, tuple(faults), tuple(notes))
+    return Examined(project, tuple(faults), (*notes, *_outdated(project)))
+
+
+def _outdated(project: Project) -> list[str]:
+    """Whether files of the project are those of another version, or of another kind of schema."""
+    old = outdated_files(project.root) if project.paths.stages.exists() else []
+    words = f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade"
+    return [words] if old else []
+
+
+def _examined_histories(project: Project, faults: list[Fault]) -> Examined:
+    """The faults of a project of people with histories, and notes."""
+    histories: list[HistorySchema | None] = []
+    for error in _refused(lambda: histories.append(project.histories)):
+        name = project.schema_file.name
+        of_schema = isinstance(error, SchemaError)
+        faults.append(Fault(name, str(error).removeprefix(f"{name}: ")) if of_schema else of_params(error))
+    for schema in histories:
+        assert schema is not None
+        ingest = project.params.ingest
+        for key, given, table in (("source", ingest.source, schema.events), ("people", ingest.people, schema.people)):
+            if given is not None and table is not None:
+                faults += _missing_columns(project, key, given, [schema.person, *table.names])
+    notes: list[str] = []
+    faults += _ledger_faults(project, notes)
+    return Examined(project, tuple(faults), (*notes, *_outdated(project)))
+
+
+def _missing_columns(project: Project, key: str, given: str, names: Iterable[str]) -> list[Fault]:
+    """Columns of a schema that the header of a source lacks."""
+    place = place_at(project.root, given)
+    try:
+        header = header_of(place, project.params.ingest.format)
+    except DataError as error:
+        return [_fault(f"ingest.{key}: {error}")]
+    missing = [name for name in names if name not in header]
+    return [Fault(place.name, f"column '{name}' of the schema is not in the header. Correct it.") for name in missing]
 
 
 def _proposed(project: Project) -> list[str]:

@@ -18,6 +18,7 @@ from likeness.privacy.plan import Plan
 from likeness.release.distances import DistanceQuery
 from likeness.release.door import noise_scale
 from likeness.release.partition_selection import partition_queries
+from likeness.release.query import Query
 
 MOST_NOISE = 0.25
 """The rule: the standard error of the noise is at most this part of an average share."""
@@ -130,18 +131,23 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     params, plan, recipe = project.params, project.plan, project.method
     rows = rows if rows is not None else params.privacy.num_records
     categories, schema = tuple(_categories(project, plan)), project.written_schema
-    facts = project.context_of(schema.foreseen(_most_released(params, categories, rows)))
+    row_sets = project.row_sets_of(schema.foreseen(_most_released(params, categories, rows)))
+    facts = row_sets[0].context
     private = frozenset(column.name for column in schema.open_columns)
     adjacency = Adjacency(params.privacy.adjacency)
     queries = []
-    for query in (*recipe.foreseen_queries(facts), *foreseen_card(params.evaluate.card, plan, facts)):
+    asked: list[tuple[Context, Query | DistanceQuery]] = [
+        (one.context, one.named(query)) for one in row_sets for query in recipe.foreseen_queries(one.context)
+    ]
+    asked += [(facts, query) for query in foreseen_card(params.evaluate.card, plan, facts)]
+    for context, query in asked:
         sensitivity = math.sqrt(query.sensitivity_squared(adjacency, plan.unit)) * 2.0**-query.lattice_bits
         multiplier = plan.query(query.name).noise_multiplier
         sigma = sensitivity * multiplier
         if isinstance(query, DistanceQuery) or query.stage == CARD:
             measured: Iterable[Measured] = card_measures(query, sigma)
         else:
-            measured = recipe.measures(query, sigma, facts, private)
+            measured = recipe.measures(query, sigma, context, private)
         measures = tuple(
             Measure(
                 of,
@@ -162,7 +168,7 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
         epsilon=params.privacy.epsilon,
         delta=params.privacy.delta,
         rho=plan.rho,
-        rows_of_a_person=rows_per_unit(plan.unit),
+        rows_of_a_person=rows_per_unit(plan.unit) if project.histories is None else 1,  # which share a contribution
         rows=rows,
         width=facts.layout.width,
         queries=tuple(queries),
