@@ -68,8 +68,8 @@ def _read(data: bytes | None, shape: tuple[int, ...]) -> NDArray[np.uint8] | str
         return _LARGE
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
-            if image.format not in _FORMATS or getattr(image, "n_frames", 1) != 1:
-                return _FRAMES  # Pillow gives a JPEG with several frames another format
+            if getattr(image, "n_frames", 1) != 1:
+                return _FRAMES
             if image.size != (shape[1], shape[0]):
                 return _SIZE.format(list(shape))
             if image.mode not in _MODES[mode] or "transparency" in image.info:
