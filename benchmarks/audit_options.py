@@ -41,6 +41,11 @@ def with_fourier(section: Mapping[str, Any]) -> dict[str, Any]:
     return {**section, "plan": {"shares": shares}, "auxiliary": {**section["auxiliary"], "fourier": fourier}}
 
 
+def with_moments(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``merf_ae`` with moments of short codes."""
+    return {**section, "privatize": {**section["privatize"], "features": "moments", "code": 12}}
+
+
 # Of what is off as shipped: method, name, what it makes of the method's section.
 OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], ...] = (
     ("pearl", "modes", with_modes),
@@ -48,4 +53,5 @@ OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], .
     ("marginals", "tables", with_tables),
     ("marginals", "pairs", with_pairs),
     ("moments", "fourier", with_fourier),
+    ("merf_ae", "moments", with_moments),
 )

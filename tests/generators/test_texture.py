@@ -74,3 +74,9 @@ def test_pixels_stay_as_bright_as_released_and_a_class_without_directions_stays_
         assert np.array_equal(still[0] > 0, shares[0] > 0.5)
         detail.append((x[::2] @ high.T).var(axis=0).sum())
     assert detail[1] > 1.2 * detail[0]
+
+
+def test_a_block_of_images_may_lack_a_class() -> None:
+    generator = GaussianImages(SHAPE, 2, KNOWN, 1.0, levels=1, texture=0.5)
+    generator.start_from(Moments(np.zeros((2, KNOWN)), factors(2)), np.full((2, 1, 54), 0.5))
+    assert generator.draw(np.array([1, 1]), np.random.default_rng(4)).shape == (2, 54)

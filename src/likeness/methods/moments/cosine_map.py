@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.base import Map, OneHotMap, width
+from likeness.features.base import OneHotMap, width
 from likeness.features.frequencies import FLOAT_BITS, INPUT_BITS, fitting_bits
+from likeness.features.second_moments import SecondMoments
 
 _BASIS_BITS = 20
 
@@ -165,22 +166,13 @@ class CosineNorms(OneCell):
 
 
 @dataclass(frozen=True)
-class CosineMoments(Map):
+class CosineMoments(SecondMoments):
     r"""First and second moments of an image's K low-frequency cosine coefficients, clipped to a ball.
 
     .. math:: \phi(x) = u \, [\sqrt{a},\; \sqrt{1-a}\, u^\top], \qquad u = c(x) / \max(\|c(x)\|, C)
 
-    with c the coefficients of :func:`cosine_basis`. Sums by class give the mean and the second moments of each class,
-    and so its covariance. Only coefficients longer than C are shortened: dividing every c by its norm would lose the
-    brightness.
-
-    Bound: an outer product of u and :math:`[\sqrt a, \sqrt{1-a} u]`, so
-    :math:`\|\phi\|^2 = \|u\|^2 (a + (1-a) \|u\|^2) \le 1` as :math:`\|u\| \le 1`; reached wherever
-    :math:`\|c\| \ge C`. Signed, so two lie within 2 of each other. The matrix is symmetric and released whole: each
-    entry off the diagonal twice with separate noise. Their mean has the noise of one copy of weight √2.
-
-    Sources: low-order moments as a kernel mean embedding with a polynomial kernel; second moments under Gaussian noise,
-    Dwork, Talwar, Thakurta and Zhang (2014); the transform, Ahmed, Natarajan and Rao (1974).
+    with c the coefficients of :func:`cosine_basis`. The bound is 1: :class:`~likeness.features.second_moments`.
+    Source of the transform: Ahmed, Natarajan and Rao (1974).
 
     Attributes:
         shape: height and width in pixels, and 3 in color.
@@ -202,19 +194,12 @@ class CosineMoments(Map):
     def __post_init__(self) -> None:
         """Check sizes."""
         check_cosine(self.name, self.shape, self.num_coefficients)
-        numbers = type(self.bound) is float and type(self.first_share) is float
-        if not (numbers and 0 < self.bound < math.inf and 0 < self.first_share < 1):
-            raise ReleaseError("cosine_moments: the bound is positive, and first_share between 0 and 1")
+        self._check_numbers()
 
     @property
-    def sizes(self) -> tuple[tuple[int, int], ...]:
-        """One block: coefficients by the constant and coefficients."""
-        return ((self.num_coefficients, 1 + self.num_coefficients),)
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """One signed part of norm 1, as the class docstring proves."""
-        return (Part(self.num_coefficients * (1 + self.num_coefficients), Fraction(1)),)
+    def size(self) -> int:
+        """K."""
+        return self.num_coefficients
 
     def factors(self, x: NDArray[np.float64]) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
         """u, shape (n, K), and ``[√a, √(1 − a) u]``, shape (n, 1 + K)."""
@@ -227,10 +212,3 @@ class CosineMoments(Map):
         """Map images (n, pixels) to features (n, K · (1 + K)), row by row of the outer product."""
         ((left, right),) = self.factors(x)
         return (left[:, :, None] * right[:, None, :]).reshape(len(x), width(self))
-
-    def differences(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Differences across the diagonal of the matrix of second moments, which is symmetric."""
-        size = self.num_coefficients
-        second = values.reshape(-1, size, 1 + size)[:, :, 1:]
-        above = np.triu_indices(size, 1)
-        return (second - second.transpose(0, 2, 1))[:, above[0], above[1]]

@@ -55,7 +55,7 @@ class Texture:
     def __call__(self, noise: Float32) -> Float32:
         """Detail where t A is 1, shape (n, values), of noise ~ N(0, I) of the same shape."""
         coefficients = self._amplitudes * noise.reshape(-1, *self.shape)
-        return _pixels(coefficients, self._transforms).reshape(len(noise), -1)
+        return _pixels(coefficients, self._transforms).reshape(noise.shape)
 
 
 def _power(place: tuple[int, ...], shape: tuple[int, ...]) -> float:
