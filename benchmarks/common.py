@@ -193,6 +193,7 @@ def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
         _at_most(table.test, settings.seed, most),
         schema,
         settings.seed,
+        settings.classifiers,
         max_workers=2,
         shape=shape,
     )

@@ -145,6 +145,7 @@ BLANK = np.zeros(COLOR, np.uint8)
         (encoded(BLANK, transparency=(0, 0, 0)), "not transparent"),
         (encoded(BLANK) + b"\0" * (1 << 20), "more than 1,048,576 bytes"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_hostile_and_other_images_are_refused(data: bytes | None, words: str, recwarn: pytest.WarningsRecorder) -> None:
     with pytest.raises(DataError, match=rf"t.parquet: column 'picture' has an image .*{words}") as refusal:

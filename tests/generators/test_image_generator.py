@@ -59,3 +59,13 @@ def test_training_takes_another_way_to_the_same_pixels_and_slopes(shape: tuple[i
     z, labels = torch.randn(5, 4, dtype=torch.float64), torch.arange(5) % 3
     network.body.eval()  # batch norm alone: the rest still trains
     torch.testing.assert_close(network(z, labels), network.eval()(z, labels), rtol=0, atol=1e-5)
+
+
+def test_the_three_colors_of_a_pixel_stand_side_by_side() -> None:
+    network = ImageGenerator((5, 7, 3), 2, latent_dim=4, hidden=16, channels=(6, 4))
+    with torch.no_grad():
+        network.last.weight.zero_()
+        network.last.bias.copy_(torch.tensor([-5.0, 0.0, 5.0]))
+    for training in (True, False):
+        x = network.train(training)(torch.randn(6, 4), torch.arange(6) % 2).detach().reshape(6, 35, 3)
+        assert torch.allclose(x, torch.sigmoid(torch.tensor([-5.0, 0.0, 5.0])), atol=1e-6)
