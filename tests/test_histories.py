@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 from likeness import Synthesizer
 from likeness.cli.app import app
 from likeness.core.errors import ParamsError
+from likeness.data.histories.rows import broken_links
 from likeness.data.histories.schema import HistorySchema
+from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.method import Marginals
@@ -127,6 +129,33 @@ def test_nothing_follows_an_end() -> None:
     history = fitted({"people": people, "events": events}, {**SPEC, **AGE}).sample(500)["events"]
     following = history.groupby("id")["state"].shift()
     assert (history["state"] == "end").any() and not (following == "end").any()
+
+
+RULES = [
+    {"if": {"age": "young"}, "then": {"first state": "a"}},
+    {"never": {"last state": "b", "next state": "b"}},
+    {"if": {"age": "young", "next state": "a"}, "then": {"since first": ">= 20"}},
+    {"if": {"number of events": ">= 4"}, "then": {"first day": "<= 2020-02-15"}},
+]
+
+
+def test_rules_hold_within_each_synthetic_person() -> None:
+    """The chain breaks each of them, as the count of broken rules shows for a schema without them."""
+    people, events = people_and_events(600)
+    given = {"people": people, "events": events}
+    ruled = HistorySchema.from_dict({**SPEC, **AGE, "rules": RULES})
+    model = fitted(given, {**SPEC, **AGE, "rules": RULES})
+    free = fitted(given, {**SPEC, **AGE}).sample(500)
+    for where in ({}, {"age": "young"}):
+        drawn = model.sample(500, where=where)
+        assert set(broken_links(ruled, **typed(ruled, drawn)).values()) == {0}
+        assert len(drawn["events"]) > 500 and set(drawn["people"]["age"]) == ({"young"} if where else {"young", "old"})
+    broken = broken_links(ruled, **typed(ruled, free))
+    assert all(broken[str(rule)] > 0 for rule in ruled.parsed_rules)
+
+
+def typed(schema: HistorySchema, drawn: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    return {name: read_frame(drawn[name], one) for name, one in schema.written.items()}
 
 
 def test_a_history_that_is_too_long_is_pressed_together_evenly() -> None:
