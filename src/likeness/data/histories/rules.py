@@ -2,8 +2,9 @@ r"""Rules that hold among the events of a person, and the values that they speak
 
 A rule names columns of people, ``number of events``, columns of the ``first`` event, and columns of two events that
 follow each other (``last`` and ``next``). It also names the ``gap`` between these, and ``since first``, the distance of
-the next event from the first. Synthetic histories keep all rules. A rule about the columns of one row set holds there
-too: its impossible cells are empty, and a private row that breaks it counts as the nearest row that keeps it.
+the next event from the first. Somebody without events has a missing (null) first event. Synthetic histories keep all
+rules. A rule about the columns of one row set holds there too: its impossible cells are empty, and a private row that
+breaks it counts as the nearest row that keeps it.
 
 Privacy. That map is :meth:`likeness.data.rules.rules.RuledTable.to_model`: fixed by the schema, each row by itself. So
 a person's rows remain that person's, as many as before, and each person adds as much to a sum as without rules.
@@ -100,6 +101,8 @@ def who_breaks(
         persons: of each event.
     """
     of_first, moving = values_of(first, schema.first_rows.columns), values_of(events, schema.moving)
+    without = np.bincount(persons, minlength=len(first)) == 0
+    of_first |= {name: np.where(without, np.nan, of_first[name]) for name in (f"first {one}" for one in moving)}
     at = np.flatnonzero(persons[:-1] == persons[1:])
     last, following = ({name: cells[at + more] for name, cells in moving.items()} for more in (0, 1))
     of_steps = step_values(of_first, last, following, persons[at], schema.order)
