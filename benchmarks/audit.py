@@ -3,9 +3,10 @@
 Run: ``python -m benchmarks.audit [--draws 200000] [--epsilon 10] [--only QUERY]``. Prints the table of
 docs/evidence/AUDIT.md.
 
-For every query of every method as shipped, and of what is off as shipped (PEARL's modes, learned bins, named tables and
-weights, the network beside moments), two neighboring tables pass the real door, ledger and all, and what it computed on
-the way (scale, receipt) is caught. ``tests/release/test_partition_selection.py`` tests private categories instead.
+For every query of every method as shipped, of what is off as shipped (PEARL's modes, learned bins, named tables and
+weights, a first look, the network beside moments), and of the quality card, two neighboring tables pass the real door,
+ledger and all, and what it computed on the way (scale, receipt) is caught.
+``tests/release/test_partition_selection.py`` tests private categories instead.
 Then ONE exact sum of either table is noised again and again by the door's own code, and a lower bound on ε is computed
 from the best test of "which table was it?". The bound must stay below the claim, and, so that the audit is known to see
 something, come near to it. Tables are made up; nothing here is tuned.
@@ -38,6 +39,7 @@ from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, vari
 from benchmarks.audit_options import OPTIONS
 from benchmarks.common import ONLY_IMAGES
 from likeness.config.explain import defaults
+from likeness.config.params import Card
 from likeness.config.typed import build
 from likeness.core.bounds import Part
 from likeness.data.encoding.layout import Layout
@@ -47,10 +49,12 @@ from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.methods.base import Context
+from likeness.pipeline.card import CardQuery, card_shares, foreseen_card
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 from likeness.release import door
+from likeness.release.distances import DistanceQuery
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, PositionPairs, Records
 from likeness.release.released import Released, from_bytes
@@ -141,13 +145,15 @@ class Case:
 
     name: str
     adjacency: Adjacency
-    query: Query
-    twin: Query
+    query: CardQuery
+    twin: CardQuery
     schema: Schema = SCHEMA
 
     @property
     def canary(self) -> "Case":
-        """The same bounds, reached."""
+        """The same bounds, reached. Distances have no map of their own, and come near their bound as they are."""
+        if isinstance(self.query, DistanceQuery):
+            return self
         kind = CanaryCells if isinstance(self.query.feature, CellMap) else Canary
         query = dataclasses.replace(self.query, feature=kind(self.query.feature))
         return Case(f"{self.name} at its bound", self.adjacency, query, query, self.schema)
@@ -209,7 +215,27 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
             for query in [*queries, method.embedding_query(context, auxiliary)]:
                 key = f"{adjacency} {query.spec()} {query.num_groups}"
                 found.setdefault(key, Case(f"{name}{variant} {query.name}", adjacency, query, query, schema))
-    return list(found.values())
+    return [*found.values(), *card_cases()]
+
+
+def card_cases() -> Iterator[Case]:
+    """The queries of the quality card about a public table, whose rows all stand in one corner."""
+    card, one = Card(share=0.5), _row(_corners(SCHEMA), 0)
+    for adjacency in Adjacency:
+        count = 1000 if adjacency is Adjacency.REPLACE_ONE else None
+        context = Context(SCHEMA, str(adjacency), count, seed=0)
+        plan = make_plan(
+            method="card",
+            identity="people",
+            shares=[dataclasses.replace(share, share=1 / 2) for share in card_shares(card, context)],
+            epsilon=EPSILON,
+            delta=DELTA,
+            adjacency=adjacency,
+            num_records=count,
+        )
+        for query in foreseen_card(card, plan, context):
+            asked = query.about(query.counts([one]), 1000) if isinstance(query, DistanceQuery) else query
+            yield Case(f"card {query.name}", adjacency, asked, asked)
 
 
 def audit(case: Case, draws: int = 0, epsilon: float = EPSILON, alarm: float = ALARM) -> Finding:
@@ -340,7 +366,9 @@ def _pinned(query: Query, records: Records) -> Query:
     return query
 
 
-def _exact(query: Query, records: Records) -> NDArray[np.int64]:
+def _exact(query: CardQuery, records: Records) -> NDArray[np.int64]:
+    if isinstance(query, DistanceQuery):
+        return query.distances(lattice_sum(query.cells, [records]))
     return lattice_sum(_pinned(query, records), [records])
 
 
@@ -356,12 +384,13 @@ class _Seen:
         """Noise one exact vector many times, by the same call of the door; shape (draws, coordinates)."""
         plan = self.arguments[1]
         many = Partial(np.tile(exact, (draws, 1)), plan.num_records or 0)
-        with mock.patch.object(door, "exact_sum", lambda query, read, engine: many):
+        same = mock.patch.object(DistanceQuery, "distances", lambda query, total: total)  # they are distances
+        with same, mock.patch.object(door, "exact_sum", lambda query, read, engine: many):
             noisy: NDArray[np.int64] = door._draw(*self.arguments, **self.keywords).lattice
         return noisy
 
 
-def _through_the_door(case: Case, query: Query, records: Records, slot: str, epsilon: float) -> _Seen:
+def _through_the_door(case: Case, query: CardQuery, records: Records, slot: str, epsilon: float) -> _Seen:
     """A whole release in a ledger of its own."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     draw = door._draw
@@ -372,9 +401,8 @@ def _through_the_door(case: Case, query: Query, records: Records, slot: str, eps
 
     with temporary_ledger(case.adjacency) as ledger, mock.patch.object(door, "_draw", spy):
         plan = plan_of(case, len(records.x), epsilon)
-        data = door.Door(plan, ledger, Dataset("people", "rows", slot), lambda: [records]).release(
-            _pinned(query, records)
-        )
+        pinned = query if isinstance(query, DistanceQuery) else _pinned(query, records)
+        data = door.Door(plan, ledger, Dataset("people", "rows", slot), lambda: [records]).release(pinned)
     return _Seen(from_bytes(data, case.name), *calls[0])
 
 

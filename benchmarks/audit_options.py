@@ -33,6 +33,11 @@ def with_pairs(section: Mapping[str, Any]) -> dict[str, Any]:
     return {**section, "privatize": {**section["privatize"], "pairs": [["a", "b"], ["b", "c"]]}}
 
 
+def with_first_look(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``marginals`` with a first look at the pairs, which weighs the rest."""
+    return {**section, "privatize": {**section["privatize"], "first_share": 0.2}}
+
+
 def with_fourier(section: Mapping[str, Any]) -> dict[str, Any]:
     """Section of ``moments`` with features for a network beside, paid for by the embedding."""
     shares = {**section["plan"]["shares"], "fourier": 0.1}
@@ -41,11 +46,18 @@ def with_fourier(section: Mapping[str, Any]) -> dict[str, Any]:
     return {**section, "plan": {"shares": shares}, "auxiliary": {**section["auxiliary"], "fourier": fourier}}
 
 
+def with_moments(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``merf_ae`` with moments of short codes."""
+    return {**section, "privatize": {**section["privatize"], "features": "moments", "code": 12}}
+
+
 # Of what is off as shipped: method, name, what it makes of the method's section.
 OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], ...] = (
     ("pearl", "modes", with_modes),
     ("marginals", "quantiles", with_quantiles),
     ("marginals", "tables", with_tables),
     ("marginals", "pairs", with_pairs),
+    ("marginals", "first_look", with_first_look),
     ("moments", "fourier", with_fourier),
+    ("merf_ae", "moments", with_moments),
 )

@@ -42,7 +42,9 @@ from likeness.release.released import Released, from_bytes
 SHARED = Path("../shared/data")
 METRICS = ["roc_auc_hard", "roc_auc_score", "average_precision_hard", "average_precision_score", "f1", "accuracy"]
 UCI = ("census", "covtype")
-EXAMPLES = {name: Path("examples") / name / "params.yaml" for name in ("mixture", "digits", "mnist", "fashion_mnist")}
+EXAMPLES = {
+    name: Path("examples") / name / "params.yaml" for name in ("mixture", "digits", "mnist", "fashion_mnist", "cifar10")
+}
 REBALANCED = {"adult_rebalanced": ("adult", 22_561, 0.1), "census_rebalanced": ("census", None, 0.2)}
 """Tables as the papers' code makes them: from which rows, how many of these, the share of their test rows."""
 NAMES = ("adult", "adult_rebalanced", "census", "census_rebalanced", "covtype", *EXAMPLES)
@@ -191,6 +193,7 @@ def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
         _at_most(table.test, settings.seed, most),
         schema,
         settings.seed,
+        settings.classifiers,
         max_workers=2,
         shape=shape,
     )

@@ -113,17 +113,21 @@ def _run(folder: Path, identity: str, method: str, stages: Sequence[str]) -> Non
 
 
 def _histories(target: Path) -> Path:
-    """300 people with visits, fitted and bundled."""
+    """People with visits, fitted and bundled."""
+    settings = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}}
+    model = Synthesizer(schema=HistorySchema.from_dict(HISTORIES), population="patients", settings=settings)
+    model.fit(wards_and_visits()).bundle(target, n=60, open_others=True)
+    return target
+
+
+def wards_and_visits() -> dict[str, pd.DataFrame]:
+    """300 people, with up to three visits each."""
     generator = np.random.default_rng(0)
     count = generator.integers(0, 4, 300)
     people = pd.DataFrame({"pid": np.arange(300), "ward": generator.choice(["east", "west"], 300)})
     who = np.repeat(people["pid"], count)
     visits = {"day": generator.integers(0, 50, len(who)), "state": generator.choice(["well", "ill"], len(who))}
-    events = pd.DataFrame({"pid": who, **visits})
-    settings = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}}
-    model = Synthesizer(schema=HistorySchema.from_dict(HISTORIES), population="patients", settings=settings)
-    model.fit({"people": people, "events": events}).bundle(target, n=60, open_others=True)
-    return target
+    return {"people": people, "events": pd.DataFrame({"pid": who, **visits})}
 
 
 def staff(people_of: str) -> pd.DataFrame:

@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--state", choices=STATES)
     parser.add_argument("--rules", choices=NAMES)
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--variant", default="column", choices=VARIANTS)
+    parser.add_argument("--variant", default="look", choices=VARIANTS)
     parser.add_argument("--epsilon", type=float, default=1.0)
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "likeness-sdnist"
     parser.add_argument("--sdnist", type=Path, default=cache, help="folder of the environment of SDNist")
@@ -116,11 +116,12 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "WGTP": {"lower": 0, "upper": 9999, "transform": "log1p"},
 }
 VARIANTS: dict[str, dict[str, Any]] = {
+    "look": {"settings": {"privatize": {"first_share": 0.2}}},
     "column": {},
     "label": {"label": "PUMA"},
     "learned": {"settings": {"auxiliary": {"quantiles": {"edges": "learned"}}}},
 }
-"""The area as an ordinary column, as the label, and bins between private quantiles. The page shows the first."""
+"""A first look at the pairs; none; the area as the label; bins between private quantiles. The page shows the first."""
 
 
 def rules_of(columns: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,8 +2,7 @@
 
 Run: ``python -m benchmarks.small [--table adult] [--rows 5000] [--epsilon 1] [--only ours] [--draws 3]``. Resumable.
 The protocol is that of :mod:`benchmarks.tables`, on a public draw of the training rows and as many synthetic ones. ACS
-is NIST's excerpt of Texas, without a label. ``look`` is ours with a first look
-at the pairs and a penalty of 1.0.
+is NIST's excerpt of Texas, without a label. ``look`` is ours with a first look at the pairs.
 
 Dependence kept: the strength of a pair in the synthetic table over that in the training rows, mean of the 15 pairs that
 are strongest there. 1 is best, more is noise. AUC: mean of three classifiers on real test rows.
@@ -112,7 +111,6 @@ def once(method: str, epsilon: float, table: Table, draw: int, peers: str) -> di
         sections = copy.deepcopy(dict(params.sections))
         if method == "look":
             sections["marginals"]["privatize"]["first_share"] = 0.2
-            sections["marginals"]["train"]["kl_penalty"] = 1.0
         started = time.monotonic()
         synthetic = synthesize(dataclasses.replace(params, sections=sections), table.train, draw)
         seconds = time.monotonic() - started

@@ -1,5 +1,6 @@
 """People with histories through the Python API: two linked tables, in order, for the price of one record a person."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 
 from likeness import Synthesizer
 from likeness.cli.app import app
-from likeness.core.errors import ParamsError
+from likeness.core.errors import ArtifactError, ParamsError
 from likeness.data.histories.rows import broken_links
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.source.files import read_frame
@@ -98,6 +99,11 @@ def test_a_fit_is_saved_loaded_and_bundled(tmp_path: Path) -> None:
         next(iter(draw_replicates(tmp_path / "saved", 30, 0, {}, 2)))
     loaded.bundle(tmp_path / "bundle.zip", n=50, where={"age": "young"})
     assert {check.name for check in verify(tmp_path / "bundle.zip") if not check.passed} == {"training"}
+    for name, content in (("plan.json", "{}"), ("privacy.json", "[]"), ("synthesizer.json", "[]")):
+        shutil.copytree(tmp_path / "saved", tmp_path / name)
+        (tmp_path / name / name).write_text(content)
+        with pytest.raises(ArtifactError, match="changed by hand"):
+            Synthesizer.load(tmp_path / name)
 
 
 def test_people_from_their_events_for_the_noise_of_one_record() -> None:

@@ -340,8 +340,8 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     written = list(draw_replicates(tmp_path / "saved", 99, 0, {}, 2))  # as `likeness sample --replicates 2` does
     assert all(one.equals(other) for one, other in zip(tables, written, strict=True))
     words = ["sample", str(tmp_path / "saved"), "--rows", "99", "--replicates", "2", "--out", str(tmp_path / "r.csv")]
-    assert CliRunner().invoke(app, words).stdout.count("99 rows") == 2
-    drawn = [pd.read_csv(tmp_path / f"r_{place}.csv") for place in (1, 2)]
+    assert CliRunner().invoke(app, words).stdout.count("99 rows") == 3
+    drawn = [pd.read_csv(tmp_path / f"r_{place}.csv") for place in (0, 1, 2)]
     assert [one.a.tolist() for one in drawn] == [pytest.approx(one.a.tolist()) for one in tables]
     assert draw(tmp_path / "saved", 99, 4, {}).equals(loaded.sample(99, seed=4))  # as `likeness sample` does
     words = (tmp_path / "saved/synthesizer.json").read_text().replace('"population"', '"identity"')

@@ -237,7 +237,8 @@ class Synthesizer(Estimator):
         from likeness.generators.base import Compute
         from likeness.methods.fit import fit_all
         from likeness.pipeline.histories import HistoryGenerator
-        from likeness.pipeline.history_rows import history_doors, read_histories, release_histories
+        from likeness.pipeline.history_rows import read_histories
+        from likeness.pipeline.rows_in_memory import history_doors, release_histories
 
         frames = dict(given) if isinstance(given, Mapping) else {"events": given}
         names = {"events"} if schema.people is None else {"people", "events"}
@@ -296,7 +297,8 @@ class Synthesizer(Estimator):
             where: only such rows: by the name of a column a value, a pair as a range with both ends, None for missing,
                 or a list of these. Or a frame with some of the columns: one row is drawn for each of its rows.
             seed: public; equal seeds give equal rows.
-            replicates: draw as many tables instead, each from a model that is fitted to a new draw of the noise.
+            replicates: draw as many tables and one more. The first is the base, from a model that is fitted to the
+                release without a penalty. Each other comes from a model that is fitted to a new draw of the noise.
                 Analyze all of them alike, and pool the results with :func:`likeness.combine`. 20 are usual.
 
         Returns:
@@ -505,14 +507,21 @@ class Synthesizer(Estimator):
         """Read what :meth:`save` wrote; no ledger is needed to sample.
 
         Raises:
-            ArtifactError: :meth:`save` did not write the folder, or a file is missing.
+            ArtifactError: :meth:`save` did not write the folder, or a file is missing or damaged.
             ReleaseError: generator, released statistics and account do not belong together.
         """
+        try:
+            return cls._loaded(Path(path))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise ArtifactError(f"{path}: a file was changed by hand. Restore the folder from a copy.") from None
+
+    @classmethod
+    def _loaded(cls, folder: Path) -> "Synthesizer":
+        """The synthesizer of a folder in which each file has its form."""
         from likeness.methods.saved_generator import SavedGenerator
         from likeness.pipeline.histories import HistoryGenerator
         from likeness.privacy.plan import Plan
 
-        folder = Path(path)
         settings = read_json(folder / _SETTINGS)
         if settings.get("format") != 1:
             raise ArtifactError(f"{folder / _SETTINGS} has an unknown format. Fit again with this version.")

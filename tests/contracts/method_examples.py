@@ -12,7 +12,7 @@ from likeness.features.naive_bayes import NaiveBayes
 from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
-from likeness.methods.merf_ae.encoded_map import EncodedFourier
+from likeness.methods.merf_ae.encoded_map import EncodedFourier, EncodedMoments
 from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 from likeness.methods.ntk.tangent_map import NetworkTangent
@@ -36,6 +36,10 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
     "merf": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
     "merf_ae": {
         "privatize": {"num_frequencies": 200, "code": 64},
+        "train": {**NETWORK, "network": "fully_connected"},
+    },
+    "merf_ae with moments": {
+        "privatize": {"features": "moments", "code": 20},
         "train": {**NETWORK, "network": "fully_connected"},
     },
     "moments": {"privatize": {"num_coefficients": 12}},
@@ -83,6 +87,7 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
     "cosine_moments": (CosineMoments((2, 3), 4, 1.3, 0.3), 6),
     "cosine_norms": (CosineNorms((2, 3), 5, 8), 6),
     "encoded_fourier": (EncodedFourier(20, 3.0, 1, (2, 3), 4, 5, "random", channels=3, encoder_seed=1), 6),
+    "encoded_moments": (EncodedMoments(1.5, 0.3, (2, 3), 4, 5, "random", channels=3, encoder_seed=1), 6),
     "hermite": (
         HermiteFeatures((0, 1), (1,), ((3, 6),), (0.7, 0.99), (6.0, 1.0), 12, 4, ((0, 1), (1, 2), (0, 1, 2)), 0.6),
         6,
@@ -119,10 +124,11 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
         100,
     ),
     "constant": (Constant(), 100),
-    "cosine_levels": (CosineLevels((10, 10), 60, 4, 0.3), 100),
-    "cosine_moments": (CosineMoments((10, 10), 60, 4.7, 0.3), 100),
-    "cosine_norms": (CosineNorms((10, 10), 60, 64), 100),
-    "encoded_fourier": (EncodedFourier(1_000, 3.5, 1, (10, 10), 64, 8, "random", channels=8, encoder_seed=1), 100),
+    "cosine_levels": (CosineLevels((6, 6, 3), 60, 4, 0.3), 108),
+    "cosine_moments": (CosineMoments((6, 6, 3), 60, 4.7, 0.3), 108),
+    "cosine_norms": (CosineNorms((6, 6, 3), 60, 64), 108),
+    "encoded_fourier": (EncodedFourier(1_000, 3.5, 1, (6, 6, 3), 64, 9, "random", channels=8, encoder_seed=1), 108),
+    "encoded_moments": (EncodedMoments(3.5, 0.3, (10, 10), 64, 8, "random", channels=8, encoder_seed=1), 100),
     "hermite": (
         HermiteFeatures(
             tuple(range(60)),
@@ -137,7 +143,7 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
         ),
         100,
     ),
-    "level_counts": (LevelCounts((10, 10), 4, 64), 100),
+    "level_counts": (LevelCounts((6, 6, 3), 4, 64), 108),
     "low_order_marginals": (LowOrderMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
     "mixed_fourier": (MixedFourierFeatures(1_000, 0.5, 1, tuple(range(60)), tuple(range(60, 100)), 10), 100),
     "modal": (Modal(100, MANY_MODES, CharacteristicFunction(1_000, 250, 0.4, seed=1)), 100),

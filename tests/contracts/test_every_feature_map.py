@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from method_examples import EXAMPLES, LARGE, MODES, SOME_PAIRS
 
 from likeness.features.base import CellMap, FeatureMap, Map, MeanMap, OuterMap, evaluate, width
+from likeness.features.second_moments import SecondMoments
 from likeness.methods.maps import MAPS, from_spec
+from likeness.methods.merf_ae.encoded_map import EncodedMoments
 from likeness.methods.moments.cosine_map import CosineMoments
 from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.modal_map import Modal
@@ -186,11 +188,12 @@ def test_places_are_those_of_the_features_and_each_row_s_own(name: str) -> None:
         NetworkTangent("cnn_2l", (6, 40), (100,), seed=1),
         NetworkTangent("cnn_2l", (6, 40), (10, 10), seed=1),
         CosineMoments((10, 10), 60, 4.7, 0.3),
+        EncodedMoments(0.1, 0.3, (10, 10), 64, 8, "random", channels=8, encoder_seed=1),
     ],
-    ids=lambda feature: f"{getattr(feature, 'architecture', 'moments')}-{len(feature.shape)}d",
+    ids=lambda feature: f"{getattr(feature, 'architecture', feature.name)}-{len(feature.shape)}d",
 )
 def test_factors_are_those_of_the_features_and_each_row_s_own_by_a_bit(
-    feature: NetworkTangent | CosineMoments,
+    feature: NetworkTangent | SecondMoments,
 ) -> None:
     assert isinstance(feature, OuterMap)
     query, rows = Query("q", "privatize", feature), 1024

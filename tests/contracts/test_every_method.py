@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -188,6 +189,36 @@ def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(
     assert x[labels == 1, 0].mean() - x[labels == 0, 0].mean() > 0.2
     assert x[labels == 1, -1].mean() - x[labels == 0, -1].mean() > 0.5
     assert labels.mean() == pytest.approx(1 / 3, abs=0.06)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["moments", "ntk"])
+def test_images_in_color_keep_their_colors(name: str, tmp_path: Path) -> None:
+    """Class 0 is red above and dark below, class 1 blue."""
+    label = {"y": {"kind": "categorical", "categories": ["no", "yes"]}}
+    schema = schema_with(label, "y", name="toy colors", image={"shape": [4, 4, 3]})
+    generator, labels = np.random.default_rng(0), np.arange(ROWS) % 2
+    colors = np.zeros((2, 4, 4, 3))
+    colors[0, :2, :, 0], colors[1, :2, :, 2] = 0.8, 0.8
+    x = np.clip(0.1 + colors[labels].reshape(ROWS, -1) + generator.normal(0, 0.1, (ROWS, 48)), 0, 1)
+    method: Any = small(name)
+    if hasattr(method.train, "hidden"):
+        method = dataclasses.replace(method, train=dataclasses.replace(method.train, hidden=(32,)))
+    own = Context(schema, "add_remove_one", None, 0)
+    method.check(own)
+    plan, ledger = plan_with(method.shares(own), 10.0, method=method.name), ledger_of_people("add_remove_one", 10.0)
+
+    def answer(query: Query) -> Released:
+        door = Door(plan, ledger, Dataset("people", "digest"), lambda: iter([Records(x, labels)]))
+        return from_bytes(door.release(query), query.name)
+
+    auxiliary = method.ask(own, answer)
+    saved, _ = fit(method, own, auxiliary, answer(method.embedding_query(own, auxiliary)), Compute("cpu"))
+    saved.save(tmp_path / "generator")
+    drawn, classes = SavedGenerator.load(tmp_path / "generator").draw(1_000, seed=1)
+    above = [drawn[classes == one].reshape(-1, 4, 4, 3)[:, :2].mean(axis=(0, 1, 2)) for one in (0, 1)]
+    red, green, blue = above[0] - above[1]
+    assert red > 0 > blue and red - blue > 0.3 and abs(green) < 0.2
 
 
 def test_what_cannot_be_released_is_refused_before_anything_is_spent() -> None:

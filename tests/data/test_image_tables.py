@@ -5,15 +5,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from likeness.core.errors import DataError, SchemaError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Layout
+from likeness.data.private_tables import iter_private, read_private, write_private_chunks
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
+from likeness.data.source.row_digests import SourceDigest, row_hashes, unordered_digest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT, KEY = Path(__file__).resolve().parents[2], b"k" * 32
 CLASSES = {"kind": "categorical", "categories": ["cat", "dog", "eel"]}
 
 
@@ -41,7 +44,16 @@ def test_pixels_come_first_and_the_json_form_reads_back() -> None:
 
 @pytest.mark.parametrize(
     "image",
-    [[28, 28], {"shape": 28}, {"shape": [28, 28, 3]}, {"shape": [0, 2]}, {"shape": [2, True]}, {"size": [2, 2]}],
+    [
+        [28, 28],
+        {"shape": 28},
+        {"shape": [28, 28, 4]},
+        {"shape": [28, 28, 3, 1]},
+        {"shape": [28, 28, True]},
+        {"shape": [0, 2]},
+        {"shape": [2, True]},
+        {"size": [2, 2]},
+    ],
 )
 def test_other_shapes_are_refused(image: Any) -> None:
     with pytest.raises(SchemaError, match=r"image must be \{shape: \[height, width\]\}"):
@@ -49,7 +61,7 @@ def test_other_shapes_are_refused(image: Any) -> None:
 
 
 def test_huge_images_and_columns_named_like_a_pixel_are_refused() -> None:
-    with pytest.raises(SchemaError, match="1,000,000 pixels"):
+    with pytest.raises(SchemaError, match="1,000,000 values"):
         schema(image={"shape": [1000, 1000]})
     with pytest.raises(SchemaError, match="'pixel_2' is listed twice"):
         schema(columns={"animal": CLASSES, "pixel_2": {"kind": "integer", "lower": 0, "upper": 1}})
@@ -88,6 +100,65 @@ def test_the_same_images_from_text_are_the_same_table(tmp_path: Path) -> None:
     table.to_csv(tmp_path / "t.csv", index=False)
     again, _ = read_source(tmp_path / "t.csv", schema(), None)
     pd.testing.assert_frame_equal(again, table)
+
+
+def test_color_is_three_columns_a_pixel_side_by_side(tmp_path: Path) -> None:
+    color = schema(image={"shape": [2, 3, 3]})
+    assert len(color.names) == 19 and Schema.from_dict(color.to_dict(), "t") == color
+    x = np.random.default_rng(1).integers(0, 256, (6, 2, 3, 3), dtype=np.uint8)
+    np.savez(tmp_path / "t.npz", x_train=x, y_train=np.zeros(6, np.uint8))
+    table, _ = read_source(tmp_path / "t.npz", color, None)
+    assert (table.iloc[:, 3:6].to_numpy() == x[:, 0, 1]).all()  # red, green and blue of the second pixel
+    with pytest.raises(DataError, match=r"shape \(n, 2, 3\)"):
+        read_source(tmp_path / "t.npz", schema(), None)
+
+
+def test_bytes_are_a_shortcut_with_the_digests_of_columns(tmp_path: Path) -> None:
+    """The ledger's keys depend on these digests: images of older versions keep them."""
+    np.savez(tmp_path / "t.npz", **arrays())
+    table, _ = read_source(tmp_path / "t.npz", schema(), None)
+    assert [str(dtype) for dtype in table.dtypes] == ["uint8"] * 6 + ["category"]
+    wide = table.astype({name: "int64" for name in schema().pixels})
+    assert unordered_digest([table], schema(), KEY) == unordered_digest([wide], schema(), KEY)
+    assert (row_hashes(table, schema(), 1) == row_hashes(wide, schema(), 1)).all()
+    # Names between those of pixels, in the order of the digest, and two columns of one name.
+    raw = table.assign(animal=table["animal"].astype(str), pixel_2b=["a", None] * 4 + ["b"])
+    raw = pd.concat([raw, raw["pixel_2b"]], axis=1)
+    assert source_digest(raw) == source_digest(raw.astype({name: "int64" for name in schema().pixels}))
+    assert source_digest(raw) != source_digest(raw.assign(pixel_1=255 - raw["pixel_1"]))
+
+
+def source_digest(raw: pd.DataFrame) -> str:
+    digest = SourceDigest(KEY)
+    digest.add_frame(raw)
+    return digest.digest()
+
+
+def test_a_private_file_holds_an_image_as_one_cell(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", **arrays())
+    table, _ = read_source(tmp_path / "t.npz", schema(), None)
+    path = tmp_path / "private/table.parquet"
+    write_private_chunks([table.iloc[:4], table.iloc[4:]], path, lambda _: {"whose": "ours"})
+    assert pq.read_schema(path).names == ["animal", "__image__"]
+    pd.testing.assert_frame_equal(read_private(path), table)
+    chunks = list(iter_private(path, ["pixel_3", "animal"], 2))
+    assert [len(chunk) for chunk in chunks] == [2, 2, 2, 2, 1]
+    pd.testing.assert_frame_equal(pd.concat(chunks, ignore_index=True), table)
+    assert read_private(path, ["animal"]).columns.tolist() == ["animal"]
+    write_private_chunks([table.iloc[:0]], path, lambda _: {})
+    assert read_private(path).dtypes.tolist() == table.dtypes.tolist() and not len(read_private(path))
+
+
+def test_compact_codes_are_the_codes_of_the_door(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", **arrays())
+    table, _ = read_source(tmp_path / "t.npz", schema(), None)
+    encoder = Encoder(schema())
+    compact, plain = encoder.encode(table, compact=True), encoder.encode(table)
+    assert [str(dtype) for dtype in compact.dtypes[:6]] == ["uint8"] * 6 and (plain.dtypes[:6] == "float64").all()
+    assert (encoder.expand(compact) == encoder.expand(plain)).all()
+    pd.testing.assert_frame_equal(encoder.decode_codes(compact), encoder.decode_codes(plain))
+    with pytest.raises(DataError, match="'pixel_2' has a missing value"):
+        encoder.encode(table.assign(pixel_2=[None, *range(8)]).astype({"pixel_2": "Float64"}))
 
 
 def test_whole_numbers_beyond_the_bounds_are_clipped(tmp_path: Path) -> None:

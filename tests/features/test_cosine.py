@@ -8,7 +8,7 @@ import pytest
 from scipy.fft import dctn
 
 from likeness.core.errors import ReleaseError
-from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms, cosine_basis
+from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms, cosine_basis, lowest_frequencies
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 
 SHAPE = (6, 9)
@@ -26,6 +26,19 @@ def test_the_basis_is_the_cosine_transform_lowest_frequencies_first() -> None:
     order = sorted(np.ndindex(SHAPE), key=lambda at: ((9 * at[0]) ** 2 + (6 * at[1]) ** 2, at))
     for place, (u, v) in enumerate(order[:20]):
         assert x @ cosine_basis(SHAPE, 20)[place] == pytest.approx(whole[:, u, v], abs=1e-4)
+
+
+def test_the_basis_in_color_is_the_transform_over_colors_too_at_half_the_resolution() -> None:
+    """Orthonormal rows: no image has longer coefficients, which the bounds of all three maps rest on."""
+    shape = (4, 6, 3)
+    x = np.random.default_rng(1).random((5, 72))
+    basis = cosine_basis(shape, 72)
+    assert np.allclose(basis @ basis.T, np.eye(72), atol=1e-5)
+    whole = dctn(x.reshape(5, *shape), axes=(1, 2, 3), norm="ortho")
+    places = lowest_frequencies(shape)
+    assert x @ basis.T == pytest.approx(np.stack([whole[:, u, v, c] for u, v, c in places], axis=1), abs=1e-4)
+    assert places[:3] == [(0, 0, 0), (0, 0, 1), (0, 0, 2)]
+    assert places.index((0, 1, 1)) + 2 == places.index((0, 2, 0))  # as low as twice the frequency of brightness
 
 
 def test_brightness_is_kept_below_the_bound_and_cut_above() -> None:
@@ -76,16 +89,16 @@ def test_the_cell_of_an_image_does_not_depend_on_how_many_there_are(
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: CosineMoments((2, 3), 7, 1.0, 0.3), "1 to height · width coefficients"),
+        (lambda: CosineMoments((2, 3), 7, 1.0, 0.3), "1 to as many coefficients as values"),
         (lambda: CosineMoments((2, 3), 6, 0.0, 0.3), "the bound is positive"),
         (lambda: CosineMoments((2, 3), 6, 1.0, 1.0), "first_share between 0 and 1"),
         (lambda: CosineMoments((2, 3), 6, 10**400, 0.3), "the bound is positive"),
-        (lambda: CosineMoments((2.0, 3.0), 6, 1.0, 0.3), "1 to height · width coefficients"),
+        (lambda: CosineMoments((2.0, 3.0), 6, 1.0, 0.3), "1 to as many coefficients as values"),
         (lambda: CosineNorms((2, 3), 6, 0), "needs at least one cell"),
         (lambda: LevelCounts((2, 3), 4, 0), "needs at least one cell"),
         (lambda: LevelCounts((2, 3), 0, 4), "needs at least one level"),
         (lambda: CosineLevels((2, 3), 6, 0, 0.5), "needs at least one level"),
-        (lambda: CosineLevels((2, 3), 7, 4, 0.5), "1 to height · width coefficients"),
+        (lambda: CosineLevels((2, 3), 7, 4, 0.5), "1 to as many coefficients as values"),
         (lambda: CosineLevels((2, 3), 6, 4, 0.0), "above 0 and at most 1"),
         (lambda: CosineLevels((2, 3), 6, 4, 1), "above 0 and at most 1"),
     ],

@@ -83,7 +83,7 @@ def test_weights_that_were_cut_short_are_refused(tmp_path: Path) -> None:
 def test_no_pixels_or_too_many_are_refused_before_anything_is_built(tmp_path: Path, shape: list[int]) -> None:
     with pytest.raises(ArtifactError) as refusal:
         SavedGenerator.load(saved(tmp_path, copula__shape=shape, network__shape=shape))
-    assert "1 to 16384 pixels" in str(refusal.value.__cause__)
+    assert "1 to 16384 values" in str(refusal.value.__cause__)
 
 
 @pytest.mark.parametrize("error", [RuntimeError("28 GB"), MemoryError()])

@@ -1,5 +1,7 @@
 """The image generator: shapes, range, classes, and its way to disk and back."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -7,11 +9,11 @@ import torch
 from likeness.generators.images import ImageGenerator
 
 
-@pytest.mark.parametrize("shape", [(28, 28), (8, 8), (5, 7), (1, 3)])
-def test_pixels_of_any_size_lie_in_the_unit_interval(shape: tuple[int, int]) -> None:
+@pytest.mark.parametrize("shape", [(28, 28), (8, 8), (5, 7), (1, 3), (5, 7, 3)])
+def test_pixels_of_any_size_lie_in_the_unit_interval(shape: tuple[int, ...]) -> None:
     network = ImageGenerator(shape, 3, latent_dim=4, hidden=16, channels=(6, 4))
     x = network(torch.randn(10, 4), torch.arange(10) % 3)
-    assert x.shape == (10, shape[0] * shape[1])
+    assert x.shape == (10, math.prod(shape))
     assert float(x.detach().min()) > 0 and float(x.detach().max()) < 1
     x.sum().backward()
     assert all(p.grad is not None for p in network.parameters())
@@ -38,15 +40,16 @@ def test_the_class_is_heard_and_the_seed_decides_the_rest() -> None:
     assert np.array_equal(drawn[0], drawn[1])
 
 
-@pytest.mark.parametrize("shape", [(28, 28), (8, 8), (5, 7), (1, 3)])
-def test_training_takes_another_way_to_the_same_pixels_and_slopes(shape: tuple[int, int]) -> None:
+@pytest.mark.parametrize("shape", [(28, 28), (8, 8), (5, 7), (1, 3), (5, 7, 3)])
+def test_training_takes_another_way_to_the_same_pixels_and_slopes(shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     network = ImageGenerator(shape, 3, latent_dim=4, hidden=16, channels=(6, 4)).double()
     x = torch.randn(5, 4, *network._half, dtype=torch.float64, requires_grad=True)
-    mixing = torch.randn(5, 1, *shape, dtype=torch.float64)
+    colors = math.prod(shape[2:])
+    mixing = torch.randn(5, colors, *shape[:2], dtype=torch.float64)
     given = [x, *network.last.parameters()]
-    own = network._stretched_last(x).view(5, 1, *shape)
-    stretched = torch.nn.functional.interpolate(x, size=shape, mode="bilinear", align_corners=True)
+    own = network._stretched_last(x).view(5, colors, *shape[:2])
+    stretched = torch.nn.functional.interpolate(x, size=shape[:2], mode="bilinear", align_corners=True)
     plain = network.last(stretched)
     # The weights of stretching were computed in single precision.
     torch.testing.assert_close(own, plain, rtol=0, atol=1e-5)
@@ -56,3 +59,13 @@ def test_training_takes_another_way_to_the_same_pixels_and_slopes(shape: tuple[i
     z, labels = torch.randn(5, 4, dtype=torch.float64), torch.arange(5) % 3
     network.body.eval()  # batch norm alone: the rest still trains
     torch.testing.assert_close(network(z, labels), network.eval()(z, labels), rtol=0, atol=1e-5)
+
+
+def test_the_three_colors_of_a_pixel_stand_side_by_side() -> None:
+    network = ImageGenerator((5, 7, 3), 2, latent_dim=4, hidden=16, channels=(6, 4))
+    with torch.no_grad():
+        network.last.weight.zero_()
+        network.last.bias.copy_(torch.tensor([-5.0, 0.0, 5.0]))
+    for training in (True, False):
+        x = network.train(training)(torch.randn(6, 4), torch.arange(6) % 2).detach().reshape(6, 35, 3)
+        assert torch.allclose(x, torch.sigmoid(torch.tensor([-5.0, 0.0, 5.0])), atol=1e-6)

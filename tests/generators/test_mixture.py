@@ -168,6 +168,21 @@ def with_tables(
 
 
 @pytest.mark.parametrize(
+    ("records", "part"), [(10, 0.6), (2_000, 0.75), (10_000, 1.0)], ids=["hidden", "between", "clear"]
+)
+def test_the_price_falls_where_noise_hides_the_cells(records: float, part: float) -> None:
+    """Three pairs have 14 cells on average in two classes: 2,000 records and σ = 100 / 1.05 make a ratio of 1.5."""
+    blocks = list(FEATURE.blocks(np.ones((2, 21))))
+    noise = {"noise_std": 100 / 1.05, "kl_penalty": 1e5}
+    priced, lower = (
+        loss(objective(blocks, records, kl_hidden=hidden, **noise), mixture())
+        - loss(objective(blocks, records, **{**noise, "kl_penalty": 0.0}), mixture())
+        for hidden in (1.0, 0.6)
+    )
+    assert lower / priced == pytest.approx(part, rel=1e-4)
+
+
+@pytest.mark.parametrize(
     ("pairs", "tables"),
     [
         (((0, 1), (0, 3), (1, 2), (1, 3), (2, 3)), ((0, 1, 2),)),

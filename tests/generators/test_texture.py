@@ -38,6 +38,18 @@ def test_power_falls_with_the_cube_of_the_frequency_from_where_the_released_ones
     assert np.allclose((detail**2).sum(axis=0), texture.deviation(released) ** 2 * texture.variances, rtol=1e-4)
 
 
+def test_in_color_detail_is_as_strong_as_said_and_leaves_released_frequencies_alone() -> None:
+    shape, released = (4, 3, 3), np.eye(10, dtype=np.float32)
+    texture = Texture(shape, 10, 0.7)
+    detail = (texture.deviation(released) * texture(np.eye(36, dtype=np.float32))).astype(np.float64)
+    variances = ((detail @ cosine_basis(shape, 36).T) ** 2).sum(axis=0)
+    assert variances[:10].max() < 1e-8
+    places = lowest_frequencies(shape)
+    cubes = np.array([(math.hypot(u / 4, v / 3) * (2 if c else 1)) ** 3 for u, v, c in places[10:]])
+    assert np.allclose(variances[10:] * cubes, variances[10] * cubes[0], rtol=1e-3)
+    assert np.allclose((detail**2).sum(axis=0), texture.deviation(released) ** 2 * texture.variances, rtol=1e-4)
+
+
 @pytest.mark.parametrize("count", [1, 2, 54])
 def test_few_and_all_frequencies(count: int) -> None:
     texture = Texture(SHAPE, count, 1.0)
@@ -62,3 +74,9 @@ def test_pixels_stay_as_bright_as_released_and_a_class_without_directions_stays_
         assert np.array_equal(still[0] > 0, shares[0] > 0.5)
         detail.append((x[::2] @ high.T).var(axis=0).sum())
     assert detail[1] > 1.2 * detail[0]
+
+
+def test_a_block_of_images_may_lack_a_class() -> None:
+    generator = GaussianImages(SHAPE, 2, KNOWN, 1.0, levels=1, texture=0.5)
+    generator.start_from(Moments(np.zeros((2, KNOWN)), factors(2)), np.full((2, 1, 54), 0.5))
+    assert generator.draw(np.array([1, 1]), np.random.default_rng(4)).shape == (2, 54)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from likeness.inference.measurements import measurements
 from likeness.methods import METHODS
 from likeness.methods.base import Context
 from likeness.methods.fit import fit
+from likeness.methods.marginals.method import Marginals
 from likeness.methods.replicates import redrawn, replicates
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.synthetic_table import typed_rows
@@ -76,7 +78,20 @@ def test_replicates_are_repeatable_and_scatter() -> None:
     drawn = [list(replicates(method(), CONTEXT, released, saved, Compute(), 2, 7)) for _ in range(2)]
     first, again = ([model.network.arrays()["logits"] for model, _ in models] for models in drawn)
     assert np.array_equal(first[0], again[0]) and np.array_equal(first[1], again[1])
-    assert not np.array_equal(first[0], first[1])
+    assert not np.array_equal(first[0], first[1]) and not np.array_equal(first[1], first[2]) and len(first) == 3
+
+
+def test_base_and_replicates_are_fitted_without_a_penalty(monkeypatch: pytest.MonkeyPatch) -> None:
+    released, saved = fitted()
+    penalties, objective = [], Marginals.objective
+
+    def spy(self: Marginals, *given: Any) -> Any:
+        penalties.append(self.train.kl_penalty)
+        return objective(self, *given)
+
+    monkeypatch.setattr(Marginals, "objective", spy)
+    list(replicates(method(), CONTEXT, released, saved, Compute(), 2, 7))
+    assert penalties == [0, 0, 0] and method().train.kl_penalty > 0
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"marginals"}))
@@ -94,7 +109,8 @@ def test_rubins_rules_by_hand() -> None:
     assert pooled.high - 2 == pytest.approx(2.4535 * (7 / 3) ** 0.5, rel=0.01)
     only_noise = combine([1, 2, 3]).iloc[0]
     assert only_noise.standard_error == pytest.approx((4 / 3) ** 0.5) and only_noise.df == 2
-    assert combine([1, 2, 3], base=2.5).iloc[0].estimate == 3  # replicates fall by .5, so the base did too
+    biased = combine([1, 2, 3], base=2.5).iloc[0]  # replicates fall by .5, so the base did too
+    assert biased.estimate == 2.5 and biased.standard_error == pytest.approx((4 / 3 + 0.25) ** 0.5)
     series = combine([pd.Series({"a": 1.0, "b": 5.0}), pd.Series({"a": 2.0, "b": 5.0})])
     assert list(series.index) == ["a", "b"] and series.loc["b", "low"] == series.loc["b", "high"] == 5
 

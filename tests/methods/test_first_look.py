@@ -183,7 +183,7 @@ def test_a_look_that_is_drawn_again_leaves_the_budgets_of_the_release(fitted: Sy
     other = dataclasses.replace(look, lattice=look.lattice // 1_000)
     _, weights = method._blocks(CONTEXT, auxiliary, released[EMBEDDING])
     assert method._blocks(CONTEXT, {**auxiliary, PAIRS_FIRST: other}, released[EMBEDDING])[1] == weights
-    assert len(list(fitted.sample(10, replicates=2))) == 2
+    assert len(list(fitted.sample(10, replicates=2))) == 3
 
 
 def test_other_budgets_than_those_of_the_first_look_are_another_query(fitted: Synthesizer) -> None:

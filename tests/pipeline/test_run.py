@@ -36,6 +36,7 @@ def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(
     found, progress = json.loads(done.stdout), done.stderr
     assert "Running stage" not in progress and "didn't change" not in progress
     assert found["private"] is True and found["total"]["epsilon"] <= 1 and found["internal"]["scores"]["synthetic"]
+    assert "details" not in found["internal"]
     assert (finished.root / found["files"]["table"]).exists()
     monkeypatch.chdir(finished.root)
     for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR", "LIKENESS_MLFLOW_URI"):

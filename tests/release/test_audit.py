@@ -47,11 +47,8 @@ def embedding(every_case: list[Case]) -> Case:
 
 def test_every_method_map_and_adjacency_is_audited(every_case: list[Case]) -> None:
     maps = {str(case.query.feature.spec()["map"]) for case in every_case}
-    # Stage card asks these two, and no method. Neighbors are tested in tests/release/test_distances.py.
-    assert maps | {"low_order_marginals", "naive_bayes"} == set(MAPS), (
-        "a registered map that no method asks for, or a method that the audit does not reach"
-    )
-    assert {case.name.split()[0] for case in every_case} == set(METHODS)
+    assert maps == set(MAPS), "a registered map that no method asks for, or a method that the audit does not reach"
+    assert {case.name.split()[0] for case in every_case} == {*METHODS, "card"}
     # Questions that hang on released medians may be new to an option by their noise, under one adjacency only.
     shipped = [case for case in every_case if " with " not in case.name]
     for adjacency in Adjacency:
@@ -61,6 +58,7 @@ def test_every_method_map_and_adjacency_is_audited(every_case: list[Case]) -> No
 def test_options_that_are_off_as_shipped_are_audited(every_case: list[Case]) -> None:
     asked = {case.query.name for case in every_case}
     assert {"quantiles", "fourier", "mixture_1", "mixture_2", "level_counts", "norms"} <= asked
+    assert {"card_distances", "card_confusion"} <= asked
     for adjacency in Adjacency:
         names = " ".join(case.name for case in every_case if case.adjacency is adjacency)
         assert all(f"{method} with {option} " in names for method, option, _ in OPTIONS)
@@ -83,8 +81,9 @@ def test_every_query_holds_at_its_bound_and_the_audit_comes_near(every_case: lis
     for case in every_case:
         found = audit(case.canary, DRAWS, EPSILON)
         assert found.failures == (), case.name
-        assert found.reached == pytest.approx(1, abs=1e-6), case.name
-        assert POWER * found.tight < found.lower < found.tight < found.claimed <= EPSILON, case.name
+        distances = case.query.name == "card_distances"  # a record that is replaced keeps its class or a category
+        assert found.reached > 0.9 if distances else found.reached == pytest.approx(1, abs=1e-6), case.name
+        assert POWER * found.reached * found.tight < found.lower < found.tight < found.claimed <= EPSILON, case.name
 
 
 def halve_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,13 +119,13 @@ def sample(
     ] = None,
     replicates: Annotated[
         int | None,
-        typer.Option(min=2, help="Draw as many tables, each under a new draw of the noise, as NAME_1.csv and so on."),
+        typer.Option(min=2, help="Draw NAME_0.csv, the base, and as many tables under new draws of the noise."),
     ] = None,
     as_json: JSON = False,
 ) -> None:
     """Draw more rows from a bundle, a saved synthesizer or a project with its generator, on any machine.
 
-    Replicates show how far noise moves a result: analyze each, and pool the results by Rubin's rules. Of people with
+    Replicates show how far noise moves a result: analyze each, and pool the results (likeness.combine). Of people with
     histories it draws so many people, into NAME_people.csv and NAME_events.csv.
     """
     from likeness.pipeline.where import pairs
@@ -145,7 +145,7 @@ def sample(
             linked = len(drawn) > 1  # people with histories have a file each for people and events
             tables = ((out.with_stem(f"{out.stem}_{name}") if linked else out, one) for name, one in drawn.items())
         else:
-            places = (out.with_stem(f"{out.stem}_{place}") for place in range(1, replicates + 1))
+            places = (out.with_stem(f"{out.stem}_{place}") for place in range(replicates + 1))
             tables = zip(places, draw_replicates(folder, rows, seed, given, replicates), strict=True)
         for file, table in tables:
             table.to_csv(file, index=False) if file.suffix == ".csv" else table.to_parquet(file, index=False)

@@ -1,5 +1,6 @@
 """The summary of a run."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from likeness.cli.console import table
@@ -12,9 +13,11 @@ def summary_text(paths: ProjectPaths) -> str:
     privacy, metrics = read_json(paths.privacy), scores(paths)
     total, target = privacy["total"], privacy["target"]
     report = f"{ProjectPaths.report} (public), {ProjectPaths.internal_report} (with real rows: NOT private)"
+    if len(_tables(privacy)) > 1:
+        report = "people with histories have none yet"
     lines = [
         "",
-        f"synthetic table    {ProjectPaths.synthetic} and .csv",
+        f"synthetic table    {', '.join(_tables(privacy))} and .csv",
         f"privacy statement  {ProjectPaths.statement}",
         f"report             {'none of this table: run without --without' if metrics is None else report}",
         "",
@@ -35,6 +38,12 @@ def summary_text(paths: ProjectPaths) -> str:
     if not privacy["private"]:
         lines.insert(0, "\nNOT PRIVATE: epsilon is inf, no noise was added. Do not publish.")
     return "\n".join(lines)
+
+
+def _tables(privacy: Mapping[str, Any]) -> list[str]:
+    """The Parquet files that an account is about; it names none without privacy."""
+    named = [path for path in privacy["outputs"] if path.endswith(".parquet")]
+    return named or [str(ProjectPaths.synthetic)]
 
 
 def summary_json(paths: ProjectPaths) -> dict[str, Any]:
@@ -62,7 +71,9 @@ def scores(paths: ProjectPaths) -> dict[str, Any] | None:
     drawn = {item["path"]: item.get("md5") for item in stages.get("sample", {}).get("outs", [])}
     if scored.get(table) != drawn.get(table) or not paths.internal_metrics.exists():
         return None
-    return read_json(paths.internal_metrics)
+    metrics = read_json(paths.internal_metrics)
+    metrics.pop("details", None)  # counts of rare groups of real people: for the internal page alone
+    return metrics
 
 
 def _number(value: float | str) -> str:

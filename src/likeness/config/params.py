@@ -152,6 +152,7 @@ class Ingest(Section):
     unit: PrivacyUnit | None = setting(
         None, "several rows a person: {column: patient_id, max_rows: 5}; noise is 5 times wider"
     )
+    people: str | None = setting(None, "of a schema of histories: the table of people; source is that of events")
     query: str | None = setting(None, "of a database: SELECT ..., or the name of a table; read only, rows in any order")
 
     @property

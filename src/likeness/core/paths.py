@@ -82,6 +82,8 @@ class ProjectPaths:
     source = Place("data/private/source.json")
     table = Place("data/private/table.parquet")
     encoded = Place("data/private/encoded.parquet")
+    next_table = Place("data/private/next_table.parquet")
+    next_encoded = Place("data/private/next_encoded.parquet")
     workers = Place("data/private/workers")
     failures = Place("data/private/errors")
     released = Place("data/released")

@@ -16,12 +16,16 @@ import pyarrow.parquet as pq
 from likeness.core.errors import ArtifactError
 from likeness.core.files import make_private_folder
 from likeness.core.rng import public, secret_bytes
+from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
 
 _ROW_GROUP = 65_536
 _SMALLEST_FILE = 1 << 16
 _SALT_BYTES = 32
 _SALT_AT_ONCE = 1 << 20
 _CATEGORIES = b"likeness.categories"  # keys in the metadata of a private file
+_PIXELS = b"likeness.pixels"
+_IMAGE = "__image__"  # the column that holds all pixels of a row
+_GROUP_BYTES = 1 << 24  # of images in a row group
 _MANIFEST = b"likeness.card"
 
 
@@ -59,7 +63,7 @@ def write_private_chunks(
         with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
             temporary.chmod(0o600)
             for group in _row_groups(chain([first], chunks), schema):
-                writer.write_table(group, row_group_size=_ROW_GROUP)
+                writer.write_table(group, row_group_size=_group_rows(schema))
         _pad(temporary, _with_manifest(temporary, manifest(temporary)))
         temporary.replace(path)
     finally:
@@ -70,16 +74,43 @@ def _file_schema(table: pd.DataFrame) -> pa.Schema:
     """The schema of a file, with all categories: Parquet itself stores only those that occur."""
     categorical = table.select_dtypes("category")
     categories = json.dumps({name: list(column.cat.categories) for name, column in categorical.items()})
-    schema = pa.Schema.from_pandas(table, preserve_index=False)
-    return schema.with_metadata({**schema.metadata, _CATEGORIES: categories.encode()})
+    pixels = leading_pixels(table)
+    schema = pa.Schema.from_pandas(table.iloc[:, len(pixels) :], preserve_index=False)
+    metadata = {**schema.metadata, _CATEGORIES: categories.encode()}
+    if pixels:
+        schema = schema.append(pa.field(_IMAGE, pa.binary(len(pixels))))
+        metadata[_PIXELS] = json.dumps(pixels).encode()
+    return schema.with_metadata(metadata)
+
+
+def _as_stored(table: pd.DataFrame, schema: pa.Schema) -> pa.Table:
+    """A chunk as the file holds it: pixels of dtype ``uint8`` are one cell of bytes a row."""
+    pixels = _pixels(schema)
+    if not pixels:
+        return pa.Table.from_pandas(table, schema=schema, preserve_index=False)
+    rest = schema.remove(schema.get_field_index(_IMAGE))
+    beside = pa.Table.from_pandas(table, schema=rest, preserve_index=False)
+    values = np.ascontiguousarray(matrix(table, pixels), PIXEL)
+    cells = pa.FixedSizeBinaryArray.from_buffers(pa.binary(len(pixels)), len(table), [None, pa.py_buffer(values)])
+    return beside.append_column(_IMAGE, cells).replace_schema_metadata(schema.metadata)
+
+
+def _group_rows(schema: pa.Schema) -> int:
+    """Rows of a row group; fewer if each has an image."""
+    return max(1, min(_ROW_GROUP, _GROUP_BYTES // (len(_pixels(schema)) or 1)))
+
+
+def _pixels(schema: pa.Schema) -> list[str]:
+    names: list[str] = json.loads((schema.metadata or {}).get(_PIXELS, b"[]"))
+    return names
 
 
 def _row_groups(chunks: Iterable[pd.DataFrame], schema: pa.Schema) -> Iterator[pa.Table]:
     """Cut chunks of any size into row groups of one size, so that the file does not depend on the chunks."""
-    held = schema.empty_table()
+    held, rows = schema.empty_table(), _group_rows(schema)
     for chunk in chunks:
-        held = pa.concat_tables([held, pa.Table.from_pandas(chunk, schema=schema, preserve_index=False)])
-        whole = len(held) - len(held) % _ROW_GROUP
+        held = pa.concat_tables([held, _as_stored(chunk, schema)])
+        whole = len(held) - len(held) % rows
         if whole:
             yield held.slice(0, whole).unify_dictionaries()
             held = held.slice(whole)
@@ -119,12 +150,13 @@ def _pad(path: Path, footer: bytes | None = None) -> None:
 
 
 def read_private(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Read a private table, or some of its columns.
+    """Read a private table, or some of its columns. With one pixel come all pixels.
 
     Raises:
         ArtifactError: it is missing or damaged.
     """
-    return _typed_as_written(_opened(path).read(columns=None if columns is None else list(columns)))
+    file = _opened(path)
+    return _typed_as_written(file.read(columns=_stored(file, columns)))
 
 
 def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
@@ -170,7 +202,7 @@ def iter_private(
 
     Args:
         path: the file.
-        columns: names of columns; None: all.
+        columns: names of columns; None: all. With one pixel come all pixels.
         chunk_rows: rows of a chunk; the last one may be smaller.
         manifest: expected manifest; None: any.
         groups: row groups to read, in order; None: all.
@@ -183,7 +215,7 @@ def iter_private(
     file = _opened(path)
     if manifest is not None and _manifest(file) != dict(manifest):
         raise ArtifactError(f"{path} was replaced while it was in use. Run: dvc repro")
-    wanted = None if columns is None else list(columns)
+    wanted = _stored(file, columns)
     for batch in file.iter_batches(chunk_rows, row_groups=None if groups is None else list(groups), columns=wanted):
         held.append(batch)
         rows = pa.Table.from_batches(held)
@@ -215,12 +247,24 @@ def num_groups(path: Path) -> int:
 
 
 def _typed_as_written(content: pa.Table) -> pd.DataFrame:
-    table: pd.DataFrame = content.to_pandas()
+    pixels = _pixels(content.schema) if _IMAGE in content.column_names else []
+    table: pd.DataFrame = (content.drop_columns(_IMAGE) if pixels else content).to_pandas()
     for name, categories in json.loads((content.schema.metadata or {}).get(_CATEGORIES, b"{}")).items():
         if name in table.columns:
             ordered = table[name].cat.ordered
             table[name] = table[name].astype(pd.CategoricalDtype(categories, ordered=ordered))
-    return table
+    if not pixels:
+        return table
+    cells = content.column(_IMAGE).combine_chunks()
+    start, stop = (len(pixels) * place for place in (cells.offset, cells.offset + len(cells)))
+    data = memoryview(cells.buffers()[1] or b"")[start:stop]
+    return with_pixels(np.frombuffer(data, PIXEL).reshape(-1, len(pixels)), pixels, table)
+
+
+def _stored(file: pq.ParquetFile, columns: Sequence[str] | None) -> list[str] | None:
+    """Names of wanted columns in the file. All pixels of an image come with one of them."""
+    pixels = set(_pixels(file.schema_arrow))
+    return None if columns is None else list(dict.fromkeys(_IMAGE if name in pixels else name for name in columns))
 
 
 def _manifest(file: pq.ParquetFile) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A LeNet for gray images of any size: the eye of FID and KID, and one of the classifiers.
+"""A LeNet for images of any size, gray or in color: the eye of FID and KID, and one of the classifiers.
 
 It has two convolutions of 5 x 5, each with rectified units and a maximum over 2 x 2, then two dense layers. As the eye
 of FID it has the size of LeCun et al. (1998), 6 and 16 channels, 120 and 84 units. Its last 84 units are the features,
@@ -28,12 +28,16 @@ EYE = ((6, 16), (120, 84))
 JUDGE = ((16, 32), (128,))
 """Channels and units of the classifier."""
 
+RESIDUAL = ((16, 32, 64), ())
+"""Channels of the blocks of the residual network."""
+
 STEPS = 600
 """Batches of a training: four passes over 10,000 images."""
 
 _BATCH = 64
 _AT_ONCE = 1024  # images in one pass without gradient
 _KERNEL = 5
+_GROUPS = 4  # of channels that are normalized together
 
 
 class ConvNet:
@@ -54,7 +58,7 @@ class ConvNet:
         """Set the sizes; :meth:`fit` draws the weights.
 
         Args:
-            shape: height and width of an image, at least 4 pixels each.
+            shape: height and width of an image, at least 4 pixels each, and 3 in color.
             seed: public seed of weights and batches.
             sizes: channels of the convolutions and units of the dense layers, see :data:`EYE`.
             steps: batches of 64 images; None: :data:`STEPS`, 0: no training.
@@ -66,7 +70,7 @@ class ConvNet:
         self._weights: list[Tensor] = []
 
     def fit(self, x: Array, y: Array) -> "ConvNet":
-        """Train on images (n, height · width) in [0, 1] with labels (n,) from 0 ... C - 1."""
+        """Train on images (n, values) in [0, 1] with labels (n,) from 0 ... C - 1."""
         import torch
         from torch.nn.functional import cross_entropy
 
@@ -113,28 +117,39 @@ class ConvNet:
             parts = [self._forward(part)[which].numpy() for part in torch.split(images, _AT_ONCE)]
         return np.concatenate(parts).astype(np.float64)
 
+    @property
+    def _colors(self) -> int:
+        return math.prod(self.shape[2:])
+
     def _draw_weights(self, classes: int) -> None:
         """Uniform with variance 2 / inputs for the rectified layers (He et al., 2015); biases are zero."""
         import torch
 
         stream = rng.public(self.seed, "evaluation.convnet.weights")
-        channels, units = self.sizes
-        inside = channels[-1] * math.prod(side // 2 ** len(channels) for side in self.shape)
-        shapes = [(b, a, _KERNEL, _KERNEL) for a, b in zip((1, *channels), channels, strict=False)]
-        shapes += [(b, a) for a, b in zip((inside, *units), (*units, classes), strict=True)]  # type: ignore[misc]
         self._weights = []
-        for shape in shapes:
+        for shape in self._shapes(classes):
             limit = math.sqrt(6 / math.prod(shape[1:]))
             drawn = stream.uniform(-limit, limit, shape).astype(np.float32)
             self._weights += [torch.from_numpy(drawn).requires_grad_(), torch.zeros(shape[0], requires_grad=True)]
 
+    def _shapes(self, classes: int) -> list[tuple[int, ...]]:
+        """Shapes of the weights, layer by layer: outputs, inputs, and the window of a convolution."""
+        channels, units = self.sizes
+        inside = channels[-1] * math.prod(side // 2 ** len(channels) for side in self.shape[:2])
+        windows = [(b, a, _KERNEL, _KERNEL) for a, b in zip((self._colors, *channels), channels, strict=False)]
+        return [*windows, *((b, a) for a, b in zip((inside, *units), (*units, classes), strict=True))]
+
+    def _planes(self, images: "Tensor") -> "Tensor":
+        """Images (n, values) as (n, colors, height, width)."""
+        planes = images.reshape(len(images), math.prod(self.shape[:2]), self._colors).transpose(1, 2)
+        return planes.reshape(len(images), self._colors, *self.shape[:2])
+
     def _forward(self, images: "Tensor") -> "tuple[Tensor, Tensor]":
-        """Features and class scores of images (n, height · width)."""
+        """Features and class scores of images (n, values)."""
         from torch.nn.functional import conv2d, linear, max_pool2d
 
         pairs = list(zip(self._weights[::2], self._weights[1::2], strict=True))
-        count = len(self.sizes[0])
-        hidden = images.reshape(len(images), 1, *self.shape)
+        count, hidden = len(self.sizes[0]), self._planes(images)
         for weight, bias in pairs[:count]:
             hidden = max_pool2d(conv2d(hidden, weight, bias, padding=_KERNEL // 2).relu(), 2)
         hidden = hidden.flatten(1)
@@ -143,15 +158,52 @@ class ConvNet:
         return hidden, linear(hidden, *pairs[-1])
 
 
+class ResNet(ConvNet):
+    """A small residual network (He et al. 2016): a convolution, then blocks of two convolutions beside a short cut.
+
+    Each block but the first halves the sides. Channels are normalized in groups, in each image alone (Wu and He 2018),
+    so no score depends on the batch. ``sizes`` holds the channels of the blocks.
+    """
+
+    def __init__(self, shape: Shape, seed: int) -> None:
+        """Set the sizes; :meth:`fit` draws the weights."""
+        super().__init__(shape, seed, RESIDUAL, 2 * STEPS)
+
+    def _shapes(self, classes: int) -> list[tuple[int, ...]]:
+        channels = self.sizes[0]
+        shapes: list[tuple[int, ...]] = [(channels[0], self._colors, 3, 3)]
+        for a, b in zip((channels[0], *channels), channels, strict=False):
+            shapes += [(b, a, 3, 3), (b, b, 3, 3), (b, a, 1, 1)]
+        return [*shapes, (classes, channels[-1])]
+
+    def _forward(self, images: "Tensor") -> "tuple[Tensor, Tensor]":
+        from torch.nn.functional import conv2d, group_norm, linear
+
+        pairs = iter(zip(self._weights[::2], self._weights[1::2], strict=True))
+
+        def layer(hidden: "Tensor", stride: int = 1) -> "Tensor":
+            weight, bias = next(pairs)
+            out = conv2d(hidden, weight, stride=stride, padding=weight.shape[-1] // 2)
+            return group_norm(out, _GROUPS) + bias[:, None, None]
+
+        hidden = layer(self._planes(images)).relu()
+        for place in range(len(self.sizes[0])):
+            stride = 1 if place == 0 else 2
+            deep = layer(layer(hidden, stride).relu())
+            hidden = (deep + layer(hidden, stride)).relu()
+        means = hidden.mean(dim=(2, 3))
+        return means, linear(means, *next(pairs))
+
+
 def eye(images: Array, labels: Array | None, shape: Shape, seed: int, steps: int | None = None) -> ConvNet:
     """The network for the features of FID and KID, trained on images with labels, else untrained.
 
     Random features tell distributions apart too, if less well. They are public: the seed draws them.
 
     Args:
-        images: shape (n, height · width), in [0, 1].
+        images: shape (n, values), in [0, 1].
         labels: classes (n,); None: no training.
-        shape: height and width.
+        shape: height and width, and 3 in color.
         seed: public seed.
         steps: batches; None: :data:`STEPS`.
     """

@@ -1,7 +1,7 @@
-"""Images among tables: a row whose numeric feature columns are the pixels, row by row, of one gray image.
+"""Images among tables: a row whose numeric feature columns are the pixels, row by row, of one image.
 
-A schema states it with ``image: {shape: [height, width]}``. All functions take the shape, so that they also work for
-integer columns of a schema without ``image``.
+A schema states it with ``image: {shape: [height, width]}``, or ``[height, width, 3]`` in color. All functions take the
+shape, so that they also work for integer columns of a schema without ``image``.
 """
 
 import math
@@ -17,8 +17,8 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.marginals import cells, total_variation
 
-Shape = tuple[int, int]
-"""Height and width, in pixels."""
+Shape = tuple[int, ...]
+"""Height and width, in pixels, and 3 in color."""
 
 MOST_ROWS = 10_000
 """Images of a table in an evaluation, unless ``evaluate.max_rows`` is set: time and memory stay those of other tables.
@@ -37,13 +37,14 @@ def check_shape(schema: Schema, shape: Shape) -> None:
     columns = schema.feature_columns
     if len(columns) != math.prod(shape) or any(column.is_categorical or column.nullable for column in columns):
         raise DataError(
-            f"schema {schema.name}: images of {shape[0]} x {shape[1]} need {math.prod(shape)} numeric feature columns "
-            f"without missing values. The schema has {len(columns)} feature columns. Correct image.shape or columns."
+            f"schema {schema.name}: images of {' x '.join(map(str, shape))} need {math.prod(shape)} numeric feature "
+            f"columns without missing values. The schema has {len(columns)} feature columns. Correct image.shape or "
+            "columns."
         )
 
 
 def pixels(df: pd.DataFrame, schema: Schema) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Images (n, height · width) in [0, 1] and classes (n,), encoded in chunks: memory is that of the result."""
+    """Images (n, values) in [0, 1] and classes (n,), encoded in chunks: memory is that of the result."""
     encoder = Encoder(schema)
     images = np.empty((len(df), encoder.layout.width), np.float32)
     labels = np.zeros(len(df), np.int64)

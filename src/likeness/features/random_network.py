@@ -79,7 +79,7 @@ class RandomNetwork:
         convolution: first layer, applied to windows of three inputs, or 3 × 3 pixels; None: all layers are dense.
         dense: layers after it, at least one.
         output: a, shape (last width,).
-        shape: of the input: (d,), or (height, width) of an image.
+        shape: of the input: (d,), or (height, width) of an image, and 3 in color.
     """
 
     convolution: Layer | None
@@ -102,7 +102,7 @@ class RandomNetwork:
         return cls(convolution, dense, gaussian_weights(stream, 1, widths[-1])[0], shape)
 
     def windows(self, x: Tensor) -> Tensor:
-        """What the convolution sees at each place, and the constant 1, shape (n, places, 3 + 1 or 9 + 1)."""
+        """What the convolution sees at each place, and the constant 1, shape (n, places, window + 1)."""
         return windows_of(x, self.shape)
 
     def gradients(self, x: Tensor) -> Gradients:
@@ -158,12 +158,22 @@ class RandomNetwork:
 
 
 def windows_of(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """What a convolution sees at each place of inputs (n, d), and the constant 1, shape (n, places, 3 + 1 or 9 + 1)."""
+    """What a convolution sees at each place of inputs (n, d), and the constant 1, shape (n, places, window + 1).
+
+    The window is 3 inputs, 3 x 3 pixels, or these in three colors.
+    """
     if len(shape) == 1:
         seen = pad(x, (KERNEL // 2, KERNEL // 2)).unfold(1, KERNEL, 1)
     else:
-        seen = unfold(x.view(-1, 1, *shape), KERNEL, padding=KERNEL // 2).transpose(1, 2)
+        colors = math.prod(shape[2:])
+        planes = x.reshape(len(x), math.prod(shape[:2]), colors).transpose(1, 2).reshape(len(x), colors, *shape[:2])
+        seen = unfold(planes, KERNEL, padding=KERNEL // 2).transpose(1, 2)
     return with_one(seen)
+
+
+def window(shape: tuple[int, ...]) -> int:
+    """Inputs that a convolution sees at one place."""
+    return int(KERNEL ** len(shape[:2]) * math.prod(shape[2:]))
 
 
 def with_one(values: Tensor) -> Tensor:
@@ -192,9 +202,9 @@ def layers_of(
     convolution = None
     bounds = torch.ones(math.prod(shape), dtype=torch.float64)
     if channels is not None:
-        seen = torch.ones(KERNEL ** len(shape), dtype=torch.float64)
+        seen = torch.ones(window(shape), dtype=torch.float64)
         convolution = _layer(weights, channels, seen, INPUT_BITS)
-        bounds = convolution.output_bounds.repeat(math.prod(shape))
+        bounds = convolution.output_bounds.repeat(math.prod(shape[:2]))
     dense: list[Layer] = []
     for width in widths:
         first = channels is None and not dense

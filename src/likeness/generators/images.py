@@ -1,5 +1,6 @@
-"""A conditional generator of gray images, with bilinear upsampling and convolutions."""
+"""A conditional generator of images, gray or in color, with bilinear upsampling and convolutions."""
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -27,17 +28,18 @@ class ImageGenerator(LatentGenerator):
         """Build the network.
 
         Args:
-            shape: height and width.
+            shape: height and width, and 3 in color.
             num_classes: 1 for images without a class.
             latent_dim: dimension of z ~ N(0, I).
             hidden: width of the first layer.
             channels: of the two smaller resolutions.
         """
         super().__init__(latent_dim, num_classes)
-        self.shape = (int(shape[0]), int(shape[1]))
+        self.shape = tuple(int(size) for size in shape)
+        self._colors = math.prod(self.shape[2:])
         self.hidden = hidden
         self.channels = (int(channels[0]), int(channels[1]))
-        half, quarter = ([-(-side // part) for side in self.shape] for part in (2, 4))
+        half, quarter = ([-(-side // part) for side in self.shape[:2]] for part in (2, 4))
         self._half, self._quarter = tuple(half), tuple(quarter)
         first, second = self.channels
         flat = first * quarter[0] * quarter[1]
@@ -49,27 +51,27 @@ class ImageGenerator(LatentGenerator):
             nn.BatchNorm1d(flat),
         )
         self.middle = nn.Conv2d(first, second, _KERNEL, padding=_KERNEL // 2)
-        self.last = nn.Conv2d(second, 1, _KERNEL, padding=_KERNEL // 2)
+        self.last = nn.Conv2d(second, self._colors, _KERNEL, padding=_KERNEL // 2)
         for name, matrix in self._matrices().items():
             self.register_buffer(name, matrix.contiguous(), persistent=False)
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
-        """Pixels in [0, 1], row by row, shape (n, height * width), from z (n, latent_dim) and classes (n,)."""
+        """Values in [0, 1], pixel by pixel, shape (n, values), from z (n, latent_dim) and classes (n,)."""
         small = self.body(self.inputs(z, labels)).view(-1, self.channels[0], *self._quarter)
         # Rows that are drawn from a saved network keep their last bits, so only training takes the other way.
         if self.training:
             stretched = self.get_buffer("_half_rows") @ (small @ self.get_buffer("_half_columns"))
             last = self._stretched_last(torch.relu(self.middle(stretched)))
         else:
-            last = self.last(_stretch(torch.relu(self.middle(_stretch(small, self._half))), self.shape))
-        pixels: Tensor = torch.sigmoid(last).flatten(1)
+            last = self.last(_stretch(torch.relu(self.middle(_stretch(small, self._half))), self.shape[:2]))
+        pixels: Tensor = torch.sigmoid(last).permute(0, 2, 3, 1).flatten(1)
         return pixels
 
     def _matrices(self) -> dict[str, Tensor]:
         """Matrices that stretch rows and columns of pixels in training; public, and not saved."""
         (top, left), (bottom, right) = (
             [_stretching(*sides) for sides in zip(small, large, strict=True)]
-            for small, large in ((self._quarter, self._half), (self._half, self.shape))
+            for small, large in ((self._quarter, self._half), (self._half, self.shape[:2]))
         )
         return {
             "_half_rows": top,
@@ -82,15 +84,17 @@ class ImageGenerator(LatentGenerator):
         """``last(stretch(x))`` of x (n, channels, h, w) by matrix products: seven times as fast on a CPU.
 
         Both are linear, and stretching treats rows and columns apart. The channels are summed first, at a quarter of
-        the pixels, into an image for each weight of the kernel. Then each image is stretched and moved to where its
+        the pixels, into an image for each color and weight. Then each image is stretched and moved to where its
         weight looks: all columns at once, then all rows.
         """
         n, channels, h, w = x.shape
-        taps = x.permute(0, 2, 3, 1).reshape(-1, channels) @ self.last.weight[0].flatten(1)
-        moved = taps.view(n, h, w, _KERNEL, _KERNEL).permute(0, 3, 1, 4, 2).reshape(-1, _KERNEL * w)
-        wide = (moved @ self.get_buffer("_columns")).view(n, _KERNEL * h, -1)
+        taps = x.permute(0, 2, 3, 1).reshape(-1, channels) @ self.last.weight.transpose(0, 1).flatten(1)
+        each = taps.view(n, h, w, self._colors, _KERNEL, _KERNEL)
+        moved = each.permute(0, 3, 4, 1, 5, 2).reshape(-1, _KERNEL * w)
+        wide = (moved @ self.get_buffer("_columns")).view(n * self._colors, _KERNEL * h, -1)
         assert self.last.bias is not None
-        return self.get_buffer("_rows") @ wide + self.last.bias
+        stretched = (self.get_buffer("_rows") @ wide).view(n, self._colors, *self.shape[:2])
+        return stretched + self.last.bias[:, None, None]
 
 
 def _stretch(x: Tensor, size: tuple[int, ...]) -> Tensor:

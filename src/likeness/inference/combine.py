@@ -9,7 +9,9 @@ imputation. They hold where replicates scatter around the estimate as a posterio
 
 A model that is fitted to noise pulls effects towards 0. Replicates come from a fitted model, so they show that pull
 once more: their mean is as far from the estimate of that model, ``base``, as this one is from the truth, to first
-order. So with ``base`` the estimate is :math:`2 q_\text{base} - \bar q` (Efron and Tibshirani 1993, chapter 10).
+order (Efron and Tibshirani 1993, chapter 10). So with ``base`` that is the estimate, and the square of the distance
+joins its variance: :math:`T + (\bar q - q_\text{base})^2` estimates the mean squared error. To subtract the distance
+instead covers less: it is noisy itself.
 
 Without variances the error is that of noise and fit alone: it is about the rows of the table, and not about their
 population.
@@ -39,7 +41,7 @@ def combine(
     Args:
         estimates: one a replicate: numbers, or vectors such as the coefficients of a model.
         variances: of each, in the same form: squared standard errors. None: the error without sampling.
-        base: the estimate from the table of ``sample()`` without replicates; it removes the bias of the fit.
+        base: the estimate from the first table of ``sample(replicates=...)``: its bias counts as an error too.
         level: of the intervals.
 
     Returns:
@@ -64,11 +66,12 @@ def combine(
     freedom = np.full(len(usual), math.inf)
     noisy = between > 0
     freedom[noisy] = (count - 1) * (1 + usual[noisy] / between[noisy]) ** 2
-    error, mean = np.sqrt(usual + between), given.mean(axis=0)
+    variance, mean = usual + between, given.mean(axis=0)
     if base is not None:
         first = _matrix([base], "base")[0]
         require(first.shape == mean.shape, "base", f"{len(first)} numbers", "an estimate as each of estimates is")
-        mean = 2 * first - mean
+        variance, mean = variance + (mean - first) ** 2, first
+    error = np.sqrt(variance)
     half = stdtrit(freedom, 0.5 + level / 2) * error
     columns = {"estimate": mean, "standard_error": error, "low": mean - half, "high": mean + half, "df": freedom}
     return pd.DataFrame(columns, index=names)

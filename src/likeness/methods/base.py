@@ -215,6 +215,10 @@ class Method(ABC):
         """A generator fitted to releases that are drawn again; it starts from one fitted to the real ones."""
         raise NotImplementedError
 
+    def unpenalized(self) -> Self:
+        """The recipe without a pull of the fit towards independence: estimates have less bias and more variance."""
+        return self
+
     def for_histories(self) -> Self:
         """The recipe for people with histories, whose generator knows a row given a part of it.
 

@@ -1,8 +1,10 @@
 r"""Replicates: the releases drawn again from a fitted model, and generators fitted to them (parametric bootstrap).
 
-The model gives an expected count for each released cell. A replicate adds noise of the law in the receipt, and fits a
-generator to that. So replicates differ as releases of these rows would. Rows of a replicate are as many as the table
-has, so an analysis of them has the usual sampling error too. :func:`likeness.inference.combine.combine` adds both.
+A penalty that serves synthetic rows pulls estimates towards independence. So the first model, the base, is fitted to
+the real release without one (:meth:`likeness.methods.base.Method.unpenalized`). It gives an expected count for each
+released cell. A replicate adds noise of the law in the receipt, and fits a generator to that. So replicates differ as
+releases of these rows would. Rows of a replicate are as many as the table has, so an analysis of them has the usual
+sampling error too. :func:`likeness.inference.combine.combine` adds both.
 
 *The noise here has a seed, and that is right.* A release needs noise without a seed, because it protects rows. Here no
 row is read: everything follows from released files, so it is post-processing, and a public seed makes it repeatable.
@@ -46,7 +48,7 @@ def replicates(
     count: int,
     seed: int,
 ) -> Iterator[tuple[SavedGenerator, int]]:
-    """Generators fitted to releases that are drawn again, each with a public seed for its rows.
+    """The base, and generators fitted to releases that are drawn again, each with a public seed for its rows.
 
     Args:
         method: the recipe of the run.
@@ -54,7 +56,7 @@ def replicates(
         released: its releases, by the name of their query.
         saved: the generator that was fitted to them.
         compute: where to fit.
-        count: how many.
+        count: how many beside the base, which comes first.
         seed: public.
 
     Raises:
@@ -63,7 +65,12 @@ def replicates(
     context = replace(context, schema=context.schema.modeled)  # a method sees no computed columns
     auxiliary = {name: one for name, one in sorted(released.items()) if one.receipt.stage == "auxiliary"}
     counts = number_of_records(context, released[CLASS_COUNTS]) * np.array(saved.class_weights)
-    model: Any = method.replicable(saved.network)
+    method.replicable(saved.network)
+    method = method.unpenalized()
+    generator, _, _ = method.fit_generator(context, auxiliary, released[EMBEDDING], compute)
+    saved = replace(saved, network=generator)
+    yield saved, rng.public_seed(seed, "replicates.rows")
+    model: Any = method.replicable(generator)
     with progress("replicates", count) as step:
         for place in range(count):
             random = rng.public(seed, f"replicates.{place}")

@@ -26,7 +26,7 @@ GENERATORS: dict[str, Callable[[], type[Generator]]] = {
 }
 SAMPLER = 2
 """Names the stream of random numbers behind drawn rows. Files without a name are of 1, which drew from PyTorch's."""
-_MOST_PIXELS = 2**14
+_MOST_VALUES = 2**14
 _DAMAGE = (
     ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, RuntimeError, TypeError, ValueError
 )  # fmt: skip
@@ -35,9 +35,9 @@ _DAMAGE = (
 def _check_shapes(spec: Mapping[str, Any]) -> None:
     """Refuse images of no pixels, or of more than any generator makes, before anything is built."""
     for nested in (spec, *(value for value in spec.values() if isinstance(value, Mapping))):
-        height, width = nested.get("shape", (1, 1))
-        if not (height >= 1 and width >= 1 and height * width <= _MOST_PIXELS):
-            raise ValueError(f"shape: height and width of images with 1 to {_MOST_PIXELS} pixels")
+        shape = list(nested.get("shape", (1, 1)))
+        if len(shape) not in (2, 3) or shape[2:] not in ([], [3]) or min(shape) < 1 or math.prod(shape) > _MOST_VALUES:
+            raise ValueError(f"shape: height, width and perhaps 3 of images with 1 to {_MOST_VALUES} values")
 
 
 def _check_sizes(spec: Mapping[str, Any], weights: Path) -> None:

@@ -21,6 +21,7 @@ from likeness.data.histories.schema import LENGTH, NUMBER, STEP, HistorySchema
 from likeness.data.rules.tables import values_of
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
+from likeness.data.source.cells import category_type
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.where import allowed_values
@@ -122,7 +123,8 @@ class HistoryGenerator:
             return first, events
         for attempt in range(_ATTEMPTS):
             lengths = np.bincount(events[key], minlength=count)
-            first[NUMBER] = pd.Categorical.from_codes(lengths - self.schema.least, dtype=first[NUMBER].dtype)
+            number = category_type(self.schema.first_rows.column(NUMBER))
+            first[NUMBER] = pd.Categorical.from_codes(lengths - self.schema.least, dtype=number)
             broken = who_breaks(self.schema, first, events, events[key].to_numpy())
             who = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *broken.values()]))
             if not len(who):
@@ -131,7 +133,7 @@ class HistoryGenerator:
             if attempt >= _BESIDE:
                 again = self._first(len(who), rng.public_seed(seed, f"sample.rules.{attempt}"), where)
             made = self._events(again, rng.public(seed, f"sample.histories.{attempt}"))
-            first = pd.concat([first.drop(index=who), again.set_axis(who)]).sort_index()
+            first = pd.concat([first[~first.index.isin(who)], again.set_axis(who)]).sort_index()
             made[key] = who[made[key].to_numpy()]
             events = pd.concat([events[~np.isin(events[key], who)], made])
             events = events.sort_values(key, kind="stable", ignore_index=True)
@@ -266,7 +268,7 @@ class _State:
 
     def values(self, rows: pd.DataFrame, at: NDArray[np.float64]) -> "Values":
         """The next events as rules see them; ``at`` is where the last ones stand."""
-        states = values_of(rows.set_axis([name.removeprefix("next ") for name in rows], axis=1), self.schema.states)
+        states = values_of(self.event(rows), self.schema.states)
         return states if self.schema.order is None else {**states, self.schema.order: at + self.gaps(rows)}
 
     def move_on(self, x: NDArray[np.float64], rows: NDArray[np.int64], new: NDArray[np.float64]) -> None:

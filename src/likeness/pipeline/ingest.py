@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder
+from likeness.data.pixels import matrix
 from likeness.data.private_tables import iter_private
 from likeness.data.rules.tables import to_model
 from likeness.data.schema.private_categories import closed
@@ -16,6 +18,8 @@ from likeness.pipeline.private_rows import BESIDE, SPLIT, digest_of_release, sou
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
+    from numpy import uint8
+    from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
     from likeness.data.source.parquet_files import SourcePart
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 _PART_ROWS = 1 << 18  # typed by one worker at once; a larger row group of the source is one part
 _COLUMN_ROWS = 1 << 18  # of a column, read at once for the digest
 _ENCODED_CELLS = 1 << 22  # encoded, or hashed, at once
+_PIXELS_AT_ONCE = 1 << 27  # bytes of pixel columns in memory for the digest
 
 
 def typed_rows(
@@ -104,15 +109,31 @@ def training_digest(project: "Project", written: Path) -> tuple[str, int]:
 
     The digest of rows in order is defined column by column, so the table is read again, a column at a time.
     """
+    from numpy import concatenate
+    from pandas import Series
+
     from likeness.data.source.row_digests import columns_digest, unordered_digest
 
     schema, ledger = project.written_schema, project.ledger
 
     def read(name: str) -> "Iterator[Series[Any]]":
+        if name in pixels:
+            part, place = divmod(pixels[name], at_once)
+            yield Series(training_pixels(part * at_once)[place])
+            return
         for chunk in iter_private(written, [name, SPLIT], _COLUMN_ROWS):
             yield chunk.loc[chunk[SPLIT] == "train", name]
 
+    @lru_cache(maxsize=1)
+    def training_pixels(start: int) -> "NDArray[uint8]":
+        """Some pixel columns, one after the other: an image is one cell of the file, and is read as a whole."""
+        some = list(pixels)[start : start + at_once]
+        chunks = iter_private(written, [*pixels, SPLIT], _chunk_rows(schema))
+        return concatenate([matrix(chunk.loc[chunk[SPLIT] == "train", some], some).T for chunk in chunks], axis=1)
+
     count = sum(int((chunk[SPLIT] == "train").sum()) for chunk in iter_private(written, [SPLIT], _COLUMN_ROWS))
+    pixels = {name: place for place, name in enumerate(schema.pixels)}
+    at_once = max(1, _PIXELS_AT_ONCE // max(1, count))
 
     def ordered() -> str:
         return columns_digest(read, count, schema, ledger.key)
@@ -124,21 +145,23 @@ def training_digest(project: "Project", written: Path) -> tuple[str, int]:
     return digest_of_release(project.params.privacy.adjacency, ledger, ordered, unordered), count
 
 
-def encoded_rows(project: "Project", ingested: dict[str, Any]) -> "Iterator[DataFrame]":
+def encoded_rows(table: Path, written: Schema, schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":
     """The codes of the ingested rows, with their split and person.
 
     Args:
-        project: whose table is encoded.
+        table: the ingested table.
+        written: its schema.
+        schema: completed with released categories.
         ingested: the manifest of the table that is meant.
 
     Raises:
         ArtifactError: the table has another manifest.
     """
-    written, schema = project.written_schema, project.schema
     encoder = Encoder(schema.modeled)
-    for chunk in iter_private(project.paths.table, None, _chunk_rows(schema), manifest=ingested):
+    for chunk in iter_private(table, None, _chunk_rows(schema), manifest=ingested):
         beside = {name: chunk[name].to_numpy() for name in BESIDE if name in chunk}
-        yield encoder.encode(to_model(closed(chunk, written, schema), schema)).assign(**beside)
+        typed = to_model(closed(chunk, written, schema), schema)
+        yield encoder.encode(typed, compact=True).assign(**beside)
 
 
 def _chunk_rows(schema: Schema) -> int:

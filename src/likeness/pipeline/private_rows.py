@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 SPLIT, PERSON = SPLIT_COLUMN, PERSON_COLUMN
 BESIDE = [SPLIT, PERSON]  # columns of private tables that no schema has; the second only under ingest.unit
 _SETTINGS = {"identity": "privacy.population", "adjacency": "privacy.adjacency", "unit": "ingest.unit"}
-_MOST_ROWS, _MOST_CELLS = 65_536, 1 << 24  # of a chunk
+_MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
 
 
 def manifest_of(params: Params, ledger_id: str, digest: str, num_records: int, rows_digest: str = "") -> dict[str, Any]:

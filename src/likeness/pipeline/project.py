@@ -95,7 +95,7 @@ class Project:
         """
         from likeness.data.schema.schema import Schema
 
-        schema, params = self.public_schema, self.params
+        schema, params, of_files = self.public_schema, self.params, self.given_schema is None
         if isinstance(schema, Schema):
             return None
         unit = PrivacyUnit(schema.person, schema.most)
@@ -104,8 +104,16 @@ class Project:
                 f"params.yaml: ingest.unit must be {{column: {unit.column}, max_rows: {unit.max_rows}}}, as the schema "
                 "of histories says. Write it."
             )
-        if params.evaluate.card is not None:
-            raise ParamsError("params.yaml: evaluate.card does not take people with histories. Leave it out.")
+        left_out = {
+            "ingest.people": of_files and (params.ingest.people is None) is not (schema.people is None),
+            "ingest.query": params.ingest.query is not None,
+            "ingest.split.column": params.ingest.split.column is not None,
+            "evaluate.card": params.evaluate.card is not None,
+        }
+        for key, wrong in left_out.items():
+            if wrong:
+                words = "Name the file of people" if key == "ingest.people" and schema.people else "Leave it out"
+                raise ParamsError(f"params.yaml: {key} does not go with this schema of histories. {words}.")
         return schema
 
     @cached_property
@@ -159,15 +167,19 @@ class Project:
 
     @cached_property
     def method(self) -> "Method":
-        """The recipe of the settings.
+        """The recipe of the settings and the schema.
 
         Raises:
             ParamsError: it makes no histories, and the schema is one of them.
         """
+        return self.chosen_method if self.histories is None else self.chosen_method.for_histories()
+
+    @property
+    def chosen_method(self) -> "Method":
+        """The recipe of the settings, whatever the schema is."""
         from likeness.methods import method_from
 
-        method = method_from(self.params).at(self.root)
-        return method if self.histories is None else method.for_histories()
+        return method_from(self.params).at(self.root)
 
     @cached_property
     def context(self) -> "Context":
@@ -188,25 +200,39 @@ class Project:
 
     def row_sets_of(self, schema: "Schema") -> "tuple[RowSet, ...]":
         """The rows that the recipe is asked about: those of a schema without open columns, or both of histories."""
+        from likeness.methods.row_set import RowSet
+
+        encoded = self.encoded_rows_of(schema)
+        if self.histories is None:
+            return (RowSet(self.context_of(schema), encoded[""][1]),)
+        parts = zip(encoded.items(), self.outputs.generators, _SHARES, strict=True)
+        return tuple(
+            RowSet(self.context_of(rows), encoding, generator, prefix, share, by_person=True)
+            for (prefix, (rows, encoding)), generator, share in parts
+        )
+
+    def encoded_rows_of(self, schema: "Schema") -> "dict[str, tuple[Schema, str]]":
+        """Schema and digest of the encoding of each row set, by the beginning of the names of its queries."""
         from likeness.core.hashing import sha256_json
         from likeness.data.encoding.layout import encoding_digest
-        from likeness.methods.row_set import RowSet
 
         histories = self.histories
         if histories is None:
-            return (RowSet(self.context_of(schema), encoding_digest(schema)),)
-        parts = zip(histories.row_sets.items(), self.outputs.generators, _SHARES, strict=True)
-        return tuple(
-            RowSet(
-                context=self.context_of(rows),
-                encoding=sha256_json([encoding_digest(rows), histories.to_dict()]),
-                generator=generator,
-                prefix=prefix,
-                share=share,
-                by_person=True,
-            )
-            for (prefix, rows), generator, share in parts
-        )
+            return {"": (schema, encoding_digest(schema))}
+        return {
+            prefix: (rows, sha256_json([encoding_digest(rows), histories.to_dict()]))
+            for prefix, rows in histories.row_sets.items()
+        }
+
+    @property
+    def encodings(self) -> "list[tuple[Path, Path, Schema, str]]":
+        """Of each row set the private table, its encoded form, its schema, and the digest of the encoding."""
+        paths = self.paths
+        tables = [(paths.table, paths.encoded)]
+        if self.histories is not None:
+            tables += [(paths.next_table, paths.next_encoded)]
+        rows = self.encoded_rows_of(self.schema).values()
+        return [(*places, *one) for places, one in zip(tables, rows, strict=True)]
 
     @cached_property
     def sample(self) -> "Request":
@@ -294,11 +320,24 @@ class Project:
         Raises:
             DataError: it does not exist.
         """
+        return self._place("source", self.params.ingest.source)
+
+    @property
+    def people_source(self) -> Place | None:
+        """The private table of people, if histories have one.
+
+        Raises:
+            DataError: it does not exist.
+        """
+        people = self.params.ingest.people
+        return None if people is None else self._place("people", people)
+
+    def _place(self, key: str, given: str) -> Place:
         from likeness.data.source.opening import FORMATS
 
-        path = place_at(self.root, self.params.ingest.source)
+        path = place_at(self.root, given)
         if not path.exists():
-            raise DataError(f"params.yaml: ingest.source {self.params.ingest.source} does not exist. Give {FORMATS}.")
+            raise DataError(f"params.yaml: ingest.{key} {given} does not exist. Give {FORMATS}.")
         return path
 
     @property
@@ -319,8 +358,9 @@ class Project:
         """
         from likeness.core.hashing import keyed_digest
 
-        database, key = self.database, self.ledger.key
-        return keyed_digest(self.source, key) if database is None else database.fingerprint(key)
+        database, key, people = self.database, self.ledger.key, self.people_source
+        digest = keyed_digest(self.source, key) if database is None else database.fingerprint(key)
+        return digest if people is None else f"{digest} {keyed_digest(people, key)}"
 
     def engine(self) -> "AbstractContextManager[Engine]":
         """The engine for the passes over rows."""
@@ -408,8 +448,11 @@ class Project:
 
     # --- the private rows
 
-    def rows(self) -> "tuple[Dataset, EncodedRows]":
-        """Whose rows the encoded table holds, and the function that opens it once the cost is on record.
+    def rows(self, place: int = 0) -> "tuple[Dataset, EncodedRows]":
+        """Whose rows an encoded table holds, and the function that opens it once the cost is on record.
+
+        Args:
+            place: of the row set.
 
         Raises:
             ArtifactError: the table has another population, adjacency, unit of privacy or encoding than the settings,
@@ -417,12 +460,12 @@ class Project:
                 the key of another ledger.
             DataError: ``privacy.num_records`` is not the number of training rows.
         """
-        from likeness.data.encoding.layout import encoding_digest
         from likeness.pipeline.private_rows import EncodedRows, dataset_of
 
-        table, encoding = self.paths.encoded, encoding_digest(self.schema)
+        table = (self.paths.encoded, self.paths.next_encoded)[place]
+        schema, encoding = list(self.encoded_rows_of(self.schema).values())[place]
         dataset, manifest = dataset_of(self.params, table, self.ledger.id, {"encoding": encoding})
-        return dataset, EncodedRows(table.absolute(), manifest, self.schema.modeled)
+        return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
     def partitions(self) -> "tuple[Dataset, Callable[[str], ColumnPartitions]]":
         """Whose rows the ingested table holds, and the function that opens one of its open columns.
@@ -444,17 +487,18 @@ class Project:
         encoded = replace(dataset, encoding=encoding_digest(schema))
         return encoded, lambda column: ColumnPartitions(table.absolute(), manifest, column)
 
-    def door(self, engine: "Engine | None" = None) -> "Door":
-        """The door to the encoded rows.
+    def door(self, engine: "Engine | None" = None, place: int = 0) -> "Door":
+        """The door to encoded rows.
 
         Args:
             engine: where parts of the rows are summed; None: in this process.
+            place: of the row set.
         """
         from likeness.engine import LOCAL
         from likeness.release.door import Door
 
         plan, ledger = self.written_plan, self.ledger_to_spend
-        return Door(plan, ledger, *self.rows(), self.provenance, engine or LOCAL)
+        return Door(plan, ledger, *self.rows(place), self.provenance, engine or LOCAL)
 
     def partition_door(self, column: str) -> "Door":
         """The door to the texts of an open column."""

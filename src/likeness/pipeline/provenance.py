@@ -35,7 +35,13 @@ def public_settings(params: Params) -> dict[str, Any]:
 
     value = asdict(params)
     del value["engine"]  # nor how work is divided, which changes nothing
-    for section, key in (("ingest", "source"), ("ledger", "home"), ("ledger", "url"), ("tracking", "uri")):
+    for section, key in (
+        ("ingest", "source"),
+        ("ingest", "people"),
+        ("ledger", "home"),
+        ("ledger", "url"),
+        ("tracking", "uri"),
+    ):
         del value[section][key]
     return value
 

@@ -24,9 +24,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
+    from likeness.data.histories.rows import HistoryRows
+    from likeness.data.histories.schema import HistorySchema
     from likeness.ledger.ledger import Ledger
+    from likeness.methods.row_set import RowSet
+    from likeness.pipeline.project import Project
+    from likeness.release.door import Door
     from likeness.release.partition_selection import Partitions
+    from likeness.release.query import Query
     from likeness.release.records import Records
+    from likeness.release.released import Released
     from likeness.release.request import Dataset
 
 
@@ -109,3 +116,45 @@ def in_memory(
     rows = manifest["identity"], digest, params.ledger.attempt, manifest["encoding"], params.ingest.unit
     dataset = Dataset(*rows, rows_digest)
     return RowsInMemory(train, schema, numbers, dataset)
+
+
+def history_doors(project: "Project", schema: "HistorySchema", rows: "HistoryRows", rows_digest: str) -> "list[Door]":
+    """A door to each row set of a project."""
+    from likeness.pipeline.history_rows import digest_of_histories
+    from likeness.release.door import Door
+    from likeness.release.request import Dataset
+
+    ledger, params = project.ledger_to_spend, project.params
+    digest = digest_of_histories(schema, rows, ledger.key)
+    people = np.arange(len(rows.people), dtype=np.int64)
+    doors = []
+    tables = (rows.people, people), (rows.transitions, rows.numbers)
+    for row_set, (table, numbers) in zip(project.row_sets, tables, strict=True):
+        dataset = Dataset(
+            population=params.privacy.population,
+            digest=digest,
+            attempt=params.ledger.attempt,
+            encoding=row_set.encoding,
+            unit=params.ingest.unit,
+            rows_digest=rows_digest,
+        )
+        read: Callable[[], Iterator[Records]] = partial(encoded_chunks, table, row_set.context.schema, numbers)
+        doors.append(Door(project.plan, ledger, dataset, read, project.provenance))
+    return doors
+
+
+def release_histories(project: "Project", doors: "list[Door]") -> "dict[str, Released]":
+    """Release all that the method asks about both row sets; all checks come before the ledger."""
+    from likeness.release.released import from_bytes
+
+    released: dict[str, Released] = {}
+    for rows, door in zip(project.row_sets, doors, strict=True):
+
+        def answer(query: "Query", rows: "RowSet" = rows, door: "Door" = door) -> "Released":
+            asked = rows.named(query)
+            released[asked.name] = from_bytes(door.release(asked), asked.name)
+            return released[asked.name]
+
+        auxiliary = project.method.ask(rows.context, answer)
+        answer(project.method.embedding_query(rows.context, auxiliary))
+    return released

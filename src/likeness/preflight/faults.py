@@ -2,7 +2,7 @@
 
 import dataclasses
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,11 +16,13 @@ from likeness.config.typed import build, renamed
 from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.remote import place_at
+from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
 from likeness.data.rules.proposals import proposed
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
 from likeness.data.schema.schema import KEYS, Schema, entries, read_mapping
+from likeness.data.source.encoded_images import image_column, is_image_folder
 from likeness.data.source.header import header_of, is_parquet, types_of
 from likeness.data.source.parquet_files import texts_without_cells
 from likeness.methods import method_from
@@ -70,6 +72,8 @@ def examine(root: Path = Path()) -> Examined:
         mapping = read_mapping(where)
     except SchemaError as error:
         return Examined(project, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
+    if isinstance(mapping, Mapping) and "events" in mapping:
+        return _examined_histories(project, faults)
     faults += [Fault(where.name, text) for text in schema_faults(mapping)]
     constant = [name for name, spec in columns_of(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
     if constant:
@@ -80,9 +84,43 @@ def examine(root: Path = Path()) -> Examined:
     notes += [] if faults else project.method.hints(project.written_schema)
     if not faults:
         notes += [f"the names suggest a rule; write it if the codebook says so: {one}" for one in _proposed(project)]
-    if project.paths.stages.exists() and (old := outdated_files(root)):
-        notes.append(f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade")
-    return Examined(project, tuple(faults), tuple(notes))
+    return Examined(project, tuple(faults), (*notes, *_outdated(project)))
+
+
+def _outdated(project: Project) -> list[str]:
+    """Whether files of the project are those of another version, or of another kind of schema."""
+    old = outdated_files(project.root) if project.paths.stages.exists() else []
+    words = f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade"
+    return [words] if old else []
+
+
+def _examined_histories(project: Project, faults: list[Fault]) -> Examined:
+    """The faults of a project of people with histories, and notes."""
+    histories: list[HistorySchema | None] = []
+    for error in _refused(lambda: histories.append(project.histories)):
+        name = project.schema_file.name
+        of_schema = isinstance(error, SchemaError)
+        faults.append(Fault(name, str(error).removeprefix(f"{name}: ")) if of_schema else of_params(error))
+    for schema in histories:
+        assert schema is not None
+        ingest = project.params.ingest
+        for key, given, table in (("source", ingest.source, schema.events), ("people", ingest.people, schema.people)):
+            if given is not None and table is not None:
+                faults += _missing_columns(project, key, given, [schema.person, *table.names])
+    notes: list[str] = []
+    faults += _ledger_faults(project, notes)
+    return Examined(project, tuple(faults), (*notes, *_outdated(project)))
+
+
+def _missing_columns(project: Project, key: str, given: str, names: Iterable[str]) -> list[Fault]:
+    """Columns of a schema that the header of a source lacks."""
+    place = place_at(project.root, given)
+    try:
+        header = header_of(place, project.params.ingest.format)
+    except DataError as error:
+        return [_fault(f"ingest.{key}: {error}")]
+    missing = [name for name in names if name not in header]
+    return [Fault(place.name, f"column '{name}' of the schema is not in the header. Correct it.") for name in missing]
 
 
 def _proposed(project: Project) -> list[str]:
@@ -205,9 +243,9 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     """The differences between the header of the source and the schema."""
     params = project.params
     source = place_at(project.root, params.ingest.source)
-    if source.suffix == ".npz":
-        return []
     database = project.database
+    if database is None and (source.suffix == ".npz" or (source.is_dir() and is_image_folder(source))):
+        return []
     where = source.name if database is None else database.name
     try:
         header = header_of(source, params.ingest.format) if database is None else database.columns()
@@ -229,9 +267,16 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     if person in needed:
         words = "names people (ingest.unit) and is never released. Give it kind drop, or leave it out"
         faults.append(Fault(Path(params.ingest.schema).name, f"column '{person}' {words}."))
-    if database is None and is_parquet(source):
-        faults += _category_faults(project, columns, types_of(source))
-    past = [name for name in header if name not in columns and name not in (split, person)]
+    types = types_of(source) if database is None and is_parquet(source) else {}
+    faults += _category_faults(project, columns, types)
+    images = isinstance(mapping, Mapping) and mapping.get("image") is not None
+    pixels = [name for name in header if images and name.startswith("pixel_")]
+    if images and types and not pixels:
+        try:
+            pixels = [image_column(types, where)]
+        except DataError as error:
+            faults.append(_fault(f"ingest.source: {error}"))
+    past = [name for name in header if name not in columns and name not in (split, person, *pixels)]
     if past:
         # A file without a header has a row there: names are safe to show only beside all names of the schema.
         safe = bool(needed) and set(needed) <= set(header)

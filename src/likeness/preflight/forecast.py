@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from likeness.config.params import Params
 from likeness.core.bounds import rows_per_unit
+from likeness.evaluation.classifiers import select
+from likeness.evaluation.images import MOST_ROWS
 from likeness.methods.base import BYTES_A_COORDINATE, Context, Measured, Method
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.card import card_measures, foreseen_card
@@ -18,6 +20,7 @@ from likeness.privacy.plan import Plan
 from likeness.release.distances import DistanceQuery
 from likeness.release.door import noise_scale
 from likeness.release.partition_selection import partition_queries
+from likeness.release.query import Query
 
 MOST_NOISE = 0.25
 """The rule: the standard error of the noise is at most this part of an average share."""
@@ -28,6 +31,11 @@ RULE = (
 _STEP, _MULTIPLICATION = 5e-3, 1.1e-10  # seconds of one core, with the gradient; from benchmarks/results/papers.csv
 _BASE_BYTES = 0.6e9  # Python with its libraries
 _BYTES_A_CELL = 20  # of the rows, where a stage holds all of them; the source is read in chunks
+_BYTES_DRAWN, _BYTES_JUDGED = 37, 83  # a value of drawn images, and of images that classifiers see
+_JUDGE_START, _JUDGE_SECONDS = (
+    30,
+    15 / 784,
+)  # of images: distances; a classifier and pixel, for 10,000 images on 2 cores
 _EVALUATION_START = 8  # seconds: 36 trainings on few rows, pages and figures, on 2 cores
 _EVALUATION_SECONDS = 37 / (32_561 * 108)  # a row and coordinate: 12 classifiers on tables of Adult's size on 2 cores
 
@@ -130,18 +138,23 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     params, plan, recipe = project.params, project.plan, project.method
     rows = rows if rows is not None else params.privacy.num_records
     categories, schema = tuple(_categories(project, plan)), project.written_schema
-    facts = project.context_of(schema.foreseen(_most_released(params, categories, rows)))
+    row_sets = project.row_sets_of(schema.foreseen(_most_released(params, categories, rows)))
+    facts = row_sets[0].context
     private = frozenset(column.name for column in schema.open_columns)
     adjacency = Adjacency(params.privacy.adjacency)
     queries = []
-    for query in (*recipe.foreseen_queries(facts), *foreseen_card(params.evaluate.card, plan, facts)):
+    asked: list[tuple[Context, Query | DistanceQuery]] = [
+        (one.context, one.named(query)) for one in row_sets for query in recipe.foreseen_queries(one.context)
+    ]
+    asked += [(facts, query) for query in foreseen_card(params.evaluate.card, plan, facts)]
+    for context, query in asked:
         sensitivity = math.sqrt(query.sensitivity_squared(adjacency, plan.unit)) * 2.0**-query.lattice_bits
         multiplier = plan.query(query.name).noise_multiplier
         sigma = sensitivity * multiplier
         if isinstance(query, DistanceQuery) or query.stage == CARD:
             measured: Iterable[Measured] = card_measures(query, sigma)
         else:
-            measured = recipe.measures(query, sigma, facts, private)
+            measured = recipe.measures(query, sigma, context, private)
         measures = tuple(
             Measure(
                 of,
@@ -155,14 +168,19 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
         queries.append(QueryForecast(query.name, query.dimension, sensitivity, multiplier, sigma, measures))
     coordinates, columns = max(query.coordinates for query in queries), len(facts.schema.columns)
     drawn = params.sample.rows if isinstance(params.sample.rows, int) else rows
-    most = params.evaluate.max_rows or math.inf  # classifiers see the real table twice, once shuffled
+    most = params.evaluate.max_rows or (math.inf if facts.schema.image is None else MOST_ROWS)
+    # Classifiers see the real table twice, once shuffled.
     scored = None if rows is None or drawn is None else (2 * min(rows, most) + min(drawn, most)) / 3
+    cells = _BYTES_A_CELL * (rows or 0)
+    if facts.schema.image is not None:  # kept as bytes, until images are drawn or judged
+        seen = min(max(rows or 0, drawn or 0), most)
+        cells = max(_BYTES_DRAWN * (drawn or 0), 8 * (drawn or 0) + _BYTES_JUDGED * seen)
     return Forecast(
         method=params.method,
         epsilon=params.privacy.epsilon,
         delta=params.privacy.delta,
         rho=plan.rho,
-        rows_of_a_person=rows_per_unit(plan.unit),
+        rows_of_a_person=rows_per_unit(plan.unit) if project.histories is None else 1,  # which share a contribution
         rows=rows,
         width=facts.layout.width,
         queries=tuple(queries),
@@ -170,13 +188,20 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
             [measure.records or 1 for query in queries for measure in query.measures]
             + [2 * column.nearly_always for column in categories]  # two categories: the least that tells rows apart
         ),
-        memory_bytes=_BASE_BYTES + max(BYTES_A_COORDINATE * coordinates, _BYTES_A_CELL * columns * (rows or 0)),
+        memory_bytes=_BASE_BYTES + max(BYTES_A_COORDINATE * coordinates, cells * columns),
         training_seconds=_training_seconds(recipe, facts, {query.query: query.coordinates for query in queries}),
-        evaluation_seconds=None
-        if scored is None or facts.schema.task == "none"
-        else _EVALUATION_START + scored * facts.layout.width * _EVALUATION_SECONDS,
+        evaluation_seconds=None if scored is None or facts.schema.task == "none" else _judged(params, facts, scored),
         categories=categories,
     )
+
+
+def _judged(params: Params, facts: Context, scored: float) -> float:
+    """Seconds of an evaluation, of ``scored`` rows on average."""
+    image = facts.schema.image
+    if image is None:
+        return _EVALUATION_START + scored * facts.layout.width * _EVALUATION_SECONDS
+    trainings = 3 * len(select(facts.schema.task, params.evaluate.classifiers, image))  # synthetic, real and shuffled
+    return _JUDGE_START + trainings * _JUDGE_SECONDS * math.prod(image[:2]) * scored / MOST_ROWS
 
 
 def _most_released(params: Params, categories: Sequence[CategoriesForecast], rows: int | None) -> int:

@@ -1,7 +1,7 @@
 """Pictures of images, synthetic beside real. NOT private, for ``reports/internal`` only.
 
 Every function returns PNG bytes padded with random text (:func:`likeness.report.padding.pad_png`). Images are drawn
-with the same gray scale everywhere: 0 black, 1 white.
+with the same scale everywhere: 0 black, 1 white, or full red, green and blue.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from likeness.report.style import REAL, SYNTHETIC, cut, draw
 Pixels = NDArray[Any]
 Labels = NDArray[np.int64]
 Labelled = tuple[Pixels, Labels]
-"""Images (n, height · width) in [0, 1] and their classes (n,)."""
+"""Images (n, values) in [0, 1] and their classes (n,)."""
 
 MOST_CLASSES = 26
 """Rows of a grid; further classes are left out, and the figure says so."""
@@ -30,17 +30,17 @@ def grid(images: Pixels, labels: Labels, shape: Shape, classes: int, across: int
     """One picture of ``classes`` rows and ``across`` columns: the first images of each class, in table order.
 
     Args:
-        images: (n, height · width).
+        images: (n, values).
         labels: class of each.
-        shape: height and width.
+        shape: height and width, and 3 in color.
         classes: number of rows.
         across: images in a row; places without an image stay NaN.
 
     Returns:
-        Gray values (classes · (height + 1) + 1, across · (width + 1) + 1); the lines between images are NaN.
+        Values (classes · (height + 1) + 1, across · (width + 1) + 1), and 3 in color; the lines between images are NaN.
     """
-    height, width = shape
-    sheet = np.full((classes * (height + 1) + 1, across * (width + 1) + 1), np.nan)
+    height, width = shape[:2]
+    sheet = np.full((classes * (height + 1) + 1, across * (width + 1) + 1, *shape[2:]), np.nan)
     for row in range(classes):
         for column, place in enumerate(np.flatnonzero(labels == row)[:across]):
             top, left = row * (height + 1) + 1, column * (width + 1) + 1
@@ -55,7 +55,7 @@ def sample_grids(real: Labelled, synthetic: Labelled, shape: Shape, classes: Seq
     def paint(figure: Figure) -> None:
         panels = figure.subplots(1, 2)
         for panel, pair, title in zip(panels, (synthetic, real), ("synthetic", "real (held-out rows)"), strict=True):
-            _gray(panel, grid(*pair, shape, len(shown)))
+            _show(panel, grid(*pair, shape, len(shown)))
             panel.set_title(title)
             panel.set_yticks((np.arange(len(shown)) + 0.5) * (shape[0] + 1), [cut(name, 12) for name in shown])
         if len(shown) < len(classes):
@@ -78,10 +78,10 @@ def means_and_values(real: Labelled, synthetic: Labelled, shape: Shape, classes:
             for column in range(shown):
                 picture = images[column].reshape(shape)
                 if row < 2:
-                    _gray(panels[row, column], picture)
+                    _show(panels[row, column], picture)
                 else:
                     _bare(panels[row, column])
-                    panels[row, column].imshow(picture, cmap="PuOr_r", vmin=-1, vmax=1)
+                    panels[row, column].imshow(_flat(picture), cmap="PuOr_r", vmin=-1, vmax=1)
                 if row == 0:
                     panels[row, column].set_title(cut(classes[column], 8), loc="center", fontsize=8)
             panels[row, 0].set_ylabel(title, fontsize=8)
@@ -109,7 +109,7 @@ def class_association(
     Without classes, the spread of each pixel (its standard deviation) instead.
     """
     name = "Cramér's V with the class" if len(classes) > 1 else "standard deviation"
-    maps = [_association(*pair, len(classes), bins).reshape(shape) for pair in (real, synthetic)]
+    maps = [_flat(_association(*pair, len(classes), bins).reshape(shape)) for pair in (real, synthetic)]
 
     def paint(figure: Figure) -> None:
         titles = ["real (held-out rows)", "synthetic", "synthetic − real"]
@@ -133,10 +133,19 @@ def _association(images: Pixels, labels: Labels, classes: int, bins: int) -> NDA
     return np.array([cramers_v(pair, [bins, classes])[0, 1] for pair in pairs])
 
 
-def _gray(panel: Axes, picture: NDArray[np.float64]) -> None:
+def _flat(picture: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One number a pixel; in color, the mean of the three."""
+    return picture if picture.ndim == 2 else np.asarray(picture.mean(axis=-1))
+
+
+def _show(panel: Axes, picture: NDArray[np.float64]) -> None:
     _bare(panel)
     panel.set_facecolor("#6a86a8")  # what is no image: lines, and places without one
-    panel.imshow(np.ma.masked_invalid(picture), cmap="gray", vmin=0, vmax=1)
+    if picture.ndim == 2:
+        panel.imshow(np.ma.masked_invalid(picture), cmap="gray", vmin=0, vmax=1)
+        return
+    opaque = np.isfinite(picture).all(axis=-1, keepdims=True)
+    panel.imshow(np.concatenate([np.nan_to_num(picture), opaque], axis=-1))
 
 
 def _bare(panel: Axes) -> None:

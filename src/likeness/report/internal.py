@@ -15,11 +15,14 @@ import pandas as pd
 from likeness.config.params import Evaluate
 from likeness.core.files import make_private_folder
 from likeness.core.messages import progress
+from likeness.data.histories.rows import HistoryRows, history_rows
+from likeness.data.histories.schema import HistorySchema
 from likeness.data.rules.tables import contradictions
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import select
 from likeness.evaluation.details import details, neighbors
 from likeness.evaluation.distances import at_most
+from likeness.evaluation.histories import discrimination, history_distances, shuffled
 from likeness.evaluation.images import MOST_ROWS, Shape, check_shape
 from likeness.evaluation.row_counts import QUICK, scores_by_rows
 from likeness.evaluation.utility import metrics_of, shuffle_columns, train_on_synthetic_test_on_real
@@ -177,3 +180,35 @@ def _trainings(
         return 0
     few = {count for count in counts if count <= len(tables["synthetic"])}
     return len(tables) * len(select(schema.task, classifiers, shape)) + len(few) * len(QUICK[schema.task])
+
+
+def evaluate_histories(
+    schema: HistorySchema,
+    real: Mapping[str, HistoryRows],
+    drawn: Mapping[str, pd.DataFrame],
+    seed: int,
+    out_dir: Path,
+) -> None:
+    """Write the distances of three tables from held-out people into ``metrics.json``: synthetic, ceiling and floor.
+
+    Args:
+        schema: public.
+        real: rows of training people and of held-out ones, by part.
+        drawn: both synthetic tables with their keys, by name.
+        seed: public.
+        out_dir: usually ``reports/internal``.
+    """
+    people, events = drawn["people"], drawn["events"]
+    keys, persons = events[schema.person].astype(str), people[schema.person].astype(str)
+    events = events[list(schema.events.names)]
+    if schema.people is None:
+        synthetic = history_rows(schema, events, keys)
+    else:
+        synthetic = history_rows(schema, events, keys, people[list(schema.people.names)], persons)
+    compared = {"synthetic": synthetic, "real": real["train"], "shuffled": shuffled(real["train"], seed)}
+    measures = {}
+    for name, rows in compared.items():
+        judged = {"discrimination": discrimination(schema, real["test"], rows, seed)}
+        measures[name] = {**history_distances(schema, real["test"], rows), **judged}
+    make_private_folder(out_dir)
+    (out_dir / FILES[0]).write_bytes(padded_json({"distances": measures}))

@@ -4,7 +4,9 @@ Reads: data/plan, data/released/categories, data/private. Writes: data/released/
 Spends: the plan's auxiliary shares.
 """
 
+from likeness.methods.row_set import RowSet
 from likeness.pipeline.project import Project
+from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.released import Released, check_known, from_bytes
 
@@ -15,11 +17,13 @@ def main(project: Project) -> None:
     folder = project.paths.auxiliary
     folder.mkdir(parents=True, exist_ok=True)
     with project.engine() as engine:
-        door = project.door(engine)
+        for place, rows in enumerate(project.row_sets):
+            door = project.door(engine, place)
 
-        def answer(query: Query) -> Released:
-            data = door.release(query)
-            (folder / f"{query.name}.safetensors").write_bytes(data)
-            return from_bytes(data, query.name)
+            def answer(query: Query, rows: RowSet = rows, door: Door = door) -> Released:
+                query = rows.named(query)
+                data = door.release(query)
+                (folder / f"{query.name}.safetensors").write_bytes(data)
+                return from_bytes(data, query.name)
 
-        project.method.ask(project.context, answer)
+            project.method.ask(rows.context, answer)

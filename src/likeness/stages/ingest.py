@@ -8,6 +8,7 @@ from typing import Any
 
 from likeness.data.private_tables import write_private_chunks
 from likeness.data.source.row_digests import SourceDigest
+from likeness.pipeline.history_rows import write_histories
 from likeness.pipeline.ingest import training_digest, typed_rows
 from likeness.pipeline.private_rows import manifest_of
 from likeness.pipeline.project import Project
@@ -15,6 +16,9 @@ from likeness.pipeline.project import Project
 
 def main(project: Project) -> None:
     """Write the typed table with its split; its manifest has keyed digests of the training rows and of the source."""
+    if project.histories is not None:
+        write_histories(project, project.histories)
+        return
     ledger = project.ledger
     source = SourceDigest(SourceDigest.key_of(ledger.key))
 

@@ -1,7 +1,8 @@
 """privatize: release the embedding, in one pass.
 
 Reads: data/plan, data/released/categories, data/released/auxiliary, data/private.
-Writes: data/released/embedding.safetensors. Spends: the plan's embedding share.
+Writes: data/released/embedding.safetensors; of histories next_embedding.safetensors too. Spends: the plan's shares of
+both.
 """
 
 from likeness.pipeline.project import Project
@@ -12,6 +13,9 @@ def main(project: Project) -> None:
     """Ask the door for the embedding."""
     paths = project.paths
     check_known([*paths.category_files, *paths.auxiliary_files], *project.ledger_place)
-    query = project.method.embedding_query(project.context, load_folder(paths.auxiliary))
+    auxiliary = load_folder(paths.auxiliary)
+    targets = (paths.embedding, paths.next_embedding)
     with project.engine() as engine:
-        paths.embedding.write_bytes(project.door(engine).release(query))
+        for place, rows in enumerate(project.row_sets):
+            query = project.method.embedding_query(rows.context, rows.auxiliary(auxiliary))
+            targets[place].write_bytes(project.door(engine, place).release(rows.named(query)))

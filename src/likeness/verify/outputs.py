@@ -378,14 +378,14 @@ def histories_in(folder: Path) -> "HistorySchema | None":
 def draw_replicates(
     folder: Path, rows: int | None, seed: int, where: Mapping[str, Any], count: int
 ) -> "Iterator[DataFrame]":
-    """Draw tables as :func:`draw` does, each from a model that is fitted to a new draw of the noise.
+    """Draw the base, and tables that are each from a model that is fitted to a new draw of the noise.
 
     Args:
         folder: of a bundle, a saved synthesizer or a project.
         rows: of each table.
         seed: public.
         where: which rows.
-        count: how many tables.
+        count: how many tables beside the base.
     """
     from likeness.bundle.settings import params_of
     from likeness.core.paths import read_json

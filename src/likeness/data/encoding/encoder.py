@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.data.encoding.layout import Layout
+from likeness.data.pixels import PIXEL, matrix, with_pixels
 from likeness.data.schema.column import Column
-from likeness.data.schema.schema import Schema
+from likeness.data.schema.schema import BRIGHTEST, Schema
 from likeness.data.source.cells import category_type
 
 Floats = NDArray[np.float64]
@@ -34,20 +35,40 @@ class Encoder:
         self.schema = schema
         self.layout = Layout.from_schema(schema)
 
-    def encode(self, df: pd.DataFrame) -> pd.DataFrame:
+    def encode(self, df: pd.DataFrame, compact: bool = False) -> pd.DataFrame:
         """Typed table to codes: float64 in [0, 1] for numbers (NaN if missing), int32 for categories.
 
         A missing category has the last code, ``len(categories)``.
 
+        Args:
+            df: typed table.
+            compact: whether pixels stay bytes, as files hold them. :meth:`expand` takes both.
+
         Raises:
             DataError: a column is not typed as the schema says.
         """
-        return pd.DataFrame({column.name: _encode_column(column, df[column.name]) for column in self.schema.columns})
+        pixels = self.schema.pixels
+        values = matrix(df, pixels)
+        if values.dtype.kind not in "iu":  # missing cells, which are refused by column
+            pixels = ()
+        columns = self.schema.columns[len(pixels) :]
+        codes = {column.name: _encode_column(column, df[column.name]) for column in columns}
+        beside = pd.DataFrame(codes, range(len(df)))
+        if not pixels:
+            return beside
+        stay = compact and values.dtype == PIXEL
+        return with_pixels(values if stay else np.clip(values, 0, BRIGHTEST) / BRIGHTEST, pixels, beside)
 
     def decode_codes(self, codes: pd.DataFrame) -> pd.DataFrame:
         """Codes to a typed table: the inverse of :meth:`encode` up to clipping, and rounding to declared decimals."""
-        columns = self.schema.columns
-        return pd.DataFrame({column.name: _decode_column(column, codes[column.name].to_numpy()) for column in columns})
+        pixels = self.schema.pixels
+        columns = self.schema.columns[len(pixels) :]
+        table = {column.name: _decode_column(column, codes[column.name].to_numpy()) for column in columns}
+        beside = pd.DataFrame(table, range(len(codes)))
+        if not pixels:
+            return beside
+        values = np.round(np.clip(_units(codes, pixels), 0, 1) * BRIGHTEST).astype(np.int64)
+        return with_pixels(values, pixels, beside)
 
     def expand(self, codes: pd.DataFrame) -> Floats:
         """Codes to dense rows of the feature columns, shape (n, d).
@@ -56,8 +77,10 @@ class Encoder:
             DataError: a code is none of its column's places; it would spill into the block of another column.
         """
         dense = np.zeros((len(codes), self.layout.width))
-        rows = np.arange(len(codes))
-        for block in self.layout.blocks:
+        rows, pixels = np.arange(len(codes)), self.schema.pixels
+        if pixels:
+            dense[:, : len(pixels)] = _units(codes, pixels)
+        for block in self.layout.blocks[len(pixels) :]:
             values = codes[block.column].to_numpy()
             if block.kind == "onehot":
                 dense[rows, block.start + _places(block.column, values, block.stop - block.start)] = 1
@@ -84,7 +107,8 @@ class Encoder:
         if not np.isfinite(x).all():
             raise DataError("decode was given a coordinate that is not finite. Look at the loss of the generator.")
         found: dict[str, NDArray[np.float64] | NDArray[np.int32]] = {}
-        for block in self.layout.blocks:
+        pixels = self.schema.pixels
+        for block in self.layout.blocks[len(pixels) :]:
             if block.kind == "onehot":
                 found[block.column] = x[:, block.start : block.stop].argmax(axis=1).astype(np.int32)
             elif block.kind == "unit":
@@ -94,11 +118,20 @@ class Encoder:
                 found[block.column] = np.where(x[:, block.start] > 0.5, np.nan, found[block.column])
         if self.schema.task == "classification" and self.schema.label is not None:
             found[self.schema.label] = _places(self.schema.label, labels, self.layout.num_classes).astype(np.int32)
-        return pd.DataFrame({name: found[name] for name in self.schema.names})
+        codes = pd.DataFrame({name: found[name] for name in self.schema.names[len(pixels) :]}, range(len(x)))
+        if not pixels:
+            return codes
+        return with_pixels(np.clip(x[:, : len(pixels)].astype(np.float64), 0, 1), pixels, codes)
 
     def decode(self, x: Floats, labels: Integers) -> pd.DataFrame:
         """Dense rows to a typed table with the original columns, kinds, categories, bounds and integers."""
         return self.decode_codes(self.collapse(x, labels))
+
+
+def _units(codes: pd.DataFrame, pixels: tuple[str, ...]) -> Floats:
+    """The codes of pixels in [0, 1], also of those that stay bytes; shape (n, pixels)."""
+    values: NDArray[Any] = matrix(codes, pixels)
+    return values / BRIGHTEST if values.dtype == PIXEL else values
 
 
 def _places(name: str, codes: NDArray[Any], width: int) -> Integers:

@@ -4,6 +4,7 @@ All facts that shape an encoding are here, so that the encoding of one row never
 only, and no table library.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ __all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
 TASKS = ("classification", "regression", "none")
 KEYS = ("name", "source", "task", "label", "image", "columns", "rules", "derived")
 BRIGHTEST = 255
-_MOST_PIXELS = 1 << 14
+_MOST_VALUES = 1 << 14  # of an image: pixels, three times as many in color
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Schema:
             the numeric features) or ``none``.
         label: name of the label column; None for task ``none``.
         columns: in table order.
-        image: height and width where each record is a gray image; its pixels are then the first columns.
+        image: height and width where each record is a gray image, and 3 for one in color; its pixels are then the first
+            columns.
         dropped: columns of the source that nobody reads.
         rules: between columns, see :mod:`likeness.data.rules`.
 
@@ -60,7 +62,7 @@ class Schema:
     task: str
     label: str | None
     columns: tuple[Column, ...]
-    image: tuple[int, int] | None = None
+    image: tuple[int, ...] | None = None
     dropped: tuple[Dropped, ...] = ()
     rules: tuple[Rule, ...] = ()
 
@@ -228,7 +230,7 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; :meth:`from_dict` reads it back. Columns are a list, whose order survives sorted keys."""
-        listed = self.columns if self.image is None else self.columns[self.image[0] * self.image[1] :]
+        listed = self.columns if self.image is None else self.columns[math.prod(self.image) :]
         return {
             "name": self.name,
             "source": self.source,
@@ -278,6 +280,12 @@ class Schema:
         """Column names in table order."""
         return tuple(column.name for column in self.columns)
 
+    @cached_property
+    def pixels(self) -> tuple[str, ...]:
+        """Names of the columns of an image, pixel by pixel; empty without one, or if rules compute some of them."""
+        names = () if self.image is None else tuple(column.name for column in pixel_columns(self.image))
+        return names if names == self.names[: len(names)] else ()
+
     @property
     def open_columns(self) -> tuple[Column, ...]:
         """Columns with private categories that are not released yet."""
@@ -302,31 +310,38 @@ class Schema:
         return self.column(self.label).categories
 
 
-def image_shape(spec: Any) -> tuple[int, int] | None:
-    """Height and width in pixels from a schema's ``image`` section; None without one.
+def image_shape(spec: Any) -> tuple[int, ...] | None:
+    """Height and width in pixels, and 3 for color, from a schema's ``image`` section; None without one.
 
     Raises:
-        SchemaError: it is not ``shape: [height, width]``, or the image is too large for a table.
+        SchemaError: it is not ``shape: [height, width]`` or ``[height, width, 3]``, or the image is too large for a
+            table.
     """
     if spec is None:
         return None
     shape: Any = spec.get("shape") if isinstance(spec, Mapping) and set(spec) == {"shape"} else None
     sizes = list(shape) if isinstance(shape, list | tuple) else []
-    if len(sizes) != 2 or any(type(size) is not int or size < 1 for size in sizes):
-        raise SchemaError("image must be {shape: [height, width]}, in pixels of gray images. Correct it.")
-    height, width = sizes
-    if height * width > _MOST_PIXELS:
-        raise SchemaError(f"image has {height * width:,} pixels, more than {_MOST_PIXELS:,}. Scale the images down.")
-    return height, width
+    if (
+        any(type(size) is not int or size < 1 for size in sizes)
+        or len(sizes) not in (2, 3)
+        or sizes[2:] not in ([], [3])
+    ):
+        raise SchemaError(
+            "image must be {shape: [height, width]} for gray images, or [height, width, 3] for color. Correct it."
+        )
+    values = math.prod(sizes)
+    if values > _MOST_VALUES:
+        raise SchemaError(f"image has {values:,} values, more than {_MOST_VALUES:,}. Scale the images down.")
+    return tuple(sizes)
 
 
-def pixel_columns(shape: tuple[int, int]) -> tuple[Column, ...]:
-    """Columns ``pixel_1`` ... of gray images, row by row from the top left, in the layout of MNIST at OpenML.
+def pixel_columns(shape: tuple[int, ...]) -> tuple[Column, ...]:
+    """Columns ``pixel_1`` ... of images, row by row from the top left, in the layout of MNIST at OpenML.
 
-    A pixel is an integer column from 0 to 255, so that all rules for tables hold for images.
+    A pixel is an integer column from 0 to 255, so that all rules for tables hold for images. In color it is three
+    columns: red, green and blue.
     """
-    height, width = shape
-    return tuple(Column(f"pixel_{place + 1}", "integer", 0.0, float(BRIGHTEST)) for place in range(height * width))
+    return tuple(Column(f"pixel_{place + 1}", "integer", 0.0, float(BRIGHTEST)) for place in range(math.prod(shape)))
 
 
 def read_mapping(path: str | Path, aliases: bool = True) -> Any:
@@ -362,12 +377,12 @@ def _text(mapping: Mapping[str, Any], key: str) -> str:
     return str(value)
 
 
-def entries(columns: Any, image: tuple[int, int] | None = None) -> Iterable[tuple[str, Any]]:
+def entries(columns: Any, image: tuple[int, ...] | None = None) -> Iterable[tuple[str, Any]]:
     """Names and mappings of section ``columns``, a mapping or a list with names.
 
     Args:
         columns: the section.
-        image: height and width, which make the section optional.
+        image: the shape of an image, which makes the section optional.
 
     Raises:
         SchemaError: the section is neither.

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from likeness.core.errors import DataError
+from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import Categorical
 from likeness.data.schema.private_categories import unfit
@@ -35,14 +36,20 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".") -> 
     """
     columns: dict[str, pd.Series[Any]] = {}
     faults = []
-    for column in schema.columns:
+    pixels = leading_pixels(raw) if schema.pixels else []
+    given = tuple(pixels[: len(schema.pixels)]) == schema.pixels
+    for column in schema.columns[len(schema.pixels) if given else 0 :]:
         try:
             columns[column.name] = typed_column(raw[column.name], column, where, decimal)
         except DataError as error:
             faults.append(str(error))
     if faults:
         raise DataError("\n".join(faults))
-    return pd.DataFrame(columns)
+    if not schema.pixels:
+        return pd.DataFrame(columns)
+    # Of images as one block of bytes: what a pixel becomes is between 0 and 255 either way.
+    values = matrix(raw, schema.pixels) if given else np.stack([columns.pop(name) for name in schema.pixels], axis=1)
+    return with_pixels(values.astype(PIXEL, copy=False), schema.pixels, pd.DataFrame(columns, raw.index))
 
 
 def typed_column(values: "pd.Series[Any]", column: Column, file: str, decimal: str = ".") -> "pd.Series[Any]":

@@ -1,4 +1,4 @@
-"""Sources: CSV, Excel and Parquet files, folders of Parquet files, .npz files of images, typed by the public schema.
+"""Sources typed by the public schema: CSV, Excel and Parquet, folders of Parquet files or images, .npz of images.
 
 Messages name file, column and rule, and never a value, a count or a place of a row. A cell's type and value depend on
 that cell and the schema only. So a table larger than memory passes in chunks and gives the same rows.
@@ -18,9 +18,10 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import check_texts, texts_of, typed
 from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.csv_files import csv_chunks
+from likeness.data.source.encoded_images import folder_chunks, is_image_folder
 from likeness.data.source.excel_files import excel_chunks
 from likeness.data.source.header import IN_FILE, check_names
-from likeness.data.source.image_files import read_images
+from likeness.data.source.image_files import npz_chunks
 from likeness.data.source.opening import FORMATS, is_excel, is_text
 from likeness.data.source.parquet_files import (
     MOST_CELLS,
@@ -53,8 +54,9 @@ def read_source(
     Numbers outside the public bounds are clipped. Unknown categories go to the declared catch-all.
 
     Args:
-        path: CSV, Excel or Parquet, a folder of .parquet files, or .npz for images (see
-            :func:`likeness.data.source.image_files.read_images`). Other columns are left out.
+        path: CSV, Excel or Parquet, a folder of .parquet files, or images: .npz (see
+            :func:`likeness.data.source.image_files.npz_chunks`), a column of Parquet or a folder (see
+            :mod:`likeness.data.source.encoded_images`). Other columns are left out.
         schema: public schema.
         split_column: name of the column that says train or test.
         source: digest that takes the raw rows with all columns.
@@ -112,8 +114,8 @@ def read_people(
     """
     if person_column is None:
         return *read_source(path, schema, split_column, source, layout), None
-    if path.suffix == ".npz":
-        raise DataError(f"{path.name}: an .npz file does not name people. Set ingest.unit: null.")
+    if path.suffix == ".npz" or (path.is_dir() and is_image_folder(path)):
+        raise DataError(f"{path.name}: a file or folder of images does not name people. Set ingest.unit: null.")
     others = [person_column] if split_column is None else [split_column, person_column]
     tables, extras = [], []
     for part in source_parts(path):
@@ -134,9 +136,11 @@ def _raw_chunks(
     path, wanted = part.path, list(dict.fromkeys([*schema.names, *others]))
     rows = max(1, min(_MOST_ROWS, MOST_CELLS // len(wanted)))
     if path.suffix == ".npz":
-        chunks = iter([read_images(path, schema, others[0] if others else None)])
+        chunks = npz_chunks(path, schema, others[0] if others else None, rows)
+    elif path.is_dir():
+        chunks = folder_chunks(path, schema, others[0] if others else None, rows)
     elif path.suffix == ".parquet":
-        chunks = parquet_chunks(part, wanted, rows, source)
+        chunks = parquet_chunks(part, wanted, rows, source, schema.image)
         source = None
     else:
         chunks = csv_chunks(path, layout, rows) if is_text(path.name) else excel_chunks(path, layout, rows)
@@ -151,7 +155,7 @@ def source_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]:
     """The parts of a source, in the order of its rows: files of a folder by name, in each its row groups.
 
     Args:
-        path: a file, or a folder of .parquet files.
+        path: a file, or a folder of .parquet files or of images, which is one part.
         most_rows: most rows of a part, which has neighboring row groups, at least one. None: a file is one part, as
             all files but Parquet always are.
 
@@ -159,9 +163,9 @@ def source_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]:
         DataError: the source is missing, of an unknown format, or damaged.
     """
     if path.is_dir():
-        return parquet_parts(path, most_rows)
+        return [SourcePart(path)] if is_image_folder(path) else parquet_parts(path, most_rows)
     if not (is_text(path.name) or is_excel(path.name) or path.suffix in (".parquet", ".npz")):
-        raise DataError(f"{path.name}: unknown format. Give {FORMATS}, or an .npz file of images.")
+        raise DataError(f"{path.name}: unknown format. Give {FORMATS}, or images: an .npz file, or a folder of them.")
     if not path.is_file():
         raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
     return parquet_parts(path, most_rows) if path.suffix == ".parquet" else [SourcePart(path)]

@@ -4,6 +4,7 @@ A Parquet file tells types, and no row of it is read. A CSV or Excel file has on
 kind is then a word that depends on rows, which is why a draft marks it, and why a person has to confirm it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -41,9 +42,9 @@ def check_names(present: Sequence[str], wanted: Iterable[str], where: str, rule:
     Raises:
         DataError: a wanted column is missing, or occurs twice.
     """
-    wanted = list(dict.fromkeys(wanted))
-    missing = [name for name in wanted if name not in present]
-    twice = [name for name in wanted if present.count(name) > 1]
+    wanted, counts = dict.fromkeys(wanted), Counter(present)
+    missing = [name for name in wanted if not counts[name]]
+    twice = [name for name in wanted if counts[name] > 1]
     faults = []
     if missing:
         faults.append(f"{_columns(missing)} {'are' if missing[1:] else 'is'} missing. {rule}: {', '.join(wanted)}.")

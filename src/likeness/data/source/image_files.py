@@ -1,6 +1,7 @@
-"""Images in .npz files, as Keras stores MNIST: arrays of gray images and of class numbers, for training and test."""
+"""Images in .npz files, as Keras stores MNIST: arrays of images and of class numbers, for training and test."""
 
 import zipfile
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,21 +10,24 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.core.remote import Place
+from likeness.data.pixels import with_pixels
 from likeness.data.schema.schema import BRIGHTEST, Schema
 
 _PARTS = ("train", "test")
 
 
-def read_images(path: Place, schema: Schema, split_column: str | None = None) -> pd.DataFrame:
-    """Read ``x_train``, ``y_train``, ``x_test`` and ``y_test`` as one table of pixels, label and split.
+def npz_chunks(path: Place, schema: Schema, split_column: str | None, rows: int) -> Iterator[pd.DataFrame]:
+    """Read ``x_train``, ``y_train``, ``x_test`` and ``y_test`` as pixels, label and split, in chunks.
 
-    Images are whole numbers from 0 to 255, shape (n, height, width). Labels are class numbers, shape (n,), in the order
-    of the label's categories. The two test arrays may be missing together, and the labels for task none.
+    Images are whole numbers from 0 to 255, shape (n, height, width), or (n, height, width, 3) in color. Labels are
+    class numbers, shape (n,), in the order of the label's categories. The two test arrays may be missing together, and
+    the labels for task none.
 
     Args:
         path: the .npz file.
         schema: public schema with an image.
         split_column: name of a new column that says ``train`` or ``test``; None: no such column.
+        rows: most rows of a chunk.
 
     Raises:
         DataError: the file is not like that, or does not fit the schema.
@@ -39,17 +43,17 @@ def read_images(path: Place, schema: Schema, split_column: str | None = None) ->
         raise DataError(
             f"{path.name}: cannot be read as images. Give an .npz file with arrays x_train, y_train, x_test and y_test."
         )
-    pixels = [column.name for column in schema.columns[: schema.image[0] * schema.image[1]]]
-    tables = []
     for part in [part for part in _PARTS if f"x_{part}" in arrays]:
         x = _images(arrays[f"x_{part}"], schema.image, f"{path.name}: x_{part}")
-        table = pd.DataFrame(x.reshape(len(x), -1), columns=pixels)
+        beside = pd.DataFrame(index=range(len(x)))
         if schema.label is not None:
-            table[schema.label] = _labels(arrays.get(f"y_{part}"), schema, len(x), f"{path.name}: y_{part}")
+            beside[schema.label] = _labels(arrays.get(f"y_{part}"), schema, len(x), f"{path.name}: y_{part}")
         if split_column is not None:
-            table[split_column] = part
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True)
+            beside[split_column] = part
+        for start in range(0, len(x) or 1, rows):
+            chunk = x[start : start + rows]
+            some = beside.iloc[start : start + rows].reset_index(drop=True)
+            yield with_pixels(chunk.reshape(len(chunk), -1), schema.pixels, some)
 
 
 def _arrays(path: Place) -> dict[str, NDArray[Any]] | None:
@@ -60,12 +64,12 @@ def _arrays(path: Place) -> dict[str, NDArray[Any]] | None:
         return None
 
 
-def _images(x: NDArray[Any], shape: tuple[int, int], where: str) -> NDArray[np.uint8]:
+def _images(x: NDArray[Any], shape: tuple[int, ...], where: str) -> NDArray[np.uint8]:
     if x.shape[1:] != shape or x.dtype.kind not in "iu":
         raise DataError(
-            f"{where}: must hold whole numbers of shape (n, {shape[0]}, {shape[1]}). Correct it, or image.shape."
+            f"{where}: must hold whole numbers of shape (n, {', '.join(map(str, shape))}). Correct it, or image.shape."
         )
-    clipped: NDArray[np.uint8] = np.clip(x, 0, BRIGHTEST).astype(np.uint8)
+    clipped: NDArray[np.uint8] = x if x.dtype == np.uint8 else np.clip(x, 0, BRIGHTEST).astype(np.uint8)
     return clipped
 
 

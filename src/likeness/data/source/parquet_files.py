@@ -1,5 +1,6 @@
 """Parquet files, and folders of them: one table in parts. Folders within, such as ``year=2024``, are columns."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,8 +13,10 @@ import pyarrow.parquet as pq
 
 from likeness.core.errors import DataError
 from likeness.core.remote import Place, inside
+from likeness.data.pixels import with_pixels
 from likeness.data.schema.dtypes import arrow_name, dtype_name
 from likeness.data.source.cells import texts_of
+from likeness.data.source.encoded_images import decoded, image_column, only_bytes
 from likeness.data.source.header import IN_FILE, check_names
 from likeness.data.source.opening import BROKEN, unbroken, unreadable
 from likeness.data.source.row_digests import SourceDigest
@@ -149,7 +152,11 @@ def _opened(path: Place) -> pq.ParquetFile:
 
 
 def parquet_chunks(
-    part: SourcePart, wanted: Sequence[str], rows: int, source: SourceDigest | None = None
+    part: SourcePart,
+    wanted: Sequence[str],
+    rows: int,
+    source: SourceDigest | None = None,
+    shape: tuple[int, ...] | None = None,
 ) -> Iterator[pd.DataFrame]:
     """Wanted columns as raw cells, in chunks, at least one.
 
@@ -158,16 +165,22 @@ def parquet_chunks(
         wanted: names of columns.
         rows: most rows of a chunk.
         source: digest that takes all columns of single values.
+        shape: of images, whose pixels are the first wanted columns. If the file has no such columns, one column of
+            bytes holds the images.
 
     Raises:
-        DataError: a wanted column is missing or holds lists, or the file is damaged.
+        DataError: a wanted column is missing or holds lists, the file is damaged, or
+            :func:`likeness.data.source.encoded_images.decoded` refuses an image.
     """
     file = _opened(part.path)
     fields = file.schema_arrow
     folders = dict(part.folders)
+    pixels = [] if shape is None or wanted[0] in fields.names else list(wanted[: math.prod(shape)])
+    images = image_column({field.name: field.type for field in fields}, part.path.name) if pixels else None
+    wanted = list(wanted[len(pixels) :])
     check_names([*fields.names, *folders], wanted, part.path.name, IN_FILE)
     plain = [field.name for field in fields if not pa.types.is_nested(field.type)]
-    read = [name for name in wanted if name not in folders]
+    read = [name for name in [*wanted, *([] if images is None else [images])] if name not in folders]
     read = read if source is None else list(dict.fromkeys([*read, *plain]))
     rows = max(1, min(rows, MOST_CELLS // len(read)))
 
@@ -179,9 +192,15 @@ def parquet_chunks(
         for batch in batches:
             for name, value in folders.items():
                 batch = batch.append_column(name, pa.array([value] * len(batch), pa.string()))
+            batch = batch if images is None else only_bytes(batch, images)
             if source is not None:
                 source.add(batch.schema.names, batch.columns)
-            yield arrow_cells(pa.Table.from_batches([batch]).select(list(wanted)), part.path.name)
+            cells = arrow_cells(pa.Table.from_batches([batch]).select(wanted), part.path.name)
+            if images is not None and shape is not None:
+                where = f"{part.path.name}: column '{images}' has"
+                values = decoded((one.as_py() for one in batch.column(images)), shape, where)
+                cells = with_pixels(values, pixels, cells)
+            yield cells
 
     return unbroken(chunks(), part.path)
 

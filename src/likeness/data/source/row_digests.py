@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from likeness.data.pixels import leading_pixels, matrix
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source.python_cells import TEXT
@@ -90,27 +91,36 @@ class SourceDigest:
 
     def add_frame(self, raw: pd.DataFrame) -> None:
         """Add rows of raw cells."""
-        columns = [raw.iloc[:, place] for place in range(raw.shape[1])]
+        pixels = leading_pixels(raw)
+        columns = [raw.iloc[:, place] for place in range(len(pixels), raw.shape[1])]
         # A column of objects would get one type.
         plain = [values.astype(TEXT) if values.dtype == "object" else values for values in columns]
-        self.add(list(map(str, raw.columns)), [pa.Array.from_pandas(values) for values in plain])
+        cells = [pa.Array.from_pandas(values) for values in plain]
+        self.add(list(map(str, raw.columns)), [*matrix(raw, pixels).T, *cells])
 
-    def add(self, names: Sequence[str], columns: Sequence[pa.Array]) -> None:
+    def add(self, names: Sequence[str], columns: "Sequence[pa.Array | NDArray[np.uint8]]") -> None:
         """Add rows.
 
         Args:
             names: names of the columns.
-            columns: cells of each column, of one length.
+            columns: cells of each column, of one length; an array of bytes is a shortcut for such a column of Arrow.
         """
         by_name = sorted(zip(names, columns, strict=True), key=lambda pair: pair[0])
-        texts = [(name, _texts(cells)) for name, cells in by_name if not pa.types.is_nested(cells.type)]
+        texts = [(name, _texts(cells)) for name, cells in by_name]
         read = [(name, cells) for name, cells in texts if cells is not None]
         if not read:
             return
         key = hmac.digest(self.key, json.dumps([name for name, _ in read]).encode(), "sha256")
+        runs = [
+            (are_bytes, [cells for _, cells in run])
+            for are_bytes, run in groupby(read, lambda pair: isinstance(pair[1], np.ndarray))
+        ]
         step = max(1, _CELLS // len(read))
         for start in range(0, len(read[0][1]), step):
-            cells = [cells.slice(start, step) for _, cells in read]
+            cells = []
+            for are_bytes, run in runs:
+                parts = [cells[start : start + step] for cells in run]
+                cells += [_joined(np.stack(parts, axis=1))] if are_bytes else parts
             rows = pc.binary_join_element_wise(*cells, _BETWEEN, null_handling="replace", null_replacement=b"")
             self.put(_sum_of_rows(rows.to_pylist(), key))
 
@@ -128,8 +138,12 @@ class SourceDigest:
         return hmac.digest(self.key, str(self._total).encode(), "sha256").hex() if self._total else ""
 
 
-def _texts(cells: "pa.Array | pa.ChunkedArray") -> "pa.Array | pa.ChunkedArray | None":
-    """Cells as bytes; None where a column has no texts."""
+def _texts(cells: Any) -> Any:
+    """Cells as bytes; None where a column has no texts. Numbers of one byte stay as they are."""
+    if isinstance(cells, np.ndarray):
+        return cells
+    if pa.types.is_nested(cells.type):
+        return None
     try:
         if pa.types.is_dictionary(cells.type):
             cells = cells.cast(cells.type.value_type)
@@ -142,6 +156,18 @@ def _texts(cells: "pa.Array | pa.ChunkedArray") -> "pa.Array | pa.ChunkedArray |
         return None
 
 
+def _joined(values: NDArray[np.uint8]) -> pa.Array:
+    """The texts of each row's bytes, joined as ``_BETWEEN`` joins cells."""
+    padded = _NUMBERS[values]  # shape (n, pixels, 4); a zero is no letter
+    padded[:, 0, 0] = 0
+    letters = padded.reshape(len(values), -1)
+    ends = np.concatenate([[0], np.count_nonzero(letters, axis=1).cumsum()])
+    data = letters[letters != 0].tobytes()
+    buffers = [None, pa.py_buffer(ends.astype(np.int64)), pa.py_buffer(data)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(values), buffers)
+
+
+_NUMBERS = np.array([list(f"\x1f{value}".encode().ljust(4, b"\0")) for value in range(256)], np.uint8)
 _CELLS = 1 << 20  # cells of a source in one step
 _BETWEEN = pa.scalar(b"\x1f", pa.large_binary())  # between cells of a row
 _MODULUS = 2**256
@@ -185,14 +211,18 @@ def _digest_of(start: Any, text: Any) -> bytes:
 
 def _row_bytes(df: pd.DataFrame, schema: Schema) -> Iterator[memoryview]:
     """The content of each row of a typed table."""
-    for place in range(0, len(df), _ROWS):
-        parts = []
-        for column in schema.columns:
-            words, missing = _words(column, df[column.name].iloc[place : place + _ROWS])
-            parts += [words.astype("<f8"), missing.astype("<f8")]
-        rows = memoryview(np.stack(parts, axis=1).tobytes())
-        for first in range(0, len(rows), 8 * len(parts)):
-            yield rows[first : first + 8 * len(parts)]
+    pixels = leading_pixels(df) if schema.pixels else []
+    columns = schema.columns[len(pixels) :]
+    size, step = 16 * len(schema.columns), max(1, min(_ROWS, _CELLS // len(schema.columns)))
+    for place in range(0, len(df), step):
+        some = df.iloc[place : place + step]
+        words = np.zeros((len(some), len(schema.columns), 2), "<f8")  # a number, and whether it is missing
+        words[:, : len(pixels), 0] = some.iloc[:, : len(pixels)].to_numpy()
+        for at, column in enumerate(columns, start=len(pixels)):
+            words[:, at, 0], words[:, at, 1] = _words(column, some[column.name])
+        rows = memoryview(words.tobytes())
+        for first in range(0, len(rows), size):
+            yield rows[first : first + size]
 
 
 def _text_words(values: "pd.Series[Any]") -> NDArray[np.float64]:

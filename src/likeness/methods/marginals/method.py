@@ -92,6 +92,13 @@ class TrainMixture(Section):
     kl_penalty: float = setting(
         1.5, "keeps columns independent where the release does not say otherwise; 0: believe noise", least=0
     )
+    kl_hidden: float = setting(
+        1.0,
+        "factor of the penalty where noise hides the cells of pairs; 1: the penalty as it is",
+        above=0,
+        most=1,
+        fresh=0.67,
+    )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     tolerance: float = setting(
         0.0,
@@ -110,7 +117,7 @@ class TrainMixture(Section):
 
 @dataclass(frozen=True)
 class Marginals(Method):
-    """Noisy counts of pairs and named tables of columns in every class, and the mixture of products behind them."""
+    """Noisy counts of pairs and tables of columns by class, and a mixture fitted to them."""
 
     name: ClassVar[str] = "marginals"
     maps: ClassVar = (PairMarginals,)
@@ -166,7 +173,8 @@ class Marginals(Method):
         if query.name == QUANTILES:
             yield self.auxiliary.quantiles.measure(query, sigma, self.privatize.bins)
         elif query.name == EMBEDDING:
-            yield from measures_of_cells(self._asked(query), sigma, query.num_groups, context, private)
+            look = 0.0 if self._first(context, {}) is None else self.privatize.first_share
+            yield from measures_of_cells(self._asked(query), sigma, query.num_groups, context, private, look)
         elif query.name == PAIRS_FIRST:
             yield next(measures_of_cells(self._asked(query), sigma, query.num_groups, context, private))
         else:
@@ -303,6 +311,10 @@ class Marginals(Method):
             minimize(objective, again.logits, again.weights, replace(settings, tolerance=0.0), lambda *_: None)
         return again
 
+    def unpenalized(self) -> "Marginals":
+        """Believe the noise: the penalty makes the effects of small groups too near to those of all."""
+        return replace(self, train=replace(self.train, kl_penalty=0.0))
+
     def for_histories(self) -> "Marginals":
         """Fewer cells, between quantiles, for the noise of people who share a contribution among their events.
 
@@ -334,6 +346,7 @@ class Marginals(Method):
             records=number_of_records(context, auxiliary[CLASS_COUNTS]),
             noise_std=embedding.noise_std,
             kl_penalty=self.train.kl_penalty,
+            kl_hidden=self.train.kl_hidden,
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weight=feature.squared_table_weight,
         )
@@ -396,16 +409,25 @@ def _weights(feature: PairMarginals) -> tuple[int, ...]:
 
 
 def measures_of_cells(
-    feature: PairMarginals, sigma: float, classes: int, context: Context, private: Collection[str]
+    feature: PairMarginals,
+    sigma: float,
+    classes: int,
+    context: Context,
+    private: Collection[str],
+    first_share: float = 0.0,
 ) -> Iterator[Measured]:
-    """A cell of a pair as it is released, and a cell of the column that is measured worst.
+    """A cell of a pair, and a cell of the column that is measured worst: as this release and a first look give them.
 
     Each pair of a column measures each of its cells once, as the sum over the other column's cells. The mean weighs
     these by their precision. The rule does not apply to single cells of pairs: the generator is fitted to all of them
     at once. It does not apply to columns with private categories: released ones clear a threshold.
     """
     sizes = [column.size for column in feature.columns]
-    weights = [float(part.norm_bound_squared) for part in feature.parts[: len(feature.sizes)]]
+    squares = [float(part.norm_bound_squared) for part in feature.parts]
+    pairs = len(feature.sizes)
+    # A budget is in proportion to the squared norm over the variance of a cell of weight 1.
+    earlier = first_share / (1 - first_share) * sum(squares) / pairs
+    weights = [square + earlier for square in squares[:pairs]]
     precision = [0.0] * len(sizes)
     for (i, j), weight in zip(feature.column_pairs, weights, strict=True):
         precision[i] += weight / sizes[j]

@@ -18,6 +18,7 @@ Table = tuple[tuple[int, ...], NDArray[np.float64]]
 _Halves = tuple[tuple[int, ...], tuple[int, ...]]
 _Halved = tuple[_Halves, tuple[int, ...], NDArray[np.float64], float]  # halves, columns, counts, squared weight
 _BELIEF = 0.7  # how the penalty goes with one over the noise
+_CLEAR = 2  # records in a mean cell of a pair over its noise, from which on the penalty is as it is
 _SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
 _TINY = np.finfo(np.float32).tiny
 _CERTAIN = 100  # precision of a count that is 0 for certain, over that of a noisy one
@@ -38,7 +39,9 @@ class MarginalObjective:
     the information, in nats, that component and class give about the columns. It keeps columns independent unless the
     release says otherwise, because a free mixture would fit the noise too.
     The root turns s into the noise of a query of sensitivity 1: one c is then right for 14 columns and for 54. Less
-    noise weakens the penalty, with the power 0.7 that was best on public look-alikes at ε from 0.2 to 10.
+    noise weakens the penalty, with the power 0.7 that was best on public look-alikes at ε from 0.2 to 10. On small
+    tables noise hides most cells, and c would hide strong dependences with it. There c is smaller: it falls with the
+    records in a mean cell over its noise, from a ratio of 2 down to a given part.
 
     The gradient is written out: a class takes two matrix products of the cells, where automatic differentiation takes
     three.
@@ -53,6 +56,7 @@ class MarginalObjective:
         records: float,
         noise_std: float,
         kl_penalty: float,
+        kl_hidden: float = 1.0,
         tables: Sequence[Table] = (),
         squared_table_weight: float = 1.0,
         certain: "StructuralZeros | None" = None,
@@ -67,6 +71,7 @@ class MarginalObjective:
             records: number of records.
             noise_std: of a count of weight 1; 0 without noise.
             kl_penalty: c.
+            kl_hidden: the least part of c, where noise hides the cells.
             tables: (columns, noisy counts of shape (num_classes, cells of each of them)).
             squared_table_weight: of each table.
             certain: cells that are 0 for certain, in classes where they are 0 in all.
@@ -89,7 +94,10 @@ class MarginalObjective:
         table_scale = 1 / math.sqrt(2 * total * scale**2)
         self._tables = [_TableResiduals(list(alike), table_scale) for _, alike in grouped]
         norm = sum(squared_weights) + squared_table_weight * len(tables)
-        self._penalty = kl_penalty * (math.sqrt(norm) / scale) ** _BELIEF / total
+        cells = sum(counts.size for _, _, counts in blocks) / len(blocks)
+        clear = math.sqrt(sum(squared_weights) / len(blocks)) / (cells * scale)
+        part = max(kl_hidden, min(1.0, clear / _CLEAR))
+        self._penalty = part * kl_penalty * (math.sqrt(norm) / scale) ** _BELIEF / total
         expected = one_way_marginals(blocks, sizes, squared_weights)
         self._log_expected = np.log(expected + _SMALLEST).astype(np.float32)
 

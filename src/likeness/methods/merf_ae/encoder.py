@@ -40,7 +40,7 @@ class Encoder:
     Attributes:
         convolution: first layer, or None.
         dense: the others; the last one gives the code, without a ReLU.
-        shape: height and width of the images.
+        shape: height and width of the images, and 3 in color.
         unit: a public distance between codes, the unit of length scales.
         trained_on: name of the public images of a file; empty for a random encoder.
         sha256: of the file, or of a random encoder's weights.
@@ -48,13 +48,13 @@ class Encoder:
 
     convolution: Layer | None
     dense: tuple[Layer, ...]
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     unit: float
     trained_on: str
     sha256: str
 
     @classmethod
-    def random(cls, shape: tuple[int, int], channels: int, code: int, seed: int) -> "Encoder":
+    def random(cls, shape: tuple[int, ...], channels: int, code: int, seed: int) -> "Encoder":
         """A convolution and a projection with Gaussian weights, from a public seed.
 
         The unit is the root mean square distance between the codes of two images of independent uniform pixels, so no
@@ -85,7 +85,9 @@ class Encoder:
             facts = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
             if facts["format"] != FORMAT:
                 raise ValueError
-            height, width = json.loads(facts["shape"])
+            shape = tuple(int(size) for size in json.loads(facts["shape"]))
+            if len(shape) not in (2, 3) or shape[2:] not in ((), (3,)) or min(shape) < 1:
+                raise ValueError
             rest = [tensors[name] for name in sorted(tensors) if name != "convolution"]
             first = tensors.get("convolution")
             given = iter([*([] if first is None else [first]), *rest])
@@ -93,10 +95,8 @@ class Encoder:
                 raise ValueError
             channels = None if first is None else len(first)
             convolution, dense = layers_of(lambda rows, columns: _checked(next(given), rows, columns),
-                                           channels, [len(tensor) for tensor in rest], (height, width))  # fmt: skip
-            encoder = cls(
-                convolution, dense, (height, width), float(facts["unit"]), facts["trained_on"], sha256_bytes(data)
-            )
+                                           channels, [len(tensor) for tensor in rest], shape)  # fmt: skip
+            encoder = cls(convolution, dense, shape, float(facts["unit"]), facts["trained_on"], sha256_bytes(data))
         except OSError:
             raise ArtifactError(f"{path} is missing. Make an encoder with: python scripts/train_encoder.py") from None
         except (SafetensorError, KeyError, ValueError, TypeError):
@@ -120,7 +120,7 @@ class Encoder:
         return max(0, math.ceil(math.log2(float(self.dense[-1].output_bounds.max()))))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Codes (n, width) of images (n, height · width), differentiable."""
+        """Codes (n, width) of images (n, values), differentiable."""
         values = x
         if self.convolution is not None:
             values = (windows_of(x, self.shape) @ self.convolution.weights.to(x).T).relu().flatten(1)
@@ -142,12 +142,12 @@ def distance(codes: Tensor) -> float:
 
 
 def save_encoder(
-    path: Path, convolution: Tensor | None, dense: list[Tensor], shape: tuple[int, int], unit: float, trained_on: str
+    path: Path, convolution: Tensor | None, dense: list[Tensor], shape: tuple[int, ...], unit: float, trained_on: str
 ) -> None:
     """Write an encoder, its weights rounded to their grid; the bias is the last column of each.
 
-    ``convolution`` has shape (channels, 10), ``dense`` (outputs, inputs + 1). ``unit`` is the distance between codes of
-    the public images ``trained_on``.
+    ``convolution`` has shape (channels, 10), in color (channels, 28), and ``dense`` (outputs, inputs + 1). ``unit`` is
+    the distance between codes of the public images ``trained_on``.
     """
     layers = {f"dense_{place:02d}": weights for place, weights in enumerate(dense)}
     if convolution is not None:

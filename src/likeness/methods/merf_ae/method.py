@@ -4,14 +4,24 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from likeness.config.typed import Section, require, setting
 from likeness.core.errors import ParamsError, PlanError
+from likeness.features.base import FeatureMap
 from likeness.methods.base import EMBEDDING, Context, PublicFile
-from likeness.methods.merf_ae.encoded_map import ENCODER, RANDOM, EncodedFourier
+from likeness.methods.merf_ae.encoded_map import ENCODER, RANDOM, EncodedFourier, EncodedMoments
 from likeness.methods.network_method import TwoQueryMethod
-from likeness.methods.settings import FREE, IMAGE_TRAINING, MOST_FEATURES, NetworkTraining, TwoQueryPlan, TwoQueryShares
+from likeness.methods.settings import (
+    FREE,
+    IMAGE_TRAINING,
+    MOST_FEATURES,
+    NetworkTraining,
+    TwoQueryPlan,
+    TwoQueryShares,
+    coordinates,
+    within_limit,
+)
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -35,6 +45,20 @@ class Privatize(Section):
     encoder_sha256: str | None = setting(None, "of that file, as the script printed it; another file, another release")
     channels: int = setting(8, "of a random encoder's 3 x 3 convolution", least=1, most=MOST_FEATURES)
     code: int = setting(128, "numbers in a random encoder's code", least=1, most=MOST_FEATURES)
+    features: str = setting(
+        "fourier",
+        "fourier | moments (of pairs of numbers in the code, as DP-MEPF), with bound in place of lengthscale",
+        options=("fourier", "moments"),
+    )
+    bound: float = setting(
+        0.7,
+        "moments: longer codes are clipped; in units of lengthscale",
+        above=0,
+        below=math.inf,
+        rule="greater than 0",
+    )
+    first_share: float = setting(0.3, "moments: of the squared norm, for first moments", above=0, below=1)
+    max_coordinates: int = coordinates(20_000_000)
     num_frequencies: int = setting(1000, "pairs of cosine and sine", least=1, most=MOST_FEATURES)
     lengthscale: float = setting(
         1.0,
@@ -65,14 +89,14 @@ class Privatize(Section):
 
 @dataclass(frozen=True)
 class MerfAe(TwoQueryMethod):
-    """Fourier features of public codes by class.
+    """Fourier features, or first and second moments, of public codes by class.
 
     The generator makes pixels, and the encoder sees those too, so no decoder is needed. A decoder would have to be
     private, or would make the public images.
     """
 
     name: ClassVar[str] = "merf_ae"
-    maps: ClassVar = (EncodedFourier,)
+    maps: ClassVar = (EncodedFourier, EncodedMoments)
     public_names: ClassVar = (ENCODER,)
     plan: TwoQueryPlan = setting(TwoQueryPlan(TwoQueryShares(0.03, 0.97)))
     privatize: Privatize = setting(Privatize())
@@ -99,21 +123,27 @@ class MerfAe(TwoQueryMethod):
         else:
             encoder = Encoder.load(Path(settings.encoder))
             self._declared(encoder.sha256, encoder.trained_on, encoder.shape, context)
-        feature = EncodedFourier(
-            num_frequencies=settings.num_frequencies,
-            lengthscale=settings.lengthscale * encoder.unit,
-            seed=settings.seed,
-            shape=image,
-            code=encoder.width,
-            reach=encoder.reach,
-            encoder=RANDOM if settings.encoder == RANDOM else encoder.sha256,
-            channels=settings.channels if settings.encoder == RANDOM else 0,
-            encoder_seed=settings.seed if settings.encoder == RANDOM else 0,
-            network=encoder,
-        )
+        random = settings.encoder == RANDOM
+        encoded: dict[str, Any] = {
+            "shape": image,
+            "code": encoder.width,
+            "reach": encoder.reach,
+            "encoder": RANDOM if random else encoder.sha256,
+            "channels": settings.channels if random else 0,
+            "encoder_seed": settings.seed if random else 0,
+            "network": encoder,
+        }
+        feature: FeatureMap
+        if settings.features == "moments":
+            dimension = context.layout.num_classes * encoder.width * (1 + encoder.width)
+            within_limit("merf_ae", dimension, settings.max_coordinates, "Use an encoder with shorter codes")
+            feature = EncodedMoments(settings.bound * encoder.unit, settings.first_share, **encoded)
+        else:
+            lengthscale = settings.lengthscale * encoder.unit
+            feature = EncodedFourier(settings.num_frequencies, lengthscale, settings.seed, **encoded)
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
 
-    def _declared(self, sha256: str, trained_on: str, shape: tuple[int, int], context: Context) -> None:
+    def _declared(self, sha256: str, trained_on: str, shape: tuple[int, ...], context: Context) -> None:
         path = self.privatize.encoder
         if sha256 != self.privatize.encoder_sha256:
             raise PlanError(
@@ -127,8 +157,8 @@ class MerfAe(TwoQueryMethod):
             )
         if shape != context.schema.image:
             raise PlanError(
-                f"{path} is for images of {shape[0]} x {shape[1]} pixels, but the schema says "
-                f"{context.schema.image}. Make one with: python scripts/train_encoder.py --shape"
+                f"{path} is for images of shape {list(shape)}, but the schema says "
+                f"{list(context.schema.image or ())}. Make one with: python scripts/train_encoder.py --shape"
             )
 
     def at(self, root: Path) -> Self:

@@ -3,7 +3,8 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -11,40 +12,53 @@ from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.base import Map, OneHotMap, width
+from likeness.features.base import OneHotMap, width
 from likeness.features.frequencies import FLOAT_BITS, INPUT_BITS, fitting_bits
+from likeness.features.second_moments import SecondMoments
 
 _BASIS_BITS = 20
 
 
 @lru_cache(maxsize=8)
-def cosine_basis(shape: tuple[int, int], count: int) -> NDArray[np.float64]:
-    """The ``count`` lowest frequencies of the orthonormal two-dimensional discrete cosine transform (DCT-II).
+def cosine_basis(shape: tuple[int, ...], count: int) -> NDArray[np.float64]:
+    """The ``count`` lowest frequencies of the orthonormal discrete cosine transform (DCT-II) of images.
 
-    Lowest first, by ``(u / height)² + (v / width)²``. Entries are rounded to multiples of ``2**-20``. So products with
-    inputs on the door's grid are exact in float64 in any order, as in
-    :func:`likeness.features.frequencies.draw_frequencies`. The rows are orthonormal to about 1e-5.
+    Lowest first, as :func:`lowest_frequencies` orders them. In color, the transform runs over the three colors too. Its
+    three directions are brightness, red against blue, and green against both (Ohta, Kanade and Sakai 1980).
+
+    Entries are rounded to multiples of ``2**-20``. So products with inputs on the door's grid are exact in float64 in
+    any order, as in :func:`likeness.features.frequencies.draw_frequencies`. The rows are orthonormal to about 1e-5.
+    A product of orthonormal transforms is orthonormal. So no coefficients are longer than the image, gray or in color.
     Source: Ahmed, Natarajan and Rao (1974).
 
     Returns:
-        shape (count, height · width), float64. It is shared: do not write to it.
+        shape (count, values), float64. It is shared: do not write to it.
     """
-    height, width = shape
-    down, across = cosine_transform(height), cosine_transform(width)
-    rows = np.stack([np.outer(down[u], across[v]).ravel() for u, v in lowest_frequencies(shape)[:count]])
-    largest = max(1.0, float(np.abs(rows).sum(axis=1).max()) + height * width * 2.0**-_BASIS_BITS)
+    transforms = [cosine_transform(size) for size in shape]
+    rows = np.stack(
+        [
+            reduce(np.multiply.outer, [one[at] for one, at in zip(transforms, place, strict=True)]).ravel()
+            for place in lowest_frequencies(shape)[:count]
+        ]
+    )
+    largest = max(1.0, float(np.abs(rows).sum(axis=1).max()) + math.prod(shape) * 2.0**-_BASIS_BITS)
     bits = min(_BASIS_BITS, FLOAT_BITS - INPUT_BITS - math.ceil(math.log2(largest)))
     basis: NDArray[np.float64] = np.rint(rows * 2.0**bits) * 2.0**-bits
     return basis
 
 
-def lowest_frequencies(shape: tuple[int, int]) -> list[tuple[int, int]]:
-    """All places (u, v) of the transform of images, lowest ``(u / height)² + (v / width)²`` first."""
-    height, width = shape
-    return sorted(
-        ((u, v) for u in range(height) for v in range(width)),
-        key=lambda place: ((place[0] * width) ** 2 + (place[1] * height) ** 2, place),
-    )
+def lowest_frequencies(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """All places (u, v) of the transform of images, lowest ``(u / height)² + (v / width)²`` first.
+
+    In color, places are (u, v, direction). The frequencies of the two directions that are not brightness count
+    double: as in JPEG, they need half the resolution.
+    """
+    height, width = shape[:2]
+
+    def order(place: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        return ((place[0] * width) ** 2 + (place[1] * height) ** 2) * (4 if any(place[2:]) else 1), place
+
+    return sorted(product(*map(range, shape)), key=order)
 
 
 def cosine_transform(size: int) -> NDArray[np.float64]:
@@ -56,7 +70,7 @@ def cosine_transform(size: int) -> NDArray[np.float64]:
 
 
 def _coefficients(
-    x: NDArray[np.float64], shape: tuple[int, int], count: int
+    x: NDArray[np.float64], shape: tuple[int, ...], count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Coefficients (n, count) of images (n, pixels), and their squared norms (n, 1).
 
@@ -69,15 +83,18 @@ def _coefficients(
     return coefficients, squares.sum(axis=1, keepdims=True)
 
 
-def check_cosine(name: str, shape: tuple[int, int], count: int) -> None:
+def check_cosine(name: str, shape: tuple[int, ...], count: int) -> None:
     """Refuse sizes that cannot hold ``count`` coefficients of an image.
 
     Raises:
         ReleaseError: naming the map.
     """
     whole = all(type(size) is int for size in (*shape, count))
-    if not whole or len(shape) != 2 or min(shape) < 1 or not 1 <= count <= shape[0] * shape[1]:
-        raise ReleaseError(f"{name}: the shape must be (height, width), with 1 to height · width coefficients")
+    sized = whole and len(shape) in (2, 3) and shape[2:] in ((), (3,)) and min(shape) >= 1
+    if not sized or not 1 <= count <= math.prod(shape):
+        raise ReleaseError(
+            f"{name}: the shape must be (height, width) or (height, width, 3), with 1 to as many coefficients as values"
+        )
 
 
 class OneCell(OneHotMap):
@@ -108,8 +125,8 @@ def rounded(x: NDArray[np.float64]) -> NDArray[np.float64]:
 class CosineNorms(OneCell):
     r"""The one-hot cell that the norm of an image's low-frequency cosine coefficients lies in.
 
-    Cells are of equal width from 0 to :math:`\sqrt{hw}`, the norm of a white image: the transform is orthonormal, so
-    no norm is larger. (A norm that is larger by rounding counts in the last cell.)
+    Cells are of equal width from 0 to :math:`\sqrt{d}`, the norm of a white image of d values. The transform is
+    orthonormal, so no norm is larger. (A norm that is larger by rounding counts in the last cell.)
 
     Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Its cell
     does not depend on other images. Pixels are rounded to the door's grid here, so coefficients are exact; the door
@@ -117,7 +134,7 @@ class CosineNorms(OneCell):
     their sum is compared with squared borders, without a root.
 
     Attributes:
-        shape: height and width in pixels.
+        shape: height and width in pixels, and 3 in color.
         num_coefficients: K.
         cells: their number.
 
@@ -126,7 +143,7 @@ class CosineNorms(OneCell):
     """
 
     name: ClassVar[str] = "cosine_norms"
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     num_coefficients: int
     cells: int
 
@@ -138,36 +155,27 @@ class CosineNorms(OneCell):
     @property
     def cell_width(self) -> float:
         """In units of a norm, where a white pixel is 1."""
-        return math.sqrt(self.shape[0] * self.shape[1]) / self.cells
+        return math.sqrt(math.prod(self.shape)) / self.cells
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
         _, squares = _coefficients(rounded(x), self.shape, self.num_coefficients)
-        borders = np.arange(1, self.cells) ** 2 * (self.shape[0] * self.shape[1] / self.cells**2)
+        borders = np.arange(1, self.cells) ** 2 * (math.prod(self.shape) / self.cells**2)
         places: NDArray[np.int64] = np.searchsorted(borders, squares, side="right").astype(np.int64)
         return places
 
 
 @dataclass(frozen=True)
-class CosineMoments(Map):
+class CosineMoments(SecondMoments):
     r"""First and second moments of an image's K low-frequency cosine coefficients, clipped to a ball.
 
     .. math:: \phi(x) = u \, [\sqrt{a},\; \sqrt{1-a}\, u^\top], \qquad u = c(x) / \max(\|c(x)\|, C)
 
-    with c the coefficients of :func:`cosine_basis`. Sums by class give the mean and the second moments of each class,
-    and so its covariance. Only coefficients longer than C are shortened: dividing every c by its norm would lose the
-    brightness.
-
-    Bound: an outer product of u and :math:`[\sqrt a, \sqrt{1-a} u]`, so
-    :math:`\|\phi\|^2 = \|u\|^2 (a + (1-a) \|u\|^2) \le 1` as :math:`\|u\| \le 1`; reached wherever
-    :math:`\|c\| \ge C`. Signed, so two lie within 2 of each other. The matrix is symmetric and released whole: each
-    entry off the diagonal twice with separate noise. Their mean has the noise of one copy of weight √2.
-
-    Sources: low-order moments as a kernel mean embedding with a polynomial kernel; second moments under Gaussian noise,
-    Dwork, Talwar, Thakurta and Zhang (2014); the transform, Ahmed, Natarajan and Rao (1974).
+    with c the coefficients of :func:`cosine_basis`. The bound is 1: :class:`~likeness.features.second_moments`.
+    Source of the transform: Ahmed, Natarajan and Rao (1974).
 
     Attributes:
-        shape: height and width in pixels.
+        shape: height and width in pixels, and 3 in color.
         num_coefficients: K.
         bound: C, in units where a white pixel is 1.
         first_share: a, the first moments' part of the squared norm, between 0 and 1.
@@ -178,7 +186,7 @@ class CosineMoments(Map):
 
     name: ClassVar[str] = "cosine_moments"
     takes_tensors: ClassVar[bool] = False
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     num_coefficients: int
     bound: float
     first_share: float
@@ -186,19 +194,12 @@ class CosineMoments(Map):
     def __post_init__(self) -> None:
         """Check sizes."""
         check_cosine(self.name, self.shape, self.num_coefficients)
-        numbers = type(self.bound) is float and type(self.first_share) is float
-        if not (numbers and 0 < self.bound < math.inf and 0 < self.first_share < 1):
-            raise ReleaseError("cosine_moments: the bound is positive, and first_share between 0 and 1")
+        self._check_numbers()
 
     @property
-    def sizes(self) -> tuple[tuple[int, int], ...]:
-        """One block: coefficients by the constant and coefficients."""
-        return ((self.num_coefficients, 1 + self.num_coefficients),)
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """One signed part of norm 1, as the class docstring proves."""
-        return (Part(self.num_coefficients * (1 + self.num_coefficients), Fraction(1)),)
+    def size(self) -> int:
+        """K."""
+        return self.num_coefficients
 
     def factors(self, x: NDArray[np.float64]) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
         """u, shape (n, K), and ``[√a, √(1 − a) u]``, shape (n, 1 + K)."""
@@ -211,10 +212,3 @@ class CosineMoments(Map):
         """Map images (n, pixels) to features (n, K · (1 + K)), row by row of the outer product."""
         ((left, right),) = self.factors(x)
         return (left[:, :, None] * right[:, None, :]).reshape(len(x), width(self))
-
-    def differences(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Differences across the diagonal of the matrix of second moments, which is symmetric."""
-        size = self.num_coefficients
-        second = values.reshape(-1, size, 1 + size)[:, :, 1:]
-        above = np.triu_indices(size, 1)
-        return (second - second.transpose(0, 2, 1))[:, above[0], above[1]]

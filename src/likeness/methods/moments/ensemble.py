@@ -46,8 +46,8 @@ class ImageEnsemble(LatentGenerator):
         return {**super().shapes(spec), **{f"copula.{name}": shape for name, shape in copula.items()}}
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
-        """Pixels in [0, 1], shape (n, height * width); z holds the coin and the latent numbers of both models."""
-        pixels = z.new_empty(len(z), self.copula.shape[0] * self.copula.shape[1])
+        """Pixels in [0, 1], shape (n, values); z holds the coin and the latent numbers of both models."""
+        pixels = z.new_empty(len(z), self.copula.width)
         coin, first, second = torch.split(z, [1, self.copula.latent_dim, self.network.latent_dim], dim=1)
         heads = coin[:, 0] > 0
         pixels[heads] = torch.from_numpy(self.copula.images(first[heads].numpy(), labels[heads].numpy()))

@@ -49,26 +49,26 @@ class GaussianImages(Generator):
         """Build with black images.
 
         Args:
-            shape: height and width.
+            shape: height and width, and 3 in color.
             num_classes: 1 for images without a class.
             num_coefficients: K.
             bound: C, the norm of coefficients that 1 stands for.
             levels: J.
             texture: strength of the detail, 0 for none; with levels.
         """
-        height, width = (int(size) for size in shape)
         if not (0 <= texture <= _MOST_TEXTURE and 0 < bound < math.inf) or (texture and not levels):
             raise ValueError("gaussian images: bound must be above 0, texture from 0 to 100, and 0 without levels")
-        self.shape = (height, width)
+        self.shape = tuple(int(size) for size in shape)
+        self.width = math.prod(self.shape)
         self.num_classes = num_classes
-        self.latent_dim = num_coefficients + (height * width if texture else 0)
+        self.latent_dim = num_coefficients + (self.width if texture else 0)
         self.num_coefficients = num_coefficients
         self.bound = bound
         self.levels = levels
         self.texture = Texture(self.shape, num_coefficients, texture) if texture else None
         self.means = np.zeros((num_classes, num_coefficients), np.float32)
         self.factors = np.zeros((num_classes, num_coefficients, num_coefficients), np.float32)
-        self.shares = np.zeros((num_classes, levels, height * width), np.float32)
+        self.shares = np.zeros((num_classes, levels, self.width), np.float32)
         self._basis = cosine_basis(self.shape, num_coefficients).astype(np.float32)
 
     def start_from(self, moments: Moments, shares: NDArray[np.float64] | None = None) -> None:
@@ -88,8 +88,8 @@ class GaussianImages(Generator):
         self.shares = arrays.get("shares", self.shares)
 
     def images(self, z: Float32, labels: NDArray[np.int64]) -> Float32:
-        """Pixels in [0, 1], shape (n, height * width); z (n, K) has h · w more columns with detail."""
-        pixels = np.empty((len(z), self.shape[0] * self.shape[1]), np.float32)
+        """Values in [0, 1], shape (n, values), of z (n, K), or (n, K + values) with detail."""
+        pixels = np.empty((len(z), self.width), np.float32)
         for label in range(self.num_classes):
             members = labels == label
             pixels[members] = self._of_class(label, z[members])
@@ -98,13 +98,13 @@ class GaussianImages(Generator):
     def draw(
         self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions = NONE
     ) -> NDArray[np.float64]:
-        """Images (n, height * width) of classes (n,), from public randomness; there must be no condition.
+        """Images (n, values) of classes (n,), from public randomness; there must be no condition.
 
         Raises:
             ParamsError: there is a condition.
         """
         self.class_likelihood(conditions)
-        pixels = np.empty((len(labels), self.shape[0] * self.shape[1]))
+        pixels = np.empty((len(labels), self.width))
         starts = range(0, len(labels), _ROWS)
         with progress("sample", len(starts) if len(starts) > 1 else 0) as step:
             for done, start in enumerate(starts, start=1):

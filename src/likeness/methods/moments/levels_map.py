@@ -29,7 +29,8 @@ def _check(name: str, levels: int) -> None:
 class LevelCounts(OneCell):
     r"""The one-hot cell that an image's mean share of pixels above J levels lies in.
 
-    The share is the number of pairs of a pixel and a level among 0, 1/J, ..., (J - 1)/J below it, divided by hwJ. Cells
+    The share is the number of pairs of a pixel and a level among 0, 1/J, ..., (J - 1)/J below it, divided by dJ, for d
+    pixels. In color, each of a pixel's three colors counts as one. Cells
     are of equal width from 0 to 1 (a white image, which counts in the last one).
 
     Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Its cell
@@ -37,7 +38,7 @@ class LevelCounts(OneCell):
     computed in whole numbers.
 
     Attributes:
-        shape: height and width in pixels.
+        shape: height and width in pixels, and 3 in color.
         levels: J.
         cells: their number.
 
@@ -46,7 +47,7 @@ class LevelCounts(OneCell):
     """
 
     name: ClassVar[str] = "level_counts"
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     levels: int
     cells: int
 
@@ -60,7 +61,7 @@ class LevelCounts(OneCell):
         """The cell of each image, shape (n, 1)."""
         x = rounded(x)
         above = sum(np.count_nonzero(x > level, axis=1) for level in thresholds(self.levels))
-        all_of_them = self.shape[0] * self.shape[1] * self.levels
+        all_of_them = math.prod(self.shape) * self.levels
         places: NDArray[np.int64] = np.minimum(np.asarray(above) * self.cells // all_of_them, self.cells - 1)
         return places.astype(np.int64)[:, None]
 
@@ -69,23 +70,24 @@ class LevelCounts(OneCell):
 class CosineLevels(Map):
     r"""Low-frequency cosine coefficients of the sets of pixels brighter than 0, 1/J, ..., (J - 1)/J.
 
-    .. math:: \phi(x) = \frac{1}{\sqrt{hwJ \max(s, S)}} \, [B 1_{x > 0},\; B 1_{x > 1/J},\; \dots,\; B 1_{x > (J-1)/J}]
+    .. math:: \phi(x) = \frac{1}{\sqrt{dJ \max(s, S)}} \, [B 1_{x > 0},\; B 1_{x > 1/J},\; \dots,\; B 1_{x > (J-1)/J}]
 
-    with B the K rows of :func:`likeness.methods.moments.cosine_map.cosine_basis`, and s the mean share of pixels above
-    the levels (:class:`LevelCounts`). Summed by class, these are smooth maps of how often each pixel is brighter than
-    each level: the distribution of every pixel, up to its place between levels. Only images with s above S are dimmed.
+    with d pixels, B the K rows of :func:`likeness.methods.moments.cosine_map.cosine_basis`, and s the mean share of
+    pixels above the levels (:class:`LevelCounts`). Summed by class, these are smooth maps of how often each pixel is
+    brighter than each level: the distribution of every pixel, up to its place between levels. Only images with s above
+    S are dimmed.
 
-    Bound: the squared norms of the J indicators sum to hwJs, and orthonormal rows make none longer. (The door clips
+    Bound: the squared norms of the J indicators sum to dJs, and orthonormal rows make none longer. (The door clips
     what the rounding of their entries adds.) So :math:`\|\phi\|^2 \le s / \max(s, S) \le 1`; reached by a white
     image, whose sets are all constant. Signed, so two images lie within 2 of each other.
 
-    Each pixel is compared with public levels alone; s is a whole number divided by hwJ; coefficients are sums of
+    Each pixel is compared with public levels alone; s is a whole number divided by dJ; coefficients are sums of
     multiples of ``2**-20``, exact in float64. So a row does not depend on other rows. Comparison has no gradient.
 
     Sources: distribution functions as means of indicators; the transform, Ahmed, Natarajan and Rao (1974).
 
     Attributes:
-        shape: height and width in pixels.
+        shape: height and width in pixels, and 3 in color.
         num_coefficients: K.
         levels: J.
         share: S, above 0 and at most 1.
@@ -96,7 +98,7 @@ class CosineLevels(Map):
 
     name: ClassVar[str] = "cosine_levels"
     takes_tensors: ClassVar[bool] = False
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     num_coefficients: int
     levels: int
     share: float
@@ -121,7 +123,7 @@ class CosineLevels(Map):
     @property
     def _pairs(self) -> int:
         """Number of pairs of a pixel and a level."""
-        return self.shape[0] * self.shape[1] * self.levels
+        return math.prod(self.shape) * self.levels
 
     def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Map images (n, pixels) to features (n, J · K), level by level."""

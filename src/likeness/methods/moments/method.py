@@ -116,8 +116,7 @@ class Moments(Method):
         limit = self.privatize.max_coordinates
         remedy = "Lower moments.privatize.num_coefficients"
         within_limit("moments", dimension, limit, remedy, with_memory(dimension, _BYTES))
-        height, width = context.schema.image
-        shares = context.layout.num_classes * self.auxiliary.levels * height * width
+        shares = context.layout.num_classes * self.auxiliary.levels * context.layout.width
         what = "shares of images above levels, by class and pixel"
         within_limit("moments", shares, limit, "Lower moments.auxiliary.levels", what)
         if self._network:
@@ -300,10 +299,10 @@ class Moments(Method):
         feature = CosineLevels(*self._sizes(context), self.auxiliary.levels, share)
         return Query(LEVELS, "auxiliary", feature, num_groups=context.layout.num_classes)
 
-    def _sizes(self, context: Context) -> tuple[tuple[int, int], int]:
+    def _sizes(self, context: Context) -> tuple[tuple[int, ...], int]:
         shape = context.schema.image
         assert shape is not None  # check refuses others
-        return shape, min(self.privatize.num_coefficients, shape[0] * shape[1])
+        return shape, min(self.privatize.num_coefficients, math.prod(shape))
 
 
 def median_norm(norms: CosineNorms, released: Released) -> float:

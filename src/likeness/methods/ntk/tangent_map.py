@@ -24,11 +24,12 @@ _LEAST = 1e-12  # smallest squared norm that is divided by: a row without an act
 
 def block_sizes(architecture: str, widths: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     """Widths of both factors of each block of the gradient, convolution, dense layers, output, without the network."""
-    from likeness.features.random_network import KERNEL
+    from likeness.features.random_network import window
 
     seen, blocks = math.prod(shape), []
     if architecture.startswith("cnn"):
-        blocks, seen, widths = [(1, widths[0] * (KERNEL ** len(shape) + 1))], seen * widths[0], widths[1:]
+        places = math.prod(shape[:2])
+        blocks, seen, widths = [(1, widths[0] * (window(shape) + 1))], places * widths[0], widths[1:]
     for width in widths:
         blocks.append((width, seen + 1))
         seen = width
@@ -59,7 +60,7 @@ class NetworkTangent(Map):
     Attributes:
         architecture: one of ``ARCHITECTURES``.
         widths: of its layers, the convolution's channels first.
-        shape: of the input: (d,), or (height, width) of an image, whose pixels come row by row.
+        shape: of the input: (d,), or (height, width) of an image, whose pixels come row by row, and 3 in color.
         seed: public.
         digest: of the weights; empty to compute it.
 
@@ -80,8 +81,10 @@ class NetworkTangent(Map):
             networks = ", ".join(f"{name} with {count}" for name, count in ARCHITECTURES.items())
             given = f"'{self.architecture}' with widths {self.widths}"
             raise ReleaseError(f"tangent: there is no network {given}. Networks: {networks}")
-        if min((*self.widths, *self.shape), default=0) < 1 or len(self.shape) not in (1, 2):
-            raise ReleaseError("tangent: widths and sizes must be positive, and the shape (d,) or (height, width)")
+        if min((*self.widths, *self.shape), default=0) < 1 or not (len(self.shape) in (1, 2) or self.shape[2:] == (3,)):
+            raise ReleaseError(
+                "tangent: widths and sizes must be positive, and the shape (d,), (height, width) or (height, width, 3)"
+            )
         if sum(left * right for left, right in self.sizes) > _MOST:
             raise ReleaseError(f"tangent: widths {self.widths} make more than {_MOST:,} coordinates. Lower them.")
         from likeness.features.random_network import RandomNetwork

@@ -1,0 +1,36 @@
+"""Pixel columns of images as one block of bytes: an image is then one thing to read, type, hash, write and encode.
+
+A typed table with images begins with its pixel columns, of dtype ``uint8``. pandas holds them as one array. A private
+file holds them as one column, a cell of bytes for each image.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+PIXEL = np.dtype(np.uint8)
+
+
+def leading_pixels(frame: pd.DataFrame) -> list[str]:
+    """Names of the columns of bytes with which a frame begins. Only pixels are bytes in a typed table."""
+    others = np.flatnonzero((frame.dtypes != PIXEL).to_numpy())
+    return frame.columns[: others[0] if len(others) else None].tolist()
+
+
+def matrix(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[np.generic]:
+    """Columns of one dtype as an array, shape (n, columns): without a copy where they begin the frame."""
+    first = frame.iloc[:, : len(names)]
+    return (first if first.columns.tolist() == list(names) else frame[list(names)]).to_numpy()
+
+
+def with_pixels(values: NDArray[np.generic], names: Sequence[str], beside: pd.DataFrame) -> pd.DataFrame:
+    """A table that begins with pixel columns.
+
+    Args:
+        values: shape (n, pixels); the table shares its memory.
+        names: of the pixel columns.
+        beside: the other columns.
+    """
+    return pd.concat([pd.DataFrame(values, beside.index, list(names), copy=False), beside], axis=1)

@@ -1,0 +1,175 @@
+"""PNG and JPEG images in Parquet files and folders: read one by one, and what is refused in which words."""
+
+import io
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from likeness.core.errors import DataError
+from likeness.data.schema.schema import Schema
+from likeness.data.source.encoded_images import decoded
+from likeness.data.source.files import read_people, read_source
+from likeness.data.source.row_digests import SourceDigest
+
+COLOR, GRAY = (4, 6, 3), (4, 6)
+
+
+def schema(shape: tuple[int, ...] = COLOR, **changes: Any) -> Schema:
+    label = {"animal": {"kind": "categorical", "categories": ["cat", "dog"]}}
+    content = {"name": "t", "source": "made up", "task": "classification", "label": "animal", "columns": label}
+    return Schema.from_dict({**content, "image": {"shape": list(shape)}, **changes}, "t")
+
+
+def encoded(values: np.ndarray, kind: str = "PNG", **options: Any) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(values).save(out, kind, **options)
+    return out.getvalue()
+
+
+@pytest.fixture
+def images() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, (6, *COLOR), dtype=np.uint8)
+
+
+LABELS = ["cat", "dog", "dog", "cat", "dog", "cat"]
+PARTS = ["train"] * 4 + ["test"] * 2
+
+
+def parquet(path: Path, cells: list[Any], **more: Any) -> Path:
+    pq.write_table(pa.table({"animal": LABELS, "part": PARTS, "picture": cells, **more}), path)
+    return path
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_a_column_of_bytes_becomes_pixels(tmp_path: Path, images: np.ndarray, records: bool) -> None:
+    cells: list[Any] = [encoded(image) for image in images]
+    cells = [{"bytes": cell, "path": "a.png"} for cell in cells] if records else cells
+    digest = SourceDigest(b"k" * 32)
+    table, parts = read_source(parquet(tmp_path / "t.parquet", cells), schema(), "part", digest)
+    assert (table.iloc[:, :-1].to_numpy() == images.reshape(6, -1)).all()
+    assert table["animal"].tolist() == LABELS and parts is not None and parts.tolist() == PARTS
+    # The digest of the source's rows sees the images.
+    other = SourceDigest(b"k" * 32)
+    cells = [cells[1], cells[0], *cells[2:]]
+    read_source(parquet(tmp_path / "t.parquet", cells), schema(), "part", other)
+    assert digest.digest() != other.digest()
+
+
+def test_folders_by_part_and_class_are_the_same_table_as_a_column(tmp_path: Path, images: np.ndarray) -> None:
+    order = sorted(range(6), key=lambda place: (PARTS[place], LABELS[place], place))
+    for place in order:
+        folder = tmp_path / "pets" / PARTS[place] / LABELS[place]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{place}.png").write_bytes(encoded(images[place]))
+        (folder / ".hidden").write_bytes(b"of the file system")
+    table, parts = read_source(tmp_path / "pets", schema(), "part")
+    cells = [encoded(image) for image in images]
+    expected, whole = read_source(parquet(tmp_path / "t.parquet", cells), schema(), "part")
+    assert parts is not None and whole is not None and parts.tolist() == whole.iloc[order].tolist()
+    pd.testing.assert_frame_equal(table, expected.iloc[order].reset_index(drop=True))
+    with pytest.raises(DataError, match=r"pets: its images must lie in folders as \[animal\]/FILE. Move them"):
+        read_source(tmp_path / "pets", schema(), None)
+    with pytest.raises(DataError, match="does not name people"):
+        read_people(tmp_path / "pets", schema(), None, "person")
+
+
+def test_a_folder_without_classes(tmp_path: Path, images: np.ndarray) -> None:
+    (tmp_path / "pets").mkdir()
+    for place in range(3):
+        (tmp_path / "pets" / f"{place}.PNG").write_bytes(encoded(images[place]))
+    table, _ = read_source(tmp_path / "pets", schema(task="none", label=None, columns=None), None)
+    assert (table.to_numpy() == images[:3].reshape(3, -1)).all()
+
+
+def test_a_jpeg_is_nearly_its_image_and_depends_on_no_other(images: np.ndarray) -> None:
+    smooth = np.linspace(0, 200, 24).reshape(4, 6).astype(np.uint8)
+    jpeg = encoded(smooth, "JPEG", quality=95)
+    alone = decoded([jpeg], GRAY, "t:")
+    assert np.abs(alone[0].astype(int) - smooth.ravel()).max() <= 6
+    assert (decoded([encoded(smooth), jpeg], GRAY, "t:")[1] == alone[0]).all()
+    assert (decoded([encoded(smooth)], COLOR, "t:") == np.repeat(smooth.reshape(1, -1), 3, axis=1)).all()
+
+
+def bomb(width: int, height: int) -> bytes:
+    """A PNG whose header promises many pixels."""
+
+    def chunk(name: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
+
+
+def animated() -> bytes:
+    frames, out = [Image.new("RGB", (6, 4), color) for color in ("red", "blue")], io.BytesIO()
+    frames[0].save(out, "PNG", save_all=True, append_images=frames[1:])
+    return out.getvalue()
+
+
+def several_jpegs() -> bytes:
+    frames, out = [Image.new("RGB", (6, 4), color) for color in ("red", "blue")], io.BytesIO()
+    frames[0].save(out, "MPO", save_all=True, append_images=frames[1:])
+    return out.getvalue()
+
+
+BLANK = np.zeros(COLOR, np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (None, "that is missing"),
+        (b"GIF89a", "no PNG or JPEG"),
+        (encoded(BLANK, "GIF"), "no PNG or JPEG"),
+        (encoded(BLANK, "BMP"), "no PNG or JPEG"),
+        (encoded(np.random.default_rng(0).integers(0, 256, COLOR, dtype=np.uint8))[:-40], "is damaged"),
+        (
+            encoded(np.zeros((6, 4, 3), np.uint8)),
+            r"another size than image.shape \[4, 6, 3\]. Images are never resized",
+        ),
+        (bomb(9_000, 9_999), "another size"),
+        (bomb(10_000, 10_000), "another size"),
+        (bomb(60_000, 60_000), "another size"),
+        (animated(), "several frames"),
+        (several_jpegs(), "several frames"),
+        (encoded(np.zeros((4, 6, 4), np.uint8)), "other channels or depths .* gray or RGB"),
+        (encoded(np.zeros(GRAY, np.uint16)), "other channels or depths"),
+        (encoded(BLANK, transparency=(0, 0, 0)), "not transparent"),
+        (encoded(BLANK) + b"\0" * (1 << 20), "more than 1,048,576 bytes"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_hostile_and_other_images_are_refused(data: bytes | None, words: str, recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.raises(DataError, match=rf"t.parquet: column 'picture' has an image .*{words}") as refusal:
+        decoded([encoded(BLANK), data], COLOR, "t.parquet: column 'picture' has")
+    assert refusal.value.__cause__ is None and refusal.value.__context__ is None
+    assert not recwarn.list
+
+
+def test_an_image_in_color_is_not_gray() -> None:
+    with pytest.raises(DataError, match=r"than image.shape \[4, 6\] takes: gray"):
+        decoded([encoded(BLANK)], GRAY, "t:")
+
+
+def test_what_holds_no_images_is_refused(tmp_path: Path, images: np.ndarray) -> None:
+    cells = [encoded(image) for image in images]
+    two = parquet(tmp_path / "two.parquet", cells, other=cells)
+    with pytest.raises(DataError, match=r"two.parquet: must have columns pixel_1, .*It has 2 columns of bytes"):
+        read_source(two, schema(), None)
+    (tmp_path / "pets/cat").mkdir(parents=True)
+    (tmp_path / "pets/cat/anna.png").write_bytes(cells[0])
+    (tmp_path / "pets/cat/bob.txt").write_text("no image")
+    with pytest.raises(DataError, match="pets: holds an image that is no PNG or JPEG") as refusal:
+        read_source(tmp_path / "pets", schema(), None)
+    assert "bob" not in str(refusal.value)
+    with pytest.raises(DataError, match="holds images, but schema t has none"):
+        columns = {"animal": {"kind": "categorical", "categories": ["a", "b"]}, "b": {"kind": "boolean"}}
+        read_source(tmp_path / "pets", schema(image=None, columns=columns), None)

@@ -1,0 +1,130 @@
+"""A whole run of people with histories, stage by stage: two linked tables, and one release with the Python API."""
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from small_project import ROOT, stage, write_settings
+from typer.testing import CliRunner
+
+from likeness import Synthesizer
+from likeness.bundle.write import write_bundle
+from likeness.cli.app import app
+from likeness.core.errors import ArtifactError, ParamsError
+from likeness.core.paths import ProjectPaths, read_json
+from likeness.data.histories.schema import HistorySchema
+from likeness.data.private_tables import read_private
+from likeness.data.source.split import split_by_person
+from likeness.flows.stage_graph import stage_graph
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.methods import resolved
+from likeness.pipeline.new_project import outdated_files, upgrade_project, write_project
+from likeness.pipeline.project import Project
+from likeness.verify import verify
+
+pytestmark = pytest.mark.long
+
+STAGES = ("fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample",
+          "card", "evaluate", "account")  # fmt: skip
+METHOD = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}}
+
+
+EXAMPLE = ROOT / "examples/histories"
+TABLES = runpy.run_path(str(EXAMPLE / "make_tables.py"))["tables"](400)
+SCHEMA = yaml.safe_load((EXAMPLE / "schema.yaml").read_text())
+
+
+def settings(**changed: Any) -> None:
+    """params.yaml of the example with a short training, and with other values at keys with underscores for dots."""
+    content = yaml.safe_load((EXAMPLE / "params.yaml").read_text())
+    content["marginals"] = METHOD
+    write_settings({**content, "sample": {}, "evaluate": {}}, changed)
+
+
+def write_schema(**changed: Any) -> None:
+    Path("data/schema/visits.yaml").write_text(yaml.safe_dump({**SCHEMA, **changed}, sort_keys=False))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The example as a project, with fewer people."""
+    write_project(tmp_path / "run")
+    monkeypatch.chdir(tmp_path / "run")
+    Ledger.create(locate())
+    for name, table in TABLES.items():
+        table.to_csv(f"{name}.csv", index=False)
+    write_schema()
+    settings()
+    return tmp_path / "run"
+
+
+def test_a_run_of_people_with_histories(project: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"that of one table.* Run: likeness new . --upgrade"):
+        stage("ingest")
+    upgrade_project(project)
+    for name in STAGES:
+        stage(name)
+    people, following = read_private(ProjectPaths.table), read_private(ProjectPaths.next_table)
+    train = {
+        name: table[split_by_person(table["patient"].astype(str), 0.2, 0) == "train"] for name, table in TABLES.items()
+    }
+    assert (people["__split__"] == "train").sum() == len(train["people"]) < 400
+    assert following.groupby(["__split__", "__person__"]).size().max() == 5
+    tables = {name: pd.read_parquet(f"data/synthetic/{name}.parquet") for name in ("people", "events")}
+    assert set(tables["events"]["patient"]) <= set(tables["people"]["patient"])
+    assert [*map(list, tables.values())] == [["patient", "sex", "age"], ["patient", "day", "state", "cost"]]
+    distances = json.loads(ProjectPaths.internal_metrics.read_text())["distances"]
+    assert set(distances) == {"synthetic", "real", "shuffled"}
+    assert {"lengths", "transitions", "discrimination"} <= set(distances["real"])
+
+    write_bundle(Project.load(), Path("bundle"))
+    assert {check.name for check in verify(Path("bundle")) if not check.passed} == {"training"}
+    spent = read_json(ProjectPaths.privacy)["ledger"]["lifetime"]["spent_rho"]
+    schema, section = HistorySchema.load("data/schema/visits.yaml"), resolved(Project.load().params)["marginals"]
+    model = Synthesizer(schema=schema, population="simulated-patients", settings=section).fit(train)
+    assert model.privacy["ledger"]["lifetime"]["spent_rho"] == spent  # the releases of the stages
+
+
+def test_the_graph_of_histories_has_both_tables(project: Path) -> None:
+    """The files of a project follow from its schema."""
+    assert outdated_files(project) == upgrade_project(project) == ["dvc.yaml"] and outdated_files(project) == []
+    graph = stage_graph(Path("dvc.yaml"))
+    assert set(STAGES) | {"settings"} == set(graph) and {"privatize", "sample"} <= set(graph["account"])
+    text = Path("dvc.yaml").read_text()
+    assert "synthetic/synthetic" not in text and text.count("next_embedding.safetensors") == 3
+
+
+def test_the_check_knows_both_tables(project: Path) -> None:
+    done = CliRunner().invoke(app, ["check"])
+    assert done.exit_code == 0 and "dvc.yaml. Write them: likeness new . --upgrade" in done.stdout, done.output
+    assert "next_embedding: " in done.stdout and "as wide as with one row" not in done.stdout
+    write_schema(people={**SCHEMA["people"], "size": {"kind": "integer", "lower": 0, "upper": 99}})
+    settings(sample__where={"state": "ill"})
+    done = CliRunner().invoke(app, ["check"])
+    assert done.exit_code == 1
+    assert "people.csv: column 'size' of the schema is not in the header" in done.stdout
+    assert "sample.where.state must be a column of people: sex, age, size" in done.stdout
+    write_schema(most=1)
+    assert "visits.yaml: most must be a whole number" in CliRunner().invoke(app, ["check"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"ingest__unit": {"column": "patient", "max_rows": 4}}, r"ingest.unit must be {column: patient, max_rows: 6}"),
+        ({"ingest__people": None}, "ingest.people does not go with this schema of histories. Name the file of people"),
+        ({"evaluate__card": {"share": 0.1}}, "evaluate.card does not go with this schema of histories"),
+        ({"method": "merf", "merf": {}}, "merf makes no histories"),
+    ],
+)
+def test_settings_that_do_not_go_with_histories_are_refused(
+    project: Path, changed: dict[str, Any], message: str
+) -> None:
+    settings(**changed)
+    with pytest.raises(ParamsError, match=message):
+        Project.load().plan  # noqa: B018 (worked out on demand)
