@@ -140,7 +140,7 @@ def test_nothing_follows_an_end() -> None:
 RULES = [
     {"if": {"age": "young"}, "then": {"first state": ["a", None]}},
     {"never": {"last state": "b", "next state": "a"}},
-    {"if": {"age": "young", "next state": "a"}, "then": {"since first": ">= 20"}},
+    {"if": {"age": "young", "next state": "b"}, "then": {"since first": ">= 20"}},
     {"if": {"number of events": ">= 4"}, "then": {"first day": "<= 2020-02-15"}},
 ]
 
