@@ -193,6 +193,12 @@ HOUSEHOLDS: dict[str, Any] = {
     "people": {"region": {"kind": "categorical", "categories": ["town", "village"]}},
     "events": {"born": {"kind": "integer", "lower": 1920, "upper": 2020},
                "role": {"kind": "categorical", "categories": ["head", "partner", "child"]}},
+    "rules": [
+        {"if": {"number of events": ">= 1"}, "then": {"first role": "head"}},
+        {"never": {"last role": ["head", "partner", "child"], "next role": "head"}},
+        {"if": {"next role": "partner"}, "then": {"last role": "head"}},
+        {"if": {"next role": "child"}, "then": {"since first": ">= 18"}},
+    ],
 }  # fmt: skip
 STATES = [f"s{state:02d}" for state in range(12)]
 CHAIN: dict[str, Any] = {

@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 from likeness import Synthesizer
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError, ParamsError
+from likeness.data.histories.rows import broken_links
 from likeness.data.histories.schema import HistorySchema
+from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.method import Marginals
@@ -133,6 +135,33 @@ def test_nothing_follows_an_end() -> None:
     history = fitted({"people": people, "events": events}, {**SPEC, **AGE}).sample(500)["events"]
     following = history.groupby("id")["state"].shift()
     assert (history["state"] == "end").any() and not (following == "end").any()
+
+
+RULES = [
+    {"if": {"age": "young"}, "then": {"first state": ["a", None]}},
+    {"never": {"last state": "b", "next state": "a"}},
+    {"if": {"age": "young", "next state": "b"}, "then": {"since first": ">= 20"}},
+    {"if": {"number of events": ">= 4"}, "then": {"first day": "<= 2020-02-15"}},
+]
+
+
+def test_rules_hold_within_each_synthetic_person() -> None:
+    """The training rows break each rule."""
+    people, events = people_and_events(600)
+    given = {"people": people, "events": events}
+    ruled = HistorySchema.from_dict({**SPEC, **AGE, "rules": RULES})
+    model = fitted(given, {**SPEC, **AGE, "rules": RULES})
+    for where in ({}, {"age": "young"}):
+        drawn = model.sample(500, where=where)
+        assert set(broken_links(ruled, **typed(ruled, drawn)).values()) == {0}
+        assert len(drawn["events"]) > 500 and set(drawn["people"]["age"]) == ({"young"} if where else {"young", "old"})
+    real = {name: frame.assign(id=frame["id"] + 1) for name, frame in given.items()}
+    broken = broken_links(ruled, **typed(ruled, real))
+    assert all(broken[str(rule)] > 0 for rule in ruled.parsed_rules)
+
+
+def typed(schema: HistorySchema, drawn: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    return {name: read_frame(drawn[name], one) for name, one in schema.written.items()}
 
 
 def test_a_history_that_is_too_long_is_pressed_together_evenly() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from likeness.core.errors import SchemaError
 from likeness.data.histories.rows import HistoryRows, history_rows
-from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.histories.rules import GAP
+from likeness.data.histories.schema import LENGTH, NUMBER, STEP, HistorySchema
 from likeness.data.source.files import read_frame_people
 
 SPEC: dict[str, Any] = {
@@ -101,7 +102,9 @@ def test_rows_of_a_person_depend_on_that_person_alone(which: str) -> None:
         ({"fixed": ["sex", "day"]}, "order 'day'"),
         ({"fixed": ["day", "sex", "state"], "order": None}, "names all columns"),
         ({"people": {"age": {"kind": "integer", "lower": 0, "upper": 9}}}, "fixed is for people who are made"),
-        ({"rules": []}, "rules is not a key of histories"),
+        ({"colour": []}, "colour is not a key of histories"),
+        ({"rules": [{"calendar": "first day"}]}, "histories take the rules if, never, order alone"),
+        ({"rules": [{"never": {"state": "ill", "sex": "f"}}]}, "'state' is not a column"),
         ({"person": None}, "person is missing"),
         ({"ends": ["dead"]}, "ends must be a mapping"),
     ],
@@ -114,3 +117,19 @@ def test_a_wrong_schema_is_refused(changes: dict[str, Any], message: str) -> Non
 def test_a_schema_survives_its_json_form() -> None:
     schema = HistorySchema.from_dict(SPEC)
     assert HistorySchema.from_dict(schema.to_dict()) == schema
+
+
+def test_a_private_person_who_breaks_a_rule_counts_as_one_who_keeps_it() -> None:
+    """Each row alone: nobody gains or loses a row."""
+    rules = [
+        {"if": {"sex": "f"}, "then": {"first state": "ill"}},
+        {"never": {"last state": "well", "next state": "ill"}},
+        {"order": ["first day", "next day"]},
+    ]
+    free, ruled = made(TABLE), made(TABLE, rules=rules)
+    assert ruled.people["first state"].tolist() == ["ill", "well"]
+    assert ruled.transitions[["last state", "next state"]].to_numpy().tolist() == [["well", "well"], ["ill", "dead"]]
+    assert ruled.numbers.tolist() == free.numbers.tolist()
+    schema = HistorySchema.from_dict({**SPEC, "rules": rules})
+    assert HistorySchema.from_dict(schema.to_dict()).to_dict() == schema.to_dict() and "rules" in schema.to_dict()
+    assert [len(rows.rules) for rows in (schema.first_rows, schema.next_rows)] == [1, 1]

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from likeness.core import rng
 from likeness.data.histories.rows import HistoryRows, steps_of
-from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.histories.rules import GAP
+from likeness.data.histories.schema import LENGTH, NUMBER, STEP, HistorySchema
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import category_type

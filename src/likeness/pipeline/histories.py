@@ -11,19 +11,27 @@ from numpy.typing import NDArray
 
 from likeness.config.typed import require
 from likeness.core import rng
+from likeness.core.errors import ParamsError
 from likeness.core.paths import HISTORIES
 from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.histories.rows import classes, is_end, order_numbers
-from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.histories.rules import GAP, broken_by, step_values, who_breaks
+from likeness.data.histories.schema import LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.rules.tables import values_of
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
+from likeness.data.source.cells import category_type
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.where import allowed_values
 
 if TYPE_CHECKING:
+    from likeness.data.rules.rule import Values
     from likeness.generators.base import DrawsRest
+
+_REDRAWS = 20  # of a next event that breaks a rule
+_BESIDE, _ATTEMPTS = 10, 60  # draws of a history that breaks a rule: beside its first row, and in all
 
 
 class Histories(NamedTuple):
@@ -92,8 +100,7 @@ class HistoryGenerator:
         names = [column.name for column in self.schema.person_columns]
         for name in where:
             require(name in names, "where", name, f"a column of people: {', '.join(names) or 'there is none'}")
-        first = self._first(count, seed, where)
-        events = self._events(first, rng.public(seed, "sample.histories"))
+        first, events = self._ruled(count, seed, where)
         key = self.schema.person
         for column in self.schema.person_columns if self.schema.people is None else ():
             events[column.name] = first[column.name].array.take(events[key].to_numpy())
@@ -101,6 +108,37 @@ class HistoryGenerator:
         people = first[names].copy()
         people.insert(0, key, np.arange(1, count + 1))
         return Histories(people, events)
+
+    def _ruled(self, count: int, seed: int, where: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """First rows and events of people, all of whom keep the rules of the schema.
+
+        The history of somebody who breaks one is drawn again, at first beside the first row, then with it.
+
+        Raises:
+            ParamsError: some people break a rule in every draw.
+        """
+        first, key = self._first(count, seed, where), self.schema.person
+        events = self._events(first, rng.public(seed, "sample.histories"))
+        if not self.schema.rules:
+            return first, events
+        for attempt in range(_ATTEMPTS):
+            lengths = np.bincount(events[key], minlength=count)
+            number = category_type(self.schema.first_rows.column(NUMBER))
+            first[NUMBER] = pd.Categorical.from_codes(lengths - self.schema.least, dtype=number)
+            broken = who_breaks(self.schema, first, events, events[key].to_numpy())
+            who = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *broken.values()]))
+            if not len(who):
+                return first, events
+            again = first.iloc[who].reset_index(drop=True)
+            if attempt >= _BESIDE:
+                again = self._first(len(who), rng.public_seed(seed, f"sample.rules.{attempt}"), where)
+            made = self._events(again, rng.public(seed, f"sample.histories.{attempt}"))
+            first = pd.concat([first[~first.index.isin(who)], again.set_axis(who)]).sort_index()
+            made[key] = who[made[key].to_numpy()]
+            events = pd.concat([events[~np.isin(events[key], who)], made])
+            events = events.sort_values(key, kind="stable", ignore_index=True)
+        worst = max(broken, key=lambda rule: len(broken[rule]))
+        raise ParamsError(f"sample: some histories break {worst} in {_ATTEMPTS} draws. Correct the rule.")
 
     def _first(self, count: int, seed: int, where: Mapping[str, Any]) -> pd.DataFrame:
         """One row a person. Somebody with events has a first one."""
@@ -139,6 +177,8 @@ class HistoryGenerator:
         at[active] = order_numbers(schema, made)
         pieces, times = [made.assign(**{schema.person: active})], [at[active]]
         conditional = state.conditional(self.following)
+        of_first = values_of(first, schema.first_rows.columns) if schema.rules_of_steps else {}
+        last = {column.name: of_first[f"first {column.name}"].copy() for column in schema.moving if of_first}
         ended = is_end(schema, made)
         for step in range(1, schema.most):
             active = active[~ended]
@@ -149,7 +189,17 @@ class HistoryGenerator:
             state.set_class(x, active, STEP, classes(np.full(len(active), step), schema.step_starts))
             new = conditional.draw(x[active], random)
             rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
+            for _ in range(_REDRAWS if schema.rules_of_steps else 0):
+                following = state.values(rows, at[active])
+                before = {name: cells[active] for name, cells in last.items()}
+                bad = broken_by(schema, step_values(of_first, before, following, active, schema.order))
+                if not bad.any():
+                    break
+                new[bad] = conditional.draw(x[active[bad]], random)
+                rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
             made = state.event(rows)
+            for name, cells in state.values(rows, at[active]).items() if schema.rules_of_steps else ():
+                last[name][active] = cells
             at[active] += state.gaps(rows)
             state.move_on(x, active, new)
             pieces.append(made.assign(**{schema.person: active}))
@@ -215,6 +265,11 @@ class _State:
             return np.zeros(len(rows))
         gap = self.schema.next_rows.column(GAP)
         return gap.number.numbers(rows[GAP], gap)
+
+    def values(self, rows: pd.DataFrame, at: NDArray[np.float64]) -> "Values":
+        """The next events as rules see them; ``at`` is where the last ones stand."""
+        states = values_of(self.event(rows), self.schema.states)
+        return states if self.schema.order is None else {**states, self.schema.order: at + self.gaps(rows)}
 
     def move_on(self, x: NDArray[np.float64], rows: NDArray[np.int64], new: NDArray[np.float64]) -> None:
         """Make the next event the last one."""

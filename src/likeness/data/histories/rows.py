@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness.data.histories.schema import GAP, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.histories.rules import GAP, who_breaks
+from likeness.data.histories.schema import LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.rules.tables import to_model
 from likeness.data.schema.column import Column
 from likeness.data.source.cells import category_type
 from likeness.data.source.contribution_bounding import bound_contributions
@@ -62,6 +64,15 @@ def history_rows(
         count = len(listed)
     events, numbers = _counted_events(schema, events, names, np.asarray(numbers, dtype=np.int64))
     lengths = np.bincount(numbers, minlength=count)
+    table = _first_rows(schema, events, lengths, people)
+    transitions, persons = _transitions(schema, events, numbers, lengths, table)
+    return HistoryRows(to_model(table, schema.first_rows), to_model(transitions, schema.next_rows), persons)
+
+
+def _first_rows(
+    schema: HistorySchema, events: pd.DataFrame, lengths: NDArray[np.int64], people: pd.DataFrame | None
+) -> pd.DataFrame:
+    """One row a person, from their events in order."""
     starts = np.cumsum(lengths) - lengths
     firsts = np.where(lengths > 0, starts, -1)
     found = {}
@@ -76,8 +87,7 @@ def history_rows(
     for column in schema.moving:
         name = f"first {column.name}"
         found[name] = _taken(events[column.name], schema.first_rows.column(name), firsts)
-    table = pd.DataFrame(found)
-    return HistoryRows(table, *_transitions(schema, events, numbers, lengths, table))
+    return pd.DataFrame(found)
 
 
 def order_numbers(schema: HistorySchema, events: pd.DataFrame) -> NDArray[np.float64]:
@@ -110,7 +120,7 @@ def broken_links(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFra
     """How many rows of written tables break what histories promise, by the promise."""
     keys, persons = people[schema.person].to_numpy(), events[schema.person].to_numpy()
     again = persons[1:] == persons[:-1]
-    return {
+    links = {
         "people have the keys from 1 on": int((keys != np.arange(1, len(keys) + 1)).sum()),
         "each event has a person": int((~np.isin(persons, keys)).sum()),
         "events are in the order of people": int((np.diff(persons) < 0).sum()),
@@ -120,6 +130,10 @@ def broken_links(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFra
         ),
         "no event follows an end": int((again & is_end(schema, events)[:-1]).sum()),
     }
+    if not schema.rules or any(links.values()):
+        return links
+    first = _first_rows(schema, events, np.bincount(persons - 1, minlength=len(keys)), people)
+    return links | {rule: len(who) for rule, who in who_breaks(schema, first, events, persons - 1).items()}
 
 
 def _counted_events(

@@ -1,6 +1,6 @@
 """The public schema of people and their events, and the schemas of both row sets that are made from them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -8,13 +8,16 @@ from typing import Any
 
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.errors import SchemaError
+from likeness.data.histories.rules import GAP, about, rules_among
+from likeness.data.rules.rule import Rule
+from likeness.data.rules.rules import rules_section
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema, read_mapping
 
-KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "people", "events")
+KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "rules", "people", "events")
 WHICH = ("first", "hash")
 NEXT = "next_"  # begins the names of queries about transitions
-NUMBER, LENGTH, STEP, GAP = "number of events", "length of history", "step", "gap"
+NUMBER, LENGTH, STEP = "number of events", "length of history", "step"
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class HistorySchema:
         which: of more events, ``first`` takes the first k in order, ``hash`` the k with the smallest public hashes.
         fixed: columns of events that never change for a person. The first event says them.
         ends: from columns of events to categories; no event follows one with such a category.
+        rules: within a person, as they stand in the file, see :mod:`likeness.data.histories.rules`.
 
     Raises:
         SchemaError: a rule is broken.
@@ -44,6 +48,7 @@ class HistorySchema:
     which: str = WHICH[0]
     fixed: tuple[str, ...] = ()
     ends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rules: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
         if type(self.most) is not int or not 2 <= self.most < MOST_CATEGORIES:
@@ -74,6 +79,7 @@ class HistorySchema:
                 raise SchemaError(f"ends.{name}: '{left[0]}' is not a category of the column. Correct it.")
         if not self.moving:
             raise SchemaError("fixed names all columns of events. Leave at least one that changes.")
+        _ = self.parsed_rules
 
     @classmethod
     def load(cls, path: str | Path) -> "HistorySchema":
@@ -119,6 +125,7 @@ class HistorySchema:
                 which=str(mapping.get("which", WHICH[0])),
                 fixed=tuple(map(str, mapping.get("fixed") or ())),
                 ends={str(name): tuple(map(str, texts)) for name, texts in ends.items()},
+                rules=mapping.get("rules") or (),
             )
         except SchemaError as error:
             words = str(error)
@@ -136,6 +143,7 @@ class HistorySchema:
             "which": self.which,
             "fixed": list(self.fixed),
             "ends": {name: list(texts) for name, texts in self.ends.items()},
+            **rules_section(self.parsed_rules),
             **{key: schema.to_dict()["columns"] for key, schema in tables.items() if schema is not None},
         }
 
@@ -169,12 +177,16 @@ class HistorySchema:
     @cached_property
     def first_rows(self) -> Schema:
         """One row a person: the person's columns, the number of events, and the first event."""
+        return self._table(*self._first_columns)
+
+    @cached_property
+    def _first_columns(self) -> tuple[Column, ...]:
         numbers = tuple(str(number) for number in range(self.least, self.most + 1))
         first = (
             replace(column, name=f"first {column.name}", dtype=None, nullable=column.nullable or self.least == 0)
             for column in self.moving
         )
-        return self._table(*self.person_columns, Column(NUMBER, "ordinal", categories=numbers), *first)
+        return (*self.person_columns, Column(NUMBER, "ordinal", categories=numbers), *first)
 
     @cached_property
     def next_rows(self) -> Schema:
@@ -184,13 +196,29 @@ class HistorySchema:
         and the gap between them. The order itself is left out: each further column takes budget from all pairs of the
         others.
         """
+        return self._table(*self._next_columns)
+
+    @cached_property
+    def _next_columns(self) -> tuple[Column, ...]:
         last, following = (
             [replace(column, name=f"{word} {column.name}", dtype=None) for column in self.states]
             for word in ("last", "next")
         )
         length = Column(LENGTH, "ordinal", categories=_words(self.length_starts, self.most))
         step = Column(STEP, "ordinal", categories=_words(self.step_starts, self.most - 1))
-        return self._table(*self.person_columns, length, step, *last, *following, *self._gap())
+        return (*self.person_columns, length, step, *last, *following, *self._gap())
+
+    @cached_property
+    def parsed_rules(self) -> tuple[Rule, ...]:
+        """The rules within a person."""
+        columns = [one for one in (*self._first_columns, *self._next_columns) if one.name not in (LENGTH, STEP)]
+        order = None if self.order is None else self.events.column(self.order)
+        return rules_among(self.rules, columns, order, next(iter(self._gap()), None))
+
+    @cached_property
+    def rules_of_steps(self) -> tuple[Rule, ...]:
+        """Rules about more than a row of people."""
+        return tuple(rule for rule in self.parsed_rules if rule not in self.first_rows.rules)
 
     @property
     def row_sets(self) -> dict[str, Schema]:
@@ -227,7 +255,9 @@ class HistorySchema:
         return (Column(GAP, "numeric", 0.0, upper - lower),)
 
     def _table(self, *columns: Column) -> Schema:
-        return Schema(self.events.name, self.events.source, "none", None, columns)
+        return Schema(
+            self.events.name, self.events.source, "none", None, columns, rules=about(self.parsed_rules, columns)
+        )
 
 
 def read_schema(path: str | Path, aliases: bool = True) -> Schema | HistorySchema:

@@ -1,0 +1,110 @@
+r"""Rules that hold among the events of a person, and the values that they speak of.
+
+A rule names columns of people, ``number of events``, columns of the ``first`` event, and columns of two events that
+follow each other (``last`` and ``next``). It also names the ``gap`` between these, and ``since first``, the distance of
+the next event from the first. Somebody without events has a missing (null) first event. Synthetic histories keep all
+rules. A rule about the columns of one row set holds there too: its impossible cells are empty, and a private row that
+breaks it counts as the nearest row that keeps it.
+
+Privacy. That map is :meth:`likeness.data.rules.rules.RuledTable.to_model`: fixed by the schema, each row by itself. So
+a person's rows remain that person's, as many as before, and each person adds as much to a sum as without rules.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from likeness.core.errors import SchemaError
+from likeness.data.rules.rule import IfThen, Never, Order, Rule
+from likeness.data.rules.rules import rules_from
+from likeness.data.rules.tables import values_of
+from likeness.data.schema.column import Column
+
+if TYPE_CHECKING:
+    from likeness.data.histories.schema import HistorySchema
+    from likeness.data.rules.rule import Values
+
+KINDS = (IfThen, Never, Order)
+GAP, SINCE = "gap", "since first"
+
+
+def rules_among(spec: Any, columns: Iterable[Column], order: Column | None, gap: Column | None) -> tuple[Rule, ...]:
+    """The rules of a schema of histories.
+
+    Args:
+        spec: section ``rules``, a list of mappings.
+        columns: of both row sets.
+        order: the column of events that orders them.
+        gap: the column of the gap, where there is an order.
+
+    Raises:
+        SchemaError: naming the rule, or two that contradict each other.
+    """
+    named = {column.name: column for column in columns}
+    if order is not None and gap is not None:
+        named |= {f"{word} {order.name}": replace(order, name=f"{word} {order.name}") for word in ("last", "next")}
+        named[SINCE] = replace(gap, name=SINCE)
+    rules = rules_from(spec, {}, named.values(), None)
+    for rule in rules:
+        if not isinstance(rule, KINDS):
+            raise SchemaError(f"{rule}: histories take the rules {', '.join(kind.kind for kind in KINDS)} alone.")
+    return rules
+
+
+def about(rules: Iterable[Rule], columns: Iterable[Column]) -> tuple[Rule, ...]:
+    """Rules that name none but these columns."""
+    names = {column.name for column in columns}
+    return tuple(rule for rule in rules if set(rule.columns) <= names)
+
+
+def step_values(
+    first: "Values", last: "Values", following: "Values", persons: NDArray[np.int64], order: str | None
+) -> "Values":
+    """What rules speak of, for two events that follow each other.
+
+    Args:
+        first: values of first rows, person by person.
+        last: values of the earlier events.
+        following: values of the later events.
+        persons: of each pair.
+        order: name of the column that orders events.
+    """
+    values = {name: cells[persons] for name, cells in first.items()}
+    for word, cells_of in (("last", last), ("next", following)):
+        values |= {f"{word} {name}": cells for name, cells in cells_of.items()}
+    if order is not None:
+        values[GAP] = values[f"next {order}"] - values[f"last {order}"]
+        values[SINCE] = values[f"next {order}"] - values[f"first {order}"]
+    return values
+
+
+def broken_by(schema: "HistorySchema", values: "Values") -> NDArray[np.bool_]:
+    """Which pairs of events break one of the rules, of which there are some, by :func:`step_values`."""
+    broken = [rule.broken(values) for rule in schema.rules_of_steps]
+    rows: NDArray[np.bool_] = np.logical_or.reduce(broken)
+    return rows
+
+
+def who_breaks(
+    schema: "HistorySchema", first: pd.DataFrame, events: pd.DataFrame, persons: NDArray[np.int64]
+) -> Mapping[str, NDArray[np.int64]]:
+    """The persons whose histories break each rule, by its words.
+
+    Args:
+        schema: public.
+        first: typed with ``schema.first_rows``.
+        events: typed with ``schema.events``, in the order of persons and of their histories.
+        persons: of each event.
+    """
+    of_first, moving = values_of(first, schema.first_rows.columns), values_of(events, schema.moving)
+    without = np.bincount(persons, minlength=len(first)) == 0
+    of_first |= {name: np.where(without, np.nan, of_first[name]) for name in (f"first {one}" for one in moving)}
+    at = np.flatnonzero(persons[:-1] == persons[1:])
+    last, following = ({name: cells[at + more] for name, cells in moving.items()} for more in (0, 1))
+    of_steps = step_values(of_first, last, following, persons[at], schema.order)
+    broken = {str(rule): np.flatnonzero(rule.broken(of_first)) for rule in schema.first_rows.rules}
+    return broken | {str(rule): np.unique(persons[at][rule.broken(of_steps)]) for rule in schema.rules_of_steps}
