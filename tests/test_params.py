@@ -21,6 +21,7 @@ from likeness.config.load import load_params, params_from, source_at
 from likeness.config.params import Evaluate, LedgerSettings, Params, Sample
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError
+from likeness.data.schema.schema import Schema
 from likeness.methods import METHODS, method_from, resolved
 from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
@@ -188,13 +189,14 @@ def test_old_names_are_the_same_settings_and_the_same_plan(monkeypatch: pytest.M
 
 def test_settings_of_a_bundle_keep_their_words_and_are_read_in_both() -> None:
     params = params_from({**NEEDED, **NEW})
-    settings = settings_of(Project(ROOT, params))
+    schema = Schema.load(ROOT / "data/schema/adult.yaml")
+    settings = settings_of(Project(ROOT, params, schema))
     assert settings["privacy"]["identity"] == "somebody" and settings["slot"] == "two"
     assert settings["marginals"]["train"]["information_price"] == 0.5
     assert {"exchange_rounds", "iterations"} <= set(settings["marginals"]["train"])
     assert not {"population", "attempt", "kl_penalty", "swap_rounds"} & set(re.findall(r"\w+", json.dumps(settings)))
     again = params_of(settings)
-    assert settings_of(Project(ROOT, again)) == settings and method_from(again) == method_from(params)
+    assert settings_of(Project(ROOT, again, schema)) == settings and method_from(again) == method_from(params)
     assert (again.privacy, again.ledger.attempt) == (params.privacy, "two")
 
 

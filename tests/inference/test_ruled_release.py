@@ -57,7 +57,7 @@ def test_replicates_have_all_columns(fitted: Synthesizer, tmp_path: Path) -> Non
 def test_a_bundle_of_computed_columns_is_right(
     fitted: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The verifier asks about the rows of the schema, and not about those of the model."""
+    """The verifier asks about rows of the schema, not of the model. Loss distributions would take gigabytes here."""
     for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
         monkeypatch.delenv(name, raising=False)
     fitted.bundle(tmp_path / "bundle", n=30)

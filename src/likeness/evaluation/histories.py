@@ -99,9 +99,9 @@ def _last(schema: HistorySchema, rows: HistoryRows) -> pd.DataFrame:
     persons, at = np.unique(rows.numbers[::-1], return_index=True)
     places = len(rows.numbers) - 1 - at
     for column in schema.states:
-        values = table[f"first {column.name}"].to_numpy(dtype=object, na_value=None, copy=True)
-        values[persons] = rows.transitions[f"next {column.name}"].to_numpy(dtype=object, na_value=None)[places]
-        table[f"first {column.name}"] = pd.Series(values, dtype=table[f"first {column.name}"].dtype)
+        first = table[f"first {column.name}"].copy()
+        first.iloc[persons] = rows.transitions[f"next {column.name}"].iloc[places].array
+        table[f"first {column.name}"] = first
     return table
 
 

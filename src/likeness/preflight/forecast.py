@@ -171,7 +171,7 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     most = params.evaluate.max_rows or (math.inf if facts.schema.image is None else MOST_ROWS)
     # Classifiers see the real table twice, once shuffled.
     scored = None if rows is None or drawn is None else (2 * min(rows, most) + min(drawn, most)) / 3
-    cells = _BYTES_A_CELL * (rows or 0)
+    cells: float = _BYTES_A_CELL * (rows or 0)
     if facts.schema.image is not None:  # kept as bytes, until images are drawn or judged
         seen = min(max(rows or 0, drawn or 0), most)
         cells = max(_BYTES_DRAWN * (drawn or 0), 8 * (drawn or 0) + _BYTES_JUDGED * seen)

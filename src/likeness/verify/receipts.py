@@ -193,19 +193,22 @@ def _by_dp_accounting(receipts: Sequence[Receipt], delta: float) -> Opinion:
 
     multipliers = [receipt.noise_multiplier for receipt in receipts]
     orders = [1 + math.exp(step / 100) for step in range(-300, 1500)]
-    renyi, tight = dp_accounting.rdp.RdpAccountant(orders), dp_accounting.pld.PLDAccountant()
-    for multiplier in multipliers:
-        event = dp_accounting.GaussianDpEvent(multiplier)
+    renyi, events = dp_accounting.rdp.RdpAccountant(orders), list(map(dp_accounting.GaussianDpEvent, multipliers))
+    for event in events:
         renyi.compose(event)
-        tight.compose(event)
     together = 1 / math.sqrt(math.fsum(multiplier**-2 for multiplier in multipliers))
     exact = float(dp_accounting.get_epsilon_gaussian(together, delta * math.exp(-ALLOWANCE))) + ALLOWANCE
-    by_renyi, by_loss = float(renyi.get_epsilon(delta)), float(tight.get_epsilon(delta))
+    by_renyi = float(renyi.get_epsilon(delta))
     gaussian = float(dp_accounting.get_epsilon_gaussian(together, delta))
     if exact > MOST_GAUSSIAN:
         exact = math.inf
-    words = f"dp-accounting: {exact:.6g} by exact Gaussians, {by_loss:.6g} by privacy loss distributions"
-    return Opinion(exact, gaussian, by_renyi, f"{words}, {by_renyi:.6g} by Rényi")
+    words = f"dp-accounting: {exact:.6g} by exact Gaussians, {by_renyi:.6g} by Rényi"
+    if math.isfinite(exact):  # the memory of a privacy loss distribution grows with ε, and a bundle may be hostile
+        tight = dp_accounting.pld.PLDAccountant()
+        for event in events:
+            tight.compose(event)
+        words += f", {tight.get_epsilon(delta):.6g} by privacy loss distributions"
+    return Opinion(exact, gaussian, by_renyi, words)
 
 
 def _by_autodp(receipts: Sequence[Receipt], delta: float) -> Opinion:
