@@ -194,7 +194,7 @@ HOUSEHOLDS: dict[str, Any] = {
     "events": {"born": {"kind": "integer", "lower": 1920, "upper": 2020},
                "role": {"kind": "categorical", "categories": ["head", "partner", "child"]}},
     "rules": [
-        {"if": {"number of events": ">= 1"}, "then": {"first role": "head"}},
+        {"if": {"region": ["town", "village"]}, "then": {"number of events": ">= 1", "first role": "head"}},
         {"never": {"last role": ["head", "partner", "child"], "next role": "head"}},
         {"if": {"next role": "partner"}, "then": {"last role": "head"}},
         {"if": {"next role": "child"}, "then": {"since first": ">= 18"}},
@@ -265,7 +265,7 @@ def measured(schema: HistorySchema, test: HistoryRows, other: HistoryRows, colum
 
 
 def broken(tables: dict[str, pd.DataFrame]) -> float:
-    """The share of households with a rule broken: one head, at most one partner, children 18 years younger."""
+    """The share of households that break a rule: one head, at most one partner, children 18 years younger."""
     events = tables["events"].sort_values(["id", "born"])
     roles = pd.crosstab(events["id"], events["role"])
     roles = roles.reindex(index=tables["people"]["id"], columns=["head", "partner"], fill_value=0)
