@@ -359,7 +359,7 @@ def test_a_folder_has_the_header_of_its_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", ["fifo", "broken link", "loop", "link to a folder above"])
-def test_a_folder_with_what_nobody_can_read_is_refused_by_name(tmp_path: Path, make: str) -> None:
+def test_a_folder_with_an_item_that_nobody_can_read_is_refused(tmp_path: Path, make: str) -> None:
     """A reader would wait for a pipe, and go round in a loop."""
     path = source(tmp_path)
     within = path / "year=2024"
@@ -371,7 +371,7 @@ def test_a_folder_with_what_nobody_can_read_is_refused_by_name(tmp_path: Path, m
         item.symlink_to({"broken link": "absent", "loop": item.name, "link to a folder above": ".."}[make])
     for read in (lambda: keyed_digest(path, KEY), lambda: header_of(path), lambda: source_parts(path)):
         what = "a link to a folder that holds it" if make == "link to a folder above" else "neither a file nor a folder"
-        with pytest.raises(DataError, match=rf"^part=\.\.\.: is {what}\. Remove it from its folder in ingest\.source"):
+        with pytest.raises(DataError, match=rf"^year=\.\.\.: holds an item that is {what}\. Remove it"):
             read()
     if make == "fifo":
         with pytest.raises(DataError, match="no such file"):

@@ -81,15 +81,17 @@ def inside(folder: Place) -> "list[Place]":
     """The files and folders in a folder, by name.
 
     Raises:
-        DataError: it holds something else, which a reader may wait for, or a link to a folder above. The message shows
-            no value of a partition, as ``year=2024``.
+        DataError: it holds something else, which a reader may wait for, or a link to a folder above. The message names
+            the folder, and no value of a partition, as ``year=2024``: the name of a file may be a person's.
     """
     items = sorted(list[Place](folder.iterdir()), key=lambda item: item.name)
     for item in items:
         fault = _fault(item) if isinstance(item, Path) else ""
         if fault:
-            name, mark, _ = item.name.partition("=")
-            raise DataError(f"{name}{mark and '=...'}: {fault}. Remove it from its folder in ingest.source.")
+            name, mark, _ = folder.name.partition("=")
+            raise DataError(
+                f"{name}{mark and '=...'}: holds an item that {fault}. Remove it from this folder in ingest.source."
+            )
     return items
 
 
