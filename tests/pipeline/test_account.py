@@ -236,8 +236,8 @@ def test_rows_and_card_come_from_one_file(another: Clone, monkeypatch: pytest.Mo
     ours, theirs = read_manifest(ProjectPaths.table), {**read_manifest(ProjectPaths.table), "identity": "others"}
     encode = Encoder.encode
 
-    def slow(self: Encoder, table: Any) -> Any:
-        codes = encode(self, table)
+    def slow(self: Encoder, table: Any, compact: bool) -> Any:
+        codes = encode(self, table, compact)
         write_private(read_private(ProjectPaths.table).head(10), ProjectPaths.table, theirs)
         return codes
 

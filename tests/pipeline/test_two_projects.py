@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,7 @@ def test_whatever_is_relative_in_the_settings_is_below_the_root(
         ledger=dataclasses.replace(params.ledger, home="ledger"),
         tracking=dataclasses.replace(params.tracking, uri="sqlite:///runs.db"),
     )
+    copy(ROOT / "data/schema/adult.yaml", tmp_path / "s.yaml")
     project = Project(tmp_path, params)
     assert project.schema_file == tmp_path / "s.yaml" and project.ledger_home.path == tmp_path / "ledger"
     assert project.database is not None and project.database.url == f"sqlite:///{tmp_path}/a.db"

@@ -42,7 +42,7 @@ def summary_text(paths: ProjectPaths) -> str:
 
 def _tables(privacy: Mapping[str, Any]) -> list[str]:
     """The Parquet files that an account is about; it names none without privacy."""
-    named = [path for path in privacy["outputs"] if path.endswith(".parquet")]
+    named = [path for path in privacy.get("outputs", {}) if path.endswith(".parquet")]
     return named or [str(ProjectPaths.synthetic)]
 
 

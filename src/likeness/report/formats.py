@@ -1,4 +1,4 @@
-"""Numbers as text for people: the filters of the report."""
+"""Numbers as text for people: the filters and the heat map of the report."""
 
 import base64
 import json
@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+MOST_LISTED = 10
+"""Rows of a list of the worst."""
 _LONGEST = 120  # characters of one value of a specification; privacy.json has all of them
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -69,3 +71,20 @@ def loss_text(losses: Mapping[str, Sequence[float]]) -> str:
         return f"{number(values[-1], 3)}: a closed form, nothing was trained"
     first, final = number(values[0], 3), number(values[-1], 3)
     return f"from {first} at the first to {final} at the last recorded iteration ({number(int(last))})"
+
+
+def heat_map(names: Sequence[str], errors: Mapping[tuple[str, str], float]) -> dict[str, Any]:
+    """Squares below the diagonal, their darkness on the scale of this table; and the pairs with the largest errors."""
+    largest = max(errors.values()) or 1.0
+    squares = [
+        {
+            "x": names.index(first),
+            "y": names.index(second),
+            "dark": f"{0.06 + 0.94 * error / largest:.2f}",
+            "text": f"{first} × {second}: {error:.4f}",
+        }
+        for (first, second), error in errors.items()
+    ]
+    worst = sorted(errors.items(), key=lambda item: (-item[1], item[0]))[:MOST_LISTED]
+    rows = [(" × ".join(pair), f"{error:.4f}") for pair, error in worst]
+    return {"names": list(names), "squares": squares, "largest": f"{largest:.4f}", "worst": rows}

@@ -30,7 +30,7 @@ from likeness.inference.measurements import Measurements, measurements
 from likeness.inference.terms import Table
 from likeness.release.records import Records
 from likeness.release.released import Released
-from likeness.report.formats import number, percent
+from likeness.report.formats import MOST_LISTED, heat_map, number, percent
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -39,7 +39,6 @@ MOST_CELLS = 24
 """Rows of a histogram: of a column with more cells, those with the largest shares."""
 MOST_MAPPED = 60
 """Columns of the heat map. A wider table has the first ones."""
-MOST_LISTED = 10
 MOST_PREVIEWED = 40
 MOST_OPEN = 16
 """A table with more columns has its histograms folded."""
@@ -258,20 +257,3 @@ def _noisiest(measured: Measurements, shares: Mapping[str, "DataFrame"]) -> list
         (cell, _points(share), f"± {percent(margin)}", f"{ratio:.1f}" if share > 0 and ratio < 1000 else "–")
         for ratio, cell, share, margin in cells[:MOST_LISTED]
     ]
-
-
-def heat_map(names: Sequence[str], errors: Mapping[tuple[str, str], float]) -> dict[str, Any]:
-    """Squares below the diagonal, their darkness on the scale of this table; and the pairs with the largest errors."""
-    largest = max(errors.values()) or 1.0
-    squares = [
-        {
-            "x": names.index(first),
-            "y": names.index(second),
-            "dark": f"{0.06 + 0.94 * error / largest:.2f}",
-            "text": f"{first} × {second}: {error:.4f}",
-        }
-        for (first, second), error in errors.items()
-    ]
-    worst = sorted(errors.items(), key=lambda item: (-item[1], item[0]))[:MOST_LISTED]
-    rows = [(" × ".join(pair), f"{error:.4f}") for pair, error in worst]
-    return {"names": list(names), "squares": squares, "largest": f"{largest:.4f}", "worst": rows}

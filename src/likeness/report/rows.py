@@ -5,8 +5,7 @@ from typing import Any
 
 from likeness.core.errors import ArtifactError
 from likeness.report.files import INTERNAL_FOLDER, Internal
-from likeness.report.formats import embed, number, percent, three
-from likeness.report.released_numbers import heat_map
+from likeness.report.formats import embed, heat_map, number, percent, three
 from likeness.report.style import label
 
 TABLES = {"synthetic": "Synthetic", "real": "Ceiling (real)", "shuffled": "Floor (shuffled)"}

@@ -14,17 +14,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-
 from likeness.core.errors import SchemaError
 from likeness.data.rules.rule import IfThen, Never, Order, Rule
 from likeness.data.rules.rules import rules_from
-from likeness.data.rules.tables import values_of
 from likeness.data.schema.column import Column
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
     from likeness.data.histories.schema import HistorySchema
     from likeness.data.rules.rule import Values
 
@@ -62,7 +61,7 @@ def about(rules: Iterable[Rule], columns: Iterable[Column]) -> tuple[Rule, ...]:
 
 
 def step_values(
-    first: "Values", last: "Values", following: "Values", persons: NDArray[np.int64], order: str | None
+    first: "Values", last: "Values", following: "Values", persons: "NDArray[np.int64]", order: str | None
 ) -> "Values":
     """What rules speak of, for two events that follow each other.
 
@@ -82,16 +81,18 @@ def step_values(
     return values
 
 
-def broken_by(schema: "HistorySchema", values: "Values") -> NDArray[np.bool_]:
-    """Which pairs of events break one of the rules, of which there are some, by :func:`step_values`."""
+def broken_by(schema: "HistorySchema", values: "Values") -> "NDArray[np.bool_]":
+    """Which pairs of events break one of the rules, by :func:`step_values`. There are rules."""
+    import numpy as np
+
     broken = [rule.broken(values) for rule in schema.rules_of_steps]
     rows: NDArray[np.bool_] = np.logical_or.reduce(broken)
     return rows
 
 
 def who_breaks(
-    schema: "HistorySchema", first: pd.DataFrame, events: pd.DataFrame, persons: NDArray[np.int64]
-) -> Mapping[str, NDArray[np.int64]]:
+    schema: "HistorySchema", first: "pd.DataFrame", events: "pd.DataFrame", persons: "NDArray[np.int64]"
+) -> "Mapping[str, NDArray[np.int64]]":
     """The persons whose histories break each rule, by its words.
 
     Args:
@@ -100,6 +101,10 @@ def who_breaks(
         events: typed with ``schema.events``, in the order of persons and of their histories.
         persons: of each event.
     """
+    import numpy as np
+
+    from likeness.data.rules.tables import values_of
+
     of_first, moving = values_of(first, schema.first_rows.columns), values_of(events, schema.moving)
     without = np.bincount(persons, minlength=len(first)) == 0
     of_first |= {name: np.where(without, np.nan, of_first[name]) for name in (f"first {one}" for one in moving)}
