@@ -232,6 +232,14 @@ class Answers:
         flat = {name: self._flat(question.by, numbers.reshape(shape)) for name, numbers in ends.items()}
         return self._indexed(question.by, _in_units(axis, flat))
 
+    def tails(self, column: str) -> "DataFrame":
+        """The share of the records from the lowest value of each cell of a number on. They are not missing."""
+        axis = self.measured.axes[column]
+        ratio = self._of_number(Question((column,)), column, np.triu(np.ones((len(axis.lows),) * 2)), fine=False)
+        low, high = ratio.interval(_normal(0.95), (0.0, 1.0))
+        values = {"estimate": ratio.estimate, "low": low, "high": high}
+        return self._indexed((), {"from": axis.lows, **values})
+
     def _axis(self, question: Question, column: str) -> tuple[Axis, bool]:
         """The cells of a number for this question, and whether they are the fine ones."""
         fine = not question.by and column in self.measured.fine

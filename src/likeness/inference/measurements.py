@@ -5,7 +5,11 @@ with the σ of the receipt. Three things keep a count from the rows as they were
 
 - A value beyond the public bounds counts in the first or last cell.
 - A person's rows beyond ``ingest.unit.max_rows`` count nowhere.
-- The door cuts a contribution off to its lattice, at most one part in 2^20 of a count.
+- The door cuts a contribution off to its lattice, at most one part in 2^20 of a count; m parts where m rows share one.
+
+*People with histories.* The rows of a person share one contribution: each of m rows counts 1/m. All released tables of
+these rows count the same weighted rows, so each is a sum over cells of one joint table x. That is all that estimates
+and intervals suppose (:mod:`likeness.inference.terms`). A share is then a mean over the people who have such rows.
 
 Released categories of a column (partition selection) say which cells there are. Their counts passed a threshold, so
 they are not used.
@@ -108,7 +112,8 @@ def _parts(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator
     by_class = terms == "each_record" and receipt.num_groups == classes
     if spec.get("map") == DISTANCES:
         return
-    if receipt.threshold is not None or not (by_class or (terms == "all_records" and receipt.num_groups == 1)):
+    together = terms in ("all_records", "each_person") and receipt.num_groups == 1
+    if receipt.threshold is not None or not (by_class or together):
         return
     feature = _map(spec, receipt.query)
     if not isinstance(feature, TablesMap):

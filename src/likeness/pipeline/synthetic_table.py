@@ -91,6 +91,11 @@ def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     return typed_again(pd.read_parquet(path), schema)
 
 
+def read_tables(project: "Project") -> "dict[str, DataFrame]":
+    """The synthetic tables of a project as typed rows, by name."""
+    return {name: read_synthetic(_path(project, f"{name}.parquet"), one) for name, one in project.tables.items()}
+
+
 def drawn_tables(
     generators: Path, schema: Schema, histories: "HistorySchema | None", sample: Request, dtypes: Dtypes = None
 ) -> "dict[str, DataFrame]":

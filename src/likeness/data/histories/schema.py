@@ -225,6 +225,11 @@ class HistorySchema:
         """Schemas of both row sets, by the beginning of the names of their queries."""
         return {"": self.first_rows, NEXT: self.next_rows}
 
+    @staticmethod
+    def prefix_of(query: str) -> str:
+        """Of a query, the beginning of its name that says which of :attr:`row_sets` it is about."""
+        return NEXT if query.startswith(NEXT) else ""
+
     @property
     def written(self) -> dict[str, Schema]:
         """Schemas of both tables as they are written: each begins with the key."""
