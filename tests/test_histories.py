@@ -13,12 +13,13 @@ from likeness import Synthesizer
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.data.histories.rows import broken_links
-from likeness.data.histories.schema import HistorySchema
+from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.method import Marginals
 from likeness.pipeline.histories import _within
+from likeness.pipeline.synthetic_table import as_released
 from likeness.verify import verify
 from likeness.verify.outputs import draw_replicates
 
@@ -158,6 +159,48 @@ def test_rules_hold_within_each_synthetic_person() -> None:
     real = {name: frame.assign(id=frame["id"] + 1) for name, frame in given.items()}
     broken = broken_links(ruled, **typed(ruled, real))
     assert all(broken[str(rule)] > 0 for rule in ruled.parsed_rules)
+
+
+def counted_pairs(events: pd.DataFrame) -> pd.DataFrame:
+    """Each pair of events with its weight: the pairs of a person share 1."""
+    pairs = events.assign(last=events.groupby("id")["state"].shift()).dropna(subset="last")
+    return pairs.assign(weight=1 / pairs.groupby("id")["id"].transform("size"))
+
+
+def test_estimates_of_people_and_of_pairs_of_events() -> None:
+    """Nearly without noise they are the shares of the rows, in which the pairs of a person share the weight 1."""
+    people, events = people_and_events(800)
+    turning = (events["id"] % 2 == 1) & (events.groupby("id").cumcount() > 1)  # later pairs differ, so weights matter
+    events["state"] = events["state"].mask(turning, "a")
+    model = fitted({"people": people, "events": events}, {**SPEC, **AGE}, settings=FASTEST)
+    lengths = events.groupby("id").size().reindex(people["id"], fill_value=0)
+    made = model.estimate("number of events", "age", sampling=True)
+    old = people["age"].to_numpy() == "old"
+    assert made.loc[("3", "old"), "estimate"] == pytest.approx((lengths[old] == 3).mean(), abs=1e-3)
+    assert (made["sampling_error"] > 0.001).any()
+    pairs = counted_pairs(events)
+    weights = pairs.groupby(["state", "last"])["weight"].sum()
+    share = weights["a", "b"] / weights.xs("b", level="last").sum()
+    row = model.estimate("next state", "last state").loc[("a", "b")]
+    assert row["estimate"] == pytest.approx(share, abs=1e-3) and row["low"] <= share <= row["high"]
+    assert abs(share - (pairs[pairs["last"] == "b"]["state"] == "a").mean()) > 0.01
+    assert model.estimate("next state", statistic="count")["estimate"].sum() == pytest.approx(
+        (lengths > 1).sum(), abs=1
+    )
+    with pytest.raises(ParamsError, match="rows of one person depend on each other"):
+        model.estimate("gap", statistic="mean", sampling=True)
+    with pytest.raises(ParamsError, match="columns must be one of age, number of events, first day.* next state"):
+        model.estimate("state")
+
+
+def test_synthetic_pairs_of_a_person_share_a_weight_too() -> None:
+    people, events = people_and_events(50)
+    schema = HistorySchema.from_dict({**SPEC, **AGE})
+    tables = typed(schema, {"people": people.assign(id=people["id"] + 1), "events": events.assign(id=events["id"] + 1)})
+    chunks = list(as_released(schema, tables, 40)[NEXT])
+    weights = np.concatenate([1 / chunk.shared_by for chunk in chunks if chunk.shared_by is not None])
+    counted = counted_pairs(events[events["id"] < 40])
+    assert sorted(weights) == pytest.approx(sorted(counted["weight"]))
 
 
 def typed(schema: HistorySchema, drawn: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

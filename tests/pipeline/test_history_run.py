@@ -30,7 +30,7 @@ from likeness.verify import verify
 pytestmark = pytest.mark.long
 
 STAGES = ("fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample",
-          "card", "evaluate", "account")  # fmt: skip
+          "card", "evaluate", "account", "report")  # fmt: skip
 METHOD = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}}
 
 
@@ -81,6 +81,12 @@ def test_a_run_of_people_with_histories(project: Path) -> None:
     distances = json.loads(ProjectPaths.internal_metrics.read_text())["distances"]
     assert set(distances) == {"synthetic", "real", "shuffled"}
     assert {"lengths", "transitions", "discrimination"} <= set(distances["real"])
+
+    page = ProjectPaths.report.read_text()
+    assert "The people in numbers" in page and "The next <strong>state</strong> after the last" in page
+    assert "How long until the next event" in page and page.count('class="event"') > 5 and "<script" not in page
+    secret = f"{distances['real']['discrimination']:.3g}"
+    assert secret in ProjectPaths.internal_report.read_text() and "Discrimination" not in page
 
     write_bundle(Project.load(), Path("bundle"))
     assert {check.name for check in verify(Path("bundle")) if not check.passed} == {"training"}

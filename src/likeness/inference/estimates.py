@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 
 from likeness.config.typed import allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
+from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.inference.axes import Axis
 from likeness.inference.intervals import Ratio
-from likeness.inference.measurements import Measurements, measurements
+from likeness.inference.measurements import Measurements, about, measurements
 from likeness.inference.terms import Forms
 from likeness.methods import DEFAULT
 from likeness.release.released import Released
@@ -91,12 +92,13 @@ class Question:
 
 
 def estimate(
-    schema: Schema, released: Iterable[Released], question: Question, total: float | None = None
+    schema: Schema | HistorySchema, released: Iterable[Released], question: Question, total: float | None = None
 ) -> "DataFrame":
     """Answer a question from released files. It costs nothing.
 
     Args:
-        schema: public, with released categories.
+        schema: public, with released categories. Of people with histories the question is about people, or about
+            pairs of events, see :func:`likeness.inference.measurements.about`.
         released: all files of a run.
         question: columns, groups and statistic.
         total: the number of records where it is public.
@@ -109,14 +111,9 @@ def estimate(
         ParamsError: the question is none for this schema.
         ReleaseError: the release does not have these cells.
     """
-    schema = schema.modeled  # computed columns stand in no release
-    question.check(schema)
-    releases = sorted(released, key=lambda one: one.receipt.query)  # a sum depends on its order in the last digit
-    if question.sampling and any(one.receipt.unit is not None and one.receipt.unit.max_rows > 1 for one in releases):
-        raise ParamsError(
-            "sampling: rows of one person depend on each other, so they are no random sample. Leave it out."
-        )
-    return Answers(measurements(schema, releases, total)).frame(question)
+    rows, releases, total = about(schema, released, (*question.columns, *question.by), total, question.sampling)
+    question.check(rows)
+    return Answers(measurements(rows, releases, total)).frame(question)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ person, and about one row a pair of events that follow each other. Both releases
 (:class:`likeness.release.records.EachPerson`), so the noise does not grow with the number of events.
 """
 
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,18 +14,16 @@ from numpy.typing import NDArray
 from likeness.core.errors import ArtifactError, DataError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths
-from likeness.data.histories.rows import HistoryRows, history_rows, rows_of_tables
-from likeness.data.histories.schema import NEXT, HistorySchema
+from likeness.data.histories.rows import HistoryRows, history_rows
+from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_private, write_private
 from likeness.data.source.files import read_frame_people, read_people
 from likeness.data.source.row_digests import SourceDigest, unordered_digest
 from likeness.data.source.split import split_by_person
-from likeness.pipeline.private_rows import PERSON, SPLIT, encoded_chunks, manifest_of
-from likeness.release.records import EachPerson
+from likeness.pipeline.private_rows import PERSON, SPLIT, manifest_of
 
 if TYPE_CHECKING:
     from likeness.pipeline.project import Project
-    from likeness.release.records import Records
 
 
 def read_histories(
@@ -101,20 +98,6 @@ def written_histories(project: "Project") -> dict[str, HistoryRows]:
         )
         for part in ("train", "test")
     }
-
-
-def as_released(schema: HistorySchema, tables: Mapping[str, pd.DataFrame], most: int) -> "dict[str, Iterable[Records]]":
-    """Rows of written tables as a release counts them, by the prefix of their queries.
-
-    Args:
-        schema: public.
-        tables: typed people and events, by name.
-        most: people that count; the first ones.
-    """
-    people, events = tables["people"].head(most), tables["events"]
-    rows = rows_of_tables(schema, people, events[events[schema.person].isin(people[schema.person])])
-    following = encoded_chunks(rows.transitions, schema.next_rows, rows.numbers)
-    return {"": encoded_chunks(rows.people, schema.first_rows), NEXT: EachPerson().stream(following)}
 
 
 def digest_of_histories(schema: HistorySchema, rows: HistoryRows, key: bytes) -> str:

@@ -111,7 +111,12 @@ def _matrix(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | N
         of_row = [None] * shape[0] if drawn is None or not drawn[place].sum() else drawn[place] / drawn[place].sum()
         cells = zip(share[place], low[place], high[place], of_row, strict=True)
         rows.append((label, [_cell(*cell) for cell in cells]))
-    return {"name": name, "across": labels(measured, following), "rows": rows}
+    return {
+        "name": name,
+        "open": measured.axes[last].column.is_categorical,
+        "across": labels(measured, following),
+        "rows": rows,
+    }
 
 
 def _cell(share: float, low: float, high: float, synthetic: float | None) -> dict[str, str]:
@@ -165,6 +170,6 @@ def _lines(schema: HistorySchema, people: "DataFrame", events: "DataFrame") -> l
         marks = [
             {"x": f"{at[row]:.1f}", "end": bool(ends[row]), "text": ", ".join(of_events[row + 1][1:])} for row in rows
         ]
-        dates = [] if order is None else [of_events[rows[side] + 1][order] if len(rows) else "–" for side in (0, -1)]
-        lines.append({"who": ", ".join([key, *cells]), "marks": marks, "dates": dates})
+        start = of_events[rows[0] + 1][order] if order is not None and len(rows) else "–"
+        lines.append({"who": ", ".join([key, *cells]), "marks": marks, "start": start})
     return lines
