@@ -102,7 +102,7 @@ def test_the_graph_of_histories_has_both_tables(project: Path) -> None:
     graph = stage_graph(Path("dvc.yaml"))
     assert set(STAGES) | {"settings"} == set(graph) and {"privatize", "sample"} <= set(graph["account"])
     text = Path("dvc.yaml").read_text()
-    assert "synthetic/synthetic" not in text and text.count("next_embedding.safetensors") == 3
+    assert "synthetic/synthetic" not in text and text.count("next_embedding.safetensors") == 4
 
 
 def test_the_check_knows_both_tables(project: Path) -> None:
