@@ -133,7 +133,8 @@ def _counted(answers: Answers, counts: SyntheticCounts, names: tuple[str, ...]) 
     """Synthetic rows in the cells of some columns, from a released table that has all of them."""
     for table, sums in zip(answers.measured.tables, counts.tables, strict=True):
         if set(names) <= set(table.columns):
-            return np.einsum(sums, range(sums.ndim), [table.columns.index(name) for name in names])
+            places = [table.columns.index(name) for name in names]
+            return np.moveaxis(sums, places, range(len(names))).sum(axis=tuple(range(len(names), sums.ndim)))
     return None
 
 
