@@ -73,7 +73,7 @@ def examine(root: Path = Path()) -> Examined:
     except SchemaError as error:
         return Examined(project, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
     if isinstance(mapping, Mapping) and "events" in mapping:
-        return _examined_histories(project, faults)
+        return _examined_histories(project, faults, mapping)
     faults += [Fault(where.name, text) for text in schema_faults(mapping)]
     constant = [name for name, spec in columns_of(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
     if constant:
@@ -94,11 +94,13 @@ def _outdated(project: Project) -> list[str]:
     return [words] if old else []
 
 
-def _examined_histories(project: Project, faults: list[Fault]) -> Examined:
+def _examined_histories(project: Project, faults: list[Fault], mapping: Mapping[str, Any]) -> Examined:
     """The faults of a project of people with histories, and notes."""
     histories: list[HistorySchema | None] = []
-    for error in _refused(lambda: histories.append(project.histories)):
-        name = project.schema_file.name
+    name = project.schema_file.name
+    texts = _faults_of_tables(mapping)
+    faults += [Fault(name, text) for text in texts]
+    for error in [] if texts else _refused(lambda: histories.append(project.histories)):
         of_schema = isinstance(error, SchemaError)
         faults.append(Fault(name, str(error).removeprefix(f"{name}: ")) if of_schema else of_params(error))
     for schema in histories:
@@ -110,6 +112,17 @@ def _examined_histories(project: Project, faults: list[Fault]) -> Examined:
     notes: list[str] = []
     faults += _ledger_faults(project, notes)
     return Examined(project, tuple(faults), (*notes, *_outdated(project)))
+
+
+def _faults_of_tables(mapping: Mapping[str, Any]) -> list[str]:
+    """Every fault of the two tables in a schema of histories, and open questions about both."""
+    head = {"task": "none", **{key: mapping[key] for key in _OPEN if key in mapping}}
+    faults = [] if mapping.get("most") is not None else ["most is an open question: the most events that count."]
+    for table in ("people", "events"):
+        if mapping.get(table) is not None:
+            texts = schema_faults({**head, "columns": mapping[table]})
+            faults += [text if text.startswith(tuple(_OPEN)) else f"{table}: {text}" for text in texts]
+    return list(dict.fromkeys(faults))
 
 
 def _missing_columns(project: Project, key: str, given: str, names: Iterable[str]) -> list[Fault]:
