@@ -221,12 +221,15 @@ def _draft_histories(
     from likeness.onboarding.answers import chosen
     from likeness.onboarding.draft import draft_histories, draft_params
 
-    target = _new_schema(name)
-    tables, dtypes = {"events": kinds}, {"events": dtypes_of(place_at(Path(), source), layout)}
-    if people is not None:
-        people, _, kinds = _opened(people, None, name, layout)
-        tables = {"people": kinds, **tables}
-        dtypes["people"] = dtypes_of(place_at(Path(), people), layout)
+    target, tables, dtypes = _new_schema(name), {"events": kinds}, {}
+    if Ingest(source, "", query=query).from_database:
+        tables = tables if people is None else {"people": _opened(source, people, name, layout)[2], **tables}
+    else:
+        places = {"events": source}
+        if people is not None:
+            people, _, kinds = _opened(people, None, name, layout)
+            places, tables = {"people": people, **places}, {"people": kinds, **tables}
+        dtypes = {table: dtypes_of(place_at(Path(), place), layout) for table, place in places.items()}
     names = list(dict.fromkeys(each for kinds in tables.values() for each in kinds if each not in (person, order)))
     missing = None if nullable is None else chosen(nullable, names, names)
     schema = draft_histories(name, tables, person, order, missing, dtypes)

@@ -105,10 +105,9 @@ def _examined_histories(project: Project, faults: list[Fault], mapping: Mapping[
         faults.append(Fault(name, str(error).removeprefix(f"{name}: ")) if of_schema else of_params(error))
     for schema in histories:
         assert schema is not None
-        ingest = project.params.ingest
-        for key, given, table in (("source", ingest.source, schema.events), ("people", ingest.people, schema.people)):
-            if given is not None and table is not None:
-                faults += _missing_columns(project, key, given, [schema.person, *table.names])
+        for key, table in (("source", schema.events), ("people", schema.people)):
+            if table is not None:
+                faults += _missing_columns(project, key, [schema.person, *table.names])
     notes: list[str] = []
     faults += _ledger_faults(project, notes)
     return Examined(project, tuple(faults), (*notes, *_outdated(project)))
@@ -125,15 +124,20 @@ def _faults_of_tables(mapping: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(faults))
 
 
-def _missing_columns(project: Project, key: str, given: str, names: Iterable[str]) -> list[Fault]:
+def _missing_columns(project: Project, key: str, names: Iterable[str]) -> list[Fault]:
     """Columns of a schema that the header of a source lacks."""
-    place = place_at(project.root, given)
+    from likeness.data.source.databases import Database
+
     try:
-        header = header_of(place, project.params.ingest.format)
+        place = project.people_source if key == "people" else project.database or project.source
+        assert place is not None
+        header = place.columns() if isinstance(place, Database) else header_of(place, project.params.ingest.format)
     except DataError as error:
-        return [_fault(f"ingest.{key}: {error}")]
+        text = str(error).removeprefix(f"{ProjectPaths.params}: ingest.{key} ")
+        return [_fault(f"ingest.{key}: {text}")]
     missing = [name for name in names if name not in header]
-    return [Fault(place.name, f"column '{name}' of the schema is not in the header. Correct it.") for name in missing]
+    where = f"{place.name}: ingest.{key}" if isinstance(place, Database) else place.name
+    return [Fault(where, f"column '{name}' of the schema is not in the header. Correct it.") for name in missing]
 
 
 def _proposed(project: Project) -> list[str]:
