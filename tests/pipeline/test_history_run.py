@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import mlflow
 import pandas as pd
 import pytest
 import yaml
@@ -34,7 +35,7 @@ from likeness.verify import verify
 pytestmark = pytest.mark.long
 
 STAGES = ("fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample",
-          "card", "evaluate", "account", "report")  # fmt: skip
+          "card", "evaluate", "account", "report", "track")  # fmt: skip
 METHOD = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}}
 
 
@@ -68,7 +69,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "run"
 
 
-def test_a_run_of_people_with_histories(project: Path) -> None:
+def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIKENESS_MLFLOW_URI", f"sqlite:///{project.parent}/store/mlflow.db")
     with pytest.raises(ArtifactError, match=r"that of one table.* Run: likeness new . --upgrade"):
         stage("ingest")
     upgrade_project(project)
@@ -90,6 +92,9 @@ def test_a_run_of_people_with_histories(project: Path) -> None:
     page = ProjectPaths.report.read_text()
     assert "The people in numbers" in page and "The next <strong>state</strong> after the last" in page
     assert "How long until the next event" in page and page.count('class="event"') > 5 and "<script" not in page
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{project.parent}/store/mlflow.db")
+    made = mlflow.pyfunc.load_model(read_json(ProjectPaths.tracking)["model"]).predict(30, params={"where": ["sex=f"]})
+    assert set(made["people"]["sex"]) == {"f"} and set(made["events"]["patient"]) <= set(range(1, 31))
     secret = f"{distances['real']['discrimination']:.3g}"
     assert secret in ProjectPaths.internal_report.read_text() and "Discrimination" not in page
 
