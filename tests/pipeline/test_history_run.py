@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
+from likeness.cli.summary import summary_json
 from likeness.config.params import Ingest
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.paths import ProjectPaths, read_json
@@ -92,6 +93,8 @@ def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.Monke
     page = ProjectPaths.report.read_text()
     assert "The people in numbers" in page and "The next <strong>state</strong> after the last" in page
     assert "How long until the next event" in page and page.count('class="event"') > 5 and "<script" not in page
+    files = summary_json(ProjectPaths())["files"]
+    assert {name for name in files if (project / files[name]).exists()} == {*files} >= {"people", "events_csv"}
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{project.parent}/store/mlflow.db")
     made = mlflow.pyfunc.load_model(read_json(ProjectPaths.tracking)["model"]).predict(30, params={"where": ["sex=f"]})
     assert set(made["people"]["sex"]) == {"f"} and set(made["events"]["patient"]) <= set(range(1, 31))

@@ -65,9 +65,8 @@ def signature(schema: Schema | None) -> "ModelSignature":
     from mlflow.types import Schema as Columns
 
     columns = [] if schema is None else [schema.column(name) for name in schema.names]
-    specs = [ColSpec(one.type.logged, one.name, not one.nullable) for one in columns]
     return ModelSignature(
-        outputs=Columns(specs) if specs else None,
+        outputs=Columns([ColSpec(one.type.logged, one.name, not one.nullable) for one in columns]) if columns else None,
         params=ParamSchema([ParamSpec("where", "string", [], shape=(-1,)), ParamSpec("seed", "long", 0)]),
     )
 
