@@ -95,7 +95,7 @@ def dpsynth(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]
     if arguments.method != "dpsynth_mst":
         settings = {**settings, "workload": pairs_of(sizes), "max_marginal_size": MAX_CELLS}
     inner = getattr(discrete_mechanisms, name)(**settings)
-    config = discrete_mechanisms.DiscreteConfig(mechanism=inner, compress_columns=True)
+    config = discrete_mechanisms.DiscreteConfig(mechanism=inner)
     data = mbi.Dataset({column: codes[column].to_numpy() for column in sizes}, mbi.Domain.fromdict(sizes))
     result = config.configure(zcdp_rho=rho)(np.random.default_rng(), data)
     spent = sum(0.5 / float(one.stddev) ** 2 for one in result.measurements)
