@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--table", choices=TABLES)
     parser.add_argument("--rows", type=int)
     parser.add_argument("--epsilon", type=float)
-    parser.add_argument("--only", choices=[*RUN, "rules", *CLONES])
+    parser.add_argument("--only", nargs="+", choices=[*RUN, "rules", *CLONES])
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--peers", default="benchmarks/.peers/bin/python", help="python of the peers' environment")
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
@@ -74,7 +74,7 @@ def run(name: str, rows: int, arguments: argparse.Namespace) -> None:
         if not is_there(name, rows, 0.0, control, 0):
             add([name, rows, 0.0, control, 0], {"seconds": 0.0, **score(make(), table)})
     for epsilon in EPSILONS if arguments.epsilon is None else [arguments.epsilon]:
-        for method in RUN if arguments.only is None else [arguments.only]:
+        for method in arguments.only or RUN:
             for draw in range(1, arguments.draws + 1):
                 if not is_there(name, rows, epsilon, method, draw):
                     add([name, rows, epsilon, method, draw], once(method, epsilon, table, draw, arguments.peers))
