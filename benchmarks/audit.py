@@ -4,8 +4,8 @@ Run: ``python -m benchmarks.audit [--draws 200000] [--epsilon 10] [--only QUERY]
 docs/evidence/AUDIT.md.
 
 For every query of every method as shipped, of what is off as shipped (PEARL's modes, learned bins, named tables and
-weights, a first look, the network beside moments), of images in color, and of the quality card, two neighboring tables pass the real door,
-ledger and all, and what it computed on the way (scale, receipt) is caught.
+weights, a first look, the network beside moments), of images in color, and of the quality card, two neighboring tables
+pass the real door, ledger and all, and what it computed on the way (scale, receipt) is caught.
 ``tests/release/test_partition_selection.py`` tests private categories instead.
 Then ONE exact sum of either table is noised again and again by the door's own code, and a lower bound on ε is computed
 from the best test of "which table was it?". The bound must stay below the claim, and, so that the audit is known to see
