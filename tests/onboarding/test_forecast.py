@@ -74,7 +74,7 @@ def test_the_stages_of_images_are_foreseen_within_a_factor_of_two() -> None:
     ("method", "seconds", "gigabytes"), [("moments", 0, 2.4), ("merf", 570, 2.9), ("ntk", 760, 2.9)]
 )
 def test_images_in_color_are_foreseen_within_a_factor_of_two(method: str, seconds: float, gigabytes: float) -> None:
-    """Seconds of one core, from eight steps of CIFAR-10; memory from whole runs, of `ntk` taken to be that of `merf`."""
+    """Seconds of one core, from eight steps; memory from whole runs, of `ntk` taken to be that of `merf`."""
     expected = forecast(Project(Path(), settings_of("cifar10", method)), ROWS["cifar10"])
     assert expected.training_seconds is not None
     assert seconds / 2 <= expected.training_seconds <= 2 * seconds

@@ -131,7 +131,7 @@ class ResidualImages(LatentGenerator):
         """Values in [0, 1], pixel by pixel, shape (n, values), from z (n, latent_dim) and classes (n,)."""
         inputs = self.inputs(z, labels)
         # Drawing needs no statistics of a batch, so it takes little memory.
-        parts = [inputs] if self.training else inputs.split(_DRAWN)
+        parts = [inputs] if self.training else torch.split(inputs, _DRAWN)
         return torch.cat([self._pixels(part) for part in parts])
 
     def _pixels(self, inputs: Tensor) -> Tensor:
