@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-_ROUNDS = 30
+_ROUNDS = 100
 
 Places = NDArray[np.int64]
 
