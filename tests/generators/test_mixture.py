@@ -344,10 +344,11 @@ def test_rows_with_equal_given_cells_are_alike_and_other_values_stay_in_their_ce
     numbers = one.alike(x)
     assert len(np.unique(numbers)) == len(np.unique(cells[:, [0, 2]], axis=0)) > 3
     assert len(np.unique(np.column_stack([numbers, cells[:, [0, 2]]]), axis=0)) == len(np.unique(numbers))
-    again = one.within(x, public(0, "test"))
+    again = one.within(x, seeded(0))
     drawn = [place for place in range(len(model.columns)) if place not in (0, 2)]
     assert all((model.columns[place].cells.places(again) == cells[:, place]).all() for place in drawn)
-    assert (again[:, 3] != x[:, 3]).mean() > 0.9
+    present = cells[:, 1] < 2
+    assert (again[present, 3] != x[present, 3]).mean() > 0.9
 
 
 def test_ranges_lists_and_missing_come_from_the_exact_conditional_distribution() -> None:
