@@ -240,7 +240,7 @@ def queries_of(name: str, method: Method, asked: RowSet, records: Records) -> li
     plan = make_plan(
         method=name,
         identity="people",
-        shares=asked.shares(method),
+        shares=asked.shares(method) if asked.by_person else method.shares(asked.context),
         epsilon=EPSILON,
         delta=DELTA,
         adjacency=adjacency,
