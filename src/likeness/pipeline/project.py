@@ -6,7 +6,7 @@ A stage loads only what it uses of a project, so each property imports what it n
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -171,7 +171,9 @@ class Project:
         Raises:
             ParamsError: it makes no histories, and the schema is one of them.
         """
-        return self.chosen_method if self.histories is None else self.chosen_method.for_histories()
+        if self.histories is None:
+            return self.chosen_method
+        return self.chosen_method.for_histories([rows.names for rows in self.histories.row_sets.values()])
 
     @property
     def chosen_method(self) -> "Method":
@@ -470,8 +472,10 @@ class Project:
         from likeness.pipeline.private_rows import EncodedRows, dataset_of
 
         table = (self.paths.encoded, self.paths.next_encoded)[place]
-        schema, encoding = list(self.encoded_rows_of(self.schema).values())[place]
+        encoded = list(self.encoded_rows_of(self.schema).values())
+        schema, encoding = encoded[place]
         dataset, manifest = dataset_of(self.params, table, self.ledger.id, {"encoding": encoding})
+        dataset = replace(dataset, beside=tuple(digest for _, digest in encoded))
         return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
     def partitions(self) -> "tuple[Dataset, Callable[[str], ColumnPartitions]]":
@@ -481,8 +485,6 @@ class Project:
             ArtifactError: as :meth:`rows`; or another schema typed the table.
             DataError: ``privacy.num_records`` is not the number of training rows.
         """
-        from dataclasses import replace
-
         from likeness.data.encoding.layout import encoding_digest
         from likeness.data.private_tables import text_columns
         from likeness.pipeline.private_rows import ColumnPartitions, dataset_of
