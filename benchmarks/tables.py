@@ -83,7 +83,7 @@ NAMES = {
     "real": "real",
     "binned": "real, in these bins",
     "shuffled": "shuffled",
-    "ours": "**ours** (`marginals`)",
+    "ours": "**ours**",
     "mst": "MST",
     "aim": "AIM",
     "aim_mbi": "AIM on mbi",
