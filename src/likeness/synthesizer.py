@@ -386,6 +386,10 @@ class Synthesizer(Estimator):
 
         They are nearer to the truth than the synthetic rows, which stand for a model. See docs/trust.md.
 
+        Of people with histories, numbers are about people: ``number of events``, ``first ...`` and people's columns.
+        With ``last ...``, ``next ...`` or ``gap`` they are about pairs of events, and the pairs of a person share the
+        weight 1.
+
         Args:
             columns: of a table; for means and quantiles numbers, one after the other.
             by: columns of the groups. A share is then one of its group.
@@ -409,7 +413,12 @@ class Synthesizer(Estimator):
         self.check_fitted("releases_")
         words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
         question = Question.of(columns, by, **words)
-        return estimate(self.schema_, self.releases_.values(), question, self.num_records)
+        return estimate(self._asked, self.releases_.values(), question, self.num_records)
+
+    @property
+    def _asked(self) -> Schema | HistorySchema:
+        """The schema that questions about releases are in."""
+        return self._written if isinstance(self._written, HistorySchema) else self.schema_
 
     def regression(
         self,
@@ -442,7 +451,7 @@ class Synthesizer(Estimator):
         self.check_fitted("releases_")
         names = (columns,) if isinstance(columns, str) else tuple(columns)
         model = Model(outcome, names, category, level, sampling)
-        return regression(self.schema_, self.releases_.values(), model, self.num_records)
+        return regression(self._asked, self.releases_.values(), model, self.num_records)
 
     @property
     def model_(self) -> "FittedModel":
