@@ -81,24 +81,23 @@ def test_replicates_are_repeatable_and_scatter() -> None:
     assert not np.array_equal(first[0], first[1]) and not np.array_equal(first[1], first[2]) and len(first) == 3
 
 
-def test_base_and_replicates_are_fitted_without_a_penalty_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The penalty, the early end and free columns serve synthetic rows; replicates have none of them."""
+def test_base_and_replicates_are_fitted_without_a_penalty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The penalty and free columns serve synthetic rows; replicates have none of them."""
     released, saved = fitted()
     settings, objective = [], Marginals.objective
 
     def spy(self: Marginals, *given: Any) -> Any:
-        settings.append((self.train.kl_penalty, self.train.tolerance, self.holds_columns))
+        settings.append((self.train.kl_penalty, self.holds_columns))
         return objective(self, *given)
 
     monkeypatch.setattr(Marginals, "objective", spy)
-    usual = replace(method(), train=replace(method().train, tolerance=0.5))
-    list(replicates(usual, CONTEXT, released, saved, Compute(), 2, 7))
-    assert settings == [(0, 0, True)] * 3
+    list(replicates(method(), CONTEXT, released, saved, Compute(), 2, 7))
+    assert settings == [(0, True)] * 3
     assert method().train.kl_penalty > 0 and not method().holds_columns
 
 
 def test_replicates_come_from_the_model_of_the_synthetic_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their bias is the distance from the table, so they may not come from the base."""
+    """Their bias is the distance from the table, so they may not come from the base. One fit makes both, from there."""
     released, saved = fitted()
     models, starts, refit = [], [], Marginals.refit
 

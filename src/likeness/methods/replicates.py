@@ -71,7 +71,7 @@ def replicates(
     counts = number_of_records(context, released[CLASS_COUNTS]) * np.array(saved.class_weights)
     model: Any = method.replicable(saved.network)
     method = method.unpenalized()
-    base, _, _ = method.fit_generator(context, auxiliary, released[EMBEDDING], compute)
+    base = method.refit(context, auxiliary, released[EMBEDDING], saved.network, compute)
     yield replace(saved, network=base), rng.public_seed(seed, "replicates.rows")
     with progress("replicates", count) as step:
         for place in range(count):

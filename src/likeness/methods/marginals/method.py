@@ -313,11 +313,8 @@ class Marginals(Method):
         return again
 
     def unpenalized(self) -> "Marginals":
-        """Believe the noise: the penalty makes the effects of small groups too near to those of all.
-
-        The fit does not stop early: without the penalty most of the loss is noise, so its falls look small.
-        """
-        train = replace(self.train, kl_penalty=0.0, tolerance=0.0)
+        """Believe the noise: the penalty makes the effects of small groups too near to those of all."""
+        train = replace(self.train, kl_penalty=0.0)
         return MarginalsForEstimates(self.plan, self.auxiliary, self.privatize, train)
 
     def for_histories(self) -> "Marginals":
