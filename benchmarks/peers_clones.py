@@ -1,4 +1,4 @@
-r"""Peers that no registry has, on a table of codes: dpsynth, the programs of private-pgm, and Private-GSD.
+r"""Peers that no registry has, on a table of codes: dpsynth and Private-GSD.
 
 Clone them side by side, name the folder, and run in an environment of their own (``benchmarks/peers_clones.txt``)::
 
@@ -8,13 +8,13 @@ Clone them side by side, name the folder, and run in an environment of their own
 The table, the report and the budget are those of ``peers.py``: all pairs of at most 10,000 cells, a model of at most
 8 MB, ρ by Canonne, Kamath and Steinke 2020, Proposition 12. SWIFT and AIM-GDP add Gaussian noise only, so that they get
 exact Gaussian accounting, as ours does. Nothing of the clones is copied here.
+The authors' own AIM is :mod:`benchmarks.peers_mbi`; their own MST (private-pgm, 4d2b3c5) stops where it merges cells.
 
 What the programs spend, by reading them and by the scales of their measurements (``measured_share`` of the report):
 
 * dpsynth's AIM chooses by errors that a row can raise or lower, with an exponential mechanism for errors that it only
   raises. Choosing costs four times its share, and all together 1.27 ρ. :func:`dpsynth` undoes that.
 * dpsynth's MST, SWIFT and AIM-GDP spend ρ.
-* private-pgm's AIM and MST spend ρ.
 * Private-GSD has the noise of replace-one, √2, and is told the number of rows. It stays so.
 
 SWIFT has cliques of at most 100,000 cells and 1,000 steps; its own 10,000,000 and 10,000 do not end on two cores.
@@ -22,7 +22,6 @@ SWIFT has cliques of at most 100,000 cells and 1,000 steps; its own 10,000,000 a
 
 import itertools
 import json
-import math
 import secrets
 import sys
 import time
@@ -43,7 +42,7 @@ GENERATIONS = 500_000
 
 def main() -> None:
     """Read, synthesize, write, report."""
-    methods = {**dict.fromkeys(DPSYNTH, dpsynth), **dict.fromkeys(("pgm_aim", "pgm_mst"), pgm), "gsd": gsd}
+    methods = {**dict.fromkeys(DPSYNTH, dpsynth), "gsd": gsd}
     arguments = parser_of(__doc__, list(methods)).parse_args()
     sizes = {column: int(size) for column, size in json.loads(arguments.domain.read_text()).items()}
     codes = read(arguments.codes, sizes)
@@ -101,35 +100,6 @@ def dpsynth(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]
     spent = sum(0.5 / float(one.stddev) ** 2 for one in result.measurements)
     values = result.synthetic_data.to_dict()
     return pd.DataFrame({column: np.asarray(values[column]) for column in sizes}), spent
-
-
-def pgm(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]
-    """The authors' own programs of AIM and MST, with the version of mbi beside them."""
-    sys.path[:0] = [str(arguments.clones / "private-pgm" / folder) for folder in ("src", "mechanisms")]
-    from mbi import Dataset, Domain
-
-    data = Dataset(codes, Domain.fromdict(sizes))
-    if arguments.method == "pgm_mst":
-        import mst
-
-        scales = []
-        published = mst.measure
-
-        def measure(*given):  # type: ignore[no-untyped-def]
-            measured = published(*given)
-            scales.extend(one.stddev for one in measured)
-            return measured
-
-        mst.measure = measure
-        synthetic = mst.MST(data, arguments.epsilon, arguments.delta)
-        return synthetic.df, sum(0.5 / scale**2 for scale in scales)
-    import aim
-
-    mechanism = aim.AIM(arguments.epsilon, arguments.delta, max_model_size=arguments.max_model_size, max_iters=STEPS)
-    assert math.isclose(mechanism.rho, rho, rel_tol=1e-3)
-    workload = [(pair, 1.0) for pair in pairs_of(sizes)]
-    _, synthetic = mechanism.run(data, workload, num_synth_rows=arguments.rows)
-    return synthetic.df, None
 
 
 def gsd(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]

@@ -62,8 +62,6 @@ CLONES = {
     "dpsynth_aim": "AIM of dpsynth",
     "dpsynth_aim_gdp": "AIM-GDP of dpsynth",
     "dpsynth_mst": "MST of dpsynth",
-    "pgm_aim": "AIM of private-pgm",
-    "pgm_mst": "MST of private-pgm",
     "gsd": "Private-GSD",
 }
 """Peers of :mod:`benchmarks.peers_clones`, which run where they are named."""
