@@ -172,7 +172,9 @@ class Project:
         Raises:
             ParamsError: it makes no histories, and the schema is one of them.
         """
-        return self.chosen_method if self.histories is None else self.chosen_method.for_histories()
+        if self.histories is None:
+            return self.chosen_method
+        return self.chosen_method.for_histories([rows.names for rows in self.histories.row_sets.values()])
 
     @property
     def chosen_method(self) -> "Method":
