@@ -13,7 +13,7 @@ The authors' own AIM is :mod:`benchmarks.peers_mbi`; their own MST (private-pgm,
 What the programs spend, by reading them and by the scales of their measurements (``measured_share`` of the report):
 
 * dpsynth's AIM chooses by errors that a row can raise or lower, with an exponential mechanism for errors that it only
-  raises. Choosing costs four times its share, and all together 1.27 ρ. :func:`dpsynth` undoes that.
+  raises. Choosing costs four times its share, and all together up to 1.27 ρ. :func:`dpsynth` undoes that.
 * dpsynth's MST, SWIFT and AIM-GDP spend ρ.
 * Private-GSD has the noise of replace-one, √2, and is told the number of rows. It stays so.
 
