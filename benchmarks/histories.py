@@ -336,10 +336,10 @@ def draw_chain(results: pd.DataFrame) -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "chain"
+    mpl.rcParams |= {"svg.hashsalt": "chain", "svg.fonttype": "none"}
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(6, 3.6))
+    figure, axes = plt.subplots(figsize=(8, 3.6))
     for method, marker in (("pairs", "o"), ("with a table", "s")):
         mean = results[results["method"] == method].groupby("people")[["law_transitions", "law_by_class"]].mean()
         axes.loglog(mean.index, mean["law_transitions"], f"-{marker}", label=f"transitions, {method}")
@@ -349,7 +349,7 @@ def draw_chain(results: pd.DataFrame) -> None:
     sizes = np.array([CHAINS[0], CHAINS[-1]])
     axes.loglog(sizes, 600 / sizes, ":", color="black", lw=0.8, label="1 / (n ε)")
     axes.set(xlabel="people n, at ε = 1", ylabel="total variation", ylim=(4e-3, 1))
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     figure.tight_layout()
     figure.savefig(PICTURE, metadata={"Date": None})
 
