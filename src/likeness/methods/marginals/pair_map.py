@@ -77,10 +77,19 @@ class PairMarginals(OneHotMap):
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """One part a pair, then one a table."""
-        weights = self.squared_weights or (1,) * len(self.sizes)
-        pairs = (Part(a * b, Fraction(w), nonnegative=True) for (a, b), w in zip(self.sizes, weights, strict=True))
+        pairs = (Part(a * b, Fraction(w), nonnegative=True) for (a, b), w in zip(self.sizes, self.weights, strict=True))
+        return (*pairs, *self.table_parts)
+
+    @property
+    def table_parts(self) -> tuple[Part, ...]:
+        """One part a table."""
         bound = Fraction(self.squared_table_weight)
-        return (*pairs, *(Part(math.prod(self._shape(table)), bound, nonnegative=True) for table in self.tables))
+        return tuple(Part(math.prod(self._shape(table)), bound, nonnegative=True) for table in self.tables)
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """Squared weight of each pair."""
+        return self.squared_weights or (1,) * len(self.sizes)
 
     @cached_property
     def axes(self) -> tuple[tuple[Cells, ...], ...]:
@@ -125,6 +134,21 @@ class PairMarginals(OneHotMap):
         start, parts = sum(a * b for a, b in self.sizes), self.parts[len(self.sizes) :]
         for table, (part, block) in zip(self.tables, blocks_of(parts, values[:, start:]), strict=True):
             yield table, (block / math.sqrt(part.norm_bound_squared)).reshape(len(values), *self._shape(table))
+
+    def variances(self, earlier: float = 0.0) -> tuple[list[float], list[float]]:
+        """Variance of a cell of each pair, and of each column, for noise of variance 1 in each coordinate.
+
+        Each pair of a column measures each of its cells once, as the sum over the other column's cells. The mean weighs
+        these by their precision.
+
+        Args:
+            earlier: what a first look adds to the squared weight of each pair.
+        """
+        precision = [0.0] * len(self.columns)
+        for (i, j), (a, b), weight in zip(self.column_pairs, self.sizes, self.weights, strict=True):
+            precision[i] += (weight + earlier) / b
+            precision[j] += (weight + earlier) / a
+        return [1 / (weight + earlier) for weight in self.weights], [1 / value for value in precision]
 
     def _shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(self.columns[place].size for place in table)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import Any, ClassVar
 
@@ -11,8 +11,11 @@ from likeness.core import rng
 from likeness.core.errors import PlanError
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
+from likeness.methods.base import Context
+from likeness.methods.marginals.pair_contrasts import PairContrasts, contrasts_pay
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.settings import coordinates
+from likeness.privacy.adjacency import Adjacency
 
 MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
 MOST_SWAP_ROUNDS = 100  # of drawn rows
@@ -43,6 +46,12 @@ class Workload(Section):
     # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
     tables_share: float = setting(
         0.1, "of the embedding's part of the budget, for all these tables together", least=0.001, most=0.999
+    )
+    basis: str = setting(
+        "pairs",
+        "pairs: counts of their cells; contrasts: each column once, and what pairs say beyond columns; auto: contrasts "
+        "where columns have few cells, so that pairs would measure each column many times",
+        options=("pairs", "contrasts", "auto"),
     )
     first_share: float = setting(
         0.0,
@@ -79,25 +88,31 @@ class Workload(Section):
         return PairMarginals(columns, pairs=pairs)
 
     def feature(
-        self, columns: tuple[Cells, ...], schema: Schema, squared_weights: tuple[int, ...] = ()
+        self, columns: tuple[Cells, ...], context: Context, squared_weights: tuple[int, ...] = ()
     ) -> PairMarginals:
         """The map of these settings, over the cells of each feature column.
 
         Args:
             columns: cells of each feature column.
-            schema: public.
+            context: public.
             squared_weights: of each pair, after a first look; empty: those of the settings.
 
         Raises:
             PlanError: a name is no feature column's, a column is in no pair, or there are too many tables.
         """
-        names = [column.name for column in schema.feature_columns]
-        pairs, tables = self._pairs(names, schema.label), self._tables(names, schema.label)
-        weights = squared_weights or self._squared_weights(names, schema.label, pairs)
+        names, label = [column.name for column in context.schema.feature_columns], context.schema.label
+        pairs, tables = self._pairs(names, label), self._tables(names, label)
+        weights = squared_weights or self._squared_weights(names, label, pairs)
+        feature = PairMarginals(columns, weights, pairs=pairs)
+        # A replaced record moves contrasts twice as far, and a first look has measured the columns.
+        free = context.adjacency == Adjacency.ADD_REMOVE_ONE and not self.first_share
+        if self.basis == "contrasts" or (self.basis == "auto" and free and contrasts_pay(feature)):
+            feature = PairContrasts(columns, weights, pairs=pairs)
+        if not tables:
+            return feature
         # Tables together have their share of the squared norm; that of each pair stays.
-        share, norm = self.tables_share, sum(weights) or len(pairs)
-        weight = share / (1 - share) * norm / len(tables) if tables else 1.0
-        return PairMarginals(columns, weights, tables, weight, pairs)
+        share, norm = self.tables_share, float(sum(part.norm_bound_squared for part in feature.parts))
+        return replace(feature, tables=tables, squared_table_weight=share / (1 - share) * norm / len(tables))
 
     def remedies(self, feature: PairMarginals) -> str:
         """What makes the map of these settings smaller."""
