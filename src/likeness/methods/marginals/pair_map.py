@@ -131,8 +131,8 @@ class PairMarginals(OneHotMap):
         Args:
             values: released sums, shape (num_groups, width).
         """
-        start, parts = sum(a * b for a, b in self.sizes), self.parts[len(self.sizes) :]
-        for table, (part, block) in zip(self.tables, blocks_of(parts, values[:, start:]), strict=True):
+        start = sum(a * b for a, b in self.sizes)
+        for table, (part, block) in zip(self.tables, blocks_of(self.table_parts, values[:, start:]), strict=True):
             yield table, (block / math.sqrt(part.norm_bound_squared)).reshape(len(values), *self._shape(table))
 
     def variances(self, earlier: float = 0.0) -> tuple[list[float], list[float]]:
