@@ -63,6 +63,16 @@ def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
         assert one.low - 0.03 * one.estimate <= mean <= one.high + 0.03 * one.estimate
 
 
+def test_contrasts_are_drawn_again_as_the_pairs() -> None:
+    """Both say the same about a pair, with one number of records and no noise."""
+    _, saved = fitted()
+    counts, random, pairs = ROWS * np.array(saved.class_weights), rng.public(0, "test"), []
+    for basis in ("pairs", "contrasts"):
+        again = [redrawn(without_noise(one), saved.network, counts, random) for one in exact(basis)]
+        pairs.append(Answers(measurements(SCHEMA, again)).frame(Question(("c",), ("d",), "count")).estimate.to_numpy())
+    assert pairs[1] == pytest.approx(pairs[0], abs=0.01)
+
+
 def test_noise_of_a_redrawn_release_is_that_of_the_receipt() -> None:
     """The mean square of 826 coordinates in units of σ; outside of .7 ... 1.3 with probability below 1e-6."""
     released, saved = fitted()
