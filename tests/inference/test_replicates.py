@@ -12,6 +12,7 @@ from toy_release import ROWS, SCHEMA, exact, method
 from likeness import combine
 from likeness.core import rng
 from likeness.core.errors import ParamsError
+from likeness.features.base import blocks_of
 from likeness.generators.base import Compute
 from likeness.inference.estimates import Answers, Question
 from likeness.inference.measurements import measurements
@@ -69,6 +70,8 @@ def test_contrasts_are_drawn_again_as_the_pairs() -> None:
     counts, random, pairs = ROWS * np.array(saved.class_weights), rng.public(0, "test"), []
     for basis in ("pairs", "contrasts"):
         again = [redrawn(without_noise(one), saved.network, counts, random) for one in exact(basis)]
+        part = next(blocks_of(Marginals._feature(again[-1]).parts, again[-1].values))[1].reshape(2, 3, 3)
+        assert (np.abs(part.mean(axis=1)).max() < 1e-3) is (basis == "contrasts")
         pairs.append(Answers(measurements(SCHEMA, again)).frame(Question(("c",), ("d",), "count")).estimate.to_numpy())
     assert pairs[1] == pytest.approx(pairs[0], abs=0.01)
 
