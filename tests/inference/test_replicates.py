@@ -71,7 +71,7 @@ def test_contrasts_are_drawn_again_as_the_pairs() -> None:
     for basis in ("pairs", "contrasts"):
         again = [redrawn(without_noise(one), saved.network, counts, random) for one in exact(basis)]
         part = next(blocks_of(Marginals._feature(again[-1]).parts, again[-1].values))[1].reshape(2, 3, 3)
-        assert (np.abs(part.mean(axis=1)).max() < 1e-3) is (basis == "contrasts")
+        assert bool(np.abs(part.mean(axis=1)).max() < 1e-3) is (basis == "contrasts")
         pairs.append(Answers(measurements(SCHEMA, again)).frame(Question(("c",), ("d",), "count")).estimate.to_numpy())
     assert pairs[1] == pytest.approx(pairs[0], abs=0.01)
 
