@@ -47,7 +47,9 @@ BINARY, LARGE = {name: 2 for name in "abcdef"}, {name: 9 for name in "abcdef"}
         (LARGE, ADD, {"basis": "auto"}, False),
         (LARGE, ADD, {"basis": "contrasts"}, True),
         ({**BINARY, "a": 1}, ADD, {"basis": "auto"}, False),
+        ({**BINARY, "a": 1}, ADD, {"basis": "contrasts"}, False),
         (BINARY, REPLACE, {"basis": "auto"}, False),
+        (BINARY, REPLACE, {"basis": "contrasts"}, False),
         (BINARY, ADD, {"basis": "auto", "first_share": 0.2}, False),
     ],
 )
@@ -91,23 +93,18 @@ def test_blocks_of_exact_sums_are_counts_and_their_noise_is_as_stated(feature: P
 
 
 @pytest.mark.parametrize("sizes", [(2,) * 16, (2, 3, 4, 3, 2, 6), (16,) * 5 + (2,) * 20])
-def test_a_cell_of_a_pair_has_less_noise_at_an_equal_budget(sizes: tuple[int, ...]) -> None:
-    """The mean variance over all cells of pairs, times the squared sensitivity. Cells of columns have more."""
+def test_at_an_equal_budget_interactions_have_less_noise_and_columns_have_no_more(sizes: tuple[int, ...]) -> None:
+    """A contrast of a column has the variance that all its pairs give it."""
     columns = tuple(Cells(20 * at, size) for at, size in enumerate(sizes))
-    means = []
-    for feature in (PairMarginals(columns), PairContrasts(columns)):
-        norm = sum(float(part.norm_bound_squared) for part in feature.parts)
-        cells = np.array([a * b for a, b in feature.sizes])
-        means.append(norm * (np.array(feature.variances()[0]) * cells).sum() / cells.sum())
-    assert means[1] < 0.9 * means[0]
-
-
-def test_at_many_cells_contrasts_say_what_pairs_say() -> None:
-    """The factor of columns is 1: neither part has more noise than pairs give it, and none has less."""
-    columns = tuple(Cells(9 * at, 9) for at in range(6))
     pairs, apart = PairMarginals(columns), PairContrasts(columns)
-    assert sum(part.norm_bound_squared for part in apart.parts) == 15
-    assert apart.variances()[1][0] == pytest.approx(pairs.variances()[1][0], rel=0.2)
+    norms = [float(sum(part.norm_bound_squared for part in feature.parts)) for feature in (pairs, apart)]
+    assert norms[1] == pytest.approx(float(apart.factor) * norms[0], rel=2e-3) and apart.factor < 0.9
+    for of_cell, column, part in zip(pairs.variances()[1], columns, apart.parts[len(apart.sizes) :], strict=False):
+        variance = (1 - 1 / column.size) / float(part.norm_bound_squared)
+        assert norms[1] * variance <= norms[0] * of_cell * (1 + 1e-9)
+    cells = np.array([a * b for a, b in pairs.sizes])
+    means = [norm * (one.variances()[0] @ cells) for norm, one in zip(norms, (pairs, apart), strict=True)]
+    assert means[1] < 0.9 * means[0]
 
 
 def test_the_forecast_knows_the_noise_of_contrasts() -> None:

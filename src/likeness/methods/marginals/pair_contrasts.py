@@ -1,5 +1,6 @@
 """Two-way marginals in parts that are each measured once: interactions of pairs, single columns, and the records."""
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
@@ -14,9 +15,9 @@ from likeness.features.base import blocks_of, without_means
 from likeness.features.cells import Cells
 from likeness.methods.marginals.pair_map import PairMarginals
 
-_APART = Fraction(1, 2)  # most squared norm of columns and records beside that of the interactions
+_RECORDS = Fraction(1, 10)  # of what pairs give the number of records, which class counts measure too
 _STEP = 1000  # ρ is a whole number of thousandths
-_PAYS = Fraction(3, 5)  # of the pairs' squared norm that interactions have; above it less than a tenth is gained
+_PAYS = Fraction(9, 10)
 
 
 class PairContrasts(PairMarginals):
@@ -29,9 +30,10 @@ class PairContrasts(PairMarginals):
     .. math:: \phi(x) = \bigl( (w_{ij}\, \bar e_{c_i(x)} \otimes \bar e_{c_j(x)})_{(i, j) \in P},\;
         (v\, \bigotimes_{i \in t} e_{c_i(x)})_{t \in T},\; (u_i\, \bar e_{c_i(x)})_i,\; u_0 \bigr)
 
-    with :math:`u_i^2 = \rho \sum_j w_{ij}^2 / n_j` and :math:`u_0^2 = \rho \sum_P w_{ij}^2 / (n_i n_j)`. At ρ = 1 this
-    is what the pairs say. ρ is at most 1, and such that columns and records have at most half of the squared norm of
-    the interactions: so columns of few cells leave more of the budget to the interactions.
+    with :math:`u_i^2 = \rho \sum_j w_{ij}^2 / n_j` and :math:`u_0^2 = T / 10`, :math:`T = \sum_P w_{ij}^2 / (n_i n_j)`.
+    Pairs have these sums without the factors. With :math:`S = \sum_P w_{ij}^2 (1 - 1/n_i)(1 - 1/n_j)` and
+    :math:`\rho = (S + T / 10) / (S + T)`, rounded up, :math:`\|\phi\|^2` is ρ times that of the pairs. So at one budget
+    columns have the noise that pairs give them, and interactions have the variance times ρ: .55 for binary columns.
 
     Bound: :math:`\|\bar e_c\|^2 = 1 - 1/n` for every cell c. So every record has
     :math:`\|\phi(x)\|^2 = \sum_P w_{ij}^2 (1 - 1/n_i)(1 - 1/n_j) + |T| v^2 + \sum_i u_i^2 (1 - 1/n_i) + u_0^2`.
@@ -74,9 +76,22 @@ class PairContrasts(PairMarginals):
             columns[i] += Fraction(weight, b)
             columns[j] += Fraction(weight, a)
             records += Fraction(weight, a * b)
-        norm = records + sum(w * (1 - Fraction(1, one.size)) for w, one in zip(columns, self.columns, strict=True))
-        rho = min(Fraction(1), Fraction(int(_STEP * _APART * _interactions(self) / norm), _STEP))
-        return [rho * weight for weight in columns], rho * records
+        return [self.factor * weight for weight in columns], _RECORDS * records
+
+    @cached_property
+    def factor(self) -> Fraction:
+        """ρ."""
+        parts = [
+            (Fraction(weight * (a - 1) * (b - 1), a * b), Fraction(weight, a * b))
+            for (a, b), weight in zip(self.sizes, self.weights, strict=True)
+        ]
+        pairs, records = (sum(numbers, Fraction(0)) for numbers in zip(*parts, strict=True))
+        return Fraction(math.ceil(_STEP * (pairs + _RECORDS * records) / (pairs + records)), _STEP)
+
+    @property
+    def pays(self) -> bool:
+        """Whether interactions gain a tenth of their variance or more, where records are added or removed."""
+        return self.factor < _PAYS
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The coordinate of each part that a row stands in, shape (n, parts)."""
@@ -100,20 +115,6 @@ class PairContrasts(PairMarginals):
             for (i, j), (a, b), w in zip(self.column_pairs, self.sizes, self.weights, strict=True)
         ]
         return pairs, [one + records / n**2 for n, one in zip(sizes, alone, strict=True)]
-
-
-def contrasts_pay(feature: PairMarginals) -> bool:
-    """Whether contrasts lower the noise of interactions by a tenth or more, where records are added or removed."""
-    return min(column.size for column in feature.columns) > 1 and _interactions(feature) < _PAYS * sum(feature.weights)
-
-
-def _interactions(feature: PairMarginals) -> Fraction:
-    """Squared norm of all pairs without their means."""
-    parts = (
-        weight * Fraction((a - 1) * (b - 1), a * b)
-        for (a, b), weight in zip(feature.sizes, feature.weights, strict=True)
-    )
-    return sum(parts, Fraction(0))
 
 
 def _part(sizes: tuple[int, ...], weight: Fraction) -> Part:

@@ -12,7 +12,7 @@ from likeness.core.errors import PlanError
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.base import Context
-from likeness.methods.marginals.pair_contrasts import PairContrasts, contrasts_pay
+from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.settings import coordinates
 from likeness.privacy.adjacency import Adjacency
@@ -50,8 +50,9 @@ class Workload(Section):
     basis: str = setting(
         "pairs",
         "pairs: counts of their cells; contrasts: each column once, and what pairs say beyond columns; auto: contrasts "
-        "where columns have few cells, so that pairs would measure each column many times",
+        "where columns have few cells. replace_one always has pairs",
         options=("pairs", "contrasts", "auto"),
+        fresh="auto",
     )
     first_share: float = setting(
         0.0,
@@ -104,10 +105,11 @@ class Workload(Section):
         pairs, tables = self._pairs(names, label), self._tables(names, label)
         weights = squared_weights or self._squared_weights(names, label, pairs)
         feature = PairMarginals(columns, weights, pairs=pairs)
-        # A replaced record moves contrasts twice as far, and a first look has measured the columns.
-        free = context.adjacency == Adjacency.ADD_REMOVE_ONE and not self.first_share
-        if self.basis == "contrasts" or (self.basis == "auto" and free and contrasts_pay(feature)):
-            feature = PairContrasts(columns, weights, pairs=pairs)
+        # Contrasts have signs, so a replaced record moves them twice as far.
+        if self.basis != "pairs" and context.adjacency == Adjacency.ADD_REMOVE_ONE and _have_contrasts(columns):
+            apart = PairContrasts(columns, weights, pairs=pairs)
+            if self.basis == "contrasts" or (apart.pays and not self.first_share):
+                feature = apart
         if not tables:
             return feature
         # Tables together have their share of the squared norm; that of each pair stays.
@@ -165,6 +167,10 @@ class Workload(Section):
             return tuple(combinations(range(len(names)), 3)) if count else ()
         _require_columns(key, chain(*wanted), names, label, "every table is released by class")
         return tuple(sorted(_places(wanted, names)))
+
+
+def _have_contrasts(columns: tuple[Cells, ...]) -> bool:
+    return min(column.size for column in columns) > 1
 
 
 def drawn_pairs(columns: int, partners: int, seed: int) -> _Pairs:
