@@ -39,8 +39,8 @@ def with_first_look(section: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_contrasts(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Section of ``marginals`` with interactions apart from single columns."""
-    return {**section, "privatize": {**section["privatize"], "basis": "contrasts"}}
+    """Section of ``marginals`` with interactions apart from single columns; under replace_one pairs of these bins."""
+    return {**section, "privatize": {**section["privatize"], "basis": "contrasts", "bins": 5}}
 
 
 def with_fourier(section: Mapping[str, Any]) -> dict[str, Any]:

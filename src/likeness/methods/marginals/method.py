@@ -31,6 +31,7 @@ from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.quantiles import QUANTILES, Quantiles, cells_of_number
 from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS, Workload
 from likeness.methods.settings import FREE, SCHEDULES, with_memory, within_limit
+from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -231,7 +232,8 @@ class Marginals(Method):
 
     def _embedding(self, context: Context, grids: Mapping[str, Grid | None], weights: tuple[int, ...] = ()) -> Query:
         columns = tuple(cells for cells, _ in self._columns(context, grids))
-        feature = self.privatize.feature(columns, context, weights)
+        signed = context.adjacency == Adjacency.ADD_REMOVE_ONE  # a replaced record moves signed features twice as far
+        feature = self.privatize.feature(columns, context.schema, weights, signed)
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
         remedy = self.privatize.remedies(feature)
         what = with_memory(query.dimension, BYTES_A_COORDINATE)

@@ -11,11 +11,9 @@ from likeness.core import rng
 from likeness.core.errors import PlanError
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
-from likeness.methods.base import Context
 from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.settings import coordinates
-from likeness.privacy.adjacency import Adjacency
 
 MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
 MOST_SWAP_ROUNDS = 100  # of drawn rows
@@ -31,8 +29,7 @@ class Workload(Section):
     bins: int = setting(16, "cells of a numeric column, on public edges of equal width", least=2, most=MOST_BINS)
     pairs: str | tuple[tuple[str, ...], ...] = setting(
         "all",
-        "all; or a list that has every column, [[age, sex]]; or drawn, for hundreds of columns: each column with a few "
-        "partners. From public knowledge, never from the rows",
+        "all; a list that has every column, [[age, sex]]; or drawn: each with a few partners",
     )
     partners: int = setting(10, "of drawn pairs; an odd number of columns makes it even", least=2)
     seed: int = setting(0, "draws them; public")
@@ -49,8 +46,7 @@ class Workload(Section):
     )
     basis: str = setting(
         "pairs",
-        "pairs: counts of their cells; contrasts: each column once, and what pairs say beyond columns; auto: contrasts "
-        "where columns have few cells. replace_one always has pairs",
+        "pairs; contrasts: columns once, and what pairs add; auto: contrasts for few cells",
         options=("pairs", "contrasts", "auto"),
         fresh="auto",
     )
@@ -89,24 +85,24 @@ class Workload(Section):
         return PairMarginals(columns, pairs=pairs)
 
     def feature(
-        self, columns: tuple[Cells, ...], context: Context, squared_weights: tuple[int, ...] = ()
+        self, columns: tuple[Cells, ...], schema: Schema, squared_weights: tuple[int, ...] = (), signed: bool = True
     ) -> PairMarginals:
         """The map of these settings, over the cells of each feature column.
 
         Args:
             columns: cells of each feature column.
-            context: public.
+            schema: public.
             squared_weights: of each pair, after a first look; empty: those of the settings.
+            signed: whether a feature may have signs for free: where a record is added or removed.
 
         Raises:
             PlanError: a name is no feature column's, a column is in no pair, or there are too many tables.
         """
-        names, label = [column.name for column in context.schema.feature_columns], context.schema.label
+        names, label = [column.name for column in schema.feature_columns], schema.label
         pairs, tables = self._pairs(names, label), self._tables(names, label)
         weights = squared_weights or self._squared_weights(names, label, pairs)
         feature = PairMarginals(columns, weights, pairs=pairs)
-        # Contrasts have signs, so a replaced record moves them twice as far.
-        if self.basis != "pairs" and context.adjacency == Adjacency.ADD_REMOVE_ONE and _have_contrasts(columns):
+        if self.basis != "pairs" and signed and min(column.size for column in columns) > 1:
             apart = PairContrasts(columns, weights, pairs=pairs)
             if self.basis == "contrasts" or (apart.pays and not self.first_share):
                 feature = apart
@@ -167,10 +163,6 @@ class Workload(Section):
             return tuple(combinations(range(len(names)), 3)) if count else ()
         _require_columns(key, chain(*wanted), names, label, "every table is released by class")
         return tuple(sorted(_places(wanted, names)))
-
-
-def _have_contrasts(columns: tuple[Cells, ...]) -> bool:
-    return min(column.size for column in columns) > 1
 
 
 def drawn_pairs(columns: int, partners: int, seed: int) -> _Pairs:
