@@ -354,7 +354,7 @@ class Marginals(Method):
             kl_penalty=self.train.kl_penalty,
             kl_hidden=self.train.kl_hidden,
             tables=list(feature.table_counts(embedding.values)),
-            squared_table_weight=feature.squared_table_weight,
+            squared_table_weights=feature.squared_table_weights,
         )
 
     def _zeros(self, context: Context, auxiliary: Mapping[str, Released]) -> "StructuralZeros":
@@ -436,7 +436,7 @@ def measures_of_cells(
     yield Measured(of, sigma * math.sqrt(max(of_pairs)), 1 / (classes * cells), False)
     if feature.tables:
         cells = sum(part.width for part in feature.table_parts) / len(feature.tables)
-        noise_of_one = sigma / math.sqrt(feature.squared_table_weight)
+        noise_of_one = sigma / math.sqrt(min(feature.squared_table_weights))
         yield Measured(f"share in a cell of a named table{by_class}", noise_of_one, 1 / (classes * cells), False)
     listed = [place for place, name in enumerate(names) if name not in private]
     if listed:
