@@ -41,7 +41,7 @@ class Workload(Section):
         "joint counts beside the pairs: a list, [[age, education, sex]]; or triples: of all",
     )
     workload: tuple[Mapping[str, Any], ...] = setting(
-        (), "joint counts with weights, [{columns: [age, sex], weight: 3}]: of two columns or more"
+        (), "joint counts with weights, [{columns: [age, sex], weight: 3}]: two columns or more"
     )
     # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
     tables_share: float = setting(
