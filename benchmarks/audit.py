@@ -4,8 +4,8 @@ Run: ``python -m benchmarks.audit [--draws 200000] [--epsilon 10] [--only QUERY]
 docs/evidence/AUDIT.md.
 
 For every query of every method as shipped, of what is off as shipped (PEARL's modes, learned bins, named tables and
-weights, a first look, the network beside moments), and of the quality card, two neighboring tables pass the real door,
-ledger and all, and what it computed on the way (scale, receipt) is caught.
+weights, a first look, the network beside moments), of images in color, and of the quality card, two neighboring tables
+pass the real door, ledger and all, and what it computed on the way (scale, receipt) is caught.
 ``tests/release/test_partition_selection.py`` tests private categories instead.
 Then ONE exact sum of either table is noised again and again by the door's own code, and a lower bound on ε is computed
 from the best test of "which table was it?". The bound must stay below the claim, and, so that the audit is known to see
@@ -36,7 +36,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
-from benchmarks.audit_options import OPTIONS
+from benchmarks.audit_options import IN_COLOR, OPTIONS
 from benchmarks.common import ONLY_IMAGES
 from likeness.config.explain import defaults
 from likeness.config.params import Card
@@ -77,16 +77,19 @@ SCHEMA = Schema.from_dict(
     },
     "audit.yaml",
 )
-IMAGES = Schema.from_dict(
-    {
-        "name": "audit images",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "image": {"shape": [2, 3]},
-        "columns": {"y": {"kind": "categorical", "categories": ["no", "yes"]}},
-    },
-    "audit.yaml",
+IMAGES, COLOR = (
+    Schema.from_dict(
+        {
+            "name": "audit images",
+            "source": "made up",
+            "task": "classification",
+            "label": "y",
+            "image": {"shape": shape},
+            "columns": {"y": {"kind": "categorical", "categories": ["no", "yes"]}},
+        },
+        "audit.yaml",
+    )
+    for shape in ([2, 3], [2, 3, 3])
 )
 EPSILON, DELTA = 10.0, 1e-5
 LARGE_DELTA = 0.3  # where a bound without assumptions can be tight
@@ -185,11 +188,12 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
     """Every query of the methods, each question once, under both adjacencies: settings as shipped, and the options."""
     found: dict[str, Case] = {}
     sections = {name: defaults(METHODS[name]) for name in names}
-    asked = [(name, "", sections[name]) for name in names]
-    asked += [(name, f" with {option}", change(sections[name])) for name, option, change in OPTIONS if name in names]
-    for name, variant, section in asked:
+    own = {name: IMAGES if name in ONLY_IMAGES else SCHEMA for name in names}
+    asked = [(name, "", sections[name], own[name]) for name in names]
+    asked += [(name, f" with {option}", to(sections[name]), own[name]) for name, option, to in OPTIONS if name in names]
+    asked += [(name, " with color", to(sections[name]), COLOR) for name, to in IN_COLOR.items() if name in names]
+    for name, variant, section, schema in asked:
         method = build(METHODS[name], section, name)
-        schema = IMAGES if name in ONLY_IMAGES else SCHEMA
         for adjacency in Adjacency:
             rows = table(200, 0, schema)
             count = len(rows.x) if adjacency is Adjacency.REPLACE_ONE else None

@@ -56,6 +56,11 @@ def with_moments(section: Mapping[str, Any]) -> dict[str, Any]:
     return {**section, "privatize": {**section["privatize"], "features": "moments", "code": 12}}
 
 
+def with_convolution(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``ntk`` with a network that sees images as pictures."""
+    return {**section, "privatize": {**section["privatize"], "architecture": "cnn_2l", "widths": [4, 8]}}
+
+
 # Of what is off as shipped: method, name, what it makes of the method's section.
 OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], ...] = (
     ("pearl", "modes", with_modes),
@@ -67,3 +72,10 @@ OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], .
     ("moments", "fourier", with_fourier),
     ("merf_ae", "moments", with_moments),
 )
+
+# Of images in color: method, what it makes of the method's section.
+IN_COLOR: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "moments": with_fourier,
+    "merf_ae": with_moments,
+    "ntk": with_convolution,
+}

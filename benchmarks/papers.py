@@ -300,14 +300,17 @@ def section(name: str, rows: pd.DataFrame) -> str:
     groups = sorted(
         rows.groupby(["adjacency", "epsilon", "method"]), key=lambda own: (*own[0][:2], places.index(own[0][2]))
     )
+    last = ""
     for (adjacency, epsilon, method), own in groups:
         control = method in CONTROLS
         cells = [
             _cell(own[column], column) if not control or column not in ("seconds", "peak_mb") else ""
             for column in columns
         ]
-        paper = PAPERS.get((name, method), "") if control or epsilon == 1 else ""
-        lead = [method, "", "", ""] if control else [method, f"{epsilon:g}", adjacency, str(len(own))]
+        paper = PAPERS.get((name, method), "") if control or (epsilon, adjacency) == (1, "replace_one") else ""
+        named = adjacency if adjacency != last and not control else ""  # once for the rows below it
+        last = named or last
+        lead = [method, "", "", ""] if control else [method, f"{epsilon:g}", named, str(len(own))]
         lines.append("| " + " | ".join([*lead, *cells, paper]) + " |")
     drawn = [method for method in ("real", *RUN) if _picture(name, method).exists()]
     if "cnn" in has and drawn:

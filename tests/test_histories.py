@@ -1,6 +1,7 @@
 """People with histories through the Python API: two linked tables, in order, for the price of one record a person."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,14 @@ from likeness.core.errors import ArtifactError, ParamsError
 from likeness.data.histories.rows import broken_links
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.source.files import read_frame
+from likeness.inference.estimates import Question, estimate
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.method import Marginals
 from likeness.pipeline.histories import _within
+from likeness.pipeline.synthetic_table import as_released
+from likeness.privacy.noise import add_discrete_gaussian
+from likeness.report.history_numbers import histories_section
 from likeness.verify import verify
 from likeness.verify.outputs import draw_replicates
 
@@ -158,6 +163,80 @@ def test_rules_hold_within_each_synthetic_person() -> None:
     real = {name: frame.assign(id=frame["id"] + 1) for name, frame in given.items()}
     broken = broken_links(ruled, **typed(ruled, real))
     assert all(broken[str(rule)] > 0 for rule in ruled.parsed_rules)
+
+
+def turning(count: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Half of the people turn to a and stay there, so that weights matter."""
+    people, events = people_and_events(count)
+    later = (events["id"] % 2 == 1) & (events.groupby("id").cumcount() > 1)
+    return people, events.assign(state=events["state"].mask(later, "a"))
+
+
+def counted_pairs(events: pd.DataFrame) -> pd.DataFrame:
+    """Each pair of events with its weight: the pairs of a person share 1."""
+    pairs = events.assign(last=events.groupby("id")["state"].shift()).dropna(subset="last")
+    return pairs.assign(weight=1 / pairs.groupby("id")["id"].transform("size"))
+
+
+def test_estimates_of_people_and_of_pairs_of_events() -> None:
+    """Nearly without noise they are the shares of the rows, in which the pairs of a person share the weight 1."""
+    people, events = turning(800)
+    model = fitted({"people": people, "events": events}, {**SPEC, **AGE}, settings=FASTEST)
+    lengths = events.groupby("id").size().reindex(people["id"], fill_value=0)
+    made = model.estimate("number of events", "age", sampling=True)
+    old = people["age"].to_numpy() == "old"
+    assert made.loc[("3", "old"), "estimate"] == pytest.approx((lengths[old] == 3).mean(), abs=1e-3)
+    assert (made["sampling_error"] > 0.001).any()
+    pairs = counted_pairs(events)
+    weights = pairs.groupby(["state", "last"])["weight"].sum()
+    share, question = weights["b", "a"] / weights.xs("a", level="last").sum(), ("next state", "last state")
+    assert model.estimate(*question).loc[("b", "a"), "estimate"] == pytest.approx(share, abs=1e-3)
+    assert abs(share - (pairs[pairs["last"] == "a"]["state"] == "b").mean()) > 0.02
+    counts = Question.of("next state", statistic="count")
+    counted = estimate(HistorySchema.from_dict({**SPEC, **AGE}), model.releases_.values(), counts, total=800)
+    assert counted["estimate"].sum() == pytest.approx((lengths > 1).sum(), abs=1)
+    held = [row["low"] <= share <= row["high"] for row in (noisy(model, *question).loc[("b", "a")] for _ in range(60))]
+    assert sum(held) >= 50  # two false alarms in 10,000 runs, with a coverage of 95 %
+    with pytest.raises(ParamsError, match="rows of one person depend on each other"):
+        model.estimate("gap", statistic="mean", sampling=True)
+    with pytest.raises(ParamsError, match=r"columns must be one of age, number of events, first day.* next state"):
+        model.estimate("state")
+
+
+def noisy(model: Synthesizer, columns: str, by: str) -> pd.DataFrame:
+    """An estimate after new noise, as wide as that of a release with a small budget."""
+    released = []
+    for one in model.releases_.values():
+        scale = 1e4 * one.receipt.noise_scale
+        noise = add_discrete_gaussian(np.zeros(one.lattice.size, dtype=np.int64), scale).reshape(one.lattice.shape)
+        receipt = replace(one.receipt, noise_scale=scale)
+        released.append(replace(one, lattice=one.lattice + noise, receipt=receipt))
+    return estimate(HistorySchema.from_dict({**SPEC, **AGE}), released, Question.of(columns, by))
+
+
+def test_the_page_shows_released_shares_beside_those_of_the_rows() -> None:
+    """Nearly without noise both agree, where the rows of the page are those of the release. So do their weights."""
+    people, events = turning(300)
+    frames = {"people": people, "events": events}
+    model, schema = fitted(frames, {**SPEC, **AGE}, settings=FASTEST), HistorySchema.from_dict({**SPEC, **AGE})
+    tables = typed(schema, {name: frame.assign(id=frame["id"] + 1) for name, frame in frames.items()})
+    section = histories_section(schema, model.releases_.values(), 300, tables, as_released(schema, tables, 1000))
+    linked = section["histories"]
+    columns = [column["cells"] for part in (section, linked) for column in part["numbers"]["columns"]]
+    shown = [cell for cells in (*columns, linked["gaps"]["cells"]) for cell in cells]
+    matrix = next(matrix for matrix in linked["matrices"] if matrix["name"] == "state")
+    assert [name for name, _ in matrix["rows"]] == ["a", "b"] and matrix["across"] == ["a", "b", "end"]
+    shown += [cell for _, cells in matrix["rows"] for cell in cells]
+    shares = [
+        [float(cell[key].removesuffix(" %").replace("−", "-")) for cell in shown] for key in ("share", "synthetic")
+    ]
+    assert len(shown) >= 50 and shares[0] == pytest.approx(shares[1], abs=0.2)
+    assert [len(line["marks"]) for line in linked["lines"]] == events.groupby("id").size().reindex(range(10)).fillna(
+        0
+    ).tolist()
+    assert all(preview["rows"] for preview in section["previews"]) and {broken for _, broken in section["rules"]} == {0}
+    other = histories_section(schema, model.releases_.values(), None, tables, None)
+    assert not other["compared"] and other["histories"]["matrices"][0]["rows"][0][1][0]["synthetic"] == "–"
 
 
 def typed(schema: HistorySchema, drawn: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

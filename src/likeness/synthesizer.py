@@ -17,7 +17,9 @@ from likeness.config.params import (
     AUTO,
     ONE_PERSON,
     ONE_ROW,
+    Card,
     Categories,
+    Evaluate,
     Ingest,
     LedgerSettings,
     Params,
@@ -39,6 +41,8 @@ from likeness.methods import DEFAULT, METHODS, method_from
 from likeness.methods.base import Context
 from likeness.onboarding.first_list import FirstList
 from likeness.pipeline.account import Standing, composed, notes, privacy_json
+from likeness.pipeline.card import STAGE as CARD
+from likeness.pipeline.card import card_figures, card_queries, check_tables
 from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
@@ -53,6 +57,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from likeness.inference.model import FittedModel
+    from likeness.methods.saved_generator import SavedGenerator
+    from likeness.release.door import Door
 
 _SETTINGS, _PLAN, _PRIVACY, _STATEMENT = "synthesizer.json", "plan.json", "privacy.json", "PRIVACY_STATEMENT.md"
 _SCHEMA, _GENERATOR, _RELEASED = "schema.yaml", "generator", "released"  # as in a bundle: `likeness sample` reads them
@@ -85,6 +91,8 @@ class Synthesizer(Estimator):
         attempt: another value is a deliberate second release, at the full cost.
         settings: the method's section of params.yaml, or a part of it; other keys have the values of a new project.
         categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
+        card: section ``evaluate.card`` of params.yaml, such as ``{"share": 0.03}``: that part of ρ pays for noisy
+            numbers about the table of :meth:`sample` without arguments. They may be published. None: no card.
         seed: public seed of the training.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
         threads: of the training, part of its reproducibility.
@@ -125,6 +133,7 @@ class Synthesizer(Estimator):
         attempt: str = LedgerSettings.attempt,
         settings: Mapping[str, Any] | None = None,
         categories: Mapping[str, Any] | None = None,
+        card: Mapping[str, Any] | None = None,
         seed: int = Train.seed,
         device: str = Train.device,
         threads: int = Train.threads,
@@ -146,6 +155,7 @@ class Synthesizer(Estimator):
         self.attempt = attempt
         self.settings = settings
         self.categories = categories
+        self.card = card
         self.seed = seed
         self.device = device
         self.threads = threads
@@ -219,14 +229,18 @@ class Synthesizer(Estimator):
         auxiliary = recipe.ask(facts, answer)
         embedding = answer(recipe.embedding_query(facts, auxiliary))
         released = {**keys, **auxiliary, embedding.receipt.query: embedding}
+        train = params.train
+        compute = Compute(train.device, train.threads, train.precision)
+        generator, losses = fit(recipe, facts, auxiliary, embedding, compute, list(keys.values()))
+        released |= _card(project, schema, generator, auxiliary, door)
         receipts = [one.receipt for one in released.values()]
         total, read_off = composed(params, receipts), recipe.notes(facts, auxiliary)
         counts = {name: len(one.keys) for name, one in released.items()}
         standing = Standing.of(ledger, params.privacy.population)
-        privacy = privacy_json(params, plan, receipts, total, standing, _NO_TABLE, {}, read_off, counts, schema.rules)
-        train = params.train
-        compute = Compute(train.device, train.threads, train.precision)
-        generator, losses = fit(recipe, facts, auxiliary, embedding, compute, list(keys.values()))
+        figures = card_figures(facts, released)
+        privacy = privacy_json(
+            params, plan, receipts, total, standing, _NO_TABLE, {}, read_off, counts, schema.rules, figures
+        )
         self.plan_, self.generator_, self.loss_curve_, self.frame_ = plan, generator, losses, frame
         self._keep(written, released, privacy)
         return self
@@ -372,6 +386,10 @@ class Synthesizer(Estimator):
 
         They are nearer to the truth than the synthetic rows, which stand for a model. See docs/trust.md.
 
+        Of people with histories, numbers are about people: ``number of events``, ``first ...`` and people's columns.
+        With ``last ...``, ``next ...`` or ``gap`` they are about pairs of events, and the pairs of a person share the
+        weight 1.
+
         Args:
             columns: of a table; for means and quantiles numbers, one after the other.
             by: columns of the groups. A share is then one of its group.
@@ -395,7 +413,12 @@ class Synthesizer(Estimator):
         self.check_fitted("releases_")
         words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
         question = Question.of(columns, by, **words)
-        return estimate(self.schema_, self.releases_.values(), question, self.num_records)
+        return estimate(self._asked, self.releases_.values(), question, self.num_records)
+
+    @property
+    def _asked(self) -> Schema | HistorySchema:
+        """The schema that questions about releases are in."""
+        return self._written if isinstance(self._written, HistorySchema) else self.schema_
 
     def regression(
         self,
@@ -428,7 +451,7 @@ class Synthesizer(Estimator):
         self.check_fitted("releases_")
         names = (columns,) if isinstance(columns, str) else tuple(columns)
         model = Model(outcome, names, category, level, sampling)
-        return regression(self.schema_, self.releases_.values(), model, self.num_records)
+        return regression(self._asked, self.releases_.values(), model, self.num_records)
 
     @property
     def model_(self) -> "FittedModel":
@@ -441,6 +464,18 @@ class Synthesizer(Estimator):
 
         self.check_fitted("generator_")
         return FittedModel(self.schema_, self.generator_)
+
+    @property
+    def card_(self) -> "DataFrame":
+        """The figures of the card about the table of :meth:`sample` without arguments, each with its 95 % interval.
+
+        ``rows`` is the number of training rows. ``mean_1_way`` and ``worst_2_way`` are total variations of columns and
+        pairs. Accuracies are those of naive Bayes, trained on the synthetic rows. Empty without ``card``.
+        """
+        import pandas as pd
+
+        figures = pd.DataFrame(self.privacy.get("card", []), columns=["measure", "value", "low", "high"])
+        return figures.set_index("measure")
 
     def _as_given(self, table: "DataFrame") -> "DataFrame":
         """Typed rows as a frame like that of the training rows."""
@@ -544,7 +579,7 @@ class Synthesizer(Estimator):
             raise ReleaseError(
                 f"{folder}: the released files are not those of {_PRIVACY}. Restore the folder from a copy."
             )
-        keys = sorted(one.receipt.key for one in released.values())
+        keys = sorted(one.receipt.key for one in released.values() if one.receipt.stage != CARD)
         if any(one.provenance["releases"] != keys for one in generators):
             raise ReleaseError(
                 f"{folder}: the generator was trained on other releases. Restore the folder from a copy."
@@ -581,6 +616,8 @@ class Synthesizer(Estimator):
         from likeness.pipeline.synthetic_table import drawn_tables, write_synthetic
 
         self.check_fitted("releases_")
+        if self.card is not None and (n, seed, where or {}) != (None, 0, {}):
+            raise ParamsError("the card is about the table of sample() without arguments. Leave n, where and seed out.")
         params = self.params()
         home = None if params.ledger.home is None else str(Path(params.ledger.home).expanduser().absolute())
         sample = build(Sample, {"rows": AUTO if n is None else n, "seed": seed, "where": where or {}}, "sample")
@@ -594,6 +631,7 @@ class Synthesizer(Estimator):
                     place.parent.mkdir(parents=True, exist_ok=True)
                     place.write_bytes(file.path.read_bytes())
             folders = {SELECTION_STAGE: paths.categories, "auxiliary": paths.auxiliary, "privatize": paths.released}
+            folders[CARD] = paths.card
             for name, data in self._released_bytes().items():
                 folder = folders[self.releases_[name].receipt.stage]
                 folder.mkdir(parents=True, exist_ok=True)
@@ -653,6 +691,7 @@ class Synthesizer(Estimator):
             train=build(Train, training, "train"),
             sections={self.method: self._section()},
             categories=build(Categories, _plain(self.categories or {}), "categories"),
+            evaluate=Evaluate(card=None if self.card is None else build(Card, _plain(self.card), "card")),
         )
 
     def _section(self) -> Any:
@@ -692,6 +731,22 @@ class Synthesizer(Estimator):
 _PRIVACY_KEYS = ("epsilon", "delta", "population", "unit", "adjacency", "num_records")
 _LEFT_OUT = ("schema", "ledger_home")  # not in the saved parameters: it has a file; it is a place on this machine
 _NO_TABLE: dict[str, Any] = {"rows": None, "seed": None, "where": {}}  # the account is about a generator only
+
+
+def _card(
+    project: Project, schema: Schema, generator: "SavedGenerator", auxiliary: Mapping[str, Released], door: "Door"
+) -> dict[str, Released]:
+    """The released card about the table that the generator draws without arguments; none without a card."""
+    from likeness.data.rules.tables import to_model
+
+    card, facts = project.params.evaluate.card, project.context_of(schema)
+    if card is None:
+        return {}
+    table = to_model(typed_rows(generator, schema, *numbered(Sample(), facts, auxiliary)), schema)
+    queries = card_queries(card, project.plan, facts, auxiliary, table)
+    for query in queries:
+        check_tables(door, query, card.tables)
+    return {query.name: from_bytes(door.release(query), query.name) for query in queries}
 
 
 def _schema(given: "Schema | SchemaDraft | Mapping[str, Any] | str | Path | None") -> Schema:

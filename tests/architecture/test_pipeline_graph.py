@@ -45,7 +45,6 @@ NO_DEPENDENCY = {
     "privatize": {"workers"},
     "card": {"workers"},
     "account": {"report"},  # deleted where there is nothing to state
-    "report": {"next_embedding"},  # of people with histories, who have no report
     "track": {"lock", "markers", "tracked", "private"},  # how each stage ended, and which ones saw rows
 }
 

@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from toys import ledger_of_people, plan_with, schema_with
 
+from likeness import Synthesizer
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, PlanError, ReleaseError
 from likeness.generators.base import Compute
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context, Method, class_weights, number_of_records
 from likeness.methods.fit import fit
 from likeness.methods.moments import method as moments
@@ -27,6 +31,7 @@ from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes, to_bytes
 from likeness.release.request import Dataset, check_answer
+from likeness.verify import verify
 from likeness.verify.files import Bundle
 from likeness.verify.noise import noise
 from likeness.verify.verdict import Wrong
@@ -155,6 +160,32 @@ def test_a_verifier_sees_noise_that_is_smaller_than_claimed(tmp_path: Path) -> N
     assert told(1.0) == "as the receipts state, where a test exists: embedding (bits), embedding (scale, from below)"
     with pytest.raises(Wrong, match="the noise is smaller than the receipt claims"):
         told(1.5)
+
+
+@pytest.mark.long
+def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_path: Path) -> None:
+    """Halves of 2,000: the noise on a share has a deviation of .004."""
+    Ledger.create(locate())
+    columns = {"y": {"kind": "categorical", "categories": ["no", "yes"]}}
+    content = {"name": "toy colors", "source": "made up", "task": "classification", "label": "y", "columns": columns}
+    pixels = [f"pixel_{place}" for place in range(1, 49)]
+    rows = pd.DataFrame(np.random.default_rng(0).integers(0, 256, (2_000, 48)), columns=pixels)
+    rows["y"] = ["no", "yes"] * 1_000
+    settings = {"auxiliary": {"cells": 16}, "privatize": {"num_coefficients": 10}}
+    schema = {**content, "image": {"shape": [4, 4, 3]}}
+    model = Synthesizer(schema=schema, population="p", method="moments", epsilon=2.0, settings=settings, device="cpu")
+    model.fit(rows).bundle(tmp_path / "colors", n=50)
+    shares = model.estimate("y")
+    assert (shares["low"] < shares["high"]).all()
+    assert shares["estimate"].tolist() == pytest.approx([0.5, 0.5], abs=0.03)
+    assert shares["noise_error"].between(0.003, 0.006).all()
+    assert {check.passed for check in verify(tmp_path / "colors")} == {True, None}  # None: no training again
+    statement = (tmp_path / "colors/PRIVACY_STATEMENT.md").read_text()
+    assert all(f"about the median, read off the noisy `{name}`" in statement for name in (NORMS, LEVEL_COUNTS))
+    # Of as many values, and another image: the maps of the receipts are others.
+    path = tmp_path / "colors/schema.yaml"
+    path.write_text(path.read_text().replace("[4, 4, 3]", "[2, 8, 3]"))
+    assert {"plan", "generator"} <= {check.name for check in verify(tmp_path / "colors") if check.passed is False}
 
 
 def test_the_bounds_are_those_of_all_classes() -> None:

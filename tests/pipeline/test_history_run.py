@@ -30,7 +30,7 @@ from likeness.verify import verify
 pytestmark = pytest.mark.long
 
 STAGES = ("fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample",
-          "card", "evaluate", "account")  # fmt: skip
+          "card", "evaluate", "account", "report")  # fmt: skip
 METHOD = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}}
 
 
@@ -82,6 +82,12 @@ def test_a_run_of_people_with_histories(project: Path) -> None:
     assert set(distances) == {"synthetic", "real", "shuffled"}
     assert {"lengths", "transitions", "discrimination"} <= set(distances["real"])
 
+    page = ProjectPaths.report.read_text()
+    assert "The people in numbers" in page and "The next <strong>state</strong> after the last" in page
+    assert "How long until the next event" in page and page.count('class="event"') > 5 and "<script" not in page
+    secret = f"{distances['real']['discrimination']:.3g}"
+    assert secret in ProjectPaths.internal_report.read_text() and "Discrimination" not in page
+
     write_bundle(Project.load(), Path("bundle"))
     assert {check.name for check in verify(Path("bundle")) if not check.passed} == {"training"}
     spent = read_json(ProjectPaths.privacy)["ledger"]["lifetime"]["spent_rho"]
@@ -96,7 +102,7 @@ def test_the_graph_of_histories_has_both_tables(project: Path) -> None:
     graph = stage_graph(Path("dvc.yaml"))
     assert set(STAGES) | {"settings"} == set(graph) and {"privatize", "sample"} <= set(graph["account"])
     text = Path("dvc.yaml").read_text()
-    assert "synthetic/synthetic" not in text and text.count("next_embedding.safetensors") == 3
+    assert "synthetic/synthetic" not in text and text.count("next_embedding.safetensors") == 4
 
 
 def test_the_check_knows_both_tables(project: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.audit import DELTA, POWER, Case, audit, cases
+from benchmarks.audit import COLOR, DELTA, POWER, Case, audit, cases
 from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
 from benchmarks.audit_options import OPTIONS
 from likeness.core.rng import public
@@ -63,6 +63,9 @@ def test_options_that_are_off_as_shipped_are_audited(every_case: list[Case]) -> 
     for adjacency in Adjacency:
         names = " ".join(case.name for case in every_case if case.adjacency is adjacency)
         assert all(f"{method} with {option} " in names for method, option, _ in OPTIONS)
+        in_color = {str(case.query.feature.spec()["map"]) for case in every_case if case.schema is COLOR}
+        assert {"cosine_levels", "cosine_moments", "cosine_norms", "level_counts", "encoded_moments"} <= in_color
+        assert {"tangent", "mixed_fourier"} <= in_color
         own = [case.query.feature for case in every_case if case.adjacency is adjacency]
         pairs = [feature for feature in own if isinstance(feature, PairMarginals)]
         assert any(feature.tables and feature.squared_weights for feature in pairs)

@@ -34,15 +34,15 @@ def estimate(
     from likeness.inference.estimates import Question
     from likeness.inference.estimates import estimate as answer
     from likeness.verify.files import opened
-    from likeness.verify.outputs import public_facts
+    from likeness.verify.outputs import histories_in, public_facts
 
     if as_csv and as_json:
         raise LikenessError("--csv and --json exclude each other. Give one of them.")
     words: dict[str, Any] = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
     question = Question.of(_listed(columns), _listed(by), **words)
     with opened(path) as folder:
-        facts, released, _ = public_facts(folder)
-    frame = answer(facts.schema, released.values(), question, facts.num_records)
+        (facts, released, _), histories = public_facts(folder), histories_in(folder)
+    frame = answer(histories or facts.schema, released.values(), question, facts.num_records)
     if as_json:
         question_words = {"columns": question.columns, "by": question.by, **words}
         say_json({"question": question_words, "rows": _records(frame)})
@@ -54,6 +54,8 @@ def estimate(
             [*map(_shown, _key(key)), *map(_shown, row)] for key, row in zip(frame.index, frame.values, strict=True)
         ]
         say(table([*names, *frame.columns], rows, words=len(names)))
+        if histories is not None and histories.prefix_with((*question.columns, *question.by)):
+            say("Of pairs of events that follow each other. Those of a person share the weight 1.")
 
 
 def _listed(text: str) -> list[str]:

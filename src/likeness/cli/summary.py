@@ -13,8 +13,6 @@ def summary_text(paths: ProjectPaths) -> str:
     privacy, metrics = read_json(paths.privacy), scores(paths)
     total, target = privacy["total"], privacy["target"]
     report = f"{ProjectPaths.report} (public), {ProjectPaths.internal_report} (with real rows: NOT private)"
-    if len(_tables(privacy)) > 1:
-        report = "people with histories have none yet"
     lines = [
         "",
         f"synthetic table    {', '.join(_tables(privacy))} and .csv",

@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 
 from likeness.config.typed import allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
+from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.inference.axes import Axis
 from likeness.inference.intervals import Ratio
-from likeness.inference.measurements import Measurements, measurements
+from likeness.inference.measurements import Measurements, about, measurements
 from likeness.inference.terms import Forms
 from likeness.methods import DEFAULT
 from likeness.release.released import Released
@@ -91,12 +92,13 @@ class Question:
 
 
 def estimate(
-    schema: Schema, released: Iterable[Released], question: Question, total: float | None = None
+    schema: Schema | HistorySchema, released: Iterable[Released], question: Question, total: float | None = None
 ) -> "DataFrame":
     """Answer a question from released files. It costs nothing.
 
     Args:
-        schema: public, with released categories.
+        schema: public, with released categories. Of people with histories the question is about people, or about
+            pairs of events, see :func:`likeness.inference.measurements.about`.
         released: all files of a run.
         question: columns, groups and statistic.
         total: the number of records where it is public.
@@ -109,14 +111,9 @@ def estimate(
         ParamsError: the question is none for this schema.
         ReleaseError: the release does not have these cells.
     """
-    schema = schema.modeled  # computed columns stand in no release
-    question.check(schema)
-    releases = sorted(released, key=lambda one: one.receipt.query)  # a sum depends on its order in the last digit
-    if question.sampling and any(one.receipt.unit is not None and one.receipt.unit.max_rows > 1 for one in releases):
-        raise ParamsError(
-            "sampling: rows of one person depend on each other, so they are no random sample. Leave it out."
-        )
-    return Answers(measurements(schema, releases, total)).frame(question)
+    rows, releases, total = about(schema, released, (*question.columns, *question.by), total, question.sampling)
+    question.check(rows)
+    return Answers(measurements(rows, releases, total)).frame(question)
 
 
 @dataclass(frozen=True)
@@ -231,6 +228,14 @@ class Answers:
         ends = {"estimate": np.array(values, dtype=float), "low": axis.lows[first], "high": axis.highs[last]}
         flat = {name: self._flat(question.by, numbers.reshape(shape)) for name, numbers in ends.items()}
         return self._indexed(question.by, _in_units(axis, flat))
+
+    def tails(self, column: str) -> "DataFrame":
+        """The share of the records from the lowest value of each cell of a number on. They are not missing."""
+        axis = self.measured.axes[column]
+        ratio = self._of_number(Question((column,)), column, np.triu(np.ones((len(axis.lows),) * 2)), fine=False)
+        low, high = ratio.interval(_normal(0.95), (0.0, 1.0))
+        values = {"estimate": ratio.estimate, "low": low, "high": high}
+        return self._indexed((), {"from": axis.lows, **values})
 
     def _axis(self, question: Question, column: str) -> tuple[Axis, bool]:
         """The cells of a number for this question, and whether they are the fine ones."""

@@ -6,21 +6,27 @@ from the rows as they were written, and none of them is noise:
 
 - A value beyond the public bounds counts in the first or last cell.
 - A person's rows beyond ``ingest.unit.max_rows`` count nowhere.
-- The door cuts a contribution off to its lattice, at most one part in 2^20 of a count.
+- The door cuts a contribution off to its lattice, at most one part in 2^20 of a count; m parts where m rows share one.
+
+*People with histories.* The rows of a person share one contribution: each of m rows counts 1/m. All released tables of
+these rows count the same weighted rows, so each is a sum over cells of one joint table x. That is all that estimates
+and intervals suppose (:mod:`likeness.inference.terms`). A share is then a mean over the people who have such rows.
 
 Released categories of a column (partition selection) say which cells there are. Their counts passed a threshold, so
 they are not used.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.core.errors import ReleaseError
+from likeness.config.typed import allowed
+from likeness.core.errors import ParamsError, ReleaseError
 from likeness.data.encoding.layout import Layout
+from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.features.base import TablesMap, blocks_of, width
 from likeness.features.cells import Cells
@@ -60,6 +66,41 @@ class _Part:
     counts: NDArray[np.float64]
     variance: float
     contrasts: bool
+
+
+def about(
+    schema: Schema | HistorySchema,
+    released: Iterable[Released],
+    names: Sequence[str],
+    total: float | None,
+    sampling: bool,
+) -> tuple[Schema, list[Released], float | None]:
+    """The schema of the rows that a question is about, their releases, and their number where it is public.
+
+    Args:
+        schema: public. Of people with histories these are people, or pairs of events if people lack one of the names.
+        released: all files of a run.
+        names: of columns.
+        total: the public number of records, or of people.
+        sampling: whether the rows are taken for a random sample of a population.
+
+    Raises:
+        ParamsError: a name is no column, or the rows are no random sample.
+    """
+    releases = sorted(released, key=lambda one: one.receipt.query)  # a sum depends on its order in the last digit
+    several = any(one.receipt.unit is not None and one.receipt.unit.max_rows > 1 for one in releases)
+    if isinstance(schema, HistorySchema):
+        for name in names:
+            allowed("columns", name, tuple(dict.fromkeys((*schema.first_rows.names, *schema.next_rows.names))))
+        prefix = schema.prefix_with(names)
+        several = prefix == NEXT
+        releases = [one for one in releases if schema.prefix_of(one.receipt.query) == prefix]
+        schema, total = schema.row_sets[prefix], None if several else total
+    if sampling and several:
+        raise ParamsError(
+            "sampling: rows of one person depend on each other, so they are no random sample. Leave it out."
+        )
+    return schema.modeled, releases, total  # computed columns stand in no release
 
 
 def measurements(schema: Schema, released: Iterable[Released], total: float | None = None) -> Measurements:
@@ -111,7 +152,8 @@ def _parts(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator
     by_class = terms == "each_record" and receipt.num_groups == classes
     if spec.get("map") == DISTANCES:
         return
-    if receipt.threshold is not None or not (by_class or (terms == "all_records" and receipt.num_groups == 1)):
+    together = terms in ("all_records", "each_person") and receipt.num_groups == 1
+    if receipt.threshold is not None or not (by_class or together):
         return
     feature = _map(spec, receipt.query)
     if not isinstance(feature, TablesMap):

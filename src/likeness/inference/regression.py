@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 
 from likeness.config.typed import allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
+from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.inference.axes import Axis
-from likeness.inference.measurements import Measurements, measurements
+from likeness.inference.measurements import Measurements, about, measurements
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ class Model:
             raise ParamsError(f"outcome: '{self.outcome}' must be a number without missing values, or have a category.")
 
 
-def regression(schema: Schema, released: Iterable[Released], model: Model, total: float | None = None) -> "DataFrame":
+def regression(
+    schema: Schema | HistorySchema, released: Iterable[Released], model: Model, total: float | None = None
+) -> "DataFrame":
     """Coefficients of least squares with margins of error. They cost nothing.
 
     Args:
@@ -93,14 +96,9 @@ def regression(schema: Schema, released: Iterable[Released], model: Model, total
         ParamsError: the model is none for this schema.
         ReleaseError: the release does not have these pairs, or too much noise for so many regressors.
     """
-    schema = schema.modeled
-    model.check(schema)
-    releases = sorted(released, key=lambda one: one.receipt.query)
-    if model.sampling and any(one.receipt.unit is not None and one.receipt.unit.max_rows > 1 for one in releases):
-        raise ParamsError(
-            "sampling: rows of one person depend on each other, so they are no random sample. Leave it out."
-        )
-    return coefficients(measurements(schema, releases, total), model)
+    rows, releases, total = about(schema, released, (model.outcome, *model.columns), total, model.sampling)
+    model.check(rows)
+    return coefficients(measurements(rows, releases, total), model)
 
 
 def coefficients(measured: Measurements, model: Model) -> "DataFrame":

@@ -1,7 +1,7 @@
 """The synthetic table on disk: Parquet and CSV, each tied to the generator that made it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline.project import Project
+    from likeness.release.records import Records
     from likeness.release.released import Released
 
 Dtypes = Mapping[str, Mapping[str, str]] | None
@@ -89,6 +90,32 @@ def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     from likeness.data.encoding.dtypes import typed_again
 
     return typed_again(pd.read_parquet(path), schema)
+
+
+def read_tables(project: "Project") -> "dict[str, DataFrame]":
+    """The synthetic tables of a project as typed rows, by name."""
+    return {name: read_synthetic(_path(project, f"{name}.parquet"), one) for name, one in project.tables.items()}
+
+
+def as_released(
+    schema: "HistorySchema", tables: "Mapping[str, DataFrame]", most: int
+) -> "dict[str, Iterable[Records]]":
+    """Synthetic people with histories as a release counts them, by the prefix of their queries.
+
+    Args:
+        schema: public.
+        tables: typed people and events, by name.
+        most: people that count; the first ones.
+    """
+    from likeness.data.histories.rows import rows_of_tables
+    from likeness.pipeline.private_rows import encoded_chunks
+    from likeness.release.records import EachPerson
+
+    people, events = tables["people"].head(most), tables["events"]
+    rows = rows_of_tables(schema, people, events[events[schema.person].isin(people[schema.person])])
+    first, following = schema.row_sets
+    chunks = encoded_chunks(rows.transitions, schema.next_rows, rows.numbers)
+    return {first: encoded_chunks(rows.people, schema.first_rows), following: EachPerson().stream(chunks)}
 
 
 def drawn_tables(

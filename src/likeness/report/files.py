@@ -37,8 +37,11 @@ class Internal:
 def read_internal(folder: Path) -> Internal:
     """Read what ``evaluate`` wrote to a folder."""
     name = INTERNAL_FOLDER
+    metrics = read_json(folder / "metrics.json", f"{name}/metrics.json", "evaluate")
+    if metrics.get("histories"):
+        return Internal(metrics, [], [], {})
     return Internal(
-        metrics=read_json(folder / "metrics.json", f"{name}/metrics.json", "evaluate"),
+        metrics=metrics,
         scores=read_rows(folder / "scores.csv", f"{name}/scores.csv", "evaluate"),
         marginals=read_rows(folder / "marginals.csv", f"{name}/marginals.csv", "evaluate"),
         row_counts=read_rows(folder / "row_counts.csv", f"{name}/row_counts.csv", "evaluate"),

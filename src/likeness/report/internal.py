@@ -15,7 +15,7 @@ import pandas as pd
 from likeness.config.params import Evaluate
 from likeness.core.files import make_private_folder
 from likeness.core.messages import progress
-from likeness.data.histories.rows import HistoryRows, history_rows
+from likeness.data.histories.rows import HistoryRows, rows_of_tables
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.rules.tables import contradictions
 from likeness.data.schema.schema import Schema
@@ -198,17 +198,12 @@ def evaluate_histories(
         seed: public.
         out_dir: usually ``reports/internal``.
     """
-    people, events = drawn["people"], drawn["events"]
-    keys, persons = events[schema.person].astype(str), people[schema.person].astype(str)
-    events = events[list(schema.events.names)]
-    if schema.people is None:
-        synthetic = history_rows(schema, events, keys)
-    else:
-        synthetic = history_rows(schema, events, keys, people[list(schema.people.names)], persons)
+    synthetic = rows_of_tables(schema, **drawn)
     compared = {"synthetic": synthetic, "real": real["train"], "shuffled": shuffled(real["train"], seed)}
     measures = {}
     for name, rows in compared.items():
         judged = {"discrimination": discrimination(schema, real["test"], rows, seed)}
         measures[name] = {**history_distances(schema, real["test"], rows), **judged}
     make_private_folder(out_dir)
-    (out_dir / FILES[0]).write_bytes(padded_json({"distances": measures}))
+    summary = {"histories": True, "scores": {}, "marginals": {}, "distances": measures}
+    (out_dir / FILES[0]).write_bytes(padded_json(summary))

@@ -8,7 +8,8 @@ the true one has a mean of :math:`\sum_c \sigma_c / (\sqrt{2 \pi} N)` for N reco
 :math:`m = s N / n`, and its variance as a sample of rows is :math:`m N / n`. If the model were the truth, the squares
 :math:`(y - m)^2 / (v + m N / n)` of k cells would have a mean of 1, and their mean a standard deviation of about
 :math:`\sqrt{2 / k}`. A pair does not fit if its mean is more than :data:`LIMIT` of these above 1. The model saw the
-noise, so a mean below 1 is usual.
+noise, so a mean below 1 is usual. Rows of histories share the weight 1 of their person. Such a weight in a cell lies
+between 0 and 1, so :math:`m N / n` is at least its variance, and fewer pairs seem not to fit.
 """
 
 import csv
@@ -50,7 +51,7 @@ _MISSING = "(missing)"
 
 @dataclass
 class SyntheticCounts:
-    """Synthetic rows in the cells of a release.
+    """Synthetic rows in the cells of a release. Each of m rows that share a contribution counts 1/m, as there.
 
     Attributes:
         columns: rows in each cell of a column.
@@ -58,26 +59,27 @@ class SyntheticCounts:
         rows: how many there are.
     """
 
-    columns: dict[str, NDArray[np.int64]] = field(default_factory=dict)
-    tables: list[NDArray[np.int64]] = field(default_factory=list)
-    rows: int = 0
+    columns: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    tables: list[NDArray[np.float64]] = field(default_factory=list)
+    rows: float = 0.0
 
     @classmethod
     def of(cls, measured: Measurements, chunks: Iterable[Records]) -> "SyntheticCounts":
         """Count encoded synthetic rows."""
         sizes = {name: axis.size for name, axis in measured.axes.items()}
-        columns = {name: np.zeros(size, np.int64) for name, size in sizes.items()}
-        counts = cls(columns, [np.zeros(table.counts.shape, np.int64) for table in measured.tables])
+        columns = {name: np.zeros(size) for name, size in sizes.items()}
+        counts = cls(columns, [np.zeros(table.counts.shape) for table in measured.tables])
         for chunk in chunks:
+            weights = np.ones(len(chunk.x)) if chunk.shared_by is None else 1 / chunk.shared_by
             cells = measured.cells
             places = {name: cells[name].places(chunk.x) if name in cells else chunk.labels for name in sizes}
             for name, total in counts.columns.items():
-                total += np.bincount(places[name], minlength=sizes[name])
+                total += np.bincount(places[name], weights, sizes[name])
             for table, sums in zip(measured.tables, counts.tables, strict=True):
                 if table.columns:
                     flat = np.ravel_multi_index([places[name] for name in table.columns], sums.shape)
-                    sums += np.bincount(flat, minlength=sums.size).reshape(sums.shape)
-            counts.rows += len(chunk.x)
+                    sums += np.bincount(flat, weights, sums.size).reshape(sums.shape)
+            counts.rows += float(weights.sum())
         return counts
 
 
@@ -97,28 +99,32 @@ def table_section(
         table: typed synthetic rows.
         synthetic: the rows as the release counts them; None where they answer to a condition.
     """
-    numbers = released_numbers(schema.modeled, released, total, synthetic)
-    rows = [] if schema.image is not None else _texts(table.head(MOST_LISTED), schema)
+    numbers = printed(schema.modeled, *compared(schema.modeled, released, total, synthetic))
     return {
         "numbers": numbers,
         "compared": numbers["misfits"] is not None,
         "rules": list(contradictions(table, schema).items()),
-        "header": rows[0] if rows else [],
-        "preview": rows[1:],
-        "more_columns": max(0, len(schema.names) - MOST_PREVIEWED),
+        "previews": [] if schema.image is not None else [preview(table.head(MOST_LISTED), schema)],
+        "histories": None,
     }
 
 
-def _texts(table: "DataFrame", schema: Schema) -> list[list[str]]:
+def preview(table: "DataFrame", schema: Schema) -> dict[str, Any]:
+    """A few rows, ready to print."""
+    rows = texts(table, schema)
+    return {"header": rows[0], "rows": rows[1:], "more_columns": max(0, len(schema.names) - MOST_PREVIEWED)}
+
+
+def texts(table: "DataFrame", schema: Schema) -> list[list[str]]:
     """A few rows as texts, the names of the columns first, as the CSV of the table has them."""
     text = in_dtypes(table, schema).iloc[:, :MOST_PREVIEWED].to_csv(index=False, lineterminator="\n")
     return list(csv.reader(io.StringIO(text, newline="")))
 
 
-def released_numbers(
+def compared(
     schema: Schema, released: Iterable[Released], total: float | None, synthetic: Iterable[Records] | None
-) -> dict[str, Any]:
-    """Histograms, numbers and errors, ready to print.
+) -> tuple[Answers, SyntheticCounts | None]:
+    """Estimates from a release, and synthetic rows in its cells.
 
     Args:
         schema: of the modeled columns, with released categories.
@@ -131,8 +137,12 @@ def released_numbers(
     """
     measured = measurements(schema, sorted(released, key=lambda one: one.receipt.query), total)
     counts = None if synthetic is None else SyntheticCounts.of(measured, synthetic)
-    counts = None if counts is None or not counts.rows else counts
-    answers = Answers(measured)
+    return Answers(measured), None if counts is None or not counts.rows else counts
+
+
+def printed(schema: Schema, answers: Answers, counts: SyntheticCounts | None) -> dict[str, Any]:
+    """Histograms, numbers and errors, ready to print."""
+    measured = answers.measured
     shares = {name: answers.frame(Question((name,))) for name in measured.axes}
     columns = [_column(answers, name, shares[name], counts) for name in schema.names if name in shares]
     pairs = [pair for pair in combinations(list(measured.axes)[:MOST_MAPPED], 2) if measured.terms.measured(pair)]
@@ -179,10 +189,11 @@ def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
 
 
 def _cell(measured: Measurements, table: Table, place: Sequence[Any]) -> str:
-    return ", ".join(_labels(measured, name)[int(at)] for name, at in zip(table.columns, place, strict=True))
+    return ", ".join(labels(measured, name)[int(at)] for name, at in zip(table.columns, place, strict=True))
 
 
-def _labels(measured: Measurements, name: str) -> list[str]:
+def labels(measured: Measurements, name: str) -> list[str]:
+    """The cells of a column in words."""
     return [_MISSING if label is None else label for label in measured.axes[name].labels]
 
 
@@ -196,36 +207,48 @@ def _column(answers: Answers, name: str, shares: "DataFrame", counts: SyntheticC
             "synthetic": rows[place] if rows else None,
         }
         for place, (label, share, low, high) in enumerate(
-            zip(_labels(answers.measured, name), shares["estimate"], shares["low"], shares["high"], strict=True)
+            zip(labels(answers.measured, name), shares["estimate"], shares["low"], shares["high"], strict=True)
         )
     ]
     most = sorted(range(len(cells)), key=lambda place: -cells[place]["share"][0])[:MOST_CELLS]
     largest = max((max(cell["share"][2], cell["synthetic"] or 0) for cell in cells), default=0) or 1.0
     return {
         "name": name,
-        "cells": [_bar(cells[place], largest) for place in sorted(most)],
+        "cells": [bar(cells[place], largest) for place in sorted(most)],
         "hidden": len(cells) - len(most),
         "numbers": _numbers(answers, name),
     }
 
 
-def _bar(cell: Mapping[str, Any], largest: float) -> dict[str, Any]:
-    """A row of a histogram: texts, and places on a scale of 0 to 100."""
+def bar(cell: Mapping[str, Any], largest: float) -> dict[str, Any]:
+    """A row of a histogram as texts, and places on a scale of 0 to 100.
+
+    Args:
+        cell: ``label``, ``share`` (estimate, low, high) and the ``synthetic`` share.
+        largest: the end of the scale.
+    """
     share, low, high = (min(max(end, 0.0), largest) for end in cell["share"])
     places = [f"{100 * end / largest:.1f}" for end in (share, low, high - low)]
     synthetic = cell["synthetic"]
     return {
         "label": cell["label"],
-        "share": _points(cell["share"][0]),
-        "interval": f"{_points(cell['share'][1]).removesuffix(' %')} to {_points(cell['share'][2])}",
+        "share": points(cell["share"][0]),
+        "interval": between(*cell["share"][1:]),
         "synthetic": percent(synthetic),
         "places": places,
         "mark": None if synthetic is None else f"{min(100 * synthetic / largest, 99.2):.1f}",
     }
 
 
-def _points(share: float) -> str:
-    """A share in percent. An estimate without bias may be below 0."""
+def between(low: float, high: float) -> str:
+    """An interval of shares in percent."""
+    return f"{points(low).removesuffix(' %')} to {points(high)}"
+
+
+def points(share: float) -> str:
+    """A share in percent, ``–`` for NaN. An estimate without bias may be below 0."""
+    if math.isnan(share):
+        return percent(None)
     return percent(round(share, 3) + 0.0).replace("-", "−")  # adding 0 makes a negative zero positive
 
 
@@ -248,12 +271,12 @@ def _noisiest(measured: Measurements, shares: Mapping[str, "DataFrame"]) -> list
         (margin / max(share, 1e-9), f"{name} = {label}", share, margin)
         for name, frame in shares.items()
         for label, share, margin in zip(
-            _labels(measured, name), frame["estimate"], (frame["high"] - frame["low"]) / 2, strict=True
+            labels(measured, name), frame["estimate"], (frame["high"] - frame["low"]) / 2, strict=True
         )
         if margin > _NOTHING
     ]
     cells.sort(key=lambda cell: (-cell[0], cell[1]))
     return [
-        (cell, _points(share), f"± {percent(margin)}", f"{ratio:.1f}" if share > 0 and ratio < 1000 else "–")
+        (cell, points(share), f"± {percent(margin)}", f"{ratio:.1f}" if share > 0 and ratio < 1000 else "–")
         for ratio, cell, share, margin in cells[:MOST_LISTED]
     ]

@@ -61,6 +61,7 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
         "distances": [_distance(name, distances) for name in _common(distances)],
         "row_counts": _by_rows(internal.row_counts),
         "image": bool(metrics.get("image")),
+        "histories": bool(metrics.get("histories")),
         "regression": "r2" in present,
         "details": _details(metrics["details"]) if metrics.get("details") else None,
     }

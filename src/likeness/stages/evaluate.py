@@ -3,13 +3,12 @@
 Reads: data/private/table.parquet, data/synthetic. Writes: reports/internal. Spends: nothing, because it stays inside.
 """
 
-from likeness.core.paths import Outputs
 from likeness.data.private_tables import sample_private
 from likeness.data.schema.private_categories import closed
 from likeness.pipeline.history_rows import written_histories
 from likeness.pipeline.private_rows import BESIDE, SPLIT
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import read_synthetic
+from likeness.pipeline.synthetic_table import read_synthetic, read_tables
 from likeness.report.internal import evaluate, evaluate_histories
 
 
@@ -17,9 +16,8 @@ def main(project: Project) -> None:
     """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
     settings, schema, paths = project.params.evaluate, project.schema, project.paths
     if project.histories is not None:
-        places = {name: project.root / Outputs.place(f"{name}.parquet") for name in project.tables}
-        drawn = {name: read_synthetic(places[name], one) for name, one in project.tables.items()}
-        evaluate_histories(project.histories, written_histories(project), drawn, settings.seed, paths.internal)
+        drawn, real = read_tables(project), written_histories(project)
+        evaluate_histories(project.histories, real, drawn, settings.seed, paths.internal)
         return
     rows = sample_private(paths.table, settings.real_rows, settings.seed)
     table = closed(rows, project.written_schema, schema)

@@ -69,6 +69,13 @@ def history_rows(
     return HistoryRows(to_model(table, schema.first_rows), to_model(transitions, schema.next_rows), persons)
 
 
+def rows_of_tables(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFrame) -> HistoryRows:
+    """Both row sets of written tables, typed with ``schema.written``. Somebody without events counts too."""
+    persons, owners = (table[schema.person].astype(str) for table in (people, events))
+    given = () if schema.people is None else (people[list(schema.people.names)], persons)
+    return history_rows(schema, events[list(schema.events.names)], owners, *given)
+
+
 def _first_rows(
     schema: HistorySchema, events: pd.DataFrame, lengths: NDArray[np.int64], people: pd.DataFrame | None
 ) -> pd.DataFrame:

@@ -1,0 +1,176 @@
+"""The numbers of the public page about people with histories: from what the numbers of a table come from. Free.
+
+People are rows of one table, with the number of events and the first event. Pairs of events that follow each other are
+those of another, in which the pairs of a person share the weight 1.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likeness.data.histories.rows import broken_links, is_end, order_numbers
+from likeness.data.histories.rules import GAP
+from likeness.data.histories.schema import NEXT, HistorySchema
+from likeness.inference.estimates import Answers, Question
+from likeness.release.records import Records
+from likeness.release.released import Released
+from likeness.report.formats import MOST_LISTED, percent
+from likeness.report.released_numbers import (
+    SyntheticCounts,
+    bar,
+    between,
+    compared,
+    labels,
+    points,
+    preview,
+    printed,
+    texts,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MOST_STATES = 12
+"""Cells of a column in a transition matrix. A column with more has none."""
+
+_UNITS = {"date": "days", "datetime": "seconds"}
+
+
+def histories_section(
+    schema: HistorySchema,
+    released: Iterable[Released],
+    total: float | None,
+    tables: "Mapping[str, DataFrame]",
+    synthetic: Mapping[str, Iterable[Records]] | None,
+) -> dict[str, Any]:
+    """The part of the public page about both tables, ready to print.
+
+    Args:
+        schema: public.
+        released: all files of the run.
+        total: the number of people where it is public.
+        tables: typed synthetic people and events, by name.
+        synthetic: rows as the release counts them, by the prefix of their queries; None where they answer to a
+            condition.
+    """
+    sorted_by_rows: dict[str, list[Released]] = {prefix: [] for prefix in schema.row_sets}
+    for one in released:
+        sorted_by_rows[schema.prefix_of(one.receipt.query)].append(one)
+    seen = {
+        prefix: compared(rows, sorted_by_rows[prefix], None if prefix else total, (synthetic or {}).get(prefix))
+        for prefix, rows in schema.row_sets.items()
+    }
+    people, following = (printed(schema.row_sets[prefix], *found) for prefix, found in seen.items())
+    first = tables["people"].head(MOST_LISTED)
+    theirs = tables["events"][tables["events"][schema.person].isin(first[schema.person])]
+    written = schema.written
+    return {
+        "numbers": people,
+        "compared": people["misfits"] is not None,
+        "rules": list(broken_links(schema, **tables).items()),
+        "previews": [
+            preview(first, written["people"]),
+            preview(theirs.head(2 * MOST_LISTED), written["events"]),
+        ],
+        "histories": {
+            "numbers": following,
+            "matrices": [
+                _matrix(schema, *seen[NEXT], column.name)
+                for column in schema.states
+                if _has_matrix(seen[NEXT][0], column.name)
+            ],
+            "gaps": _gaps(schema, *seen[NEXT]),
+            "lines": _lines(schema, first, theirs),
+            "ordered": schema.order is not None,
+        },
+    }
+
+
+def _pair(name: str) -> tuple[str, str]:
+    return f"last {name}", f"next {name}"
+
+
+def _has_matrix(answers: Answers, name: str) -> bool:
+    axes, pair = answers.measured.axes, _pair(name)
+    return answers.measured.terms.measured(pair) and all(axes[one].size <= MOST_STATES for one in pair)
+
+
+def _matrix(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | None, name: str) -> dict[str, Any]:
+    """Shares of the next cell given the last one, with their intervals; nothing follows an end."""
+    last, following = _pair(name)
+    measured = answers.measured
+    frame = answers.frame(Question((following,), (last,)))
+    shape = measured.axes[following].size, measured.axes[last].size
+    share, low, high = (frame[key].to_numpy().reshape(shape).T for key in ("estimate", "low", "high"))
+    drawn = None if counts is None else _counted(answers, counts, (last, following))
+    rows = []
+    for place, label in enumerate(labels(measured, last)):
+        if label in schema.ends.get(name, ()):
+            continue
+        of_row = [None] * shape[0] if drawn is None or not drawn[place].sum() else drawn[place] / drawn[place].sum()
+        cells = zip(share[place], low[place], high[place], of_row, strict=True)
+        rows.append((label, [_cell(*cell) for cell in cells]))
+    return {
+        "name": name,
+        "open": measured.axes[last].column.is_categorical,
+        "across": labels(measured, following),
+        "rows": rows,
+    }
+
+
+def _cell(share: float, low: float, high: float, synthetic: float | None) -> dict[str, str]:
+    dark = 0 if np.isnan(share) else min(max(share, 0), 1)
+    return {
+        "share": points(share),
+        "interval": between(low, high),
+        "synthetic": percent(synthetic),
+        "dark": f"{40 * dark:.0f}",
+    }
+
+
+def _counted(answers: Answers, counts: SyntheticCounts, names: tuple[str, ...]) -> Any:
+    """Synthetic rows in the cells of some columns, from a released table that has all of them."""
+    for table, sums in zip(answers.measured.tables, counts.tables, strict=True):
+        if set(names) <= set(table.columns):
+            places = [table.columns.index(name) for name in names]
+            return np.moveaxis(sums, places, range(len(names))).sum(axis=tuple(range(len(names), sums.ndim)))
+    return None
+
+
+def _gaps(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | None) -> dict[str, Any] | None:
+    """The share of gaps that are at least as long as each edge of their cells."""
+    if GAP not in answers.measured.axes or schema.order is None:
+        return None
+    tails = answers.tails(GAP)
+    drawn = [None] * len(tails) if counts is None else np.cumsum(counts.columns[GAP][::-1])[::-1] / counts.rows
+    column = schema.next_rows.column(GAP)
+    cells = [
+        {"label": f"{column.number.label(row['from'])} or more", "share": (row["estimate"], row["low"], row["high"]),
+         "synthetic": synthetic}
+        for (_, row), synthetic in zip(tails.iterrows(), drawn, strict=True)
+    ]  # fmt: skip
+    unit = _UNITS.get(schema.events.column(schema.order).kind, f"units of {schema.order}")
+    return {"unit": unit, "cells": [bar(cell, 1.0) for cell in cells[1:]]}
+
+
+def _lines(schema: HistorySchema, people: "DataFrame", events: "DataFrame") -> list[dict[str, Any]]:
+    """The synthetic people at the head of the table, each with a line of events on a common scale of 0 to 100."""
+    keys = events[schema.person].to_numpy()
+    places = order_numbers(schema, events)
+    if schema.order is None:
+        places = (np.arange(len(keys)) - np.searchsorted(keys, keys, side="left")).astype(float)
+    spread = (places.max() - places.min() or 1.0) if len(places) else 1.0
+    at = 99 * (places - places.min()) / spread if len(places) else places
+    ends, written = is_end(schema, events), schema.written
+    of_events, of_people = texts(events, written["events"]), texts(people, written["people"])
+    order = None if schema.order is None else of_events[0].index(schema.order)
+    lines = []
+    for key, *cells in of_people[1:]:
+        rows = np.flatnonzero(keys == int(key))
+        marks = [
+            {"x": f"{at[row]:.1f}", "end": bool(ends[row]), "text": ", ".join(of_events[row + 1][1:])} for row in rows
+        ]
+        start = of_events[rows[0] + 1][order] if order is not None and len(rows) else "–"
+        lines.append({"who": ", ".join([key, *cells]), "marks": marks, "start": start})
+    return lines
