@@ -4,8 +4,8 @@ Run: ``python -m benchmarks.audit [--draws 200000] [--epsilon 10] [--only QUERY]
 docs/evidence/AUDIT.md.
 
 For every query of every method as shipped, of what is off as shipped (PEARL's modes, learned bins, named tables and
-weights, a first look, the network beside moments), of images in color, and of the quality card, two neighboring tables
-pass the real door, ledger and all, and what it computed on the way (scale, receipt) is caught.
+weights, a first look, the network beside moments), of images in color, of histories, and of the quality card, two
+neighboring tables pass the real door, ledger and all, and what it computed on the way (scale, receipt) is caught.
 ``tests/release/test_partition_selection.py`` tests private categories instead.
 Then ONE exact sum of either table is noised again and again by the door's own code, and a lower bound on ε is computed
 from the best test of "which table was it?". The bound must stay below the claim, and, so that the audit is known to see
@@ -41,14 +41,16 @@ from benchmarks.common import ONLY_IMAGES
 from likeness.config.explain import defaults
 from likeness.config.params import Card
 from likeness.config.typed import build
-from likeness.core.bounds import Part
+from likeness.core.bounds import Part, PrivacyUnit
 from likeness.data.encoding.layout import Layout
+from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, FeatureMap
 from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
-from likeness.methods.base import Context
+from likeness.methods.base import Context, Method
+from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import CardQuery, card_shares, foreseen_card
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
@@ -90,6 +92,23 @@ IMAGES, COLOR = (
         "audit.yaml",
     )
     for shape in ([2, 3], [2, 3, 3])
+)
+UNIT = PrivacyUnit("person", 17)
+HISTORIES = HistorySchema.from_dict(
+    {
+        "name": "audit histories",
+        "source": "made up",
+        "person": UNIT.column,
+        "order": "step",
+        "most": UNIT.max_rows,
+        "fixed": ["a"],
+        "events": {
+            "a": {"kind": "numeric", "lower": 0, "upper": 1},
+            "step": {"kind": "integer", "lower": 0, "upper": 99},
+            "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
+        },
+    },
+    "audit.yaml",
 )
 EPSILON, DELTA = 10.0, 1e-5
 LARGE_DELTA = 0.3  # where a bound without assumptions can be tight
@@ -144,13 +163,24 @@ class CanaryCells(Canary):
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One query under one adjacency. ``twin`` is what is asked of the neighboring table: the same, unless at fault."""
+    """One query under one adjacency.
+
+    Attributes:
+        twin: what is asked of the neighboring table: the same, unless at fault.
+        most: rows of the person who comes or goes.
+    """
 
     name: str
     adjacency: Adjacency
     query: CardQuery
     twin: CardQuery
     schema: Schema = SCHEMA
+    most: int = 1
+
+    @property
+    def unit(self) -> PrivacyUnit | None:
+        """The unit of privacy, where a person may have several rows."""
+        return UNIT if getattr(self.query, "by_person", False) else None
 
     @property
     def canary(self) -> "Case":
@@ -159,7 +189,7 @@ class Case:
             return self
         kind = CanaryCells if isinstance(self.query.feature, CellMap) else Canary
         query = dataclasses.replace(self.query, feature=kind(self.query.feature))
-        return Case(f"{self.name} at its bound", self.adjacency, query, query, self.schema)
+        return Case(f"{self.name} at its bound", self.adjacency, query, query, self.schema, self.most)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,28 +228,44 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
             rows = table(200, 0, schema)
             count = len(rows.x) if adjacency is Adjacency.REPLACE_ONE else None
             context = Context(schema, str(adjacency), count, seed=0)
-            plan = make_plan(
-                method=name,
-                identity="people",
-                shares=method.shares(context),
-                epsilon=EPSILON,
-                delta=DELTA,
-                adjacency=adjacency,
-                num_records=count,
-            )
-            queries: list[Query] = []
-            with temporary_ledger(adjacency) as ledger:
-
-                def answer(query: Query, plan=plan, ledger=ledger, rows=rows, queries=queries) -> Released:
-                    queries.append(query)
-                    data = door.Door(plan, ledger, Dataset("people", "rows"), lambda: [rows]).release(query)
-                    return from_bytes(data, query.name)
-
-                auxiliary = method.ask(context, answer)
-            for query in [*queries, method.embedding_query(context, auxiliary)]:
+            for query in queries_of(name, method, RowSet(context, ""), rows):
                 key = f"{adjacency} {query.spec()} {query.num_groups}"
                 found.setdefault(key, Case(f"{name}{variant} {query.name}", adjacency, query, query, schema))
-    return [*found.values(), *card_cases()]
+    return [*found.values(), *history_cases(), *card_cases()]
+
+
+def queries_of(name: str, method: Method, asked: RowSet, records: Records) -> list[Query]:
+    """Every query of a method about some rows; those of the auxiliary stage are answered on the way."""
+    adjacency, unit = Adjacency(asked.context.adjacency), UNIT if asked.by_person else None
+    plan = make_plan(
+        method=name,
+        identity="people",
+        shares=asked.shares(method) if asked.by_person else method.shares(asked.context),
+        epsilon=EPSILON,
+        delta=DELTA,
+        adjacency=adjacency,
+        num_records=asked.context.num_records,
+        unit=unit,
+    )
+    queries: list[Query] = []
+    with temporary_ledger(adjacency, unit) as ledger:
+
+        def answer(query: Query) -> Released:
+            queries.append(asked.named(query))
+            data = door.Door(plan, ledger, Dataset("people", "rows", unit=unit), lambda: [records]).release(queries[-1])
+            return from_bytes(data, query.name)
+
+        auxiliary = method.ask(asked.context, answer)
+    return [*queries, asked.named(method.embedding_query(asked.context, auxiliary))]
+
+
+def history_cases() -> Iterator[Case]:
+    """The queries about people with histories. Only people who come or go are protected, so there is one adjacency."""
+    adjacency, method = Adjacency.ADD_REMOVE_ONE, METHODS["marginals"]().for_histories()
+    for (prefix, schema), most in zip(HISTORIES.row_sets.items(), (1, UNIT.max_rows - 1), strict=True):
+        asked = RowSet(Context(schema, str(adjacency), None, seed=0), "", prefix=prefix, by_person=True)
+        for query in queries_of("marginals", method, asked, _of_people(table(200, 0, schema))):
+            yield Case(f"marginals with histories {query.name}", adjacency, query, query, schema, most)
 
 
 def card_cases() -> Iterator[Case]:
@@ -305,8 +351,12 @@ def worst_pair(case: Case) -> Pair:
     best, farthest = None, -1
     corners = _corners(case.schema)
     for background in (_row(corners, 0), *(table(size, size, case.schema) for size in _BACKGROUNDS)):
-        longer = [_joined(_row(corners, place), background) for place in range(len(corners.x))]
+        longer = [_joined(_row(corners, place, case.most), background) for place in range(len(corners.x))]
         shorter = [background] if case.adjacency is Adjacency.ADD_REMOVE_ONE else longer
+        if case.unit is not None:
+            shorter, longer = (
+                [_of_people(rows, one) for rows in many] for many, one in ((shorter, 1), (longer, case.most))
+            )
         firsts = [_exact(case.query, records) for records in shorter]
         seconds = firsts if shorter is longer and case.twin is case.query else None
         seconds = seconds or [_exact(case.twin, records) for records in longer]
@@ -323,30 +373,42 @@ def _corners(schema: Schema) -> Records:
     """Records at the corners of the domain: both ends of the first number in either class; of images, both ends of all
     pixels too."""
     layout = Layout.from_schema(schema)
-    x = np.zeros((8, layout.width))
+    x, starts = np.zeros((8, layout.width)), layout.starts
     if schema.image is not None:
         x[:, 2:] = np.array([0, 1, 1, 0] * 2)[:, None]
-    x[:, 0], x[:, 1] = [0, 1] * 4, [0, 1, 1, 0, 0, 1, 1, 0]
-    if schema.image is None:
-        x[np.arange(8), layout.width - 3 + np.array([0, 2, 1, 0, 2, 0, 0, 1])] = 1
-    return Records(x, np.array([0, 0, 1, 1] * 2, dtype=np.int64))
+        x[:, 0], x[:, 1] = [0, 1] * 4, [0, 1, 1, 0, 0, 1, 1, 0]
+    for place, column in enumerate(schema.feature_columns if schema.image is None else ()):
+        if column.is_categorical:
+            x[np.arange(8), starts[column.name] + np.array([0, 2, 1, 0, 2, 0, 0, 1]) % column.width] = 1
+        else:
+            x[:, starts[column.name]] = [0, 1] * 4 if place == 0 else [0, 1, 1, 0, 0, 1, 1, 0]
+    return Records(x, np.array([0, 0, 1, 1] * 2, dtype=np.int64) % layout.num_classes)
 
 
 def table(rows: int, seed: int, schema: Schema = SCHEMA) -> Records:
     """Made-up rows; the first coordinate of all is below ½, so that a canary can be told from them."""
     generator = np.random.default_rng(seed)
     layout = Layout.from_schema(schema)
-    x = np.zeros((rows, layout.width))
-    x[:, :2] = generator.random((rows, 2)) * [0.4, 1]
+    x, starts = np.zeros((rows, layout.width)), layout.starts
     if schema.image is not None:
+        x[:, :2] = generator.random((rows, 2)) * [0.4, 1]
         x[:, 2:] = generator.random((rows, layout.width - 2))
         return Records(x, generator.integers(0, 2, rows))
-    x[np.arange(rows), layout.width - 3 + generator.integers(0, 3, rows)] = 1
-    return Records(x, generator.integers(0, 2, rows))
+    numbers = [starts[column.name] for column in schema.feature_columns if not column.is_categorical]
+    x[:, numbers] = generator.random((rows, len(numbers))) * [0.4, *[1] * (len(numbers) - 1)]
+    for column in schema.feature_columns:
+        if column.is_categorical:
+            x[np.arange(rows), starts[column.name] + generator.integers(0, column.width, rows)] = 1
+    return Records(x, generator.integers(0, layout.num_classes, rows))
 
 
-def _row(records: Records, place: int) -> Records:
-    return Records(records.x[place : place + 1], records.labels[place : place + 1])
+def _row(records: Records, place: int, times: int = 1) -> Records:
+    return Records(np.repeat(records.x[[place]], times, axis=0), np.repeat(records.labels[[place]], times))
+
+
+def _of_people(records: Records, most: int = 1) -> Records:
+    """The first person has ``most`` rows, everybody else has one."""
+    return dataclasses.replace(records, people=np.maximum(np.arange(len(records.x)) - (most - 1), 0))
 
 
 def _joined(one: Records, others: Records) -> Records:
@@ -403,10 +465,12 @@ def _through_the_door(case: Case, query: CardQuery, records: Records, slot: str,
         calls.append((arguments, keywords))
         return draw(*arguments, **keywords)
 
-    with temporary_ledger(case.adjacency) as ledger, mock.patch.object(door, "_draw", spy):
+    with temporary_ledger(case.adjacency, case.unit) as ledger, mock.patch.object(door, "_draw", spy):
         plan = plan_of(case, len(records.x), epsilon)
         pinned = query if isinstance(query, DistanceQuery) else _pinned(query, records)
-        data = door.Door(plan, ledger, Dataset("people", "rows", slot), lambda: [records]).release(pinned)
+        data = door.Door(plan, ledger, Dataset("people", "rows", slot, unit=case.unit), lambda: [records]).release(
+            pinned
+        )
     return _Seen(from_bytes(data, case.name), *calls[0])
 
 
@@ -420,15 +484,16 @@ def plan_of(case: Case, rows: int, epsilon: float) -> Plan:
         delta=DELTA,
         adjacency=case.adjacency,
         num_records=rows if case.adjacency is Adjacency.REPLACE_ONE else None,
+        unit=case.unit,
     )
 
 
 @contextlib.contextmanager
-def temporary_ledger(adjacency: Adjacency) -> Iterator[Ledger]:
+def temporary_ledger(adjacency: Adjacency, unit: PrivacyUnit | None = None) -> Iterator[Ledger]:
     """A ledger that nobody else uses, with room for everything."""
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger.create(Home(Path(folder) / "ledger", Path(folder) / "anchor"))
-        ledger.declare_population("people", adjacency, 1e3, DELTA)
+        ledger.declare_population("people", adjacency, 1e3, DELTA, unit.column if unit else None)
         yield ledger
 
 

@@ -24,8 +24,7 @@ import opendp.prelude as dp
 import pandas as pd
 from mbi import Dataset, Domain, LinearMeasurement, MarkovRandomField, estimation, junction_tree
 from memory import peak_mb  # beside this script: this environment has no Likeness
-from peers_shared import parser_of, read, say
-from scipy.optimize import brentq, minimize_scalar
+from peers_shared import parser_of, read, rho_of, say
 
 LIBRARIES = ["jax", "mbi", "numpy", "opendp", "pandas", "scipy"]
 MAX_CELLS = 10_000  # a workload marginal with more cells is left out, as in the authors' program
@@ -154,20 +153,6 @@ def measure(answer: np.ndarray, columns: tuple[str, ...], sigma: float) -> Linea
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
     noisy = dp.m.make_gaussian(*space, scale=sigma)(answer.astype(float).tolist())
     return LinearMeasurement(np.array(noisy), columns, stddev=sigma)
-
-
-def rho_of(epsilon: float, delta: float) -> float:
-    """The largest ρ whose zCDP implies (ε, δ): Canonne, Kamath and Steinke 2020, Proposition 12."""
-
-    def log_delta(rho: float) -> float:
-        def at(log_order: float) -> float:  # order 1 + exp(log_order)
-            less = math.exp(log_order)
-            order = 1 + less
-            return less * (order * rho - epsilon) + order * math.log1p(-1 / order) - math.log(less)
-
-        return float(minimize_scalar(at, bounds=(-5, 12), method="bounded").fun)
-
-    return float(brentq(lambda rho: log_delta(rho) - math.log(delta), 1e-9 * epsilon, epsilon, xtol=1e-12))
 
 
 if __name__ == "__main__":

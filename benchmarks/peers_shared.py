@@ -1,10 +1,14 @@
-"""What the programs of both peers' environments have in common: how they are told what to do, and read a table."""
+"""What the programs of all peers' environments have in common: command line, table, budget."""
 
 import argparse
+import math
+import os
 import sys
 from pathlib import Path
 
 import pandas as pd
+from scipy.optimize import brentq, minimize_scalar
+from scipy.stats import norm
 
 
 def parser_of(description: str | None, methods: list[str]) -> argparse.ArgumentParser:
@@ -18,6 +22,8 @@ def parser_of(description: str | None, methods: list[str]) -> argparse.ArgumentP
     parser.add_argument("--rows", type=int, required=True, help="how many rows to write")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--max-model-size", type=float, default=8.0, help="AIM: junction tree, in MB")
+    clones = Path(os.environ.get("PEERS_CLONES", "clones"))
+    parser.add_argument("--clones", type=Path, default=clones, help="folder of the clones (PEERS_CLONES)")
     return parser
 
 
@@ -35,3 +41,26 @@ def read(path: Path, domain: dict[str, int]) -> pd.DataFrame:
 def say(line: str) -> None:
     """A progress line, away from the report."""
     print(line, file=sys.stderr, flush=True)
+
+
+def rho_of(epsilon: float, delta: float) -> float:
+    """The largest ρ whose zCDP implies (ε, δ): Canonne, Kamath and Steinke 2020, Proposition 12."""
+
+    def log_delta(rho: float) -> float:
+        def at(log_order: float) -> float:  # order 1 + exp(log_order)
+            less = math.exp(log_order)
+            order = 1 + less
+            return less * (order * rho - epsilon) + order * math.log1p(-1 / order) - math.log(less)
+
+        return float(minimize_scalar(at, bounds=(-5, 12), method="bounded").fun)
+
+    return float(brentq(lambda rho: log_delta(rho) - math.log(delta), 1e-9 * epsilon, epsilon, xtol=1e-12))
+
+
+def exact_rho(epsilon: float, delta: float) -> float:
+    """The ρ of the Gaussian noise that is exactly (ε, δ): Balle and Wang 2018, Theorem 8."""
+
+    def delta_of(mu: float) -> float:
+        return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
+
+    return float(brentq(lambda mu: delta_of(mu) - delta, 1e-3 * epsilon, 2 * epsilon + 10, xtol=1e-12)) ** 2 / 2

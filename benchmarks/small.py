@@ -2,7 +2,8 @@
 
 Run: ``python -m benchmarks.small [--table adult] [--rows 5000] [--epsilon 1] [--only ours] [--draws 3]``. Resumable.
 The protocol is that of :mod:`benchmarks.tables`, on a public draw of the training rows and as many synthetic ones. ACS
-is NIST's excerpt of Texas, without a label. ``look`` is ours with a first look at the pairs.
+is NIST's excerpt of Texas, without a label. ``look`` is ours with a first look at the pairs; ``--only rules`` adds the
+rules of Texas to it, and ``--only`` names the peers of :mod:`benchmarks.peers_clones` too.
 
 Dependence kept: the strength of a pair in the synthetic table over that in the training rows, mean of the 15 pairs that
 are strongest there. 1 is best, more is noise. AUC: mean of three classifiers on real test rows.
@@ -20,7 +21,7 @@ import pandas as pd
 import yaml
 
 from benchmarks.common import Table, cell, commit, keep, load, on_page, read_results, synthesize
-from benchmarks.tables import NAMES, run_peer, with_epsilon
+from benchmarks.tables import CLONES, NAMES, run_peer, with_epsilon
 from likeness.core.rng import public
 from likeness.data.source.files import read_source
 from likeness.evaluation.marginals import marginal_table, strongest_pairs
@@ -32,7 +33,7 @@ KEYS = ["table", "rows", "epsilon", "method", "draw"]
 ROWS = (500, 1_000, 2_000, 5_000, 10_000)
 EPSILONS = (0.2, 1.0, 3.0, 10.0)
 TABLES = ("adult", "census", "acs")
-METHODS = {**NAMES, "look": "ours, first look"}
+METHODS = {**NAMES, "look": "ours, first look", "rules": "ours, first look and rules"}
 RUN = ("ours", "look", "mst", "aim")
 CLASSIFIERS = ("logistic_regression", "random_forest", "gradient_boosting")
 COLUMNS = {
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("--table", choices=TABLES)
     parser.add_argument("--rows", type=int)
     parser.add_argument("--epsilon", type=float)
-    parser.add_argument("--only", choices=RUN)
+    parser.add_argument("--only", nargs="+", choices=[*RUN, "rules", *CLONES])
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--peers", default="benchmarks/.peers/bin/python", help="python of the peers' environment")
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
@@ -73,7 +74,7 @@ def run(name: str, rows: int, arguments: argparse.Namespace) -> None:
         if not is_there(name, rows, 0.0, control, 0):
             add([name, rows, 0.0, control, 0], {"seconds": 0.0, **score(make(), table)})
     for epsilon in EPSILONS if arguments.epsilon is None else [arguments.epsilon]:
-        for method in RUN if arguments.only is None else [arguments.only]:
+        for method in arguments.only or RUN:
             for draw in range(1, arguments.draws + 1):
                 if not is_there(name, rows, epsilon, method, draw):
                     add([name, rows, epsilon, method, draw], once(method, epsilon, table, draw, arguments.peers))
@@ -90,12 +91,12 @@ def small(name: str, rows: int) -> Table:
     return dataclasses.replace(table, params=params, test=table.test.iloc[:_MOST_TEST_ROWS])
 
 
-def texas() -> Table:
-    """NIST's excerpt of Texas in the codes of :mod:`benchmarks.nist`, without its rules."""
+def texas(rules: bool = False) -> Table:
+    """NIST's excerpt of Texas in the codes of :mod:`benchmarks.nist`."""
     from benchmarks.nist import DATA, STATES, schema_of
 
     folder, name = STATES["TX"]
-    schema = schema_of("TX", False, "column")
+    schema = schema_of("TX", rules, "column")
     rows, _ = read_source(DATA / folder / f"{name}.csv", schema, None)
     params, path = load("adult").params, Path(tempfile.mkdtemp()) / "texas.yaml"
     path.write_text(yaml.safe_dump(schema.to_dict(), sort_keys=False))  # a project reads its schema from a file
@@ -107,10 +108,12 @@ def texas() -> Table:
 def once(method: str, epsilon: float, table: Table, draw: int, peers: str) -> dict[str, float]:
     """Seconds and scores of one synthetic table."""
     params = with_epsilon(table.params, epsilon)
-    if method in ("ours", "look"):
+    if method in ("ours", "look", "rules"):
         sections = copy.deepcopy(dict(params.sections))
-        if method == "look":
+        if method != "ours":
             sections["marginals"]["privatize"]["first_share"] = 0.2
+        if method == "rules":
+            params = dataclasses.replace(params, ingest=texas(True).params.ingest)
         started = time.monotonic()
         synthetic = synthesize(dataclasses.replace(params, sections=sections), table.train, draw)
         seconds = time.monotonic() - started

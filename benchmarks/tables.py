@@ -16,6 +16,7 @@ import argparse
 import copy
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -56,7 +57,18 @@ COLUMNS = {  # title and digits
     "peak_mb": ("peak MB", 0),
 }
 PEERS = ("mst", "aim")
-PROGRAMS = {"mst": "benchmarks/peers.py", "aim": "benchmarks/peers.py", "aim_mbi": "benchmarks/peers_mbi.py"}
+CLONES = {
+    "dpsynth_swift": "SWIFT of dpsynth",
+    "dpsynth_aim": "AIM of dpsynth",
+    "dpsynth_aim_gdp": "AIM-GDP of dpsynth",
+    "dpsynth_mst": "MST of dpsynth",
+    "gsd": "Private-GSD",
+}
+"""Peers of :mod:`benchmarks.peers_clones`, which run where they are named."""
+PROGRAMS = {
+    **{"mst": "benchmarks/peers.py", "aim": "benchmarks/peers.py", "aim_mbi": "benchmarks/peers_mbi.py"},
+    **dict.fromkeys(CLONES, "benchmarks/peers_clones.py"),
+}
 BINS = {"adult_32": ("adult", 32)}  # the same rows with other bins than params.yaml has
 TABLES = {  # ε and methods
     "adult": ((0.2, 1.0, 10.0), ("ours", *PEERS)),
@@ -75,6 +87,7 @@ NAMES = {
     "mst": "MST",
     "aim": "AIM",
     "aim_mbi": "AIM on mbi",
+    **CLONES,
 }
 
 
@@ -153,9 +166,9 @@ def with_rules(name: str, params: Params, schema: Schema) -> Params:
 
 
 def asked_for(methods: tuple[str, ...], only: str | None) -> list[str]:
-    """Methods of a table that ``--only`` names, or all; AIM on mbi where it is named and the table has AIM."""
-    if only == "aim_mbi":
-        return ["aim_mbi"] if "aim" in methods else []
+    """Methods of a table that ``--only`` names, or all; AIM on mbi and clones where named and the table has AIM."""
+    if only == "aim_mbi" or only in CLONES:
+        return [only] if "aim" in methods else []
     return [own for own in methods if only in (None, own)]
 
 
@@ -282,6 +295,7 @@ def run_peer(
     command = [python, PROGRAMS[method], *(str(word) for pair in options.items() for word in pair)]
     environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
     environment |= {"JAX_ENABLE_X64": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}  # read by mbi's only
+    environment |= {name: os.environ[name] for name in ("PEERS_CLONES",) if name in os.environ}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     told = json.loads(done.stdout.splitlines()[-1])
     found = pd.read_parquet(folder / "out.parquet")

@@ -10,12 +10,14 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.histories import HOUSEHOLDS, households, row_sets
 from likeness import Synthesizer
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.data.histories.rows import broken_links
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.source.files import read_frame
+from likeness.evaluation.histories import history_distances
 from likeness.inference.estimates import Question, estimate
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -90,7 +92,8 @@ def test_two_linked_tables_with_order_length_and_transitions() -> None:
 def test_a_fit_is_saved_loaded_and_bundled(tmp_path: Path) -> None:
     """What comes back draws the same tables, and the verifier believes the bundle."""
     people, events = people_and_events(300)
-    model = fitted({"people": people, "events": events}, {**SPEC, **AGE}, settings=FASTEST, epsilon=1.0)
+    cap = (1.0, 1e-5)  # the fit has all of it
+    model = fitted({"people": people, "events": events}, {**SPEC, **AGE}, settings=FASTEST, epsilon=1.0, cap=cap)
     model.save(tmp_path / "saved")
     loaded = Synthesizer.load(tmp_path / "saved")
     for name, table in model.sample(80, seed=1, where={"age": "old"}).items():
@@ -163,6 +166,16 @@ def test_rules_hold_within_each_synthetic_person() -> None:
     real = {name: frame.assign(id=frame["id"] + 1) for name, frame in given.items()}
     broken = broken_links(ruled, **typed(ruled, real))
     assert all(broken[str(rule)] > 0 for rule in ruled.parsed_rules)
+
+
+def test_a_rule_about_the_past_leaves_transitions_and_gaps_as_they_are() -> None:
+    """Children of a couple come 18 years after the head, so after a gap that hangs on the age of the partner."""
+    schema, real = HistorySchema.from_dict(HOUSEHOLDS), households(4000, 0)
+    Ledger.create(locate())
+    given = {"population": "toys", "epsilon": 1e6, "delta": 1e-5, "cap": (2e6, 1e-4)}
+    model = Synthesizer(schema=schema, settings=FAST, device="cpu", **given).fit(real)
+    distances = history_distances(schema, row_sets(schema, real), row_sets(schema, model.sample(4000)))
+    assert distances["transitions"] < 0.025
 
 
 def turning(count: int) -> tuple[pd.DataFrame, pd.DataFrame]:

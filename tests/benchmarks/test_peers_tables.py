@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.common import load
+from benchmarks.peers_shared import exact_rho, rho_of
 from benchmarks.tables import asked_for, peer_columns, through_cells, with_bins
 from likeness.config.load import load_params
 from likeness.methods import method_from
 from likeness.pipeline.project import Project
+from likeness.privacy.calibration import epsilon_renyi, rho_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,8 +48,16 @@ def test_another_number_of_bins_changes_nothing_else(monkeypatch: pytest.MonkeyP
     assert sizes[0][0] == 16 and sizes[1][0] == 32 and len(sizes[0]) == len(sizes[1])
 
 
-def test_aim_on_mbi_runs_only_where_it_is_asked_for() -> None:
+def test_aim_on_mbi_and_clones_run_only_where_they_are_asked_for() -> None:
     everything = ("ours", "mst", "aim")
     assert asked_for(everything, None) == list(everything)
     assert asked_for(everything, "mst") == ["mst"] and asked_for(everything, "aim_mbi") == ["aim_mbi"]
     assert asked_for(("ours",), "mst") == asked_for(("ours",), "aim_mbi") == []
+    assert asked_for(everything, "gsd") == ["gsd"] and asked_for(("ours",), "gsd") == []
+
+
+def test_a_peer_spends_what_the_epsilon_allows() -> None:
+    """Gaussian noise alone gets our own exact budget, another mechanism that of zCDP."""
+    for epsilon in (0.2, 1.0, 10.0):
+        assert exact_rho(epsilon, 1e-5) == pytest.approx(rho_for(epsilon, 1e-5), rel=2e-3)
+        assert epsilon_renyi(rho_of(epsilon, 1e-5), 1e-5) == pytest.approx(epsilon, rel=1e-3)

@@ -192,8 +192,11 @@ def test_the_generator_learns_and_the_same_seed_gives_the_same_rows(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["moments", "ntk"])
-def test_images_in_color_keep_their_colors(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "network", "generator_name"),
+    [("moments", "", "gaussian_images"), ("ntk", "auto", "image"), ("ntk", "residual", "residual_images")],
+)
+def test_images_in_color_keep_their_colors(name: str, network: str, generator_name: str, tmp_path: Path) -> None:
     """Class 0 is red above and dark below, class 1 blue."""
     label = {"y": {"kind": "categorical", "categories": ["no", "yes"]}}
     schema = schema_with(label, "y", name="toy colors", image={"shape": [4, 4, 3]})
@@ -203,7 +206,9 @@ def test_images_in_color_keep_their_colors(name: str, tmp_path: Path) -> None:
     x = np.clip(0.1 + colors[labels].reshape(ROWS, -1) + generator.normal(0, 0.1, (ROWS, 48)), 0, 1)
     method: Any = small(name)
     if hasattr(method.train, "hidden"):
-        method = dataclasses.replace(method, train=dataclasses.replace(method.train, hidden=(32,)))
+        few = {"iterations": 100, "channels": (4, 4)} if network == "residual" else {}
+        train = dataclasses.replace(method.train, hidden=(32,), network=network, **few)
+        method = dataclasses.replace(method, train=train)
     own = Context(schema, "add_remove_one", None, 0)
     method.check(own)
     plan, ledger = plan_with(method.shares(own), 10.0, method=method.name), ledger_of_people("add_remove_one", 10.0)
@@ -214,6 +219,7 @@ def test_images_in_color_keep_their_colors(name: str, tmp_path: Path) -> None:
 
     auxiliary = method.ask(own, answer)
     saved, _ = fit(method, own, auxiliary, answer(method.embedding_query(own, auxiliary)), Compute("cpu"))
+    assert saved.network.name == generator_name
     saved.save(tmp_path / "generator")
     drawn, classes = SavedGenerator.load(tmp_path / "generator").draw(1_000, seed=1)
     above = [drawn[classes == one].reshape(-1, 4, 4, 3)[:, :2].mean(axis=(0, 1, 2)) for one in (0, 1)]

@@ -16,7 +16,7 @@ from toy_release import ROWS, SCHEMA, drawn, exact, table
 from likeness.inference.measurements import measurements
 from likeness.pipeline.private_rows import encoded_chunks
 from likeness.report.pages import render
-from likeness.report.released_numbers import pair_error, table_section
+from likeness.report.released_numbers import bar, pair_error, table_section
 
 
 @cache
@@ -103,3 +103,9 @@ def test_a_release_without_noise_has_no_residuals() -> None:
     released = [replace(one, receipt=replace(one.receipt, noise_scale=0.0)) for one in exact()]
     numbers = table_section(SCHEMA, released, None, table(), encoded_chunks(table(), SCHEMA))["numbers"]
     assert numbers["misfits"]["tested"] == 0 and not numbers["noisiest"]
+
+
+def test_a_share_of_nobody_has_an_empty_bar() -> None:
+    nothing = (float("nan"),) * 3
+    made = bar({"label": "a", "share": nothing, "synthetic": None}, 1.0)
+    assert made["share"] == "–" and made["places"] == ["0.0"] * 3

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from likeness.generators.images import ImageGenerator
+from likeness.generators import images
+from likeness.generators.images import ImageGenerator, ResidualImages
 
 
 @pytest.mark.parametrize("shape", [(28, 28), (8, 8), (5, 7), (1, 3), (5, 7, 3)])
@@ -17,6 +18,30 @@ def test_pixels_of_any_size_lie_in_the_unit_interval(shape: tuple[int, ...]) -> 
     assert float(x.detach().min()) > 0 and float(x.detach().max()) < 1
     x.sum().backward()
     assert all(p.grad is not None for p in network.parameters())
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (5, 7, 3)])
+def test_a_residual_network_has_eighteen_layers_and_draws_in_parts_what_it_draws_at_once(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    network = ResidualImages(shape, 3, latent_dim=4, channels=6)
+    assert sum(isinstance(part, (torch.nn.Linear, torch.nn.Conv2d)) for part in network.modules()) == 18
+    z, labels = torch.randn(10, 4), torch.arange(10) % 3
+    x = network(z, labels)
+    assert x.shape == (10, math.prod(shape)) and float(x.detach().min()) > 0 and float(x.detach().max()) < 1
+    x.sum().backward()
+    assert all(p.grad is not None for p in network.parameters())
+    again = ResidualImages.from_spec(network.spec())
+    again.load({name: array.copy() for name, array in network.arrays().items()})
+    whole = again(z, labels)
+    monkeypatch.setattr(images, "_DRAWN", 3)
+    pixels, sizes = ResidualImages._pixels, []
+    monkeypatch.setattr(ResidualImages, "_pixels", lambda own, part: sizes.append(len(part)) or pixels(own, part))
+    torch.testing.assert_close(again(z, labels), whole)
+    assert sizes == [3, 3, 3, 1]
+    torch.testing.assert_close(network.eval()(z, labels), whole)
+    assert not torch.allclose(again(z[:1], labels[:1]), again(z[:1], labels[1:2]))
 
 
 def test_neighboring_pixels_belong_together_and_rows_come_first() -> None:

@@ -336,6 +336,21 @@ def test_given_cells_come_from_the_exact_conditional_distribution() -> None:
         assert given[:, column].mean() == pytest.approx(whole[kept, column].mean(), abs=5 * (0.25 / kept.sum()) ** 0.5)
 
 
+def test_rows_with_equal_given_cells_are_alike_and_other_values_stay_in_their_cells() -> None:
+    model = mixture(components=5)
+    x, _ = SavedGenerator(model, (0.7, 0.3), {}).draw(500, seed=0)
+    one = model.conditional([0, 2])
+    cells = np.stack([column.cells.places(x) for column in model.columns], axis=1)
+    numbers = one.alike(x)
+    assert len(np.unique(numbers)) == len(np.unique(cells[:, [0, 2]], axis=0)) > 3
+    assert len(np.unique(np.column_stack([numbers, cells[:, [0, 2]]]), axis=0)) == len(np.unique(numbers))
+    again = one.within(x, seeded(0))
+    drawn = [place for place in range(len(model.columns)) if place not in (0, 2)]
+    assert all((model.columns[place].cells.places(again) == cells[:, place]).all() for place in drawn)
+    present = cells[:, 1] < 2
+    assert (again[present, 3] != x[present, 3]).mean() > 0.9
+
+
 def test_ranges_lists_and_missing_come_from_the_exact_conditional_distribution() -> None:
     """Against rejection, with a bin that a range cuts. 5 standard deviations of 12 means: 1e-5 false alarms in all."""
     edges, firsts, shares = (0.0, 0.1, 0.2, 0.5, 0.75, 1.0), (0, 3), (0.5, 0.1, 0.4, 0.9, 0.1)

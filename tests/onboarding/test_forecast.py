@@ -16,6 +16,7 @@ from likeness.preflight.report import Report
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = {"adult": 32_561, "census": 199_523, "covtype": 464_810, "mixture": 90_000, "digits": 1_437, "mnist": 60_000}
+ROWS |= {"cifar10": 50_000}
 LONGEST = 30  # seconds of a run that are not training: the door, drawing rows
 
 
@@ -41,12 +42,12 @@ def settings_of(data: str, method: str) -> Params:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("data", "method"), sorted(measured()))
-def test_time_and_memory_are_foreseen_within_a_factor_of_three(data: str, method: str) -> None:
+def test_time_is_foreseen_within_a_factor_of_three_and_memory_of_two(data: str, method: str) -> None:
     seconds, megabytes = measured()[data, method]
     found = forecast(Project(Path(), settings_of(data, method)), ROWS[data])
     assert found.training_seconds is not None
     assert (seconds - LONGEST) / 3 <= found.training_seconds < seconds * 3
-    assert megabytes / 3 < found.memory_bytes / 1e6 < megabytes * 3
+    assert megabytes / 2 < found.memory_bytes / 1e6 < megabytes * 2
 
 
 def test_the_network_beside_moments_is_foreseen() -> None:
@@ -67,6 +68,26 @@ def test_the_stages_of_images_are_foreseen_within_a_factor_of_two() -> None:
     expected = forecast(Project(Path(), settings_of("mnist", "moments")), 60_000)
     assert 1.37e9 / 2 < expected.memory_bytes < 1.37e9 * 2
     assert expected.evaluation_seconds is not None and 242 / 2 < expected.evaluation_seconds < 242 * 2
+
+
+@pytest.mark.parametrize(
+    ("method", "seconds", "gigabytes"), [("moments", 0, 2.4), ("merf", 570, 2.9), ("ntk", 760, 2.9)]
+)
+def test_images_in_color_are_foreseen_within_a_factor_of_two(method: str, seconds: float, gigabytes: float) -> None:
+    """Seconds of one core, from eight steps; memory from whole runs, of `ntk` taken to be that of `merf`."""
+    expected = forecast(Project(Path(), settings_of("cifar10", method)), ROWS["cifar10"])
+    assert expected.training_seconds is not None
+    assert seconds / 2 <= expected.training_seconds <= 2 * seconds
+    assert gigabytes / 2 < expected.memory_bytes / 1e9 < gigabytes * 2
+
+
+def test_a_residual_network_is_foreseen_within_a_factor_of_two() -> None:
+    """Five seconds of one core a step of 1,000 images of CIFAR-10, with 16 channels."""
+    params = settings_of("cifar10", "ntk")
+    ntk = {**params.sections["ntk"], "train": {**params.sections["ntk"]["train"], "network": "residual"}}
+    params = dataclasses.replace(params, sections={**params.sections, "ntk": ntk})
+    seconds = forecast(Project(Path(), params), ROWS["cifar10"]).training_seconds
+    assert seconds is not None and 5 * 1200 / 2 < seconds < 5 * 1200 * 2
 
 
 def test_class_counts_are_told_as_shares_of_a_class() -> None:

@@ -25,6 +25,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.methods import resolved
 from likeness.pipeline.new_project import outdated_files, upgrade_project, write_project
 from likeness.pipeline.project import Project
+from likeness.preflight.cost import new_releases
 from likeness.verify import verify
 
 pytestmark = pytest.mark.long
@@ -67,6 +68,7 @@ def test_a_run_of_people_with_histories(project: Path) -> None:
     with pytest.raises(ArtifactError, match=r"that of one table.* Run: likeness new . --upgrade"):
         stage("ingest")
     upgrade_project(project)
+    settings(ledger={"cap": {"epsilon": 1.0, "delta": 1e-5}})  # the run has all of it
     for name in STAGES:
         stage(name)
     people, following = read_private(ProjectPaths.table), read_private(ProjectPaths.next_table)
@@ -90,6 +92,7 @@ def test_a_run_of_people_with_histories(project: Path) -> None:
 
     write_bundle(Project.load(), Path("bundle"))
     assert {check.name for check in verify(Path("bundle")) if not check.passed} == {"training"}
+    assert new_releases(Project.load(), Project.load().rows()[0]) == {}
     spent = read_json(ProjectPaths.privacy)["ledger"]["lifetime"]["spent_rho"]
     schema, section = HistorySchema.load("data/schema/visits.yaml"), resolved(Project.load().params)["marginals"]
     model = Synthesizer(schema=schema, population="simulated-patients", settings=section).fit(train)

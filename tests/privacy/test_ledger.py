@@ -137,6 +137,14 @@ def test_what_was_paid_for_another_attempt_or_encoding_is_not_paid(ledger: Ledge
     ledger.reserve(request("more", 0.35 * CAP, {"counts": 0.1 * CAP}))  # here the counts are shared
 
 
+def test_a_plan_about_two_tables_of_people_fits_a_cap_of_its_size(ledger: Ledger) -> None:
+    ledger.reserve(request("counts", 0.5 * CAP, {"next_counts": 0.5 * CAP}))
+    second = request("next_counts", 0.5 * CAP, {"counts": 0.5 * CAP}, encoding="f")
+    with pytest.raises(BudgetError, match="over budget"):
+        ledger.reserve(second)
+    ledger.reserve(dataclasses.replace(second, beside=("e",)))
+
+
 def test_what_was_given_up_as_lost_is_not_paid(ledger: Ledger) -> None:
     """Its next draw costs again, so a plan that needs it is only begun where there is room for that."""
     ledger.reserve(request("counts", 0.35 * CAP, {"embedding": 0.4 * CAP}))

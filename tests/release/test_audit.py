@@ -26,7 +26,7 @@ from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.privacy.calibration import delta_of_mu
-from likeness.release import door, query
+from likeness.release import door, query, records
 from likeness.release.sums import clipping
 
 pytestmark = pytest.mark.long
@@ -185,6 +185,15 @@ def test_another_length_scale_on_the_neighboring_table_is_reported(every_case: l
     found = audit(dataclasses.replace(case, twin=dataclasses.replace(case.query, feature=other)))
     assert any("another question" in failure for failure in found.failures)
     assert any("times the sensitivity apart" in failure for failure in found.failures)
+
+
+def test_rows_of_a_person_that_do_not_share_a_contribution_are_reported(
+    every_case: list[Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = next(c for c in every_case if c.name == "marginals with histories next_embedding")
+    assert audit(case).failures == () and audit(case).reached == pytest.approx(1)
+    monkeypatch.setattr(records, "_shared", lambda rows: dataclasses.replace(rows, people=None))
+    assert any("16 times the sensitivity apart" in failure for failure in audit(case).failures)
 
 
 def test_bounds_hold_and_are_near_on_a_gaussian_that_is_known() -> None:

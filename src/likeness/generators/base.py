@@ -65,6 +65,14 @@ class DrawsRest(Protocol):
         """
         ...
 
+    def alike(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+        """A number for each row (n,); rows with equal numbers are drawn from equal distributions."""
+        ...
+
+    def within(self, drawn: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
+        """Other values from the cells of drawn rows."""
+        ...
+
 
 class Generator(ABC):
     """What draws encoded rows.

@@ -37,6 +37,7 @@ class Reservation:
         delta: δ of the partition selection.
         others_delta: from the name of each other partition selection of the plan to its δ.
         rows_digest: keyed hash of the rows of the source, for any schema; empty if it is missing.
+        beside: digests of the encodings of the plan's other rows of these people, such as those of their histories.
     """
 
     key: str
@@ -53,6 +54,7 @@ class Reservation:
     delta: float = 0.0
     others_delta: Mapping[str, float] = field(default_factory=dict)
     rows_digest: str = ""
+    beside: tuple[str, ...] = ()
 
     @property
     def cost(self) -> Cost:
@@ -124,7 +126,7 @@ def open_queries(records: list[Record], request: Reservation) -> list[Cost]:
             and body["key"] not in lost
             and (body["identity"], body["digest"], base_attempt(body["slot"]), body.get("unit"))
             == (request.population, request.digest, base_attempt(request.attempt), unit)
-            and (body["encoding"] == request.encoding or "delta_keys" in body)
+            and (body["encoding"] in (request.encoding, *request.beside) or "delta_keys" in body)
         ):
             paid.setdefault(str(body.get("query")), []).append(float(body["rho"]))
     # A query is paid if these rows answered one of its name at its cost, also for another method.

@@ -1,5 +1,6 @@
 """What PEARL, DP-MERF, DP-HP and DP-NTK share: one network, trained on batches against a map's mean embedding."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from likeness.generators.base import Compute, Generator, Trained
-    from likeness.generators.images import ImageGenerator
+    from likeness.generators.images import ImageGenerator, ResidualImages
     from likeness.generators.latent import LatentGenerator
     from likeness.generators.objective import Critic
     from likeness.generators.tabular import TabularGenerator
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 
 _MULTIPLICATIONS_A_PIXEL = 2500  # of the convolutional network
+_MULTIPLICATIONS_A_PLACE = 120  # of the residual network, a pair of channels; normalization takes half of the time
 
 
 def image_generator() -> "type[ImageGenerator]":
@@ -44,6 +46,13 @@ def image_generator() -> "type[ImageGenerator]":
     from likeness.generators.images import ImageGenerator
 
     return ImageGenerator
+
+
+def residual_images() -> "type[ResidualImages]":
+    """The residual network; imported when it is needed."""
+    from likeness.generators.images import ResidualImages
+
+    return ResidualImages
 
 
 def tabular_generator() -> "type[TabularGenerator]":
@@ -60,7 +69,11 @@ class EmbeddingMethod(Method):
     """
 
     train: NetworkTraining
-    generators: ClassVar = {"image": image_generator, "tabular": tabular_generator}
+    generators: ClassVar = {
+        "image": image_generator,
+        "residual_images": residual_images,
+        "tabular": tabular_generator,
+    }
     multiplications_a_coordinate: ClassVar[int] = 50  # a cosine or sine, and its part of the product
 
     def check_device(self, device: str) -> None:
@@ -70,12 +83,12 @@ class EmbeddingMethod(Method):
         choose_device(device)
 
     def check(self, context: Context) -> None:
-        """A network needs PyTorch. A convolutional one makes images, and has one hidden layer."""
+        """A network needs PyTorch. Others than a fully connected one make images."""
         need("torch", f"method {self.name}")
         image, network = context.schema.image, self.train.network
-        if network == "convolutional" and image is None:
-            raise PlanError(f"{self.name}.train.network is convolutional, but the schema has no image. Use auto.")
-        if image is not None and network != "fully_connected" and len(self.train.hidden) != 1:
+        if network in ("convolutional", "residual") and image is None:
+            raise PlanError(f"{self.name}.train.network is {network}, but the schema has no image. Use auto.")
+        if image is not None and network in ("auto", "convolutional") and len(self.train.hidden) != 1:
             raise PlanError(
                 f"{self.name}.train.hidden has {len(self.train.hidden)} widths, but a convolutional network has one. "
                 f"Give one, or set {self.name}.train.network: fully_connected."
@@ -86,7 +99,10 @@ class EmbeddingMethod(Method):
         train, image = self.train, context.schema.image
         if image is None or train.network == "fully_connected":
             return tabular_generator()(context.layout, train.latent_dim, train.hidden, train.sampling)
-        return image_generator()(image, context.layout.num_classes, train.latent_dim, train.hidden[0], train.channels)
+        classes = context.layout.num_classes
+        if train.network == "residual":
+            return residual_images()(image, classes, train.latent_dim, train.channels[0])
+        return image_generator()(image, classes, train.latent_dim, train.hidden[0], train.channels)
 
     def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """The network on PyTorch's device ``meta``."""
@@ -102,7 +118,9 @@ class EmbeddingMethod(Method):
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float:
         """Of a batch of rows through the network and the map."""
         train, width = self.train, context.layout.width
-        if context.schema.image is not None and train.network != "fully_connected":
+        if context.schema.image is not None and train.network == "residual":
+            row = float(_MULTIPLICATIONS_A_PLACE * train.channels[0] ** 2 * math.prod(context.schema.image[:2]))
+        elif context.schema.image is not None and train.network != "fully_connected":
             row = float(_MULTIPLICATIONS_A_PIXEL * width)
         else:
             sizes = [train.latent_dim, *train.hidden, width]

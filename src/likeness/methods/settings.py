@@ -58,10 +58,12 @@ class NetworkTraining(Section):
     )
     network: str = setting(
         "auto",
-        "auto (convolutional for images) | fully_connected | convolutional",
-        options=("auto", "fully_connected", "convolutional"),
+        "auto (convolutional for images) | fully_connected | convolutional | residual (18 layers, for images)",
+        options=("auto", "fully_connected", "convolutional", "residual"),
     )
-    channels: tuple[int, ...] = setting((16, 8), "of a convolutional network's two smaller resolutions")
+    channels: tuple[int, ...] = setting(
+        (16, 8), "of a convolutional network's two smaller resolutions; a residual one has the first everywhere"
+    )
 
     def __post_init__(self) -> None:
         """Check ranges."""

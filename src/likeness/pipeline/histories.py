@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -24,13 +24,15 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import category_type
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
+from likeness.pipeline.exchange import Faults, exchanged
 from likeness.pipeline.where import allowed_values
 
 if TYPE_CHECKING:
     from likeness.data.rules.rule import Values
     from likeness.generators.base import DrawsRest
 
-_REDRAWS = 20  # of a next event that breaks a rule
+_REDRAWS, _WITHIN = 20, 10  # of a next event that breaks a rule: in all, and the first ones within its cells
+_WORSE = 2  # a broken rule beside an event as late as any
 _BESIDE, _ATTEMPTS = 10, 60  # draws of a history that breaks a rule: beside its first row, and in all
 
 
@@ -189,13 +191,17 @@ class HistoryGenerator:
             state.set_class(x, active, STEP, classes(np.full(len(active), step), schema.step_starts))
             new = conditional.draw(x[active], random)
             rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
-            for _ in range(_REDRAWS if schema.rules_of_steps else 0):
-                following = state.values(rows, at[active])
-                before = {name: cells[active] for name, cells in last.items()}
-                bad = broken_by(schema, step_values(of_first, before, following, active, schema.order))
+            before = {name: cells[active] for name, cells in last.items()}
+            following = _Following(state, of_first, before, at[active], active)
+            if schema.order is not None:
+                order = exchanged(conditional.alike(x[active]), following.faults(rows), random)
+                new, rows = new[order], rows.iloc[order].reset_index(drop=True)
+            for attempt in range(_REDRAWS if schema.rules_of_steps else 0):
+                bad = following.broken(rows)
                 if not bad.any():
                     break
-                new[bad] = conditional.draw(x[active[bad]], random)
+                within = attempt < _WITHIN
+                new[bad] = conditional.within(new[bad], random) if within else conditional.draw(x[active[bad]], random)
                 rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
             made = state.event(rows)
             for name, cells in state.values(rows, at[active]).items() if schema.rules_of_steps else ():
@@ -275,6 +281,58 @@ class _State:
         """Make the next event the last one."""
         for column in self.schema.states:
             x[rows, self._slices[f"last {column.name}"]] = new[:, self._slices[f"next {column.name}"]]
+
+
+class _Following:
+    """How the next events of some people fit these.
+
+    Attributes:
+        persons: the people.
+    """
+
+    def __init__(
+        self, state: _State, first: "Values", last: "Values", at: NDArray[np.float64], persons: NDArray[np.int64]
+    ) -> None:
+        """Take over what is fixed.
+
+        Args:
+            state: of all people.
+            first: values of first rows; none without rules about steps.
+            last: values of the last events; none without rules about steps.
+            at: where the last events stand in the order.
+            persons: places of the people among all.
+        """
+        self.state, self.schema, self.persons = state, state.schema, persons
+        self._first, self._last, self._at = first, last, at
+
+    def broken(self, rows: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which events break a rule; row i is drawn for person i. There are rules."""
+        everybody = np.arange(len(rows))
+        return self._broken(values_of(self.state.event(rows), self.schema.states), self.state.gaps(rows), everybody)
+
+    def faults(self, rows: pd.DataFrame) -> Faults:
+        """How far events lie beyond the order's upper bound; more where they break a rule. There is an order."""
+        column, gaps = self.schema.events.column(cast("str", self.schema.order)), self.state.gaps(rows)
+        lower, upper = column.bounds
+        states = values_of(self.state.event(rows), self.schema.states) if self.schema.rules_of_steps else {}
+
+        def faults(people: NDArray[np.int64], events: NDArray[np.int64]) -> NDArray[np.float64]:
+            late: NDArray[np.float64] = np.maximum(self._at[people] + gaps[events] - upper, 0)
+            if not self.schema.rules_of_steps:
+                return late
+            cells = {name: values[events] for name, values in states.items()}
+            return late + _WORSE * (upper - lower) * self._broken(cells, gaps[events], people)
+
+        return faults
+
+    def _broken(self, events: "Values", gaps: NDArray[np.float64], people: NDArray[np.int64]) -> NDArray[np.bool_]:
+        following = dict(events)
+        if self.schema.order is not None:
+            following[self.schema.order] = self._at[people] + gaps
+        last = {name: cells[people] for name, cells in self._last.items()}
+        return broken_by(
+            self.schema, step_values(self._first, last, following, self.persons[people], self.schema.order)
+        )
 
 
 def _within(times: NDArray[np.float64], persons: NDArray[np.int64], column: Column) -> NDArray[np.float64]:

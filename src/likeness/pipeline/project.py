@@ -6,7 +6,7 @@ A stage loads only what it uses of a project, so each property imports what it n
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -463,8 +463,10 @@ class Project:
         from likeness.pipeline.private_rows import EncodedRows, dataset_of
 
         table = (self.paths.encoded, self.paths.next_encoded)[place]
-        schema, encoding = list(self.encoded_rows_of(self.schema).values())[place]
+        encoded = list(self.encoded_rows_of(self.schema).values())
+        schema, encoding = encoded[place]
         dataset, manifest = dataset_of(self.params, table, self.ledger.id, {"encoding": encoding})
+        dataset = replace(dataset, beside=tuple(digest for _, digest in encoded))
         return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
     def partitions(self) -> "tuple[Dataset, Callable[[str], ColumnPartitions]]":
@@ -474,8 +476,6 @@ class Project:
             ArtifactError: as :meth:`rows`; or another schema typed the table.
             DataError: ``privacy.num_records`` is not the number of training rows.
         """
-        from dataclasses import replace
-
         from likeness.data.encoding.layout import encoding_digest
         from likeness.data.private_tables import text_columns
         from likeness.pipeline.private_rows import ColumnPartitions, dataset_of

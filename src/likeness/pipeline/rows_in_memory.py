@@ -137,6 +137,7 @@ def history_doors(project: "Project", schema: "HistorySchema", rows: "HistoryRow
             encoding=row_set.encoding,
             unit=params.ingest.unit,
             rows_digest=rows_digest,
+            beside=tuple(one.encoding for one in project.row_sets),
         )
         read: Callable[[], Iterator[Records]] = partial(encoded_chunks, table, row_set.context.schema, numbers)
         doors.append(Door(project.plan, ledger, dataset, read, project.provenance))

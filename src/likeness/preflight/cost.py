@@ -70,32 +70,33 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
     rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
     lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
 
-    def key_of(query: AnyQuery) -> str:
-        draw = current_draw(query, plan, replace(rows, encoding=encoding_digest(schema)), lost)
+    def key_of(query: AnyQuery, encoding: str) -> str:
+        draw = current_draw(query, plan, replace(rows, encoding=encoding), lost)
         return sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), draw))
 
     costs = {query.query: Cost(query.rho, query.delta_keys) for query in plan.queries}
     priced: dict[str, Cost] = {}
-    auxiliary: dict[str, Released] = {}
     categories: list[Released] = []
     try:
         for selection in partition_queries(schema, plan, params.categories.most):
-            key = key_of(selection)
+            key = key_of(selection, encoding_digest(schema))
             priced[key] = costs.pop(selection.name)
             data = stored_bytes(ledger, key) if key in reserved else None
             categories += [] if data is None else [from_bytes(data, key[:12])]
         if len(categories) < len(schema.open_columns):
             raise KeyError
-        schema = completed(schema, categories)  # which encodes the rows of the queries below
-        facts = project.context_of(schema)
-        for query in recipe.auxiliary_queries(facts, auxiliary):
-            key = key_of(query)
-            priced[key] = costs.pop(query.name)
-            data = stored_bytes(ledger, key) if key in reserved else None
-            if data is not None:
-                auxiliary[query.name] = from_bytes(data, key[:12])
-        query = recipe.embedding_query(facts, auxiliary)
-        priced[key_of(query)] = costs.pop(query.name)
+        # The released categories encode the rows of the queries below.
+        for row_set in project.row_sets_of(completed(schema, categories)):
+            auxiliary: dict[str, Released] = {}
+            for query in recipe.auxiliary_queries(row_set.context, auxiliary):
+                asked = row_set.named(query)
+                key = key_of(asked, row_set.encoding)
+                priced[key] = costs.pop(asked.name)
+                data = stored_bytes(ledger, key) if key in reserved else None
+                if data is not None:
+                    auxiliary[query.name] = from_bytes(data, key[:12])
+            asked = row_set.named(recipe.embedding_query(row_set.context, auxiliary))
+            priced[key_of(asked, row_set.encoding)] = costs.pop(asked.name)
     except KeyError:  # a query needs an answer that is not released yet: it and all later ones are new
         pass
     section, records = params.sections.get(params.method), ledger.records()

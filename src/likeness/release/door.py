@@ -154,6 +154,7 @@ def _reservation(
         delta=request.get("delta_keys", 0.0),
         digest=dataset.digest,
         rows_digest=dataset.rows_digest,
+        beside=dataset.beside,
         attempt=dataset.attempt,
         encoding=dataset.encoding,
         details={**details, "dimension": dimension, "noise_multiplier": multiplier},

@@ -32,6 +32,7 @@ class Dataset:
         unit: for whom the rows were bounded, where a person may have several; None: a row is a person.
         rows_digest: keyed hash of the rows of the source, in no order and with all columns; no part of the request.
             Empty where an older version prepared the rows.
+        beside: encodings of the plan's other rows of these people; no part of the request.
     """
 
     population: str
@@ -40,6 +41,7 @@ class Dataset:
     encoding: str = ""
     unit: PrivacyUnit | None = None
     rows_digest: str = ""
+    beside: tuple[str, ...] = ()
 
 
 def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:

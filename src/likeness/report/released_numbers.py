@@ -211,7 +211,7 @@ def _column(answers: Answers, name: str, shares: "DataFrame", counts: SyntheticC
         )
     ]
     most = sorted(range(len(cells)), key=lambda place: -cells[place]["share"][0])[:MOST_CELLS]
-    largest = max((max(cell["share"][2], cell["synthetic"] or 0) for cell in cells), default=0) or 1.0
+    largest = max((max(cell["synthetic"] or 0, cell["share"][2]) for cell in cells), default=0) or 1.0
     return {
         "name": name,
         "cells": [bar(cells[place], largest) for place in sorted(most)],
@@ -227,7 +227,7 @@ def bar(cell: Mapping[str, Any], largest: float) -> dict[str, Any]:
         cell: ``label``, ``share`` (estimate, low, high) and the ``synthetic`` share.
         largest: the end of the scale.
     """
-    share, low, high = (min(max(end, 0.0), largest) for end in cell["share"])
+    share, low, high = (min(max(0.0, end), largest) for end in cell["share"])  # of 0.0 and NaN max takes the first
     places = [f"{100 * end / largest:.1f}" for end in (share, low, high - low)]
     synthetic = cell["synthetic"]
     return {

@@ -46,6 +46,20 @@ class Conditional:
         columns = [self.mixture.columns[place] for place in self.drawn]
         return rows_from_cells(columns, self.mixture.width, chosen, random)
 
+    def alike(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+        """A number for each row (n,). Rows with equal numbers have equal given cells, so equal distributions."""
+        numbers = np.zeros(len(x), dtype=np.int64)
+        for place in self.given:
+            cells = self.mixture.columns[place].cells
+            numbers = np.unique(numbers * cells.size + cells.places(x), return_inverse=True)[1]
+        return numbers
+
+    def within(self, drawn: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
+        """Other values from the cells of drawn rows."""
+        columns = [self.mixture.columns[place] for place in self.drawn]
+        chosen = np.stack([column.cells.places(drawn) for column in columns], axis=1)
+        return rows_from_cells(columns, self.mixture.width, chosen, random)
+
     def _cells(self, x: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int64]:
         logs = np.repeat(self._start[None], len(x), axis=0)
         for place in self.given:

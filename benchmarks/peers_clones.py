@@ -1,0 +1,137 @@
+r"""Peers that no registry has, on a table of codes: dpsynth and Private-GSD.
+
+Clone them side by side, name the folder, and run in an environment of their own (``benchmarks/peers_clones.txt``)::
+
+    PEERS_CLONES=clones python benchmarks/peers_clones.py --codes codes.parquet --domain domain.json \
+        --method dpsynth_swift --epsilon 1 --delta 1e-5 --rows 5000 --out synthetic.parquet
+
+The table, the report and the budget are those of ``peers.py``: all pairs of at most 10,000 cells, a model of at most
+8 MB, ρ by Canonne, Kamath and Steinke 2020, Proposition 12. SWIFT and AIM-GDP add Gaussian noise only, so that they get
+exact Gaussian accounting, as ours does. Nothing of the clones is copied here.
+The authors' own AIM is :mod:`benchmarks.peers_mbi`; their own MST (private-pgm, 4d2b3c5) stops where it merges cells.
+
+What the programs spend, by reading them and by the scales of their measurements (``measured_share`` of the report):
+
+* dpsynth's AIM chooses by errors that a row can raise or lower, with an exponential mechanism for errors that it only
+  raises. Choosing costs four times its share, and all together 1.27 ρ. :func:`dpsynth` undoes that.
+* dpsynth's MST, SWIFT and AIM-GDP spend ρ.
+* Private-GSD has the noise of replace-one, √2, and is told the number of rows. It stays so.
+
+SWIFT has cliques of at most 100,000 cells and 1,000 steps; its own 10,000,000 and 10,000 do not end on two cores.
+"""
+
+import itertools
+import json
+import secrets
+import sys
+import time
+import types
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from memory import peak_mb  # beside this script: this environment has no Likeness
+from peers_shared import exact_rho, parser_of, read, rho_of, say
+
+MAX_CELLS = 10_000
+STEPS = 1_000
+SWIFT_CELLS = 100_000
+GENERATIONS = 500_000
+
+
+def main() -> None:
+    """Read, synthesize, write, report."""
+    methods = {**dict.fromkeys(DPSYNTH, dpsynth), "gsd": gsd}
+    arguments = parser_of(__doc__, list(methods)).parse_args()
+    sizes = {column: int(size) for column, size in json.loads(arguments.domain.read_text()).items()}
+    codes = read(arguments.codes, sizes)
+    exact = arguments.method in ("dpsynth_swift", "dpsynth_aim_gdp")
+    rho = (exact_rho if exact else rho_of)(arguments.epsilon, arguments.delta)
+    started = time.monotonic()
+    synthetic, spent = methods[arguments.method](arguments, codes, sizes, rho)
+    if len(synthetic) != arguments.rows:  # these programs write as many rows as they count
+        synthetic = synthetic.sample(arguments.rows, replace=len(synthetic) < arguments.rows)
+    seconds = time.monotonic() - started
+    synthetic[list(sizes)].astype(np.int64).reset_index(drop=True).to_parquet(arguments.out)
+    report = {
+        "method": arguments.method,
+        "epsilon": arguments.epsilon,
+        "delta": arguments.delta,
+        "rho": rho,
+        "measured_share": None if spent is None else round(spent / rho, 3),
+        "seconds": round(seconds, 1),
+        "peak_mb": round(peak_mb(), 1),
+        "versions": {"python": sys.version.split()[0], **{name: version(name) for name in ("jax", "numpy", "pandas")}},
+    }
+    say(json.dumps(report))
+    print(json.dumps(report))
+
+
+def pairs_of(sizes: dict[str, int]) -> list[tuple[str, str]]:
+    """The workload of the published AIM."""
+    return [pair for pair in itertools.combinations(sizes, 2) if sizes[pair[0]] * sizes[pair[1]] <= MAX_CELLS]
+
+
+DPSYNTH = {  # class and settings
+    "dpsynth_aim": ("AIMConfig", {"max_model_size": 8, "pgm_iters": STEPS}),
+    "dpsynth_aim_gdp": ("AIMGDPConfig", {"max_model_size": 8, "pgm_iters": STEPS}),
+    "dpsynth_mst": ("MSTConfig", {}),
+    "dpsynth_swift": ("SWIFTConfig", {"max_clique_size": SWIFT_CELLS, "pgm_iters": STEPS}),
+}
+
+
+def dpsynth(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]
+    """One of dpsynth's mechanisms, with single columns measured first, as its ``DiscreteConfig`` does."""
+    import_from(arguments.clones / "dpsynth" / "dpsynth")
+    import mbi
+    from dpsynth import discrete_mechanisms
+    from dpsynth.discrete_mechanisms import common
+
+    published = common.exponential_mechanism
+    common.exponential_mechanism = lambda *given, **options: published(*given, **{**options, "monotonic": False})
+    name, settings = DPSYNTH[arguments.method]
+    if arguments.method != "dpsynth_mst":
+        settings = {**settings, "workload": pairs_of(sizes), "max_marginal_size": MAX_CELLS}
+    inner = getattr(discrete_mechanisms, name)(**settings)
+    config = discrete_mechanisms.DiscreteConfig(mechanism=inner)
+    data = mbi.Dataset({column: codes[column].to_numpy() for column in sizes}, mbi.Domain.fromdict(sizes))
+    result = config.configure(zcdp_rho=rho)(np.random.default_rng(), data)
+    spent = sum(0.5 / float(one.stddev) ** 2 for one in result.measurements)
+    values = result.synthetic_data.to_dict()
+    return pd.DataFrame({column: np.asarray(values[column]) for column in sizes}), spent
+
+
+def gsd(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]
+    """Private-GSD on all pairs, from noisy frequencies; every cell is a category."""
+    import_from(arguments.clones / "private_gsd" / "src" / "genetic_sd")
+    sys.modules["snsynth"] = types.ModuleType("snsynth")  # a base class imports its conversion of ρ
+    sys.modules["snsynth.utils"] = types.ModuleType("snsynth.utils")
+    sys.modules["snsynth.utils"].cdp_rho = rho_of  # type: ignore[attr-defined]
+    import jax
+    from genetic_sd.adaptive_statistics import AdaptiveChainedStatistics, Marginals
+    from genetic_sd.generator.generator_genetic_sd import GeneticSD
+    from genetic_sd.utils import Dataset, Domain
+
+    domain = Domain({column: {"type": "string", "size": size} for column, size in sizes.items()})
+    statistics = AdaptiveChainedStatistics(Dataset(codes, domain))
+    statistics.add_stat_module_and_fit(Marginals.get_all_kway_combinations(domain, k=2))
+    noise, search = jax.random.split(jax.random.PRNGKey(secrets.randbits(31)))
+    statistics.private_measure_all_statistics(key=noise, rho=rho)
+    generator = GeneticSD(
+        domain=domain, data_size=arguments.rows, num_generations=GENERATIONS,
+        genetic_operators=("mutate", "cross", "swap"),
+        stop_early=True, stop_eary_threshold=1e-4, sparse_statistics=True, print_progress=True,
+    )  # fmt: skip
+    return generator.fit(search, statistics).df, None
+
+
+def import_from(folder: Path) -> None:
+    """Make a package of a folder without its ``__init__``, which imports more than is needed here."""
+    package = types.ModuleType(folder.name)
+    package.__path__ = [str(folder)]
+    sys.modules[folder.name] = package
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Sets of people that differ in one person give sums within the sensitivity, from the tables on, for every query."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.histories.rows import history_rows
+from likeness.data.histories.schema import HistorySchema
+from likeness.data.source.files import read_frame_people
+from likeness.methods.base import Context
+from likeness.methods.marginals.method import Marginals
+from likeness.methods.row_set import RowSet
+from likeness.privacy.adjacency import Adjacency
+from likeness.release.query import Query
+from likeness.release.records import Records
+from likeness.release.sums.lattice_sum import lattice_sum
+
+pytestmark = pytest.mark.long
+
+SPEC: dict[str, Any] = {
+    "name": "visits", "source": "made up", "person": "id", "order": "day", "most": 9,
+    "people": {"sex": {"kind": "categorical", "categories": ["f", "m"]}},
+    "events": {
+        "day": {"kind": "integer", "lower": 0, "upper": 99},
+        "state": {"kind": "categorical", "categories": ["a", "b"]},
+    },
+    "rules": [{"never": {"last state": "b", "next state": "a"}}],
+}  # fmt: skip
+Tables = tuple[pd.DataFrame, pd.DataFrame]
+
+
+def people(lengths: list[int], seed: int, alike: bool = False, start: int = 0) -> Tables:
+    """People with events; those who are ``alike`` have equal events, so all their transitions are one cell."""
+    random, count = np.random.default_rng(seed), sum(lengths)
+    ids = np.arange(len(lengths)) + start
+    days, states = random.integers(0, 100, count), random.choice(["a", "b"], count)
+    events = {"id": np.repeat(ids, lengths), "day": 7 if alike else days, "state": "a" if alike else states}
+    return pd.DataFrame({"id": ids, "sex": random.choice(["f", "m"], len(ids))}), pd.DataFrame(events)
+
+
+def joined(one: Tables, other: Tables) -> Tables:
+    return pd.concat([one[0], other[0]]), pd.concat([one[1], other[1]])
+
+
+def records(schema: HistorySchema, tables: Tables) -> dict[str, Records]:
+    """Both row sets as the door sees them."""
+    assert schema.people is not None
+    given = read_frame_people(tables[1], schema.events, "id"), read_frame_people(tables[0], schema.people, "id")
+    rows = history_rows(schema, *given[0], *given[1])
+    numbers = np.arange(len(rows.people)), rows.numbers
+    found = {}
+    for (prefix, one), table, persons in zip(schema.row_sets.items(), rows[:2], numbers, strict=True):
+        encoder = Encoder(one)
+        x = encoder.expand(encoder.encode(table))
+        found[prefix] = Records(x, np.zeros(len(x), dtype=np.int64), persons)
+    return found
+
+
+def queries(schema: HistorySchema) -> dict[str, list[Query]]:
+    method = Marginals().for_histories()
+    asked = {}
+    for prefix, rows in schema.row_sets.items():
+        of = RowSet(Context(rows, "add_remove_one", None, 0), "", prefix=prefix, by_person=True)
+        asked[prefix] = [of.named(query) for query in method.foreseen_queries(of.context)]
+    return asked
+
+
+@pytest.mark.parametrize("which", ["first", "hash"])
+def test_a_person_moves_no_sum_by_more_than_one_record(which: str) -> None:
+    schema = HistorySchema.from_dict({**SPEC, "which": which})
+    rest = people([3, 0, 12, 1], seed=0)
+    base, asked = records(schema, rest), queries(schema)
+    reached = 0.0
+    for seed, (length, alike) in enumerate([(0, False), (1, False), (9, True), (9, False), (40, False), (40, True)]):
+        longer = records(schema, joined(rest, people([length], seed + 1, alike, 10)))
+        replaced = records(schema, joined(rest, people([5], seed + 50, False, 10)))
+        for prefix, some in asked.items():
+            for query in some:
+                sums = [lattice_sum(query, [one[prefix]]).astype(object) for one in (longer, base, replaced)]
+                for other, adjacency in zip(sums[1:], Adjacency, strict=True):
+                    share = ((sums[0] - other) ** 2).sum() / query.sensitivity_squared(adjacency)
+                    assert share <= 1
+                    reached = max(reached, share * (prefix != "" and adjacency is Adjacency.ADD_REMOVE_ONE))
+    assert reached == pytest.approx(1)  # eight equal transitions of one person
