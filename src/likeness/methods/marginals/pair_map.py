@@ -173,8 +173,8 @@ class PairMarginals(OneHotMap):
     def spec(self) -> dict[str, Any]:
         """Public specification. Pairs and tables stand in it where some are named."""
         spec = super().spec()
-        left_out = {"pairs": self.pairs, "tables": self.tables, "squared_table_weight": self.tables}
-        left_out["table_weights"] = self.table_weights
+        named: dict[str, tuple[Any, ...]] = {"pairs": self.pairs, "tables": self.tables}
+        left_out = {**named, "squared_table_weight": self.tables, "table_weights": self.table_weights}
         return {key: value for key, value in spec.items() if left_out.get(key, True)}
 
 

@@ -112,9 +112,9 @@ class Workload(Section):
             PlanError: a name is no feature column's, a column is in no pair, or there are too many tables.
         """
         names, label = [column.name for column in schema.feature_columns], schema.label
-        pairs, tables = self._pairs(names, label), self._tables(names, label)
+        pairs = self._pairs(names, label)
         named = {places: weight for places, weight in self._workload(names, label).items() if len(places) > 2}
-        tables = {table: 1 for table in tables} | named
+        tables = {table: 1 for table in self._tables(names, label)} | named
         weights = squared_weights or self._squared_weights(names, label, pairs)
         feature = PairMarginals(columns, weights, pairs=pairs)
         if self.basis != "pairs" and signed and min(column.size for column in columns) > 1:

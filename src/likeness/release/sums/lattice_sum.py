@@ -80,8 +80,7 @@ def _cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.
             total += counts.reshape(total.shape) * np.repeat(steps // share, widths)
     for part, start in zip(parts, starts, strict=True):
         if part.contrasts:
-            block = slice(start, start + part.width)
-            total[:, block] = times_contrasts(total[:, block], part.contrasts)
+            total[:, start : start + part.width] = times_contrasts(total[:, start : start + part.width], part.contrasts)
     return total
 
 
