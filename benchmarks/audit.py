@@ -261,7 +261,9 @@ def queries_of(name: str, method: Method, asked: RowSet, records: Records) -> li
 
 def history_cases() -> Iterator[Case]:
     """The queries about people with histories. Only people who come or go are protected, so there is one adjacency."""
-    adjacency, method = Adjacency.ADD_REMOVE_ONE, METHODS["marginals"]().for_histories()
+    section = defaults(METHODS["marginals"])
+    section["privatize"]["tables"] = [["a", "last c", "next c"]]
+    adjacency, method = Adjacency.ADD_REMOVE_ONE, build(METHODS["marginals"], section, "marginals").for_histories()
     for (prefix, schema), most in zip(HISTORIES.row_sets.items(), (1, UNIT.max_rows - 1), strict=True):
         asked = RowSet(Context(schema, str(adjacency), None, seed=0), "", prefix=prefix, by_person=True)
         for query in queries_of("marginals", method, asked, _of_people(table(200, 0, schema))):

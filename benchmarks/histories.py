@@ -16,6 +16,7 @@ import argparse
 import os
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -207,8 +208,10 @@ CHAIN: dict[str, Any] = {
     "events": {"step": {"kind": "integer", "lower": 1, "upper": 6},
                "state": {"kind": "categorical", "categories": STATES}},
 }  # fmt: skip
-CHAINS = ((1_000, 1.0), (1_000, 10.0), (10_000, 1.0), (10_000, 10.0))
-"""Numbers of people, and ε. The second and the third have the same product."""
+CHAINS = (1_000, 3_000, 10_000, 30_000, 100_000)
+"""Numbers of people, at ε = 1."""
+TABLE = {"privatize": {"tables": [["class", "last state", "next state"]], "tables_share": 0.5}}
+PICTURE = Path("docs/img/chain.svg")
 
 
 def households(count: int, seed: int) -> dict[str, pd.DataFrame]:
@@ -296,20 +299,59 @@ def simulated_households(draws: int, count: int = 50_000) -> list[dict[str, Any]
     return results
 
 
+def law_error(tables: dict[str, pd.DataFrame]) -> dict[str, float]:
+    """Total variation of transitions from the law of :func:`chain`, in all and by class."""
+    events = tables["events"]["state"].map({state: number for number, state in enumerate(STATES)}).to_numpy()
+    people = tables["events"]["id"].to_numpy()
+    up = (tables["people"].set_index("id")["class"] == "up").reindex(people).to_numpy()[:-1].astype(int)
+    again = people[1:] == people[:-1]
+    counts = np.zeros((2, 12, 12))
+    np.add.at(counts, (up[again], events[:-1][again], events[1:][again]), 1)
+    law = np.array([0.8 * np.roll(np.eye(12), jump, axis=1) + 0.2 / 12 for jump in (-1, 1)]) / 24
+    shares = counts / counts.sum()
+    by_class, both = np.abs(shares - law).sum() / 2, np.abs(shares.sum(axis=0) - law.sum(axis=0)).sum() / 2
+    return {"law_transitions": float(both), "law_by_class": float(by_class)}
+
+
 def simulated_chain(draws: int) -> list[dict[str, Any]]:
-    """Error of the transitions by the number of people and ε."""
+    """Error of the transitions by the number of people, with pairs alone and with a table of three columns."""
     schema = HistorySchema.from_dict(CHAIN)
-    test = row_sets(schema, chain(20_000, 1))
-    ceiling = measured(schema, test, row_sets(schema, chain(20_000, 2)), "state")
-    results = [{"data": "chain", "method": "ceiling", "draw": 0, **ceiling}]
-    for count, epsilon in CHAINS:
-        name = f"chain of {count}"
+    test, again = row_sets(schema, chain(20_000, 1)), chain(20_000, 2)
+    ceiling = {**measured(schema, test, row_sets(schema, again), "state"), **law_error(again)}
+    results = [{"data": "chain", "method": "ceiling", "draw": 0, "people": 20_000, **ceiling}]
+    for count, (method, settings) in product(CHAINS, (("pairs", {}), ("with a table", TABLE))):
         for draw in range(draws):
-            model = synthesizer(schema, name, attempt=f"{epsilon} {draw}", epsilon=epsilon).fit(chain(count, 0))
-            scores = measured(schema, test, row_sets(schema, model.sample(20_000, seed=draw)), "state")
-            head = {"data": "chain", "method": "histories", "draw": draw, "people": count, "epsilon": epsilon}
+            attempt = f"{method} {draw}"
+            model = synthesizer(schema, f"chain of {count}", attempt=attempt, settings=settings).fit(chain(count, 0))
+            drawn = model.sample(20_000, seed=draw)
+            scores = {**measured(schema, test, row_sets(schema, drawn), "state"), **law_error(drawn)}
+            head = {"data": "chain", "method": method, "draw": draw, "people": count, "epsilon": 1.0}
             results.append({**head, **scores})
+    draw_chain(pd.DataFrame(results))
     return results
+
+
+def draw_chain(results: pd.DataFrame) -> None:
+    """Errors by number of people on logarithmic axes, as a picture."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "chain"
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 3.6))
+    for method, marker in (("pairs", "o"), ("with a table", "s")):
+        mean = results[results["method"] == method].groupby("people")[["law_transitions", "law_by_class"]].mean()
+        axes.loglog(mean.index, mean["law_transitions"], f"-{marker}", label=f"transitions, {method}")
+        axes.loglog(mean.index, mean["law_by_class"], f"--{marker}", label=f"transitions by class, {method}")
+    ceiling = results[results["method"] == "ceiling"].iloc[0]
+    axes.axhline(ceiling["law_transitions"], color="gray", lw=0.8, label="20,000 people drawn from the law")
+    sizes = np.array([CHAINS[0], CHAINS[-1]])
+    axes.loglog(sizes, 600 / sizes, ":", color="black", lw=0.8, label="1 / (n ε)")
+    axes.set(xlabel="people n, at ε = 1", ylabel="total variation", ylim=(4e-3, 1))
+    axes.legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(PICTURE, metadata={"Date": None})
 
 
 def main() -> None:

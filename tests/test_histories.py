@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.histories import HOUSEHOLDS, households, row_sets
+from benchmarks.histories import CHAIN, HOUSEHOLDS, chain, households, law_error, row_sets
 from likeness import Synthesizer
 from likeness.cli.app import app
-from likeness.core.errors import ArtifactError, ParamsError
+from likeness.core.errors import ArtifactError, ParamsError, PlanError
 from likeness.data.histories.rows import broken_links
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.source.files import read_frame
@@ -250,6 +250,25 @@ def test_the_page_shows_released_shares_beside_those_of_the_rows() -> None:
     assert all(preview["rows"] for preview in section["previews"]) and {broken for _, broken in section["rules"]} == {0}
     other = histories_section(schema, model.releases_.values(), None, tables, None)
     assert not other["compared"] and other["histories"]["matrices"][0]["rows"][0][1][0]["synthetic"] == "–"
+
+
+def test_a_table_of_person_and_two_events_keeps_what_depends_on_both() -> None:
+    """States go up or down by the class, which pairs of columns do not show."""
+    schema, real = HistorySchema.from_dict(CHAIN), chain(2000, 0)
+    table = {**FAST, "privatize": {"tables": [["class", "last state", "next state"]], "tables_share": 0.5}}
+    Ledger.create(locate())
+    given = {"population": "toys", "epsilon": 1e6, "delta": 1e-5, "cap": (3e6, 1e-4), "schema": schema}
+    errors = []
+    for settings in (FAST, table):
+        model = Synthesizer(settings=settings, device="cpu", **given).fit(real)
+        errors.append(law_error(model.sample(2000))["law_by_class"])
+    assert errors[0] > 0.3 and errors[1] < 0.2
+    assert [
+        len(model.releases_[name].receipt.feature.get("tables", ())) for name in ("embedding", "next_embedding")
+    ] == [0, 1]
+    wrong = {"privatize": {"tables": [["class", "first state", "next state"]]}}
+    with pytest.raises(PlanError, match=r"tables\[0\]: class, first state, next state are not columns of one row set"):
+        Synthesizer(settings=wrong, device="cpu", **given).fit(real)
 
 
 def typed(schema: HistorySchema, drawn: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

@@ -1,8 +1,10 @@
-"""Patients and their visits by a known law: `python make_tables.py` writes people.csv and events.csv here.
+"""Patients and their visits by a known law: `python make_tables.py` writes data/raw/people.csv and events.csv.
 
 The law is public. A patient has up to six visits, and more of them if older. Who is ill mostly becomes well, and nobody
 comes after a death.
 """
+
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,5 +32,7 @@ def tables(count: int = PEOPLE) -> dict[str, pd.DataFrame]:
 
 
 if __name__ == "__main__":
+    folder = Path("data/raw")  # of the project here; git leaves it out
+    folder.mkdir(parents=True, exist_ok=True)
     for name, table in tables().items():
-        table.to_csv(f"{name}.csv", index=False)
+        table.to_csv(folder / f"{name}.csv", index=False)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.histories import STATES, broken, buys_again, chain, households
+from benchmarks.histories import STATES, broken, buys_again, chain, households, law_error
 
 
 def test_households_keep_their_rules_and_a_broken_one_is_seen() -> None:
@@ -24,6 +24,18 @@ def test_the_chain_moves_by_the_class() -> None:
     up = tables["people"]["class"].to_numpy() == "up"
     assert (jumps[up] == 1).mean() == pytest.approx(0.8 + 0.2 / 12, abs=0.01)
     assert (jumps[~up] == 11).mean() == pytest.approx(0.8 + 0.2 / 12, abs=0.01)
+
+
+def test_the_error_of_transitions_is_that_from_the_law() -> None:
+    """A law without classes has the right transitions, and a wrong one beside each class."""
+    tables = chain(20_000, 0)
+    right = law_error(tables)
+    assert right["law_transitions"] < right["law_by_class"] < 0.02
+    mixed = tables["people"].assign(**{"class": np.where(tables["people"]["id"] % 2, "up", "down")})
+    wrong = law_error({**tables, "people": mixed})
+    assert wrong["law_transitions"] == right["law_transitions"] and wrong["law_by_class"] == pytest.approx(
+        0.4, abs=0.01
+    )
 
 
 def test_a_purchase_within_90_days_counts_and_an_uncovered_one_is_left_out() -> None:

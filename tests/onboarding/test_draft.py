@@ -23,7 +23,7 @@ from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.schema.schema import Schema, read_mapping
 from likeness.data.source.header import kinds_of
 from likeness.onboarding.draft import draft_schema
-from likeness.preflight.faults import schema_faults
+from likeness.preflight.faults import examine, schema_faults
 
 ROOT = Path(__file__).resolve().parents[2]
 # Values that stand for private ones: none may be in anything that is written or printed.
@@ -157,6 +157,35 @@ def test_a_value_is_changed_and_every_comment_stays(text: str, name: str, value:
         section = section[key]
     assert section == value and yaml.safe_load(changed)["last"] == 1
     assert all(comment in changed for comment in re.findall(r"# (?!b).*", f"{text}\n# end"))
+
+
+def test_a_draft_of_histories_has_both_tables_and_nothing_of_the_rows(clone: Path) -> None:
+    ids = {"id": ["Zork7", "Zork8", "Zork7"]}
+    pd.DataFrame({**ids, **{name: ROWS[name] for name in ("smoker", "name")}}).to_csv("people.csv", index=False)
+    pd.DataFrame({**ids, **ROWS}).to_csv("events.csv", index=False)
+    given = ("events.csv", "--people", "people.csv", "--person", "id", "--order", "code", "--nullable", "age")
+    output = run(*given)
+    draft = (clone / "data/schema/events.yaml").read_text()
+    assert not [value for value in (*PRIVATE, *ids["id"]) if value in draft + output + Path("params.yaml").read_text()]
+    content = read_mapping(clone / "data/schema/events.yaml")
+    kinds = {table: {name: spec["kind"] for name, spec in content[table].items()} for table in ("people", "events")}
+    assert kinds == {"people": {"smoker": "boolean", "name": "categorical"}, "events": {**KINDS, "code": "date"}}
+    assert (content["person"], content["order"], content["most"]) == ("id", "code", None)
+    assert content["events"]["age"]["nullable"] and "nullable" not in content["events"]["code"]
+    ingest = yaml.safe_load(Path("params.yaml").read_text())["ingest"]
+    assert ingest["people"] == "people.csv" and ingest["unit"] == {"column": "id", "max_rows": None}
+    faults = [fault.text for fault in examine().faults]
+    assert any(text.startswith("most is an open question") for text in faults) and len(faults) > 8
+    assert sum("source is an open question" in text for text in faults) == 1
+    assert any(text.startswith("people: column 'name': categories") for text in faults)
+    for wrong, words in (
+        ((*given[:5], "--order", "height"), "--order height is not a column"),
+        ((*given, "--label", "smoker"), "--label does not go with --people and --order"),
+        (given[:3], "--people and --order need --person"),
+    ):
+        with pytest.raises(LikenessError, match=words):
+            run(*wrong, "--name", "other")
+    assert [path.name for path in Path("data/schema").iterdir()] == ["events.yaml"]
 
 
 def test_nothing_is_overwritten(clone: Path) -> None:

@@ -2,9 +2,12 @@
 
 import json
 import runpy
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import mlflow
 import pandas as pd
 import pytest
 import yaml
@@ -14,10 +17,12 @@ from typer.testing import CliRunner
 from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
+from likeness.cli.summary import summary_json
+from likeness.config.params import Ingest
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.histories.schema import HistorySchema
-from likeness.data.private_tables import read_private
+from likeness.data.private_tables import read_manifest, read_private
 from likeness.data.source.split import split_by_person
 from likeness.flows.stage_graph import stage_graph
 from likeness.ledger.home import locate
@@ -26,12 +31,13 @@ from likeness.methods import resolved
 from likeness.pipeline.new_project import outdated_files, upgrade_project, write_project
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import new_releases
+from likeness.preflight.faults import examine
 from likeness.verify import verify
 
 pytestmark = pytest.mark.long
 
 STAGES = ("fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample",
-          "card", "evaluate", "account", "report")  # fmt: skip
+          "card", "evaluate", "account", "report", "track")  # fmt: skip
 METHOD = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}}
 
 
@@ -57,14 +63,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_project(tmp_path / "run")
     monkeypatch.chdir(tmp_path / "run")
     Ledger.create(locate())
+    Path("data/raw").mkdir(parents=True)
     for name, table in TABLES.items():
-        table.to_csv(f"{name}.csv", index=False)
+        table.to_csv(f"data/raw/{name}.csv", index=False)
     write_schema()
     settings()
     return tmp_path / "run"
 
 
-def test_a_run_of_people_with_histories(project: Path) -> None:
+def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIKENESS_MLFLOW_URI", f"sqlite:///{project.parent}/store/mlflow.db")
     with pytest.raises(ArtifactError, match=r"that of one table.* Run: likeness new . --upgrade"):
         stage("ingest")
     upgrade_project(project)
@@ -87,6 +95,11 @@ def test_a_run_of_people_with_histories(project: Path) -> None:
     page = ProjectPaths.report.read_text()
     assert "The people in numbers" in page and "The next <strong>state</strong> after the last" in page
     assert "How long until the next event" in page and page.count('class="event"') > 5 and "<script" not in page
+    files = summary_json(ProjectPaths())["files"]
+    assert {name for name in files if (project / files[name]).exists()} == {*files} >= {"people", "events_csv"}
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{project.parent}/store/mlflow.db")
+    made = mlflow.pyfunc.load_model(read_json(ProjectPaths.tracking)["model"]).predict(30, params={"where": ["sex=f"]})
+    assert set(made["people"]["sex"]) == {"f"} and set(made["events"]["patient"]) <= set(range(1, 31))
     secret = f"{distances['real']['discrimination']:.3g}"
     assert secret in ProjectPaths.internal_report.read_text() and "Discrimination" not in page
 
@@ -97,6 +110,36 @@ def test_a_run_of_people_with_histories(project: Path) -> None:
     schema, section = HistorySchema.load("data/schema/visits.yaml"), resolved(Project.load().params)["marginals"]
     model = Synthesizer(schema=schema, population="simulated-patients", settings=section).fit(train)
     assert model.privacy["ledger"]["lifetime"]["spent_rho"] == spent  # the releases of the stages
+
+
+def test_a_database_gives_the_rows_of_files(project: Path) -> None:
+    """Two queries, joined by the key. The digest of the training rows is one of both row sets, keyed."""
+    upgrade_project(project)
+    manifests = []
+    with closing(sqlite3.connect("visits.db")) as connection:
+        for name, table in TABLES.items():
+            table.sample(frac=1, random_state=0).to_sql(name, connection, index=False)
+    query = {"source": "sqlite:///visits.db", "query": "events", "people": "SELECT age, patient, sex FROM people"}
+    for changed in ({}, {f"ingest__{key}": value for key, value in query.items()}):
+        settings(**changed)
+        stage("fingerprint")
+        stage("ingest")
+        manifests.append((read_manifest(ProjectPaths.table)["digest"], read_json(ProjectPaths.source)["hmac"]))
+    assert manifests[0][0] == manifests[1][0] and manifests[0][1] != manifests[1][1]
+    assert not examine().faults
+    settings(**{**changed, "ingest__people": "SELECT patient, sex FROM people"})
+    (fault,) = examine().faults
+    assert fault.file == "visits.db: ingest.people" and "column 'age'" in fault.text
+    for people, message in (("DELETE FROM people", "ingest.people must be the name of a table, or one SELECT"),
+                            ("nobody", "the database refuses ingest.people")):  # fmt: skip
+        settings(**{**changed, "ingest__people": people})
+        assert any(message in fault.text for fault in examine().faults)
+
+
+def test_a_password_of_the_people_is_refused() -> None:
+    with pytest.raises(ParamsError, match=r"ingest\.people must be a plain URL") as caught:
+        Ingest("events.csv", "s.yaml", people="https://me:8675309@host/people.csv")
+    assert "8675309" not in str(caught.value)
 
 
 def test_the_graph_of_histories_has_both_tables(project: Path) -> None:
@@ -126,7 +169,7 @@ def test_the_check_knows_both_tables(project: Path) -> None:
     ("changed", "message"),
     [
         ({"ingest__unit": {"column": "patient", "max_rows": 4}}, r"ingest.unit must be {column: patient, max_rows: 6}"),
-        ({"ingest__people": None}, "ingest.people does not go with this schema of histories. Name the file of people"),
+        ({"ingest__people": None}, "ingest.people does not go with this schema of histories. Name the table of people"),
         ({"evaluate__card": {"share": 0.1}}, "evaluate.card does not go with this schema of histories"),
         ({"method": "merf", "merf": {}}, "merf makes no histories"),
     ],

@@ -1,6 +1,6 @@
 """Rows of a person share one contribution: the sensitivity is that of one record, whatever their number."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
+from likeness.engine import Local
 from likeness.features.cells import Cells
 from likeness.features.constant import Constant
 from likeness.ledger.home import locate
@@ -24,6 +25,7 @@ from likeness.release.records import EachPerson, Records
 from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness.release.sums.over_parts import exact_sum
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 PAIRS = PairMarginals((Cells(0, 3), Cells(3, 4), Cells(7, 2)), (1, 5, 2))
@@ -91,6 +93,23 @@ def test_chunks_change_nothing() -> None:
     query, whole = Query("q", "privatize", PAIRS, contributions=EachPerson()), rows([5, 1, 9, 2, 30], 3)
     cuts = [whole[start : start + 4] for start in range(0, len(whole.x), 4)]
     assert np.array_equal(lattice_sum(query, cuts), lattice_sum(query, [whole]))
+
+
+def test_workers_share_no_person() -> None:
+    """Parts of a table would cut a person in two, so one process reads all rows, and the bytes are equal."""
+    query, whole = Query("q", "privatize", PAIRS, contributions=EachPerson()), rows([5, 1, 9], 3)
+
+    class Read:
+        def __call__(self) -> list[Records]:
+            return [whole]
+
+        def parts(self, most: int) -> list[Callable[[], list[Records]]]:
+            return [lambda: [whole[:3]], lambda: [whole[3:]]]
+
+    class Two(Local):
+        workers = 2
+
+    assert np.array_equal(exact_sum(query, Read(), Two()).total, lattice_sum(query, [whole]))
 
 
 @pytest.mark.parametrize("people", [None, [0, 1, 0], [1, 0, 0], [-1, 0, 0], [0.0, 0.0, 1.0], [0, 1]])

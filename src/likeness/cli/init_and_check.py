@@ -46,6 +46,13 @@ def init(
     person: Annotated[
         str | None, typer.Option(help="The column that names the person of a row, if a person may have several rows.")
     ] = None,
+    people: Annotated[
+        str | None,
+        typer.Option(help="The table of people, where SOURCE is that of their events. Both have the column --person."),
+    ] = None,
+    order: Annotated[
+        str | None, typer.Option(help="The date or number that orders the events of a person: SOURCE has histories.")
+    ] = None,
     query: Annotated[str | None, typer.Option(help="Of a database: SELECT ..., or the name of a table.")] = None,
     answers: Annotated[
         Path | None,
@@ -103,12 +110,17 @@ def init(
     options = {"separator": separator, "decimal": decimal, "encoding": encoding, "sheet": sheet}
     given = {key: value for key, value in options.items() if value is not None}
     layout = build(FileFormat, given, "ingest.format")
-    source, name, kinds = _opened(source, query, name, layout)
+    place, name, kinds = _opened(source, query, name, layout)
+    if people is not None or order is not None:
+        alone = {"label": label, "answers": answers, "ask": ask, "columns": columns, "split": split}
+        _refuse_beside({**alone, "private-categories": private_categories}, person)
+        assert person is not None
+        _draft_histories(place, query, people, name, kinds, person, order, nullable, layout)
+        return
+    source = place
     split = next((each for each in kinds if each.casefold() == "split"), None) if split is None else split
     dtypes = {} if Ingest(source, "", query=query).from_database else dtypes_of(place_at(Path(), source), layout)
-    target = ProjectPaths.schemas / f"{name}.yaml"
-    if target.exists():
-        raise LikenessError(f"{target} exists and is not overwritten. Give another --name, or delete the file.")
+    target = _new_schema(name)
     earlier = None
     if answers is not None:
         Schema.load(answers)  # complete, or refused
@@ -182,6 +194,57 @@ def _opened(source: str, query: str | None, name: str | None, layout: FileFormat
     if database is None:
         return place.url if isinstance(place, RemotePath) else place.as_posix(), name, kinds_of(place, layout)
     return source, name, kinds_of_query(database)
+
+
+def _refuse_beside(options: Mapping[str, Any], person: str | None) -> None:
+    """Refuse options that a draft of histories does not take."""
+    wrong = next((name for name, value in options.items() if value), None)
+    if wrong is not None:
+        raise LikenessError(f"--{wrong} does not go with --people and --order, which are for histories. Leave it out.")
+    if person is None:
+        raise LikenessError("--people and --order need --person. Give the column that names the person in each table.")
+
+
+def _draft_histories(
+    source: str,
+    query: str | None,
+    people: str | None,
+    name: str,
+    kinds: dict[str, str],
+    person: str,
+    order: str | None,
+    nullable: str | None,
+    layout: FileFormat,
+) -> None:
+    """Write the draft of a schema of people with histories."""
+    from likeness.data.source.header import dtypes_of
+    from likeness.onboarding.answers import chosen
+    from likeness.onboarding.draft import draft_histories, draft_params
+
+    target, tables, dtypes = _new_schema(name), {"events": kinds}, {}
+    if Ingest(source, "", query=query).from_database:
+        tables = tables if people is None else {"people": _opened(source, people, name, layout)[2], **tables}
+    else:
+        places = {"events": source}
+        if people is not None:
+            people, _, kinds = _opened(people, None, name, layout)
+            places, tables = {"people": people, **places}, {"people": kinds, **tables}
+        dtypes = {table: dtypes_of(place_at(Path(), place), layout) for table, place in places.items()}
+    names = list(dict.fromkeys(each for kinds in tables.values() for each in kinds if each not in (person, order)))
+    missing = None if nullable is None else chosen(nullable, names, names)
+    schema = draft_histories(name, tables, person, order, missing, dtypes)
+    text = _PARAMS.read_text(encoding="utf-8")
+    settings = draft_params(text, source, query, target.as_posix(), person, None, layout, people=people, histories=True)
+    _draft(schema, target, settings, True)
+    say("Both tables have other stages than one table. Once the schema is complete: likeness new . --upgrade")
+
+
+def _new_schema(name: str) -> Path:
+    """Where the schema of a table is written."""
+    target = ProjectPaths.schemas / f"{name}.yaml"
+    if target.exists():
+        raise LikenessError(f"{target} exists and is not overwritten. Give another --name, or delete the file.")
+    return target
 
 
 def _draft(schema: str, target: Path, settings: str, person: bool) -> None:

@@ -1,6 +1,7 @@
 """The summary of a run."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from likeness.cli.console import table
@@ -47,14 +48,13 @@ def _tables(privacy: Mapping[str, Any]) -> list[str]:
 def summary_json(paths: ProjectPaths) -> dict[str, Any]:
     """The summary for scripts. ``internal`` comes from real rows and is NOT private."""
     privacy = read_json(paths.privacy)
-    files = {
-        "table": ProjectPaths.synthetic,
-        "table_csv": ProjectPaths.synthetic_csv,
-        "statement": ProjectPaths.statement,
-        "report": ProjectPaths.report,
-    }
+    tables = _tables(privacy)
+    names = [Path(path).stem for path in tables] if len(tables) > 1 else ["table"]  # people with histories have two
+    files = {"statement": str(ProjectPaths.statement), "report": str(ProjectPaths.report)}
+    for name, path in zip(names, tables, strict=True):
+        files |= {name: path, f"{name}_csv": str(Path(path).with_suffix(".csv"))}
     return {
-        "files": {name: str(path) for name, path in files.items()},
+        "files": files,
         **{name: privacy[name] for name in ("private", "method", "identity", "adjacency", "target")},
         "total": {name: privacy["total"][name] for name in ("rho", "epsilon", "delta")},
         "lifetime": privacy["ledger"]["lifetime"],
@@ -64,10 +64,11 @@ def summary_json(paths: ProjectPaths) -> dict[str, Any]:
 
 def scores(paths: ProjectPaths) -> dict[str, Any] | None:
     """What stage ``evaluate`` says of the present table; None where it was left out."""
-    stages, table = locked_stages(paths), str(ProjectPaths.synthetic)
+    stages = locked_stages(paths)
     scored = {item["path"]: item.get("md5") for item in stages.get("evaluate", {}).get("deps", [])}
     drawn = {item["path"]: item.get("md5") for item in stages.get("sample", {}).get("outs", [])}
-    if scored.get(table) != drawn.get(table) or not paths.internal_metrics.exists():
+    other = any(scored.get(path) != md5 for path, md5 in drawn.items() if path.endswith(".parquet"))
+    if other or not paths.internal_metrics.exists():
         return None
     metrics = read_json(paths.internal_metrics)
     metrics.pop("details", None)  # counts of rare groups of real people: for the internal page alone

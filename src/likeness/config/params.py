@@ -152,7 +152,7 @@ class Ingest(Section):
     unit: PrivacyUnit | None = setting(
         None, "several rows a person: {column: patient_id, max_rows: 5}; noise is 5 times wider"
     )
-    people: str | None = setting(None, "of a schema of histories: the table of people; source is that of events")
+    people: str | None = setting(None, "of histories: the table of people, as source has events; or its query")
     query: str | None = setting(None, "of a database: SELECT ..., or the name of a table; read only, rows in any order")
 
     @property
@@ -177,9 +177,10 @@ class Ingest(Section):
         if not self.from_database:
             if self.query is not None:
                 raise ParamsError("ingest.query is for a database: ingest.source is a file. Set ingest.query: null")
-            if _NOT_PLAIN.search(self.source):
+            key = next((key for key in ("source", "people") if _NOT_PLAIN.search(getattr(self, key) or "")), None)
+            if key is not None:
                 raise ParamsError(
-                    "ingest.source must be a plain URL, without '@', '?', '#', ';' or '::': params.yaml, dvc.lock and "
+                    f"ingest.{key} must be a plain URL, without '@', '?', '#', ';' or '::': params.yaml, dvc.lock and "
                     "logs would keep a password. fsspec takes credentials from the environment, as AWS_ACCESS_KEY_ID."
                 )
             return
@@ -203,10 +204,11 @@ class Ingest(Section):
                 "ingest.source must be a file, sqlite:///people.db (four slashes before an absolute path), or "
                 "postgresql+psycopg://user@host:port/database"
             )
-        query = (self.query or "").strip()
-        if not _READS.fullmatch(query):
+        queries = {"query": self.query or ""} | ({} if self.people is None else {"people": self.people})
+        wrong = next((key for key, query in queries.items() if not _READS.fullmatch(query.strip())), None)
+        if wrong is not None:
             raise ParamsError(
-                "ingest.query must be the name of a table, or one SELECT (or WITH ... SELECT) without a semicolon, "
+                f"ingest.{wrong} must be the name of a table, or one SELECT (or WITH ... SELECT) without a semicolon, "
                 "while ingest.source is a database"
             )
 

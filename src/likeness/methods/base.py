@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -219,8 +219,12 @@ class Method(ABC):
         """The recipe without a pull of the fit towards independence: estimates have less bias and more variance."""
         return self
 
-    def for_histories(self) -> Self:
+    def for_histories(self, row_sets: Sequence[Sequence[str]] = ()) -> Self:
         """The recipe for people with histories, whose generator knows a row given a part of it.
+
+        Args:
+            row_sets: names of the columns of people, and of transitions; empty: settings that name columns stay
+                unchecked.
 
         Raises:
             ParamsError: by default there is none.

@@ -21,7 +21,7 @@ from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import NAMES_PERSON, held, questions_of, task_of
-from likeness.data.schema.kinds import OTHER, PRIVATE, Integer
+from likeness.data.schema.kinds import KINDS_BY_NAME, OTHER, PRIVATE, Date, Integer
 from likeness.data.schema.schema import entries
 
 GUESSED = "# from the data: confirm from public knowledge"
@@ -30,6 +30,14 @@ _WORDS_OF_YAML = ("null", "true", "false")
 _OTHER_TRUTHS = ("yes", "no", "y", "n", "on", "off")  # texts here, but not to every reader of YAML
 _NULLABLE = ("nullable", "true where a value may be missing, false where never")
 _AT_ONCE = "# One answer to every question of nullable: likeness init --nullable none, or all, or NAME,NAME."
+_DRAFT = (
+    "# A DRAFT that a person completes. It becomes PUBLIC: all of it must be public knowledge, from a codebook,",
+    "# a law, a questionnaire, never from the rows. Answer every question (# ?), confirm every guessed kind,",
+    "# and run: likeness check. docs/own-data.md says what each key means.",
+)
+_SOURCE = "source: null  # ? where bounds and categories come from: the codebook, the law, the questionnaire"
+_MOST = "the most events of a person that count; public"
+_ORDERED = tuple(name for name, kind in KINDS_BY_NAME.items() if not kind.is_categorical)
 _COMPLETED = (
     "# PUBLIC: all of it must be public knowledge, from a codebook, a law, a questionnaire, never from the rows.",
     "# docs/own-data.md says what each key means.",
@@ -68,17 +76,13 @@ def draft_schema(
     label = label_of(kinds, label, answers)
     check_columns(kinds, label, person)
     lines = [
-        "# A DRAFT that a person completes. It becomes PUBLIC: all of it must be public knowledge, from a codebook,",
-        "# a law, a questionnaire, never from the rows. Answer every question (# ?), confirm every guessed kind,",
-        "# and run: likeness check. docs/own-data.md says what each key means.",
+        *_DRAFT,
         "# A row is a person? Where one may have several, set ingest.unit in params.yaml, or init --person COLUMN."
         if person is None
         else "# A person may have several rows: ingest.unit in params.yaml asks how many of them are used at most.",
         *([_AT_ONCE] if nullable is None else []),
         f"name: {_key(name)}",
-        "source: null  # ? where bounds and categories come from: the codebook, the law, the questionnaire"
-        if not (answers or {}).get("source")
-        else _as_yaml({"source": (answers or {})["source"]}),
+        _SOURCE if not (answers or {}).get("source") else _as_yaml({"source": (answers or {})["source"]}),
     ]
     if label is None:
         lines += ["task: none  # or classification or regression, with label: the column to be predicted"]
@@ -97,20 +101,78 @@ def draft_schema(
         if column in answered:
             lines.append(indent(_as_yaml({column: answered[column]}), "  "))
             continue
-        # A label is never missing.
-        questions = (*questions_of(kind), *(() if kind == DROP or column == label else (_NULLABLE,)))
-        lines += [f"  {_key(column)}:", f"    kind: {kind}  {GUESSED}"]
-        lines += [
-            f"    {key}: {_value(word)}  {GUESSED}" for key, word in _dtype(kind, (dtypes or {}).get(column)).items()
-        ]
-        for question in questions:
-            key, text = question
-            if question is _NULLABLE and nullable is not None:
-                lines.append(f"    nullable: {_value(column in nullable)}")
-            elif key == "categories" and private and column != label:
-                lines += [f"    categories: {PRIVATE}", f"    other: {OTHER}"]
-            else:
-                lines.append(f"    {key}: null  # ? {text}")
+        lines += _questions(column, kind, (dtypes or {}).get(column), column == label, nullable, private)
+    return "\n".join(lines) + "\n"
+
+
+def _questions(
+    column: str, kind: str, dtype: str | None, present: bool, nullable: frozenset[str] | None, private: bool = False
+) -> list[str]:
+    """The lines of a column without answers.
+
+    Args:
+        column: its name.
+        kind: guessed.
+        dtype: its word, where one is said.
+        present: whether no value is missing, as in a label. Its categories are public.
+        nullable: as of :func:`draft_schema`.
+        private: whether categories of others are private.
+    """
+    lines = [f"  {_key(column)}:", f"    kind: {kind}  {GUESSED}"]
+    lines += [f"    {key}: {_value(word)}  {GUESSED}" for key, word in _dtype(kind, dtype).items()]
+    for question in (*questions_of(kind), *(() if kind == DROP or present else (_NULLABLE,))):
+        key, text = question
+        if question is _NULLABLE and nullable is not None:
+            lines.append(f"    nullable: {_value(column in nullable)}")
+        elif key == "categories" and private and not present:
+            lines += [f"    categories: {PRIVATE}", f"    other: {OTHER}"]
+        else:
+            lines.append(f"    {key}: null  # ? {text}")
+    return lines
+
+
+def draft_histories(
+    name: str,
+    tables: Mapping[str, Mapping[str, str]],
+    person: str,
+    order: str | None,
+    nullable: frozenset[str] | None = None,
+    dtypes: Mapping[str, Mapping[str, str]] | None = None,
+) -> str:
+    """The draft of a schema of people with histories as YAML text.
+
+    Args:
+        name: of both tables.
+        tables: guessed kind by column name, of events and, where there is such a table, of people.
+        person: the key of each table.
+        order: the column of events by which a history is ordered.
+        nullable: the columns in which a value may be missing; None: a question for every column.
+        dtypes: for each table the word of each column's dtype by name, where one is said.
+
+    Raises:
+        SchemaError: a table has no such key, or the events no such order.
+    """
+    for kinds in tables.values():
+        check_columns(kinds, None, person)
+    check_columns(tables["events"], None, order=order)
+    lines = [
+        *_DRAFT,
+        *([_AT_ONCE] if nullable is None else []),
+        f"name: {_key(name)}",
+        _SOURCE,
+        f"person: {_key(person)}  # the key of each table; it is never released",
+        f"order: {'null' if order is None else _key(order)}  # null: the public hash of a row orders a history",
+        f"most: null  # ? {_MOST}",
+        "which: first  # of more events the first ones in order; or hash, for a choice by public hash",
+        "ends: {}  # no event follows one with such a category, as {state: [dead]}",
+    ]
+    for table, kinds in tables.items():
+        lines.append(f"{table}:")
+        for column, kind in kinds.items():
+            if column != person:
+                kind = Date.name if column == order and kind not in _ORDERED else kind
+                word = (dtypes or {}).get(table, {}).get(column)
+                lines += _questions(column, kind, word, column == order, nullable)
     return "\n".join(lines) + "\n"
 
 
@@ -145,6 +207,8 @@ def draft_params(
     layout: FileFormat | None = None,
     max_rows: int | None = None,
     population: str | None = None,
+    people: str | None = None,
+    histories: bool = False,
 ) -> str:
     """params.yaml for another table. Only lines about the table, its people and the sample change.
 
@@ -158,14 +222,17 @@ def draft_params(
         layout: how a CSV or Excel file is written; None: by the defaults.
         max_rows: most rows of a person that are used; None is a question.
         population: the name of the people; None is a question.
+        people: of histories the table of people, if there is one.
+        histories: whether the schema is that of people with histories.
 
     Raises:
         ParamsError: a setting that stays is wrong.
     """
     content = yaml.safe_load(text)
     ingest, privacy = content.get("ingest") or {}, content.get("privacy") or {}
-    people = "privacy.population" if privacy == renamed(privacy, "privacy") else "privacy.identity"
-    changes: dict[str, Any] = {"ingest.source": source, "ingest.schema": schema, people: population}
+    identity = "privacy.population" if privacy == renamed(privacy, "privacy") else "privacy.identity"
+    changes: dict[str, Any] = {"ingest.source": source, "ingest.schema": schema, identity: population}
+    changes |= {"ingest.people": people} if people is not None or "people" in ingest else {}
     changes |= {"ingest.query": query} if query is not None or "query" in ingest else {}
     unit = None if person is None else {"column": person, "max_rows": max_rows}
     before, default = ingest.get("format") or {}, asdict(FileFormat())
@@ -181,9 +248,10 @@ def draft_params(
     sample, defaults = content.get("sample") or {}, Sample()
     changes |= {f"sample.{key}": plain(getattr(defaults, key)) for key in ("rows", "where") if key in sample}
     changes |= {} if person is None else {"privacy.unit": ONE_PERSON}
-    questions = {people: _PEOPLE} if population is None else {}
-    questions |= {"ingest.unit": _MAX_ROWS} if unit is not None and max_rows is None else {}
-    answered = {**changes, people: population or "?"}
+    questions = {identity: _PEOPLE} if population is None else {}
+    most = "max_rows is most of the schema" if histories else _MAX_ROWS
+    questions |= {"ingest.unit": most} if unit is not None and max_rows is None else {}
+    answered = {**changes, identity: population or "?"}
     answered |= {} if unit is None else {"ingest.unit": {**unit, "max_rows": max_rows or 1}}
     params_from(yaml.safe_load(edited(text, answered, {})))
     return edited(text, changes, questions)
@@ -195,14 +263,18 @@ def label_of(kinds: Mapping[str, str], label: str | None, answers: Mapping[str, 
 
 
 def check_columns(
-    kinds: Mapping[str, str], label: str | None, person: str | None = None, split: str | None = None
+    kinds: Mapping[str, str],
+    label: str | None,
+    person: str | None = None,
+    split: str | None = None,
+    order: str | None = None,
 ) -> None:
-    """Refuse a label, a name of people, or a column of the split that is no column.
+    """Refuse a label, a name of people, a column of the split or an order that is no column.
 
     Raises:
         SchemaError: naming the option.
     """
-    for option, column in (("--label", label), ("--person", person), ("--split", split)):
+    for option, column in (("--label", label), ("--person", person), ("--split", split), ("--order", order)):
         if column is not None and column not in kinds:
             # No error names the columns: a first line of words may be a row.
             words = "Give a name of the first line, which must be a header."

@@ -17,10 +17,10 @@ from likeness.core.paths import ProjectPaths
 from likeness.data.histories.rows import HistoryRows, history_rows
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_private, write_private
-from likeness.data.source.files import read_frame_people, read_people
+from likeness.data.source.files import read_frame_people
 from likeness.data.source.row_digests import SourceDigest, unordered_digest
 from likeness.data.source.split import split_by_person
-from likeness.pipeline.private_rows import PERSON, SPLIT, manifest_of
+from likeness.pipeline.private_rows import PERSON, SPLIT, manifest_of, read_place
 
 if TYPE_CHECKING:
     from likeness.pipeline.project import Project
@@ -61,9 +61,9 @@ def write_histories(project: "Project", schema: HistorySchema) -> None:
         )
     source = SourceDigest(SourceDigest.key_of(ledger.key))
     tables = []
-    for place, columns in ((project.source, schema.events), (project.people_source, schema.people)):
+    for place, columns in ((project.database or project.source, schema.events), (project.people_source, schema.people)):
         if place is not None and columns is not None:
-            table, _, names = read_people(place, columns, None, schema.person, source, ingest.format)
+            table, _, names = read_place(place, columns, None, schema.person, source, ingest.format)
             assert names is not None
             tables.append((table, names, split_by_person(names, ingest.split.test_fraction, ingest.split.seed)))
     parts = {}

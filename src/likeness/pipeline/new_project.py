@@ -63,9 +63,8 @@ def project_files(histories: bool = False) -> dict[str, str]:
 
 def _stages_of_histories(text: str) -> str:
     """The DAG of people with histories: that of a table, whose files come in pairs, without the scores of a table."""
-    graph = text[: text.index("\n  track:")] + "\n"
     pages = ("scores", "marginals", "row_counts", "histograms", "correlations", "comparison")
-    lines = [line for line in graph.splitlines() if not any(f"internal/{page}." in line for page in pages)]
+    lines = [line for line in text.splitlines() if not any(f"internal/{page}." in line for page in pages)]
     made = []
     for line in lines:
         one, pair = next(((one, pair) for one, pair in _PAIRS.items() if one in line), ("", ("",)))

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likeness.config.params import Params
+from likeness.config.params import FileFormat, Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, DataError
 from likeness.data.encoding.encoder import Encoder
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
+    from likeness.core.remote import Place
+    from likeness.data.source.databases import Database
     from likeness.data.source.row_digests import SourceDigest
     from likeness.ledger.ledger import Ledger
     from likeness.pipeline.project import Project
@@ -136,13 +138,30 @@ def source_rows(
     Raises:
         DataError: the source is missing or does not fit the schema.
     """
+    ingest, place = project.params.ingest, project.database or project.source
+    columns = ingest.split.column, None if ingest.unit is None else ingest.unit.column
+    return read_place(place, project.written_schema, *columns, source, ingest.format)
+
+
+def read_place(
+    place: "Place | Database",
+    schema: Schema,
+    split: str | None,
+    person: str | None,
+    source: "SourceDigest | None",
+    layout: FileFormat,
+) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
+    """The typed rows of a file, a folder or a query, and the columns of split and person.
+
+    Raises:
+        DataError: the source is missing or does not fit the schema.
+    """
+    from likeness.data.source.databases import Database
     from likeness.data.source.files import read_people
 
-    ingest, schema, database = project.params.ingest, project.written_schema, project.database
-    columns = ingest.split.column, None if ingest.unit is None else ingest.unit.column
-    if database is not None:
-        return database.read(schema, *columns, source)
-    return read_people(project.source, schema, *columns, source, ingest.format)
+    if isinstance(place, Database):
+        return place.read(schema, split, person, source)
+    return read_people(place, schema, split, person, source, layout)
 
 
 def used_rows(

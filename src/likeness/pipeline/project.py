@@ -106,13 +106,12 @@ class Project:
             )
         left_out = {
             "ingest.people": of_files and (params.ingest.people is None) is not (schema.people is None),
-            "ingest.query": params.ingest.query is not None,
             "ingest.split.column": params.ingest.split.column is not None,
             "evaluate.card": params.evaluate.card is not None,
         }
         for key, wrong in left_out.items():
             if wrong:
-                words = "Name the file of people" if key == "ingest.people" and schema.people else "Leave it out"
+                words = "Name the table of people" if key == "ingest.people" and schema.people else "Leave it out"
                 raise ParamsError(f"params.yaml: {key} does not go with this schema of histories. {words}.")
         return schema
 
@@ -172,7 +171,9 @@ class Project:
         Raises:
             ParamsError: it makes no histories, and the schema is one of them.
         """
-        return self.chosen_method if self.histories is None else self.chosen_method.for_histories()
+        if self.histories is None:
+            return self.chosen_method
+        return self.chosen_method.for_histories([rows.names for rows in self.histories.row_sets.values()])
 
     @property
     def chosen_method(self) -> "Method":
@@ -323,14 +324,16 @@ class Project:
         return self._place("source", self.params.ingest.source)
 
     @property
-    def people_source(self) -> Place | None:
-        """The private table of people, if histories have one.
+    def people_source(self) -> "Place | Database | None":
+        """The private table of people, if histories have one. It is in the database of the events, if there is one.
 
         Raises:
             DataError: it does not exist.
         """
         people = self.params.ingest.people
-        return None if people is None else self._place("people", people)
+        if people is None:
+            return None
+        return self._database("people", people) or self._place("people", people)
 
     def _place(self, key: str, given: str) -> Place:
         from likeness.data.source.opening import FORMATS
@@ -343,12 +346,15 @@ class Project:
     @property
     def database(self) -> "Database | None":
         """The source, if it is a database."""
+        return self._database("query", self.params.ingest.query or "")
+
+    def _database(self, key: str, query: str) -> "Database | None":
         ingest = self.params.ingest
         if not ingest.from_database:
             return None
         from likeness.data.source.databases import Database
 
-        return Database(source_at(ingest.source, self.root), ingest.query or "")
+        return Database(source_at(ingest.source, self.root), query, f"ingest.{key}")
 
     def source_digest(self) -> str:
         """Keyed hash of the source: of a file's bytes, or of a database's rows.
@@ -357,10 +363,13 @@ class Project:
             DataError: the file does not exist, or the database cannot be read.
         """
         from likeness.core.hashing import keyed_digest
+        from likeness.core.remote import RemotePath
 
-        database, key, people = self.database, self.ledger.key, self.people_source
-        digest = keyed_digest(self.source, key) if database is None else database.fingerprint(key)
-        return digest if people is None else f"{digest} {keyed_digest(people, key)}"
+        key = self.ledger.key
+        given = [one for one in (self.database or self.source, self.people_source) if one is not None]
+        return " ".join(
+            keyed_digest(one, key) if isinstance(one, Path | RemotePath) else one.fingerprint(key) for one in given
+        )
 
     def engine(self) -> "AbstractContextManager[Engine]":
         """The engine for the passes over rows."""

@@ -73,7 +73,7 @@ def examine(root: Path = Path()) -> Examined:
     except SchemaError as error:
         return Examined(project, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
     if isinstance(mapping, Mapping) and "events" in mapping:
-        return _examined_histories(project, faults)
+        return _examined_histories(project, faults, mapping)
     faults += [Fault(where.name, text) for text in schema_faults(mapping)]
     constant = [name for name, spec in columns_of(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
     if constant:
@@ -94,33 +94,50 @@ def _outdated(project: Project) -> list[str]:
     return [words] if old else []
 
 
-def _examined_histories(project: Project, faults: list[Fault]) -> Examined:
+def _examined_histories(project: Project, faults: list[Fault], mapping: Mapping[str, Any]) -> Examined:
     """The faults of a project of people with histories, and notes."""
     histories: list[HistorySchema | None] = []
-    for error in _refused(lambda: histories.append(project.histories)):
-        name = project.schema_file.name
+    name = project.schema_file.name
+    texts = _faults_of_tables(mapping)
+    faults += [Fault(name, text) for text in texts]
+    for error in [] if texts else _refused(lambda: histories.append(project.histories)):
         of_schema = isinstance(error, SchemaError)
         faults.append(Fault(name, str(error).removeprefix(f"{name}: ")) if of_schema else of_params(error))
     for schema in histories:
         assert schema is not None
-        ingest = project.params.ingest
-        for key, given, table in (("source", ingest.source, schema.events), ("people", ingest.people, schema.people)):
-            if given is not None and table is not None:
-                faults += _missing_columns(project, key, given, [schema.person, *table.names])
+        for key, table in (("source", schema.events), ("people", schema.people)):
+            if table is not None:
+                faults += _missing_columns(project, key, [schema.person, *table.names])
     notes: list[str] = []
     faults += _ledger_faults(project, notes)
     return Examined(project, tuple(faults), (*notes, *_outdated(project)))
 
 
-def _missing_columns(project: Project, key: str, given: str, names: Iterable[str]) -> list[Fault]:
+def _faults_of_tables(mapping: Mapping[str, Any]) -> list[str]:
+    """Every fault of the two tables in a schema of histories, and open questions about both."""
+    head = {"task": "none", **{key: mapping[key] for key in _OPEN if key in mapping}}
+    faults = [] if mapping.get("most") is not None else ["most is an open question: the most events that count."]
+    for table in ("people", "events"):
+        if mapping.get(table) is not None:
+            texts = schema_faults({**head, "columns": mapping[table]})
+            faults += [text if text.startswith(tuple(_OPEN)) else f"{table}: {text}" for text in texts]
+    return list(dict.fromkeys(faults))
+
+
+def _missing_columns(project: Project, key: str, names: Iterable[str]) -> list[Fault]:
     """Columns of a schema that the header of a source lacks."""
-    place = place_at(project.root, given)
+    from likeness.data.source.databases import Database
+
     try:
-        header = header_of(place, project.params.ingest.format)
+        place = project.people_source if key == "people" else project.database or project.source
+        assert place is not None
+        header = place.columns() if isinstance(place, Database) else header_of(place, project.params.ingest.format)
     except DataError as error:
-        return [_fault(f"ingest.{key}: {error}")]
+        text = str(error).removeprefix(f"{ProjectPaths.params}: ingest.{key} ")
+        return [_fault(f"ingest.{key}: {text}")]
     missing = [name for name in names if name not in header]
-    return [Fault(place.name, f"column '{name}' of the schema is not in the header. Correct it.") for name in missing]
+    where = f"{place.name}: ingest.{key}" if isinstance(place, Database) else place.name
+    return [Fault(where, f"column '{name}' of the schema is not in the header. Correct it.") for name in missing]
 
 
 def _proposed(project: Project) -> list[str]:

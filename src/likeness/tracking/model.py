@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
-from likeness.core.paths import read_json
+from likeness.core.paths import Outputs, read_json
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.ledger.records import moment
 from likeness.pipeline.project import Project
@@ -49,7 +49,7 @@ def log_generator(client: "MlflowClient", run: str, project: Project, settings: 
                 "privacy": str(project.paths.privacy),
                 "statement": str(project.paths.statement),
             },
-            signature=signature(project.schema),
+            signature=signature(None if project.histories is not None else project.schema),
             pip_requirements=[f"likeness=={__version__}", *(f"{name}=={_public(name)}" for name in _needs(project))],
         )
         client.log_model_artifacts(model.model_id, f"{folder}/model")
@@ -58,15 +58,15 @@ def log_generator(client: "MlflowClient", run: str, project: Project, settings: 
     return str(model.model_uri)
 
 
-def signature(schema: Schema) -> "ModelSignature":
-    """Columns of the output, and parameters. The input is open: a number, or a column ``rows``."""
+def signature(schema: Schema | None) -> "ModelSignature":
+    """Columns of one table, and parameters. The input is open: a number, or a column ``rows``."""
     from mlflow.models import ModelSignature
     from mlflow.types import ColSpec, ParamSchema, ParamSpec
     from mlflow.types import Schema as Columns
 
-    columns = [schema.column(name) for name in schema.names]
+    columns = [] if schema is None else [schema.column(name) for name in schema.names]
     return ModelSignature(
-        outputs=Columns([ColSpec(one.type.logged, one.name, not one.nullable) for one in columns]),
+        outputs=Columns([ColSpec(one.type.logged, one.name, not one.nullable) for one in columns]) if columns else None,
         params=ParamSchema([ParamSpec("where", "string", [], shape=(-1,)), ParamSpec("seed", "long", 0)]),
     )
 
@@ -82,7 +82,8 @@ def _schema_file(project: Project, folder: Path) -> Path:
 
 def _needs(project: Project) -> tuple[str, ...]:
     """Packages that draw rows: with PyTorch where it trained the generator."""
-    trained_with = read_json(project.paths.generator_spec)["provenance"].get("environment", {})
+    spec = project.root / Outputs.place(project.outputs.generator_files[0])
+    trained_with = read_json(spec)["provenance"].get("environment", {})
     return (*_NEEDS, *({"torch"} & set(trained_with)))
 
 

@@ -4,6 +4,8 @@ Nothing is pickled ("models from code"). A machine that loads the model needs li
 private file and no network, and rows cost no privacy.
 """
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +15,31 @@ from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
 
 class Generator(PythonModel):
-    """``predict(rows)`` draws a typed table; ``params``: ``where``, a list of COLUMN=VALUE, and ``seed``."""
+    """``predict(rows)`` draws a typed table, or both of people with histories by name.
+
+    ``params``: ``where``, a list of COLUMN=VALUE, and ``seed``.
+    """
 
     def load_context(self, context: PythonModelContext) -> None:
         """Read generator and schema."""
-        from likeness.data.schema.schema import Schema
+        from likeness.data.histories.schema import HistorySchema, read_schema
         from likeness.methods.saved_generator import SavedGenerator
+        from likeness.pipeline.histories import HistoryGenerator
+        from likeness.pipeline.synthetic_table import draw
 
-        self.saved = SavedGenerator.load(Path(context.artifacts["generator"]))
-        self.schema = Schema.load(Path(context.artifacts["schema"]), aliases=False)
+        folder, schema = Path(context.artifacts["generator"]), read_schema(context.artifacts["schema"], aliases=False)
+        if isinstance(schema, HistorySchema):
+            self.draw: Callable[..., Any] = HistoryGenerator.load(folder, schema).tables
+        else:
+            self.draw = partial(draw, SavedGenerator.load(folder), schema)
 
     def predict(
         self,
         context: PythonModelContext,  # noqa: ARG002 (MLflow gives it)
         model_input: pd.DataFrame,
         params: dict[str, Any] | None = None,
-    ) -> pd.DataFrame:
-        """Draw rows: a DataFrame with the schema's columns, kinds and categories.
+    ) -> pd.DataFrame | dict[str, pd.DataFrame]:
+        """Draw rows: a DataFrame with the schema's columns, kinds and categories, or two of people with histories.
 
         ``model_input`` is a number, or a table with one row and a column ``rows``. ``params`` holds ``where``, as for
         ``likeness sample``, and the public ``seed``.
@@ -37,12 +47,13 @@ class Generator(PythonModel):
         Raises:
             ParamsError: naming the impossible wish, and what is possible.
         """
-        from likeness.pipeline.synthetic_table import draw
         from likeness.pipeline.where import pairs
 
         wishes = params or {}
         given = pairs([str(text) for text in wishes.get("where", [])])
-        return draw(self.saved, self.schema, _rows(model_input), int(wishes.get("seed", 0)), given)
+        tables: pd.DataFrame | dict[str, pd.DataFrame]
+        tables = self.draw(_rows(model_input), int(wishes.get("seed", 0)), given)
+        return tables
 
 
 def _rows(model_input: Any) -> int:

@@ -38,10 +38,12 @@ class Database:
     Attributes:
         url: ``sqlite:///people.db`` or ``postgresql+psycopg://user@host/database``; never with a password.
         query: one ``SELECT``, or the name of a table.
+        key: of params.yaml where the query stands.
     """
 
     url: str
     query: str
+    key: str = "ingest.query"
 
     @property
     def name(self) -> str:
@@ -144,7 +146,7 @@ class Database:
                 kind = type(getattr(error, "orig", None) or error).__name__
         # Raised outside the except block: the driver's error may quote a row, and must not be its cause.
         raise DataError(
-            f"{self.name}: the database refuses ingest.query, or a row of its answer ({kind}). Run the query there, "
+            f"{self.name}: the database refuses {self.key}, or a row of its answer ({kind}). Run the query there, "
             "with a role that may only read."
         )
 

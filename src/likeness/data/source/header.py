@@ -152,7 +152,7 @@ def kinds_of_query(database: "Database") -> dict[str, str]:
     """
     names, rows = database.columns(), database.first(_ROWS)
     if len(set(names)) < len(names):
-        raise DataError(f"{database.name}: ingest.query gives a name twice. Rename columns in it with AS.")
+        raise DataError(f"{database.name}: {database.key} gives a name twice. Rename columns in it with AS.")
     cells = [["" if row[place] is None else str(row[place]).strip() for row in rows] for place in range(len(names))]
     return {name: _kind_of_cells(own) for name, own in zip(names, cells, strict=True)}
 

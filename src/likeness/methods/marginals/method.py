@@ -1,7 +1,7 @@
 """Marginals: pairs of columns and named tables by class as one mean embedding, and a mixture fitted to it."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -29,7 +29,7 @@ from likeness.methods.marginals.first_look import MEAN_WEIGHT, PAIRS_FIRST, Bloc
 from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.quantiles import QUANTILES, Quantiles, cells_of_number
-from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS, Workload
+from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS, HistoryWorkload, Workload
 from likeness.methods.settings import FREE, SCHEDULES, with_memory, within_limit
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import QueryShare
@@ -318,15 +318,16 @@ class Marginals(Method):
         """Believe the noise: the penalty makes the effects of small groups too near to those of all."""
         return replace(self, train=replace(self.train, kl_penalty=0.0))
 
-    def for_histories(self) -> "Marginals":
+    def for_histories(self, row_sets: Sequence[Sequence[str]] = ()) -> "Marginals":
         """Fewer cells, between quantiles, for the noise of people who share a contribution among their events.
 
         There is no first look: its answer is compared with a query that counts rows and not people. Nor are there
         contrasts, which the rows of a person cannot share.
         """
-        privatize = replace(
-            self.privatize, first_share=0.0, basis="pairs", bins=min(self.privatize.bins, _HISTORY_BINS)
-        )
+        bins = min(self.privatize.bins, _HISTORY_BINS)
+        privatize = HistoryWorkload(**vars(replace(self.privatize, first_share=0.0, basis="pairs", bins=bins)))
+        if row_sets:
+            privatize.check_columns(row_sets)
         if not self.auxiliary.quantiles.on:
             return replace(self, privatize=privatize)
         quantiles = max(self.plan.shares.quantiles, _HISTORY_QUANTILES)

@@ -61,6 +61,7 @@ class Workload(Section):
     )
     max_coordinates: int = coordinates(20_000_000, ": about 130 bytes of memory each")
 
+    by_row_set: ClassVar[bool] = False  # whether a table counts only where all its columns are
     PAIRS: ClassVar = ("all", "drawn")
     TABLES: ClassVar = ("none", "triples")
 
@@ -182,6 +183,8 @@ class Workload(Section):
     def _tables(self, names: list[str], label: str | None) -> tuple[tuple[int, ...], ...]:
         """Places of the columns of each table beside the pairs."""
         key, wanted = "marginals.privatize.tables", self.tables
+        if self.by_row_set and not isinstance(wanted, str):
+            wanted = tuple(table for table in wanted if {*table} <= {*names})
         if isinstance(wanted, str):
             count = math.comb(len(names), 3) if wanted == "triples" else 0
             if wanted == "triples" and not count:
@@ -194,6 +197,26 @@ class Workload(Section):
             return tuple(combinations(range(len(names)), 3)) if count else ()
         _require_columns(key, chain(*wanted), names, label, "every table is released by class")
         return tuple(sorted(_places(wanted, names)))
+
+
+class HistoryWorkload(Workload):
+    """That of people with histories, whose tables stand in one of two row sets each."""
+
+    by_row_set: ClassVar[bool] = True
+
+    def check_columns(self, row_sets: Iterable[Iterable[str]]) -> None:
+        """Refuse a table whose columns are in no row set.
+
+        Raises:
+            PlanError: naming it.
+        """
+        columns = [[*names] for names in row_sets]
+        for place, table in enumerate(() if isinstance(self.tables, str) else self.tables):
+            if not any({*table} <= {*names} for names in columns):
+                raise PlanError(
+                    f"marginals.privatize.tables[{place}]: {', '.join(table)} are not columns of one row set. "
+                    f"Columns of people: {', '.join(columns[0])}. Columns of transitions: {', '.join(columns[1])}."
+                )
 
 
 def drawn_pairs(columns: int, partners: int, seed: int) -> _Pairs:
