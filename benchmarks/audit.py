@@ -522,7 +522,7 @@ def main() -> int:
         cells = [case.name, str(case.adjacency), f"{own.reached:.3f}", f"{found.claimed:.3f}", f"{found.tight:.3f}"]
         cells += [f"{found.lower:.3f}", f"{found.lower / found.tight:.0%}", f"{found.tight_free:.3f}"]
         cells += [f"{found.lower_free:.3f}", f"{found.lower_free / max(found.tight_free, 1e-9):.0%}"]
-        print("| " + " | ".join([*cells, "; ".join(failures) or "holds"]) + " |", flush=True)
+        print("| " + " | ".join([*cells, "; ".join(failures) or "✓"]) + " |", flush=True)
     return int(wrong)
 
 

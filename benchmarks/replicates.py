@@ -1,23 +1,27 @@
 """How often intervals of logistic coefficients cover the truth: real rows, naive synthetic rows, replicates.
 
-Run: ``python -m benchmarks.replicates [--draws 50]``. It adds each draw to ``benchmarks/results/replicates.csv``, skips
-what stands there, and fills the section of docs/trust.md.
+Run: ``python -m benchmarks.replicates [--tables adult look-alike] [--draws 50] [--peers PYTHON]``. It adds each draw to
+``benchmarks/results/replicates.csv``, skips what stands there, and fills the section of docs/trust.md.
 
-The population is Adult's training rows with seven columns. Each draw takes 10,000 rows at random with replacement, and
-adds noise at ε = 1 by the library's own sampler. The label is regressed on eight effects. The mixture has 100
-components and 300 steps, and there are 20 replicates. The test rows of Adult decide between rules.
+The population is the table: seven columns of Adult's training rows, or of working adults of UCI Census-Income with as
+many high incomes as Adult. Each draw takes 10,000 rows at random with replacement, and adds noise at ε = 1 by the
+library's own sampler. The label is regressed on eight effects. The mixture has 300 components, and there are 20
+replicates. Rules and numbers were chosen on other draws of the second table.
 """
 
 import argparse
+import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.common import keep, on_page, read_results
+from benchmarks.common import Table, keep, load, on_page, read_results
 from benchmarks.coverage import Study, noisy
+from benchmarks.tables import run_peer
 from likeness.core.rng import public
 from likeness.generators.base import Compute
 from likeness.inference.combine import combine
@@ -29,62 +33,120 @@ from likeness.privacy.adjacency import Adjacency
 
 RESULTS = Path("benchmarks/results/replicates.csv")
 PAGE = Path("docs/trust.md")
-COLUMNS = ("age", "workclass", "education-num", "marital-status", "race", "sex", "hours-per-week", "income")
+_RICH = "50000+."
+_LOOK_ALIKE = {True: 7_815, False: 24_746}
 ROWS, COUNT = 10_000, 20
-KEYS = ["draw", "way"]
-_TRAIN = {"num_components": 100, "iterations": 300, "swap_rounds": 1}
+KEYS = ["table", "draw", "way"]
+_TRAIN = {"num_components": 300, "swap_rounds": 1}
+_AIM, _AIM_DRAWS = "one table of AIM, naive", 10
 
 
-def logistic(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients of the label on eight effects, and their usual variances, by Newton's method."""
-    effects = [
-        np.ones(len(table)),
-        (table["age"].astype(float) - 38) / 10,
-        (table["education-num"].astype(float) - 10) / 3,
-        table["sex"] == "Male",
-        table["race"] == "Black",
-        table["marital-status"] == "Married-civ-spouse",
-        table["marital-status"] == "Divorced",
-        table["workclass"] == "Private",
-        (table["hours-per-week"].astype(float) - 40) / 10,
-    ]
-    x, y = np.stack(effects, axis=1).astype(float), (table["income"] == ">50K").to_numpy(float)
-    coefficients = np.zeros(x.shape[1])
-    for _ in range(12):
-        shares = 1 / (1 + np.exp(-x @ coefficients))
-        information = (x * (shares * (1 - shares))[:, None]).T @ x
-        coefficients += np.linalg.solve(information, x.T @ (y - shares))
-    return coefficients, np.diag(np.linalg.inv(information))
+@dataclass(frozen=True)
+class Regression:
+    """A table, and what is regressed on what.
+
+    Attributes:
+        study: few columns of the table, and a small model.
+        category: of the label, whose odds are modeled.
+        numbers: regressors: by column the middle and the unit.
+        categories: regressors: column and category.
+    """
+
+    study: Study
+    category: str
+    numbers: dict[str, tuple[int, int]]
+    categories: tuple[tuple[str, str], ...]
+
+    def fit(self, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients of the label on all effects, and their usual variances, by Newton's method."""
+        numbers = [(self._number(table, name) - middle) / unit for name, (middle, unit) in self.numbers.items()]
+        indicators = [(table[name] == value).astype(float) for name, value in self.categories]
+        x = np.stack([np.ones(len(table)), *numbers, *indicators], axis=1)
+        y = (table[self.study.schema.label] == self.category).to_numpy(float)
+        coefficients = np.zeros(x.shape[1])
+        for _ in range(12):
+            shares = 1 / (1 + np.exp(-x @ coefficients))
+            information = (x * (shares * (1 - shares))[:, None]).T @ x
+            coefficients += np.linalg.solve(information, x.T @ (y - shares))
+        return coefficients, np.diag(np.linalg.inv(information))
+
+    def _number(self, table: pd.DataFrame, name: str) -> "pd.Series[float]":
+        """A column of numbers; of ordered categories their places."""
+        column = self.study.schema.column(name)
+        values = table[name].astype(str).map(column.categories.index) if column.is_categorical else table[name]
+        return values.astype(float)
 
 
-def few_columns() -> Study:
-    """Adult with few columns and a small model."""
-    adult = Study.of("adult")
-    schema = replace(adult.schema, columns=tuple(one for one in adult.schema.columns if one.name in COLUMNS))
-    params = replace(adult.params, sections={"marginals": {"train": _TRAIN}})
-    return Study("adult, few columns", params, schema, adult.rows[list(schema.names)])
+def adult() -> Regression:
+    """Adult with few columns."""
+    study = Study.of("adult")
+    numbers = {"age": (38, 10), "education-num": (10, 3), "hours-per-week": (40, 10)}
+    married = (("marital-status", "Married-civ-spouse"), ("marital-status", "Divorced"))
+    categories = (("sex", "Male"), ("race", "Black"), *married, ("workclass", "Private"))
+    return Regression(_few(study, study.rows, {*numbers, *dict(categories)}), ">50K", numbers, categories)
 
 
-def intervals(study: Study, draws: Iterable[int]) -> Iterator[tuple[int, dict[str, pd.DataFrame]]]:
+def look_alike() -> Regression:
+    """Working adults of UCI Census-Income, of whom 24 % have the higher income, as in Adult."""
+    table = load("census")
+    adults = table.train[(table.train.weeks_worked_in_year > 0) & (table.train.age >= 17)]
+    rich, random = adults.income_gt_50k == _RICH, public(0, "benchmarks.replicates.look_alike")
+    parts = [random.choice(np.flatnonzero(rich == one), count, replace=False) for one, count in _LOOK_ALIKE.items()]
+    rows = adults.iloc[np.sort(np.concatenate(parts))].reset_index(drop=True)
+    numbers = {"age": (38, 10), "education": (10, 3), "weeks_worked_in_year": (46, 10)}
+    married = (("marital_stat", "Married-civilian spouse present"), ("marital_stat", "Divorced"))
+    categories = (("sex", "Male"), ("race", "Black"), *married, ("class_of_worker", "Private"))
+    study = Study("look-alike", table.params, table.schema, rows)
+    return Regression(_few(study, rows, {*numbers, *dict(categories)}), _RICH, numbers, categories)
+
+
+def _few(study: Study, rows: pd.DataFrame, names: set[str]) -> Study:
+    columns = tuple(one for one in study.schema.columns if one.name in {*names, study.schema.label})
+    schema = replace(study.schema, columns=columns)
+    params = replace(study.params, sections={"marginals": {"train": _TRAIN}})
+    return Study(study.name, params, schema, rows[list(schema.names)])
+
+
+TABLES = {"adult": adult, "look-alike": look_alike}
+
+
+def intervals(regression: Regression, draws: Iterable[int]) -> Iterator[tuple[int, dict[str, pd.DataFrame]]]:
     """Of each draw the interval of every coefficient, by the way that made it."""
+    study, logistic = regression.study, regression.fit
     project, receipts = Project(Path(), study.params, study.schema), study.receipts(1.0, Adjacency.ADD_REMOVE_ONE, ROWS)
     for draw in draws:
-        rows = public(draw, "benchmarks.replicates").integers(0, len(study.rows), ROWS)
+        rows = rows_of(study, draw)
         released = {one.receipt.query: one for one in next(noisy(receipts, [study.sums(receipts, rows)]))}
         auxiliary = {name: one for name, one in released.items() if name != "embedding"}
         saved, _ = fit(project.method, project.context, auxiliary, released["embedding"], Compute())
         models = replicates(project.method, project.context, released, saved, Compute(), COUNT, draw)
+        table = logistic(draw_rows(saved, study.schema, ROWS, 0, {}))
         fits = [logistic(draw_rows(model, study.schema, ROWS, seed, {})) for model, seed in models]
         (base, _), estimates, variances = fits[0], [one for one, _ in fits[1:]], [one for _, one in fits[1:]]
         yield (
             draw,
             {
                 "real rows": _usual(*logistic(study.rows.iloc[rows])),
-                "one synthetic table, naive": _usual(*logistic(draw_rows(saved, study.schema, ROWS, 0, {}))),
+                "one synthetic table, naive": _usual(*table),
                 "replicates without base": combine(estimates, variances),
-                "replicates with base": combine(estimates, variances, base),
+                "replicates with base and table": combine(estimates, variances, base, table[0]),
             },
         )
+
+
+def rows_of(study: Study, draw: int) -> np.ndarray:
+    """The rows of a sample, with replacement."""
+    return public(draw, "benchmarks.replicates").integers(0, len(study.rows), ROWS)
+
+
+def of_aim(regression: Regression, draw: int, python: str) -> pd.DataFrame:
+    """The intervals of a naive analysis of one table of AIM, from the same rows."""
+    study = regression.study
+    table = Table(study.params, study.schema, study.rows.iloc[rows_of(study, draw)], study.rows.iloc[:0])
+    params = replace(study.params, sample=replace(study.params.sample, rows=ROWS))
+    with tempfile.TemporaryDirectory() as folder:
+        rows, _ = run_peer(python, "aim", params, table, Path(folder))
+    return _usual(*regression.fit(rows))
 
 
 def _usual(estimate: np.ndarray, variance: np.ndarray) -> pd.DataFrame:
@@ -92,32 +154,42 @@ def _usual(estimate: np.ndarray, variance: np.ndarray) -> pd.DataFrame:
 
 
 def section(results: pd.DataFrame) -> str:
-    """Coverage and mean width by way."""
-    draws = results.draw.nunique()
-    lines = [f"{draws} draws of 10,000 rows of `adult`, ε = 1, eight effects and the intercept:", ""]
-    lines += ["| 95 % intervals from | covered, % | worst coefficient, % | width |", "| --- | ---: | ---: | ---: |"]
-    for way, rows in results.groupby("way", sort=False):
+    """Coverage and mean width by table and way."""
+    lines = ["10,000 rows, ε = 1:", ""]
+    lines += ["| table | 95 % intervals from | draws | covered, % | worst coefficient, % | width |"]
+    lines += ["| --- | --- | ---: | ---: | ---: | ---: |"]
+    for (table, way), rows in results.groupby(["table", "way"], sort=False):
         covered = 100 * np.array([[int(digit) for digit in text] for text in rows.covered.str.removeprefix("c")])
-        least, width = covered.mean(axis=0).min(), rows.width.mean()
-        lines.append(f"| {way} | {covered.mean():.1f} | {least:.0f} | {width:.2f} |")
+        numbers = f"{len(rows)} | {covered.mean():.1f} | {covered.mean(axis=0).min():.0f} | {rows.width.mean():.2f}"
+        lines.append(f"| {table} | {way} | {numbers} |")
     return "\n".join(lines)
 
 
 def main() -> None:
     """Measure the draws that are not in the results yet."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--draws", type=int, default=50)
+    parser.add_argument("--peers", help="Python of benchmarks/peers.txt: AIM beside it, on the first 10 draws")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
-    study = few_columns()
-    true, _ = logistic(study.rows)
-    done = set(read_results(options.out, KEYS).draw)
-    for draw, answer in intervals(study, [draw for draw in range(options.draws) if draw not in done]):
-        for way, frame in answer.items():
-            inside = ((frame.low <= true) & (true <= frame.high)).astype(int)
-            covered = "c" + "".join(map(str, inside))  # a digit a coefficient; the letter keeps the cell a text
-            width = float((frame.high - frame.low).mean())
-            keep(options.out, {"draw": draw, "way": way, "covered": covered, "width": width}, KEYS)
+    for name in options.tables:
+        regression = TABLES[name]()
+        true, _ = regression.fit(regression.study.rows)
+        results = read_results(options.out, KEYS).query("table == @name")
+        done, peers = set(results.draw), set(results.draw[results.way == _AIM])
+        missing = [draw for draw in range(options.draws) if draw not in done]
+        answers: Iterator[tuple[int, dict[str, pd.DataFrame]]] = intervals(regression, missing)
+        if options.peers:
+            aims = (draw for draw in range(_AIM_DRAWS) if draw not in peers)
+            answers = chain(answers, ((draw, {_AIM: of_aim(regression, draw, options.peers)}) for draw in aims))
+        for draw, answer in answers:
+            for way, frame in answer.items():
+                inside = ((frame.low <= true) & (true <= frame.high)).astype(int)
+                covered = "c" + "".join(map(str, inside))  # a digit a coefficient; the letter keeps the cell a text
+                width = float((frame.high - frame.low).mean())
+                row = {"table": name, "draw": draw, "way": way, "covered": covered, "width": width}
+                keep(options.out, row, KEYS)
     on_page(PAGE, {"replicates": section(read_results(options.out, KEYS))})
 
 

@@ -83,7 +83,7 @@ NAMES = {
     "real": "real",
     "binned": "real, in these bins",
     "shuffled": "shuffled",
-    "ours": "**ours** (`marginals`)",
+    "ours": "**ours**",
     "mst": "MST",
     "aim": "AIM",
     "aim_mbi": "AIM on mbi",
@@ -241,13 +241,13 @@ def make_ours(params: Params, table: Table, draw: int, folder: Path) -> None:
     (folder / "cost.json").write_text(json.dumps({"seconds": seconds, "peak_mb": peak}))
 
 
-def peer_columns(params: Params) -> list[MixtureColumn]:
+def peer_columns(params: Params, schema: Schema | None = None) -> list[MixtureColumn]:
     """Cells of ``marginals``, and values even within a bin: peers know no histogram."""
     recipe = method_from(params)
     assert isinstance(recipe, Marginals)
     plan, auxiliary = PlanSettings(Shares(0.03, 0.0, 0.97)), Auxiliary(Quantiles("none"))
     return dataclasses.replace(recipe, plan=plan, auxiliary=auxiliary).mixture_columns(
-        Project(Path(), params).context, {}
+        Project(Path(), params, schema).context, {}
     )
 
 
@@ -266,7 +266,7 @@ def from_codes(
     """Rows of codes, each number drawn from its cell."""
     own = codes[[f"c{place}" for place in range(len(columns))]].to_numpy(dtype=np.int64, copy=True)
     random = rng.public(table.params.sample.seed, "peers.values")
-    rows = rows_from_cells(columns, Project(Path(), table.params).context.layout.width, own, random)
+    rows = rows_from_cells(columns, Project(Path(), table.params, table.schema).context.layout.width, own, random)
     return Encoder(table.schema).decode(rows, classes)
 
 
@@ -280,7 +280,7 @@ def run_peer(
     python: str, method: str, params: Params, table: Table, folder: Path
 ) -> tuple[pd.DataFrame, dict[str, float]]:
     """The same cells as codes, to a peer and back."""
-    columns, num_classes = peer_columns(params), Project(Path(), params).context.layout.num_classes
+    columns, num_classes = peer_columns(params, table.schema), len(table.schema.classes)
     codes, labels = as_codes(table, columns)
     sizes = {f"c{place}": column.cells.size for place, column in enumerate(columns)}
     if num_classes > 1:

@@ -158,6 +158,23 @@ def test_one_way_marginals_are_averaged_by_inverse_variance() -> None:
         assert found[column] == pytest.approx(expected / expected.sum(axis=1, keepdims=True))
 
 
+def test_held_columns_cost_the_squared_distance_of_their_cells_from_the_release() -> None:
+    """As a hundred cells of pairs of the largest weight, 9, with the noise of a share, .004, in 8 cells."""
+    draw, model = np.random.default_rng(0), mixture()
+    blocks = [
+        (i, j, draw.uniform(1, 9, (2, model.sizes[i], model.sizes[j]))) for i, j in itertools.combinations(range(3), 2)
+    ]
+    weights, shares = (4, 1, 9), np.array([[0.7], [0.3]])
+    free, held = (
+        loss(objective(blocks, 1000, 0.3, squared_weights=weights, noise_std=4.0, hold_columns=hold), model)
+        for hold in (False, True)
+    )
+    probabilities, components = exact(model)
+    distance = shares * (components @ probabilities - one_way_marginals(blocks, model.sizes, weights))
+    expected = 100 * 9 / (2 * 8 * 0.004**2) * np.square(distance).sum()
+    assert held - free == pytest.approx(expected, rel=1e-4)
+
+
 def with_tables(
     feature: PairMarginals, values: np.ndarray, sizes: list[int], records: float, **others: object
 ) -> MarginalObjective:
@@ -406,15 +423,17 @@ def test_many_conditions_do_not_vanish() -> None:
 
 @pytest.mark.parametrize("asked", [PAIRS_OF_FIVE, ((0, 1), (0, 4), (1, 2), (3, 4))], ids=["all pairs", "some"])
 @pytest.mark.parametrize("tables", [(), ((0, 1, 3), (0, 1, 2, 4))], ids=["pairs", "tables"])
+@pytest.mark.parametrize("hold", [False, True], ids=["free", "held"])
 def test_the_gradient_is_that_of_the_loss(
-    asked: tuple[tuple[int, int], ...], tables: tuple[tuple[int, ...], ...]
+    asked: tuple[tuple[int, int], ...], tables: tuple[tuple[int, ...], ...], hold: bool
 ) -> None:
     """Against central differences along eight directions, all in float64."""
     sizes, random = [2, 3, 2, 4, 3], seeded(0)
     blocks = [(i, j, random.normal(50, 20, (2, sizes[i], sizes[j]))) for i, j in asked]
     counts = [(table, random.normal(5, 3, (2, *[sizes[place] for place in table]))) for table in tables]
     weights = random.integers(1, 5, len(blocks)).tolist()
-    others = {"noise_std": 7.0, "kl_penalty": 1.5, "tables": counts, "squared_table_weights": [2.5, 0.7][: len(counts)]}
+    others = {"noise_std": 7.0, "kl_penalty": 1.5, "tables": counts, "hold_columns": hold}
+    others["squared_table_weights"] = [2.5, 0.7][: len(counts)]
     made = objective(blocks, 3_000, 0.3, sizes=sizes, squared_weights=weights, **others)
     at = [random.standard_normal(shape) for shape in ((6, sum(sizes)), (2, 6))]
     _, *slopes = made.loss(*at)

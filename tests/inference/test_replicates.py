@@ -95,16 +95,38 @@ def test_replicates_are_repeatable_and_scatter() -> None:
 
 
 def test_base_and_replicates_are_fitted_without_a_penalty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The penalty and free columns serve synthetic rows; replicates have none of them."""
     released, saved = fitted()
-    penalties, objective = [], Marginals.objective
+    settings, objective = [], Marginals.objective
 
     def spy(self: Marginals, *given: Any) -> Any:
-        penalties.append(self.train.kl_penalty)
+        settings.append((self.train.kl_penalty, self.holds_columns))
         return objective(self, *given)
 
     monkeypatch.setattr(Marginals, "objective", spy)
     list(replicates(method(), CONTEXT, released, saved, Compute(), 2, 7))
-    assert penalties == [0, 0, 0] and method().train.kl_penalty > 0
+    assert settings == [(0, True)] * 3
+    assert method().train.kl_penalty > 0 and not method().holds_columns
+
+
+def test_replicates_come_from_the_model_of_the_synthetic_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their bias is the distance from the table, so they may not come from the base. One fit makes both, from there."""
+    released, saved = fitted()
+    models, starts, refit = [], [], Marginals.refit
+
+    def spy(one: Released, model: Any, *given: Any) -> Released:
+        models.append(model)
+        return redrawn(one, model, *given)
+
+    def from_start(self: Marginals, *given: Any) -> Any:
+        starts.append(given[3])
+        return refit(self, *given)
+
+    monkeypatch.setattr("likeness.methods.replicates.redrawn", spy)
+    monkeypatch.setattr(Marginals, "refit", from_start)
+    base, *_ = list(replicates(method(), CONTEXT, released, saved, Compute(), 2, 7))
+    assert len(models) == 6 and all(model is saved.network for model in [*models, *starts])
+    assert base[0].network is not saved.network
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"marginals"}))
@@ -122,8 +144,9 @@ def test_rubins_rules_by_hand() -> None:
     assert pooled.high - 2 == pytest.approx(2.4535 * (7 / 3) ** 0.5, rel=0.01)
     only_noise = combine([1, 2, 3]).iloc[0]
     assert only_noise.standard_error == pytest.approx((4 / 3) ** 0.5) and only_noise.df == 2
-    biased = combine([1, 2, 3], base=2.5).iloc[0]  # replicates fall by .5, so the base did too
-    assert biased.estimate == 2.5 and biased.standard_error == pytest.approx((4 / 3 + 0.25) ** 0.5)
+    # Replicates lie .5 below the table that they are drawn from, so the base lies .5 below the truth too.
+    biased = combine([1, 2, 3], [1, 1, 1], base=4, table=2.5).iloc[0]
+    assert biased.estimate == 4.5 and biased.standard_error == pytest.approx((2 + 4 / 3) ** 0.5)
     series = combine([pd.Series({"a": 1.0, "b": 5.0}), pd.Series({"a": 2.0, "b": 5.0})])
     assert list(series.index) == ["a", "b"] and series.loc["b", "low"] == series.loc["b", "high"] == 5
 
@@ -146,8 +169,10 @@ def test_pooled_intervals_cover_where_the_rules_hold() -> None:
         (([1.0, 2.0], [1.0, -1.0]), "be 0 or more"),
         (([1.0, [2.0, 3.0]],), "vector of equal length"),
         (([1.0, float("nan")],), "finite numbers"),
-        (([1.0, 2.0], None, [1.0, 2.0]), "base must be an estimate as each"),
-        (([1.0, 2.0], None, None, 95), "level must be between 0 and 1"),
+        (([1.0, 2.0], None, [1.0, 2.0], 1.0), "base must be an estimate as each"),
+        (([1.0, 2.0], None, 1.0, [1.0, 2.0]), "table must be an estimate as each"),
+        (([1.0, 2.0], None, 1.0), "base and table go together"),
+        (([1.0, 2.0], None, None, None, 95), "level must be between 0 and 1"),
     ],
 )
 def test_what_cannot_be_pooled_is_refused(given: tuple, message: str) -> None:

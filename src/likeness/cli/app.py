@@ -125,8 +125,8 @@ def sample(
 ) -> None:
     """Draw more rows from a bundle, a saved synthesizer or a project with its generator, on any machine.
 
-    Replicates show how far noise moves a result: analyze each, and pool the results (likeness.combine). Of people with
-    histories it draws so many people, into NAME_people.csv and NAME_events.csv.
+    Replicates show how far noise moves a result: analyze them and the table, and pool the results (likeness.combine).
+    Of people with histories it draws so many people, into NAME_people.csv and NAME_events.csv.
     """
     from likeness.pipeline.where import pairs
     from likeness.verify.files import opened

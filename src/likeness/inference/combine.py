@@ -7,11 +7,12 @@ first part is the sampling of rows, the second the privacy noise and the fit. In
 imputation. They hold where replicates scatter around the estimate as a posterior does, which noise-aware posteriors do
 (Räisä et al., NAPSU-MQ, 2023) and a parametric bootstrap does up to the bias of the model.
 
-A model that is fitted to noise pulls effects towards 0. Replicates come from a fitted model, so they show that pull
-once more: their mean is as far from the estimate of that model, ``base``, as this one is from the truth, to first
-order (Efron and Tibshirani 1993, chapter 10). So with ``base`` that is the estimate, and the square of the distance
-joins its variance: :math:`T + (\bar q - q_\text{base})^2` estimates the mean squared error. To subtract the distance
-instead covers less: it is noisy itself.
+No share of a model is below 0, so a fit to noise pulls effects towards 0. Replicates show how far. They come from
+releases that are drawn again from the model of the synthetic table, and the same fit makes them. Their mean less the
+estimate of that table, :math:`\bar q - q_\text{table}`, is the pull. The first table, the base, comes from this fit to
+the real release. So the estimate is :math:`q_\text{base} - (\bar q - q_\text{table})`, the bootstrap's correction of
+bias (Efron and Tibshirani 1993, chapter 10; Gouriéroux and others 1993, indirect inference). The rows of the synthetic
+table are drawn too, which adds :math:`\bar u`: the variance is :math:`T + \bar u`.
 
 Without variances the error is that of noise and fit alone: it is about the rows of the table, and not about their
 population.
@@ -34,6 +35,7 @@ def combine(
     estimates: "Sequence[Any] | Any",
     variances: "Sequence[Any] | Any | None" = None,
     base: Any = None,
+    table: Any = None,
     level: float = 0.95,
 ) -> "DataFrame":
     """Pool the estimates of replicates.
@@ -41,7 +43,8 @@ def combine(
     Args:
         estimates: one a replicate: numbers, or vectors such as the coefficients of a model.
         variances: of each, in the same form: squared standard errors. None: the error without sampling.
-        base: the estimate from the first table of ``sample(replicates=...)``: its bias counts as an error too.
+        base: the estimate from the first table of ``sample(replicates=...)``.
+        table: the estimate from the synthetic table: that of ``sample()``. With both, bias is taken off.
         level: of the intervals.
 
     Returns:
@@ -62,19 +65,26 @@ def combine(
     within = np.zeros_like(given) if variances is None else _matrix(variances, "variances")
     if within.shape != given.shape or not (within >= 0).all():
         raise ParamsError("variances must have the shape of estimates, and be 0 or more. Square the standard errors.")
-    usual, between = within.mean(axis=0), (1 + 1 / count) * given.var(axis=0, ddof=1)
+    if (base is None) is not (table is None):
+        raise ParamsError("base and table go together. Give the estimates of both, or of neither.")
+    usual = within.mean(axis=0) * (1 if base is None else 2)  # the rows of the table are drawn too
+    between = (1 + 1 / count) * given.var(axis=0, ddof=1)
     freedom = np.full(len(usual), math.inf)
     noisy = between > 0
     freedom[noisy] = (count - 1) * (1 + usual[noisy] / between[noisy]) ** 2
-    variance, mean = usual + between, given.mean(axis=0)
+    mean = given.mean(axis=0)
     if base is not None:
-        first = _matrix([base], "base")[0]
-        require(first.shape == mean.shape, "base", f"{len(first)} numbers", "an estimate as each of estimates is")
-        variance, mean = variance + (mean - first) ** 2, first
-    error = np.sqrt(variance)
+        mean = _alike(base, mean, "base") + _alike(table, mean, "table") - mean
+    error = np.sqrt(usual + between)
     half = stdtrit(freedom, 0.5 + level / 2) * error
     columns = {"estimate": mean, "standard_error": error, "low": mean - half, "high": mean + half, "df": freedom}
     return pd.DataFrame(columns, index=names)
+
+
+def _alike(value: Any, mean: "np.ndarray[Any, np.dtype[np.float64]]", name: str) -> Any:
+    vector = _matrix([value], name)[0]
+    require(vector.shape == mean.shape, name, f"{len(vector)} numbers", "an estimate as each of estimates is")
+    return vector
 
 
 def _matrix(values: Any, name: str) -> "np.ndarray[Any, np.dtype[np.float64]]":

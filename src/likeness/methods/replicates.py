@@ -1,10 +1,14 @@
 r"""Replicates: the releases drawn again from a fitted model, and generators fitted to them (parametric bootstrap).
 
-A penalty that serves synthetic rows pulls estimates towards independence. So the first model, the base, is fitted to
-the real release without one (:meth:`likeness.methods.base.Method.unpenalized`). It gives an expected count for each
-released cell. A replicate adds noise of the law in the receipt, and fits a generator to that. So replicates differ as
-releases of these rows would. Rows of a replicate are as many as the table has, so an analysis of them has the usual
-sampling error too. :func:`likeness.inference.combine.combine` adds both.
+The model of the synthetic table gives an expected count for each released cell. A replicate adds noise of the law in
+the receipt, and fits a generator to that. So replicates differ as releases of these rows would. Rows of a replicate are
+as many as the table has, so an analysis of them has the usual sampling error too.
+
+The penalty that serves synthetic rows pulls estimates towards independence, and hides how much. So replicates are
+fitted without one (:meth:`likeness.methods.base.Method.unpenalized`). So is the first model, the base, to the real
+release. Noise in nearly empty cells moves base and replicates alike, because both laws have such cells. A law that was
+fitted without a penalty has none left, so replicates from it would hide that error.
+:func:`likeness.inference.combine.combine` takes it off.
 
 *The noise here has a seed, and that is right.* A release needs noise without a seed, because it protects rows. Here no
 row is read: everything follows from released files, so it is post-processing, and a public seed makes it repeatable.
@@ -65,12 +69,10 @@ def replicates(
     context = replace(context, schema=context.schema.modeled)  # a method sees no computed columns
     auxiliary = {name: one for name, one in sorted(released.items()) if one.receipt.stage == "auxiliary"}
     counts = number_of_records(context, released[CLASS_COUNTS]) * np.array(saved.class_weights)
-    method.replicable(saved.network)
+    model: Any = method.replicable(saved.network)
     method = method.unpenalized()
-    generator, _, _ = method.fit_generator(context, auxiliary, released[EMBEDDING], compute)
-    saved = replace(saved, network=generator)
-    yield saved, rng.public_seed(seed, "replicates.rows")
-    model: Any = method.replicable(generator)
+    base = method.refit(context, auxiliary, released[EMBEDDING], saved.network, compute)
+    yield replace(saved, network=base), rng.public_seed(seed, "replicates.rows")
     with progress("replicates", count) as step:
         for place in range(count):
             random = rng.public(seed, f"replicates.{place}")

@@ -125,6 +125,7 @@ class Marginals(Method):
     maps: ClassVar = (PairMarginals, PairContrasts)
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
+    holds_columns: ClassVar[bool] = False
     learns_functions: ClassVar[bool] = True
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
@@ -316,7 +317,8 @@ class Marginals(Method):
 
     def unpenalized(self) -> "Marginals":
         """Believe the noise: the penalty makes the effects of small groups too near to those of all."""
-        return replace(self, train=replace(self.train, kl_penalty=0.0))
+        train = replace(self.train, kl_penalty=0.0)
+        return MarginalsForEstimates(self.plan, self.auxiliary, self.privatize, train)
 
     def for_histories(self, row_sets: Sequence[Sequence[str]] = ()) -> "Marginals":
         """Fewer cells, between quantiles, for the noise of people who share a contribution among their events.
@@ -356,6 +358,7 @@ class Marginals(Method):
             kl_hidden=self.train.kl_hidden,
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weights=feature.squared_table_weights,
+            hold_columns=self.holds_columns,
         )
 
     def _zeros(self, context: Context, auxiliary: Mapping[str, Released]) -> "StructuralZeros":
@@ -408,6 +411,17 @@ class Marginals(Method):
                 grid = grids.get(column.name) or grid_of(column, self.privatize.bins)
                 columns.append((cells_of_number(column, start, grid), grid))
         return columns
+
+
+@dataclass(frozen=True)
+class MarginalsForEstimates(Marginals):
+    """The recipe of replicates, whose one-way marginals by class are those of the release.
+
+    No share is below 0, so noise in cells that are nearly empty can only add to them. The sums of many such cells then
+    are too large, by much more than their own noise.
+    """
+
+    holds_columns: ClassVar[bool] = True
 
 
 _NOT_MAP = ("map", "terms")  # words of a query's specification that are no fields of the map

@@ -22,6 +22,7 @@ _CLEAR = 2  # records in a mean cell of a pair over its noise, from which on the
 _SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
 _TINY = np.finfo(np.float32).tiny
 _CERTAIN = 100  # precision of a count that is 0 for certain, over that of a noisy one
+_HELD = 100  # precision of a cell of one column that is held, over that of a noisy cell of a pair
 
 
 class MarginalObjective:
@@ -60,6 +61,7 @@ class MarginalObjective:
         tables: Sequence[Table] = (),
         squared_table_weights: Sequence[float] = (),
         certain: "StructuralZeros | None" = None,
+        hold_columns: bool = False,
     ) -> None:
         """Lay blocks and tables out as matrices.
 
@@ -75,6 +77,7 @@ class MarginalObjective:
             tables: (columns, noisy counts of shape (num_classes, cells of each of them)).
             squared_table_weights: of each table.
             certain: cells that are 0 for certain, in classes where they are 0 in all.
+            hold_columns: keep the one-way marginals by class, which are far less noisy than cells of pairs.
         """
         blocks, squared_weights = list(blocks), list(squared_weights)
         total = sum(sizes)
@@ -100,6 +103,8 @@ class MarginalObjective:
         self._penalty = part * kl_penalty * (math.sqrt(norm) / scale) ** _BELIEF / total
         expected = one_way_marginals(blocks, sizes, squared_weights)
         self._log_expected = np.log(expected + _SMALLEST).astype(np.float32)
+        self._held = (class_weights[:, None] * expected).astype(np.float32)
+        self._holding = _HELD * max(squared_weights) / (2 * total * scale**2) if hold_columns else 0.0
 
     def loss(self, logits: Float32, weights: Float32) -> tuple[float, Float32, Float32]:
         """Loss of a product mixture and its gradient.
@@ -121,6 +126,11 @@ class MarginalObjective:
         if self._tables:
             parts, d_parts = self._columns.split(cells), self._columns.split(d_cells)
             loss += sum(table.add_squares(parts, shares, d_parts, d_shares) for table in self._tables)
+        if self._holding:
+            residuals = shares @ cells - self._held
+            loss += self._holding * float(np.vdot(residuals, residuals))
+            d_shares += 2 * self._holding * (residuals @ cells.T)
+            d_cells += 2 * self._holding * (shares.T @ residuals)
         d_components += self._class_weights[:, None] * d_shares
         slope = components * (d_components - (components * d_components).sum(axis=1, keepdims=True))
         return loss, self._columns.softmax_slope(cells, d_cells), slope
