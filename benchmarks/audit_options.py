@@ -38,6 +38,11 @@ def with_first_look(section: Mapping[str, Any]) -> dict[str, Any]:
     return {**section, "privatize": {**section["privatize"], "first_share": 0.2}}
 
 
+def with_contrasts(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``marginals`` with interactions apart from single columns; under replace_one pairs of these bins."""
+    return {**section, "privatize": {**section["privatize"], "basis": "contrasts", "bins": 5}}
+
+
 def with_fourier(section: Mapping[str, Any]) -> dict[str, Any]:
     """Section of ``moments`` with features for a network beside, paid for by the embedding."""
     shares = {**section["plan"]["shares"], "fourier": 0.1}
@@ -63,6 +68,7 @@ OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], .
     ("marginals", "tables", with_tables),
     ("marginals", "pairs", with_pairs),
     ("marginals", "first_look", with_first_look),
+    ("marginals", "contrasts", with_contrasts),
     ("moments", "fourier", with_fourier),
     ("merf_ae", "moments", with_moments),
 )

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from likeness.core.errors import SchemaError
+from likeness.data.rules.allowed import Allowed
 from likeness.data.rules.tables import from_model, to_model
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame
@@ -80,6 +81,29 @@ def test_bins_begin_with_a_year_where_there_are_few() -> None:
     assert schema().modeled.column("year of came").cuts == (2020, 2021, 2022, 2023)
     long = schema({**COLUMNS, "came": {"kind": "date", "lower": "1900-01-01", "upper": "2023-12-31"}})
     assert long.modeled.column("year of came").cuts == ()
+
+
+@pytest.mark.parametrize(
+    ("days", "years"),
+    [
+        (("2020-01-01", "2021-12-31"), (2020, 2022)),
+        (("2000-01-01", "2019-12-31"), (2019, 2020)),
+        (("2023-01-01", "2023-10-20"), (2023, 2024)),
+        (("2020-01-02", "2021-12-31"), None),
+        (("2020-01-01", "2021-12-30"), None),
+    ],
+)
+def test_a_condition_on_whole_years_draws_these_years(days: tuple[str, str], years: tuple[int, int] | None) -> None:
+    """The model knows years, so no row needs to be rejected. Ends of the bounds count as ends of years."""
+    ends = np.array(days, dtype="datetime64[D]").astype(float).tolist()
+    given = {"came": Allowed(ranges=((ends[0], ends[1]),), missing=True)}
+    exact, rest = schema().ruled.translated(given)
+    if years is None:
+        assert (exact, rest) == ({}, given)
+    else:
+        ((low, high),) = exact["year of came"].ranges
+        assert low == years[0] and np.floor(high) == years[1] - 1 and years[1] - high < 1e-9
+        assert exact["year of came"].missing and not rest
 
 
 @pytest.mark.parametrize(

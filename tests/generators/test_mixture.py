@@ -179,7 +179,7 @@ def with_tables(
     feature: PairMarginals, values: np.ndarray, sizes: list[int], records: float, **others: object
 ) -> MarginalObjective:
     """All that a map with named tables asks for."""
-    more = {"tables": list(feature.table_counts(values)), "squared_table_weight": feature.squared_table_weight}
+    more = {"tables": list(feature.table_counts(values)), "squared_table_weights": feature.squared_table_weights}
     weights = feature.squared_weights or (1,) * len(feature.sizes)
     return objective(feature.blocks(values), records, sizes=sizes, squared_weights=weights, **more, **others)
 
@@ -432,7 +432,8 @@ def test_the_gradient_is_that_of_the_loss(
     blocks = [(i, j, random.normal(50, 20, (2, sizes[i], sizes[j]))) for i, j in asked]
     counts = [(table, random.normal(5, 3, (2, *[sizes[place] for place in table]))) for table in tables]
     weights = random.integers(1, 5, len(blocks)).tolist()
-    others = {"noise_std": 7.0, "kl_penalty": 1.5, "tables": counts, "squared_table_weight": 2.5, "hold_columns": hold}
+    others = {"noise_std": 7.0, "kl_penalty": 1.5, "tables": counts, "hold_columns": hold}
+    others["squared_table_weights"] = [2.5, 0.7][: len(counts)]
     made = objective(blocks, 3_000, 0.3, sizes=sizes, squared_weights=weights, **others)
     at = [random.standard_normal(shape) for shape in ((6, sum(sizes)), (2, 6))]
     _, *slopes = made.loss(*at)

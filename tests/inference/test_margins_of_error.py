@@ -30,9 +30,9 @@ Frames = list[pd.DataFrame]
 Fault = Callable[[Released], Released]
 
 
-def truth(question: Question) -> pd.DataFrame:
+def truth(question: Question, basis: str = "pairs") -> pd.DataFrame:
     """Counts and shares of the exact sums; the reader of cells is checked against the rows elsewhere."""
-    return estimate(SCHEMA, [without_noise(one) for one in exact()], question, ROWS)
+    return estimate(SCHEMA, [without_noise(one) for one in exact(basis)], question, ROWS)
 
 
 def without_noise(one: Released) -> Released:
@@ -130,6 +130,23 @@ def test_samples_of_a_population_are_covered() -> None:
         answer = estimate(SCHEMA, [noisy], replace(question, columns=("y",))).loc["Yes"]
         inside += answer.low <= 0.1 <= answer.high
     assert FEWEST <= inside <= MOST
+
+
+def test_exact_sums_of_contrasts_are_those_of_pairs() -> None:
+    for question in (SHARES, Question(("c", "d"), ("y",), "count"), Question(("age", "money"), statistic="mean")):
+        expected = truth(question).estimate
+        assert truth(question, "contrasts").estimate.to_numpy() == pytest.approx(
+            expected.to_numpy(), rel=1e-9, abs=1e-5
+        )
+
+
+@pytest.mark.long
+def test_shares_from_contrasts_are_covered_as_often_as_they_say() -> None:
+    answers = [Answers(measurements(SCHEMA, draw)) for draw in drawn(FEW, "contrasts")]
+    for question in (SHARES, Question(("age",), ("d",))):
+        frames, true = [answer.frame(question) for answer in answers], truth(question).estimate
+        assert (covered(frames, true) >= FEWEST_OF_FEW).all()
+        assert 0.7 < squared(frames, true).mean() < 1.4
 
 
 def test_exact_sums_give_the_numbers_of_the_table() -> None:

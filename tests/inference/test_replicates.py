@@ -12,6 +12,7 @@ from toy_release import ROWS, SCHEMA, exact, method
 from likeness import combine
 from likeness.core import rng
 from likeness.core.errors import ParamsError
+from likeness.features.base import blocks_of
 from likeness.generators.base import Compute
 from likeness.inference.estimates import Answers, Question
 from likeness.inference.measurements import measurements
@@ -61,6 +62,18 @@ def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
     for name, mean in rows[["age", "money", "amount"]].mean().items():
         one = means.loc[name]
         assert one.low - 0.03 * one.estimate <= mean <= one.high + 0.03 * one.estimate
+
+
+def test_contrasts_are_drawn_again_as_the_pairs() -> None:
+    """Both say the same about a pair, with one number of records and no noise."""
+    _, saved = fitted()
+    counts, random, pairs = ROWS * np.array(saved.class_weights), rng.public(0, "test"), []
+    for basis in ("pairs", "contrasts"):
+        again = [redrawn(without_noise(one), saved.network, counts, random) for one in exact(basis)]
+        part = next(blocks_of(Marginals._feature(again[-1]).parts, again[-1].values))[1].reshape(2, 3, 3)
+        assert bool(np.abs(part.mean(axis=1)).max() < 1e-3) is (basis == "contrasts")
+        pairs.append(Answers(measurements(SCHEMA, again)).frame(Question(("c",), ("d",), "count")).estimate.to_numpy())
+    assert pairs[1] == pytest.approx(pairs[0], abs=0.01)
 
 
 def test_noise_of_a_redrawn_release_is_that_of_the_receipt() -> None:

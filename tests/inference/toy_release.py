@@ -37,10 +37,10 @@ SCHEMA = schema_with(
 ROWS = 3_000
 
 
-def method() -> Marginals:
+def method(basis: str = "pairs") -> Marginals:
     settings = {
         "auxiliary": {"quantiles": {"cells": 40}},
-        "privatize": {"bins": 4, "weights": {"age": 2}},
+        "privatize": {"bins": 4, "weights": {"age": 2}, "basis": basis},
         "train": {"num_components": 20, "iterations": 5},
     }
     return build(Marginals, settings, "marginals")
@@ -65,13 +65,13 @@ def table(rows: int = ROWS) -> pd.DataFrame:
 
 
 @cache
-def exact() -> tuple[Released, ...]:
+def exact(basis: str = "pairs") -> tuple[Released, ...]:
     """Sums without noise, with the receipts of a release through the door."""
     encoder = Encoder(SCHEMA)
     codes = encoder.encode(table())
     records = [Records(encoder.expand(codes), encoder.labels(codes))]
     context = Context(SCHEMA, str(ADD), None, 0)
-    plan = plan_with(method().shares(context), method="marginals")
+    plan = plan_with(method(basis).shares(context), method="marginals")
     sums = []
     with TemporaryDirectory() as folder:
         ledger = Ledger.create(Home(Path(folder) / "ledger", Path(folder) / "anchor", None))
@@ -83,14 +83,14 @@ def exact() -> tuple[Released, ...]:
             sums.append(replace(released, lattice=lattice_sum(query, records)))
             return released
 
-        answer(method().embedding_query(context, method().ask(context, answer)))
+        answer(method(basis).embedding_query(context, method(basis).ask(context, answer)))
     return tuple(sums)
 
 
 @cache
-def drawn(draws: int) -> tuple[tuple[Released, ...], ...]:
+def drawn(draws: int, basis: str = "pairs") -> tuple[tuple[Released, ...], ...]:
     """The sums with new noise, each time as the receipts say."""
-    sums = exact()
+    sums = exact(basis)
     noise = [
         add_discrete_gaussian(np.zeros(draws * one.lattice.size, dtype=np.int64), one.receipt.noise_scale)
         for one in sums

@@ -58,6 +58,27 @@ def test_triples_are_all_sets_of_three() -> None:
     assert feature_of(tables="triples").tables == ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3))
 
 
+def test_a_workload_gives_sets_of_columns_their_weights() -> None:
+    """Tables share the budget of tables by their weights; a pair has more of that of the pairs."""
+    workload = [{"columns": ["b", "a"], "weight": 3}, {"columns": ["d", "a", "b"], "weight": 5}]
+    feature = feature_of(workload=workload, tables=[["a", "b", "c", "d"]], tables_share=0.4)
+    assert feature.squared_weights == (3, 1, 1, 1, 1, 1)
+    assert feature.tables == ((0, 1, 2, 3), (0, 1, 3)) and feature.table_weights == (1, 5)
+    bounds = [part.norm_bound_squared for part in feature.parts]
+    assert bounds[7] == 5 * bounds[6] and float(sum(bounds[6:]) / sum(bounds)) == pytest.approx(0.4, rel=1e-12)
+    assert from_spec(feature.spec()) == feature
+    both = feature_of(workload=workload[:1], weights={"a": 2})
+    assert both.squared_weights == (6, 2, 2, 1, 1, 1)
+    assert feature_of(workload=[{"columns": ["a", "b", "d"]}]).spec() == feature_of(tables=[["a", "b", "d"]]).spec()
+
+
+def test_the_fit_believes_each_table_by_its_weight() -> None:
+    feature = feature_of(workload=[{"columns": ["a", "b", "d"], "weight": 5}], tables=[["a", "b", "c"]])
+    assert feature.squared_table_weights == [feature.squared_table_weight, 5 * feature.squared_table_weight]
+    values = np.concatenate([np.full(part.width, part.unit) for part in feature.parts])[None]
+    assert all((counts == pytest.approx(1)) for _, counts in feature.table_counts(values))
+
+
 def test_without_tables_nothing_of_them_is_said() -> None:
     """The key of a release is made of what is asked: releases from before stay the same."""
     assert set(feature_of().spec()) == {"map", "columns", "squared_weights"}
@@ -106,6 +127,18 @@ def test_from_rows_to_rows_a_named_table_is_kept_that_no_pair_shows() -> None:
         ({"tables_share": 1.0}, ParamsError, "tables_share must be from 0.001 to 0.999"),
         ({"tables": [["a", "b", "y"]]}, PlanError, "'y' is the label"),
         ({"tables": [["a", "b", "e"]]}, PlanError, "'e' is not a column. Columns: a, b, c, d"),
+        ({"workload": [{"columns": ["a"]}]}, ParamsError, "two different columns or more"),
+        ({"workload": [{"columns": "ab"}]}, ParamsError, r"workload\[0\] must be columns, a list, and weight"),
+        ({"workload": [{"columns": ["a", "b"], "share": 1}]}, ParamsError, r"workload\[0\] must be columns, a list"),
+        ({"workload": [{"columns": ["a", "b"], "weight": 0}]}, ParamsError, r"workload\[0\].weight must be a whole"),
+        ({"workload": [{"columns": ["a", "b"]}, {"columns": ["b", "a"]}]}, ParamsError, "named once"),
+        ({"workload": [{"columns": ["a", "b", "c"]}], "tables": [["c", "b", "a"]]}, ParamsError, "named once"),
+        ({"workload": [{"columns": ["a", "y"]}]}, PlanError, "'y' is the label"),
+        (
+            {"workload": [{"columns": ["a", "d"]}], "pairs": [["a", "b"], ["b", "c"], ["c", "d"]]},
+            PlanError,
+            "workload: a, d is no pair of marginals.privatize.pairs",
+        ),
         ({"tables": "triples", "max_coordinates": 300}, PlanError, "name fewer marginals.privatize.tables"),
     ],
 )
@@ -151,6 +184,10 @@ def test_too_many_triples_are_refused_before_they_are_listed() -> None:
         {"tables": ("abc",)},
         {"tables": ((0, 1, 2.0),)},
         {"tables": 7},
+        {"table_weights": (1, 2)},
+        {"table_weights": (0,)},
+        {"table_weights": (2.0,)},
+        {"table_weights": 3},
         {"squared_table_weight": "0.5"},
         {"squared_table_weight": 10**400},
         {"squared_table_weight": 0.0},

@@ -20,6 +20,7 @@ from benchmarks.audit_options import OPTIONS
 from likeness.core.rng import public
 from likeness.methods import METHODS
 from likeness.methods.maps import MAPS
+from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
@@ -69,6 +70,8 @@ def test_options_that_are_off_as_shipped_are_audited(every_case: list[Case]) -> 
         pairs = [feature for feature in own if isinstance(feature, PairMarginals)]
         assert any(feature.tables and feature.squared_weights for feature in pairs)
         assert any(feature.pairs for feature in pairs)
+        contrasts = any(isinstance(feature, PairContrasts) for feature in pairs)
+        assert contrasts is (adjacency is Adjacency.ADD_REMOVE_ONE)
         edges = {feature.columns[0].edges for feature in pairs if feature.columns[0].size == 4}
         assert edges - {(0.25, 0.5, 0.75)}, "no learned bins"
 

@@ -22,6 +22,10 @@ term. In it all covariances are multiples of :math:`C_B`, and the weights above 
 :math:`\tau_B^2 C_B` with :math:`\tau_B^{-2} = \sum_A 1 / (v_A n_{A \setminus B})`. Linear functions of the best
 estimates are the best estimates of linear functions (Gauss and Markov). ∎
 
+*Contrasts.* A table may lack its means: :math:`y_A = C M_A x + \xi_A`, with :math:`C` the product of :math:`C_a` over
+all columns of A but perhaps the label. Then :math:`C_B S_{AB} y_A` says nothing about :math:`r_B` unless B has these
+columns. For such B all of the above holds. The other coordinates of :math:`y_A` are noise alone.
+
 A public number of records is :math:`r_\emptyset` itself, with :math:`\tau_\emptyset = 0`.
 
 *Finer histograms.* A histogram :math:`y` of one column i may have cells that lie within those of the tables; coarse
@@ -65,11 +69,19 @@ class Table:
         columns: in the order of the axes.
         counts: one axis a column.
         variance: of the noise of each cell.
+        contrasts: columns along which the table has no means.
     """
 
     columns: tuple[str, ...]
     counts: Floats
     variance: float
+    contrasts: tuple[str, ...] = ()
+
+    def measured(self, counts: Floats) -> Floats:
+        """What the table has of counts of all its cells."""
+        for name in self.contrasts:
+            counts = _centred(counts, self.columns.index(name))
+        return counts
 
 
 @dataclass(frozen=True)
@@ -265,7 +277,7 @@ class Terms:
         """The weighted mean over the tables that hold these columns."""
         values, weights, exact = [], [], []
         for table in self._tables:
-            if not set(columns) <= set(table.columns):
+            if not set(table.contrasts) <= set(columns) <= set(table.columns):
                 continue
             others = tuple(place for place, name in enumerate(table.columns) if name not in columns)
             part = table.counts.sum(axis=others)

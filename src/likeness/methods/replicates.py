@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from likeness.core import rng
 from likeness.core.messages import progress
-from likeness.features.base import TablesMap
+from likeness.features.base import TablesMap, without_means
 from likeness.features.cells import Cells
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, Method, class_weights, number_of_records
 from likeness.methods.saved_generator import SavedGenerator
@@ -104,8 +104,8 @@ def redrawn(one: Released, model: TableModel, counts: NDArray[np.float64], rando
     assert isinstance(feature, TablesMap)
     blocks = []
     for columns, part in zip(feature.axes, feature.parts, strict=True):
-        table = model.table(columns).reshape(len(counts), -1) * counts[:, None]
-        blocks.append((table.sum(axis=0, keepdims=True) if together else table) * float(part.norm_bound_squared) ** 0.5)
+        table = without_means(model.table(columns).reshape(len(counts), -1), part.contrasts) * counts[:, None]
+        blocks.append((table.sum(axis=0, keepdims=True) if together else table) * part.unit)
     values = np.concatenate(blocks, axis=1)
     values += one.noise_std * random.standard_normal(values.shape)
     return replace(one, lattice=np.rint(values * 2.0**one.receipt.lattice_bits).astype(np.int64))

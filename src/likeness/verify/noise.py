@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from likeness.features.base import CellMap, Map, blocks_of
+from likeness.features.base import CellMap, Map, blocks_of, without_means
 from likeness.release.distances import DISTANCES
 from likeness.release.released import Released
 from likeness.verify.files import Bundle
@@ -20,6 +20,7 @@ def noise(bundle: Bundle) -> str:
 
     - With wide noise the lowest bits of a sum are uniform. Without noise they are zeros, or they repeat.
     - The cells of some maps add up to one number of records in each part. Totals differ by noise only.
+      Contrasts have no means, so that these are noise.
     - Some maps give a value twice, which differs by its noise. This tests from below: truncation to the lattice adds a
       difference that grows with the number of records.
 
@@ -56,13 +57,21 @@ def noise(bundle: Bundle) -> str:
 
 
 def _block_sums(feature: CellMap, released: Released) -> tuple[float, int]:
-    """Chi-square of the totals of parts around their mean by class, in units of the claimed noise, and its freedom."""
-    totals, variances = [], []
+    """Chi-square of what is noise alone, in units of the claimed noise, and its freedom.
+
+    That is the totals of parts around their mean by class, and the means of contrasts, which are 0 in every sum.
+    """
+    totals, variances, statistic, freedom = [], [], 0.0, 0
     for part, values in blocks_of(feature.parts, released.values):
+        if part.contrasts:
+            statistic += float(np.square(values - without_means(values, part.contrasts)).sum()) / released.noise_std**2
+            freedom += len(values) * (part.width - math.prod(size - 1 for size in part.contrasts))
+            continue
         norm = float(part.norm_bound_squared)
         totals.append(values.sum(axis=1) / math.sqrt(norm))
         variances.append(part.width * released.noise_std**2 / norm)
     precision = 1 / np.array(variances)[:, None]
-    values = np.array(totals)
-    mean = (values * precision).sum(axis=0) / precision.sum()
-    return float(((values - mean) ** 2 * precision).sum()), (len(totals) - 1) * values.shape[1]
+    sums = np.array(totals)
+    mean = (sums * precision).sum(axis=0) / precision.sum()
+    statistic += float(((sums - mean) ** 2 * precision).sum())
+    return statistic, freedom + (len(totals) - 1) * sums.shape[1]

@@ -1,9 +1,11 @@
 """The rule ``calendar``: year, month and weekday of a date are modeled in its place."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from likeness.data.rules.allowed import Allowed
 from likeness.data.rules.computed import Computing
 from likeness.data.rules.rule import Columns, column_of, family, refuse
 from likeness.data.schema.column import Column
@@ -90,6 +92,18 @@ class Calendar(Computing):
         first, count = _in_month(12 * (year - 1970) + np.nan_to_num(months), np.nan_to_num(weekdays))
         days = first + 7 * np.minimum(np.floor(fraction * count), count - 1)
         return {self.date.name: np.where(missing, np.nan, np.where(partly, self.date.bounds[0] - 1, days))}
+
+    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:  # noqa: ARG002 (there is one)
+        """Whole years as years; rows reject other ranges of days."""
+        import numpy as np
+
+        (lower, upper), years = self.date.bounds, []
+        for low, high in given.within(self.date).ranges:
+            earlier, first, last, later = _year(np.array([low - 1, low, high, high + 1])).tolist()
+            if (low > lower and earlier == first) or (high < upper and last == later):
+                return None
+            years.append((first, math.nextafter(last + 1, first)))
+        return self.modeled[0].name, Allowed(ranges=tuple(years), missing=given.missing)
 
     def broken(self, values: "Values") -> "NDArray[np.bool_]":
         """No row: each date has a triple."""

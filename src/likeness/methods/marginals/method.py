@@ -26,10 +26,12 @@ from likeness.methods.base import (
     number_of_records,
 )
 from likeness.methods.marginals.first_look import MEAN_WEIGHT, PAIRS_FIRST, Block, both, squared_weights
+from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.quantiles import QUANTILES, Quantiles, cells_of_number
 from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS, HistoryWorkload, Workload
 from likeness.methods.settings import FREE, SCHEDULES, with_memory, within_limit
+from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -120,7 +122,7 @@ class Marginals(Method):
     """Noisy counts of pairs and tables of columns by class, and a mixture fitted to them."""
 
     name: ClassVar[str] = "marginals"
-    maps: ClassVar = (PairMarginals,)
+    maps: ClassVar = (PairMarginals, PairContrasts)
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
     holds_columns: ClassVar[bool] = False
@@ -231,7 +233,8 @@ class Marginals(Method):
 
     def _embedding(self, context: Context, grids: Mapping[str, Grid | None], weights: tuple[int, ...] = ()) -> Query:
         columns = tuple(cells for cells, _ in self._columns(context, grids))
-        feature = self.privatize.feature(columns, context.schema, weights)
+        signed = context.adjacency == Adjacency.ADD_REMOVE_ONE  # a replaced record moves signed features twice as far
+        feature = self.privatize.feature(columns, context.schema, weights, signed)
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
         remedy = self.privatize.remedies(feature)
         what = with_memory(query.dimension, BYTES_A_COORDINATE)
@@ -320,10 +323,11 @@ class Marginals(Method):
     def for_histories(self, row_sets: Sequence[Sequence[str]] = ()) -> "Marginals":
         """Fewer cells, between quantiles, for the noise of people who share a contribution among their events.
 
-        There is no first look: its answer is compared with a query that counts rows and not people.
+        There is no first look: its answer is compared with a query that counts rows and not people. Nor are there
+        contrasts, which the rows of a person cannot share.
         """
-        privatize = replace(self.privatize, first_share=0.0, bins=min(self.privatize.bins, _HISTORY_BINS))
-        privatize = HistoryWorkload(**vars(privatize))
+        bins = min(self.privatize.bins, _HISTORY_BINS)
+        privatize = HistoryWorkload(**vars(replace(self.privatize, first_share=0.0, basis="pairs", bins=bins)))
         if row_sets:
             privatize.check_columns(row_sets)
         if not self.auxiliary.quantiles.on:
@@ -353,7 +357,7 @@ class Marginals(Method):
             kl_penalty=self.train.kl_penalty,
             kl_hidden=self.train.kl_hidden,
             tables=list(feature.table_counts(embedding.values)),
-            squared_table_weight=feature.squared_table_weight,
+            squared_table_weights=feature.squared_table_weights,
             hold_columns=self.holds_columns,
         )
 
@@ -375,18 +379,20 @@ class Marginals(Method):
     ) -> tuple[list[Block], list[float]]:
         """Counts of each pair, 0 where a rule says so, with their squared weights: of embedding and first look."""
         feature = self._feature(embedding)
-        blocks, weights = list(feature.blocks(embedding.values)), [float(weight) for weight in _weights(feature)]
+        blocks, weights = list(feature.blocks(embedding.values)), [float(weight) for weight in feature.weights]
         if PAIRS_FIRST in auxiliary:
             first = auxiliary[PAIRS_FIRST]
             weight = (embedding.noise_std / first.noise_std) ** 2 if first.noise_std else 1.0
-            earlier = replace(feature, squared_weights=(), tables=()).blocks(first.values)
+            earlier = PairMarginals(feature.columns, pairs=feature.pairs).blocks(first.values)
             blocks, weights = both(blocks, weights, earlier, weight)
         return self._zeros(context, auxiliary).emptied(blocks), weights
 
     @staticmethod
     def _feature(embedding: Released) -> PairMarginals:
         """The map of the release, from its receipt: a first look that is drawn again would give other budgets."""
-        return PairMarginals(**{key: value for key, value in embedding.receipt.feature.items() if key not in _NOT_MAP})
+        spec = embedding.receipt.feature
+        kind = PairContrasts if spec["map"] == PairContrasts.name else PairMarginals
+        return kind(**{key: value for key, value in spec.items() if key not in _NOT_MAP})
 
     @staticmethod
     def _asked(query: Query) -> PairMarginals:
@@ -421,10 +427,6 @@ class MarginalsForEstimates(Marginals):
 _NOT_MAP = ("map", "terms")  # words of a query's specification that are no fields of the map
 
 
-def _weights(feature: PairMarginals) -> tuple[int, ...]:
-    return feature.squared_weights or (1,) * len(feature.sizes)
-
-
 def measures_of_cells(
     feature: PairMarginals,
     sigma: float,
@@ -435,30 +437,21 @@ def measures_of_cells(
 ) -> Iterator[Measured]:
     """A cell of a pair, and a cell of the column that is measured worst: as this release and a first look give them.
 
-    Each pair of a column measures each of its cells once, as the sum over the other column's cells. The mean weighs
-    these by their precision. The rule does not apply to single cells of pairs: the generator is fitted to all of them
-    at once. It does not apply to columns with private categories: released ones clear a threshold.
+    The rule does not apply to single cells of pairs: the generator is fitted to all of them at once. It does not apply
+    to columns with private categories: released ones clear a threshold.
     """
-    sizes = [column.size for column in feature.columns]
-    squares = [float(part.norm_bound_squared) for part in feature.parts]
-    pairs = len(feature.sizes)
+    sizes, pairs = [column.size for column in feature.columns], len(feature.sizes)
+    norm = math.fsum(float(part.norm_bound_squared) for part in feature.parts)
     # A budget is in proportion to the squared norm over the variance of a cell of weight 1.
-    earlier = first_share / (1 - first_share) * sum(squares) / pairs
-    weights = [square + earlier for square in squares[:pairs]]
-    precision = [0.0] * len(sizes)
-    for (i, j), weight in zip(feature.column_pairs, weights, strict=True):
-        precision[i] += weight / sizes[j]
-        precision[j] += weight / sizes[i]
-    noise = [sigma / math.sqrt(value) for value in precision]
+    of_pairs, of_columns = feature.variances(first_share / (1 - first_share) * norm / pairs)
+    noise = [sigma * math.sqrt(variance) for variance in of_columns]
     names, by_class = [column.name for column in context.schema.feature_columns], ", by class" if classes > 1 else ""
-    cells = sum(a * b for a, b in feature.sizes) / len(weights)
-    yield Measured(
-        f"share in a cell of a pair of columns{by_class}", sigma / math.sqrt(min(weights)), 1 / (classes * cells), False
-    )
+    cells = sum(a * b for a, b in feature.sizes) / pairs
+    of = f"share in a cell of a pair of columns{by_class}"
+    yield Measured(of, sigma * math.sqrt(max(of_pairs)), 1 / (classes * cells), False)
     if feature.tables:
-        tables = feature.parts[len(weights) :]
-        cells = sum(part.width for part in tables) / len(tables)
-        noise_of_one = sigma / math.sqrt(feature.squared_table_weight)
+        cells = sum(part.width for part in feature.table_parts) / len(feature.tables)
+        noise_of_one = sigma / math.sqrt(min(feature.squared_table_weights))
         yield Measured(f"share in a cell of a named table{by_class}", noise_of_one, 1 / (classes * cells), False)
     listed = [place for place, name in enumerate(names) if name not in private]
     if listed:

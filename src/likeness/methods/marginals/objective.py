@@ -59,7 +59,7 @@ class MarginalObjective:
         kl_penalty: float,
         kl_hidden: float = 1.0,
         tables: Sequence[Table] = (),
-        squared_table_weight: float = 1.0,
+        squared_table_weights: Sequence[float] = (),
         certain: "StructuralZeros | None" = None,
         hold_columns: bool = False,
     ) -> None:
@@ -75,7 +75,7 @@ class MarginalObjective:
             kl_penalty: c.
             kl_hidden: the least part of c, where noise hides the cells.
             tables: (columns, noisy counts of shape (num_classes, cells of each of them)).
-            squared_table_weight: of each table.
+            squared_table_weights: of each table.
             certain: cells that are 0 for certain, in classes where they are 0 in all.
             hold_columns: keep the one-way marginals by class, which are far less noisy than cells of pairs.
         """
@@ -83,7 +83,7 @@ class MarginalObjective:
         total = sum(sizes)
         # Without noise the scale is free; one record keeps the loss at the usual size.
         scale = max(noise_std, 1.0) / records
-        apart = [(columns, counts, squared_table_weight) for columns, counts in tables]
+        apart = [(*table, weight) for table, weight in zip(tables, squared_table_weights, strict=True)]
         self._pairs = None
         if len(blocks) == math.comb(len(sizes), 2):
             self._pairs = _AllResiduals(blocks, sizes, squared_weights, records, scale, certain)
@@ -96,7 +96,7 @@ class MarginalObjective:
         grouped = groupby(sorted(halved, key=_left_columns), key=_left_columns)
         table_scale = 1 / math.sqrt(2 * total * scale**2)
         self._tables = [_TableResiduals(list(alike), table_scale) for _, alike in grouped]
-        norm = sum(squared_weights) + squared_table_weight * len(tables)
+        norm = sum(squared_weights) + sum(squared_table_weights)
         cells = sum(counts.size for _, _, counts in blocks) / len(blocks)
         clear = math.sqrt(sum(squared_weights) / len(blocks)) / (cells * scale)
         part = max(kl_hidden, min(1.0, clear / _CLEAR))

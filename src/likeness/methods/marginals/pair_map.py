@@ -36,7 +36,8 @@ class PairMarginals(OneHotMap):
         columns: cells of each column, at least two columns.
         squared_weights: :math:`w_{ij}^2`, pair by pair, positive integers; empty: all 1.
         tables: T, each the places of three columns or more, ascending.
-        squared_table_weight: :math:`v^2`.
+        squared_table_weight: :math:`v^2`, of a table of weight 1.
+        table_weights: by which it is multiplied, table by table, positive integers; empty: all 1.
         pairs: P, places of two columns each, ascending; every column stands in one. Empty: all, in the order of
             ``itertools.combinations``. A list of all becomes empty: one question has one specification.
 
@@ -50,6 +51,7 @@ class PairMarginals(OneHotMap):
     tables: tuple[tuple[int, ...], ...] = ()
     squared_table_weight: float = 1.0
     pairs: tuple[tuple[int, int], ...] = ()
+    table_weights: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         columns = cells_of(self.columns, "pair_marginals")
@@ -70,6 +72,11 @@ class PairMarginals(OneHotMap):
         object.__setattr__(self, "tables", tables)
         if not all(_is_table(table, len(columns)) for table in tables) or len(set(tables)) < len(tables):
             raise ReleaseError("pair_marginals: a table, named once, has three columns or more, each once and in order")
+        (table_weights,) = _tuples([self.table_weights], "weights of tables are a list of whole numbers")
+        object.__setattr__(self, "table_weights", table_weights if set(table_weights) != {1} else ())
+        whole = all(type(weight) is int and 0 < weight < _LARGEST_WEIGHT for weight in table_weights)
+        if table_weights and not (whole and len(table_weights) == len(tables)):
+            raise ReleaseError(f"pair_marginals needs {len(tables)} positive whole weights of tables, or none")
         weight = self.squared_table_weight
         if type(weight) not in (int, float) or not 0 < weight < _LARGEST_WEIGHT:
             raise ReleaseError("pair_marginals: the squared weight of a table is a positive number")
@@ -77,10 +84,29 @@ class PairMarginals(OneHotMap):
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """One part a pair, then one a table."""
-        weights = self.squared_weights or (1,) * len(self.sizes)
-        pairs = (Part(a * b, Fraction(w), nonnegative=True) for (a, b), w in zip(self.sizes, weights, strict=True))
-        bound = Fraction(self.squared_table_weight)
-        return (*pairs, *(Part(math.prod(self._shape(table)), bound, nonnegative=True) for table in self.tables))
+        pairs = (Part(a * b, Fraction(w), nonnegative=True) for (a, b), w in zip(self.sizes, self.weights, strict=True))
+        return (*pairs, *self.table_parts)
+
+    @property
+    def table_parts(self) -> tuple[Part, ...]:
+        """One part a table."""
+        bounds = (Fraction(self.squared_table_weight) * weight for weight in self._table_weights)
+        sizes = (math.prod(self._shape(table)) for table in self.tables)
+        return tuple(Part(size, bound, nonnegative=True) for size, bound in zip(sizes, bounds, strict=True))
+
+    @property
+    def squared_table_weights(self) -> list[float]:
+        """Squared weight of each table."""
+        return [self.squared_table_weight * weight for weight in self._table_weights]
+
+    @property
+    def _table_weights(self) -> tuple[int, ...]:
+        return self.table_weights or (1,) * len(self.tables)
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """Squared weight of each pair."""
+        return self.squared_weights or (1,) * len(self.sizes)
 
     @cached_property
     def axes(self) -> tuple[tuple[Cells, ...], ...]:
@@ -122,9 +148,24 @@ class PairMarginals(OneHotMap):
         Args:
             values: released sums, shape (num_groups, width).
         """
-        start, parts = sum(a * b for a, b in self.sizes), self.parts[len(self.sizes) :]
-        for table, (part, block) in zip(self.tables, blocks_of(parts, values[:, start:]), strict=True):
+        start = sum(a * b for a, b in self.sizes)
+        for table, (part, block) in zip(self.tables, blocks_of(self.table_parts, values[:, start:]), strict=True):
             yield table, (block / math.sqrt(part.norm_bound_squared)).reshape(len(values), *self._shape(table))
+
+    def variances(self, earlier: float = 0.0) -> tuple[list[float], list[float]]:
+        """Variance of a cell of each pair, and of each column, for noise of variance 1 in each coordinate.
+
+        Each pair of a column measures each of its cells once, as the sum over the other column's cells. The mean weighs
+        these by their precision.
+
+        Args:
+            earlier: what a first look adds to the squared weight of each pair.
+        """
+        precision = [0.0] * len(self.columns)
+        for (i, j), (a, b), weight in zip(self.column_pairs, self.sizes, self.weights, strict=True):
+            precision[i] += (weight + earlier) / b
+            precision[j] += (weight + earlier) / a
+        return [1 / (weight + earlier) for weight in self.weights], [1 / value for value in precision]
 
     def _shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(self.columns[place].size for place in table)
@@ -132,7 +173,8 @@ class PairMarginals(OneHotMap):
     def spec(self) -> dict[str, Any]:
         """Public specification. Pairs and tables stand in it where some are named."""
         spec = super().spec()
-        left_out = {"pairs": self.pairs, "tables": self.tables, "squared_table_weight": self.tables}
+        named: dict[str, tuple[Any, ...]] = {"pairs": self.pairs, "tables": self.tables}
+        left_out = {**named, "squared_table_weight": self.tables, "table_weights": self.table_weights}
         return {key: value for key, value in spec.items() if left_out.get(key, True)}
 
 

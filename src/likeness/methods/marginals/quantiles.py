@@ -35,7 +35,7 @@ class Quantiles(Section):
 
     NAMES: ClassVar[tuple[str, ...]] = ("none", "auto", "all")
     columns: str | tuple[str, ...] = setting(
-        "auto", "auto: every number with more cells than bins; all, or a list of names; none, with shares.quantiles 0"
+        "auto", "auto: numbers with more cells than bins; all; a list; none: shares.quantiles 0"
     )
     cells: int = setting(
         256, "of equal width on each column's public scale, beside those of its spikes", least=2, most=MOST_CELLS

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ from likeness.core import rng
 from likeness.core.errors import PlanError
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
+from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.settings import coordinates
 
@@ -28,8 +29,7 @@ class Workload(Section):
     bins: int = setting(16, "cells of a numeric column, on public edges of equal width", least=2, most=MOST_BINS)
     pairs: str | tuple[tuple[str, ...], ...] = setting(
         "all",
-        "all; or a list that has every column, [[age, sex]]; or drawn, for hundreds of columns: each column with a few "
-        "partners. From public knowledge, never from the rows",
+        "all; a list that has every column, [[age, sex]]; or drawn: each with a few partners",
     )
     partners: int = setting(10, "of drawn pairs; an odd number of columns makes it even", least=2)
     seed: int = setting(0, "draws them; public")
@@ -40,9 +40,18 @@ class Workload(Section):
         "none",
         "joint counts beside the pairs: a list, [[age, education, sex]]; or triples: of all",
     )
+    workload: tuple[Mapping[str, Any], ...] = setting(
+        (), "joint counts with weights, [{columns: [age, sex], weight: 3}]: two columns or more"
+    )
     # Far beyond these a bound would be less than a step of the lattice, which the door would refuse too late.
     tables_share: float = setting(
         0.1, "of the embedding's part of the budget, for all these tables together", least=0.001, most=0.999
+    )
+    basis: str = setting(
+        "pairs",
+        "pairs; contrasts: columns once, and what pairs add; auto: contrasts for few cells",
+        options=("pairs", "contrasts", "auto"),
+        fresh="auto",
     )
     first_share: float = setting(
         0.0,
@@ -62,9 +71,19 @@ class Workload(Section):
         key = "marginals.privatize"
         _require_sets(f"{key}.pairs", self.pairs, self.PAIRS, "two different columns", range(2, 3))
         _require_sets(f"{key}.tables", self.tables, self.TABLES, "three different columns or more", range(3, 10**6))
-        for name, weight in self.weights.items():
+        weights = {f"weights.{name}": weight for name, weight in self.weights.items()}
+        for place, entry in enumerate(self.workload):
+            where, columns = f"{key}.workload[{place}]", entry.get("columns")
+            listed = isinstance(columns, list | tuple) and all(isinstance(name, str) for name in columns)
+            require(listed and set(entry) <= {"columns", "weight"}, where, entry, "columns, a list, and weight")
+            weights[f"workload[{place}].weight"] = entry.get("weight", 1)
+        for name, weight in weights.items():
             whole = type(weight) is int and 1 <= weight <= _LARGEST_WEIGHT
-            require(whole, f"{key}.weights.{name}", weight, f"a whole number from 1 to {_LARGEST_WEIGHT}")
+            require(whole, f"{key}.{name}", weight, f"a whole number from 1 to {_LARGEST_WEIGHT}")
+        if self.workload:
+            sets = tuple(tuple(entry["columns"]) for entry in self.workload)
+            sets += () if isinstance(self.tables, str) else self.tables
+            _require_sets(f"{key}.workload", sets, (), "two different columns or more", range(2, 10**6))
 
     def first(self, columns: tuple[Cells, ...], schema: Schema) -> PairMarginals | None:
         """The map of the first look: the pairs alone, with even budgets; None without such a look.
@@ -80,7 +99,7 @@ class Workload(Section):
         return PairMarginals(columns, pairs=pairs)
 
     def feature(
-        self, columns: tuple[Cells, ...], schema: Schema, squared_weights: tuple[int, ...] = ()
+        self, columns: tuple[Cells, ...], schema: Schema, squared_weights: tuple[int, ...] = (), signed: bool = True
     ) -> PairMarginals:
         """The map of these settings, over the cells of each feature column.
 
@@ -88,17 +107,29 @@ class Workload(Section):
             columns: cells of each feature column.
             schema: public.
             squared_weights: of each pair, after a first look; empty: those of the settings.
+            signed: whether a feature may have signs for free: where a record is added or removed.
 
         Raises:
             PlanError: a name is no feature column's, a column is in no pair, or there are too many tables.
         """
-        names = [column.name for column in schema.feature_columns]
-        pairs, tables = self._pairs(names, schema.label), self._tables(names, schema.label)
-        weights = squared_weights or self._squared_weights(names, schema.label, pairs)
+        names, label = [column.name for column in schema.feature_columns], schema.label
+        pairs = self._pairs(names, label)
+        named = {places: weight for places, weight in self._workload(names, label).items() if len(places) > 2}
+        tables = {table: 1 for table in self._tables(names, label)} | named
+        weights = squared_weights or self._squared_weights(names, label, pairs)
+        feature = PairMarginals(columns, weights, pairs=pairs)
+        if self.basis != "pairs" and signed and min(column.size for column in columns) > 1:
+            apart = PairContrasts(columns, weights, pairs=pairs)
+            if self.basis == "contrasts" or (apart.pays and not self.first_share):
+                feature = apart
+        if not tables:
+            return feature
         # Tables together have their share of the squared norm; that of each pair stays.
-        share, norm = self.tables_share, sum(weights) or len(pairs)
-        weight = share / (1 - share) * norm / len(tables) if tables else 1.0
-        return PairMarginals(columns, weights, tables, weight, pairs)
+        share, norm = self.tables_share, float(sum(part.norm_bound_squared for part in feature.parts))
+        weight = share / (1 - share) * norm / sum(tables.values())
+        ordered = tuple(sorted(tables))
+        of_tables = tuple(tables[table] for table in ordered)
+        return replace(feature, tables=ordered, squared_table_weight=weight, table_weights=of_tables)
 
     def remedies(self, feature: PairMarginals) -> str:
         """What makes the map of these settings smaller."""
@@ -128,13 +159,26 @@ class Workload(Section):
         """Of each pair; none where no column has a weight."""
         wanted = {str(name): weight for name, weight in self.weights.items()}
         _require_columns("marginals.privatize.weights", wanted, names, label, "every pair is by class")
-        if not wanted:
+        named = {places: weight for places, weight in self._workload(names, label).items() if len(places) == 2}
+        if left := sorted({*named} - {*pairs}):
+            missing = ", ".join(names[place] for place in left[0])
+            raise PlanError(
+                f"marginals.privatize.workload: {missing} is no pair of marginals.privatize.pairs. Name it."
+            )
+        if not wanted and not named:
             return ()
-        products = [wanted.get(names[i], 1) * wanted.get(names[j], 1) for i, j in pairs]
+        products = [wanted.get(names[i], 1) * wanted.get(names[j], 1) * named.get((i, j), 1) for i, j in pairs]
         # Only ratios matter: one question in other words would have another key and be paid for again.
         divisor = math.gcd(*products)
         smallest = tuple(product // divisor for product in products)
         return smallest if max(smallest) > 1 else ()
+
+    def _workload(self, names: list[str], label: str | None) -> dict[tuple[int, ...], int]:
+        """Weights of named sets of columns, by their places."""
+        sets = [entry["columns"] for entry in self.workload]
+        _require_columns("marginals.privatize.workload", chain(*sets), names, label, "every table is released by class")
+        weights = [entry.get("weight", 1) for entry in self.workload]
+        return dict(zip(_places(sets, names), weights, strict=True))
 
     def _tables(self, names: list[str], label: str | None) -> tuple[tuple[int, ...], ...]:
         """Places of the columns of each table beside the pairs."""
