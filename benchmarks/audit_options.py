@@ -39,7 +39,7 @@ def with_first_look(section: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_contrasts(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Section of ``marginals`` with interactions apart from single columns; under replace_one pairs of these bins."""
+    """Section of ``marginals`` with interactions apart from single columns."""
     return {**section, "privatize": {**section["privatize"], "basis": "contrasts", "bins": 5}}
 
 

@@ -9,7 +9,7 @@ from toys import schema_with
 
 from likeness import Synthesizer
 from likeness.config.typed import build
-from likeness.core.errors import ReleaseError
+from likeness.core.errors import PlanError, ReleaseError
 from likeness.features.base import width
 from likeness.features.cells import Cells
 from likeness.ledger.home import locate
@@ -47,9 +47,9 @@ BINARY, LARGE = {name: 2 for name in "abcdef"}, {name: 9 for name in "abcdef"}
         (LARGE, ADD, {"basis": "auto"}, False),
         (LARGE, ADD, {"basis": "contrasts"}, True),
         ({**BINARY, "a": 1}, ADD, {"basis": "auto"}, False),
-        ({**BINARY, "a": 1}, ADD, {"basis": "contrasts"}, False),
         (BINARY, REPLACE, {"basis": "auto"}, False),
-        (BINARY, REPLACE, {"basis": "contrasts"}, False),
+        (BINARY, REPLACE, {"basis": "contrasts"}, True),
+        ({**BINARY, "a": 900, "b": 900}, ADD, {"basis": "auto", "weights": dict.fromkeys("cdef", 100)}, False),
         (BINARY, ADD, {"basis": "auto", "first_share": 0.2}, False),
     ],
 )
@@ -57,6 +57,24 @@ def test_contrasts_are_taken_where_public_numbers_say_that_they_pay(
     sizes: dict[str, int], adjacency: str, settings: dict[str, Any], contrasts: bool
 ) -> None:
     assert isinstance(query_of(context_of(sizes, adjacency), **settings).feature, PairContrasts) is contrasts
+
+
+@pytest.mark.parametrize(
+    ("sizes", "weights"),
+    [({**BINARY, "a": 1}, {}), ({**BINARY, "a": 900, "b": 900}, dict.fromkeys("cdef", 100))],
+)
+def test_contrasts_are_refused_where_they_cannot_be(sizes: dict[str, int], weights: dict[str, int]) -> None:
+    with pytest.raises(PlanError, match="basis: contrasts need two cells"):
+        query_of(context_of(sizes), basis="contrasts", weights=weights)
+
+
+def test_only_ratios_of_weights_of_tables_matter() -> None:
+    """Else one question would have two keys, and be paid for twice."""
+    first, second = (
+        query_of(context_of(BINARY), workload=[{"columns": [*columns], "weight": weight} for columns, weight in sets])
+        for sets in ([("abc", 3), ("bcd", 9)], [("abc", 1), ("bcd", 3)])
+    )
+    assert first.spec() == second.spec()
 
 
 def test_histories_have_pairs() -> None:

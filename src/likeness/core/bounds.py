@@ -1,12 +1,14 @@
 """Bounds of a feature vector, and of the number of rows of a person."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from likeness.core.errors import ReleaseError
 
+_NORM_BITS = 30  # the square of a norm of 2**30 fits an int64, and so do sums over 2**32 records
 MOST_CATEGORIES = 1000
 """Of one column: noise grows with their number and records do not, so beyond this nothing is left."""
 
@@ -90,3 +92,9 @@ class Part:
         if not self.nonnegative:
             return 4
         return 1 if self.width == 1 else 2
+
+
+def lattice_bits(parts: Sequence[Part]) -> int:
+    """One unit of a feature is ``2**lattice_bits`` lattice steps: a vector has a norm of at most 2**30 steps."""
+    norm_squared = sum(part.norm_bound_squared for part in parts)
+    return _NORM_BITS - max(0, math.ceil(math.log2(norm_squared) / 2))

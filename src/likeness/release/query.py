@@ -1,19 +1,16 @@
 """A query: its question, its records and its bounds. All of it is public."""
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from likeness.core.bounds import Part, PrivacyUnit, rows_per_unit
+from likeness.core.bounds import Part, PrivacyUnit, lattice_bits, rows_per_unit
 from likeness.core.errors import ReleaseError
 from likeness.features.base import FeatureMap
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.release.records import Contributions, EachPerson, EachRecord
 
-# A contribution's norm is at most 2**30 lattice steps: its square fits an int64, and so do sums over 2**32 records.
-_NORM_BITS = 30
-MAX_SUMMED = 2**32
+MAX_SUMMED = 2**32  # records whose sum fits an int64, see likeness.core.bounds
 
 
 @dataclass(frozen=True)
@@ -52,8 +49,7 @@ class Query:
     @cached_property
     def lattice_bits(self) -> int:
         """One unit of the feature is ``2**lattice_bits`` lattice steps."""
-        norm_squared = sum(part.norm_bound_squared for part in self.parts)
-        return _NORM_BITS - max(0, math.ceil(math.log2(norm_squared) / 2))
+        return lattice_bits(self.parts)
 
     @property
     def by_person(self) -> bool:

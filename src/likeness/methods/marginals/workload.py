@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from likeness.config.typed import Section, require, setting
 from likeness.core import rng
+from likeness.core.bounds import lattice_bits
 from likeness.core.errors import PlanError
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
@@ -17,6 +18,7 @@ from likeness.methods.settings import coordinates
 
 MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
 MOST_SWAP_ROUNDS = 100  # of drawn rows
+_FEWEST_STEPS = 64  # of a contribution to contrasts: at most 1.6 % of a count is cut off
 _LARGEST_WEIGHT = 100  # of a column: beside a pair with ten thousand times the budget, others are noise
 _MOST_TABLES = 30_000  # triples of 57 columns: they are listed before their cells are counted
 _Pairs = tuple[tuple[int, int], ...]
@@ -51,7 +53,6 @@ class Workload(Section):
         "pairs",
         "pairs; contrasts: columns once, and what pairs add; auto: contrasts for few cells",
         options=("pairs", "contrasts", "auto"),
-        fresh="auto",
     )
     first_share: float = setting(
         0.0,
@@ -117,19 +118,31 @@ class Workload(Section):
         named = {places: weight for places, weight in self._workload(names, label).items() if len(places) > 2}
         tables = {table: 1 for table in self._tables(names, label)} | named
         weights = squared_weights or self._squared_weights(names, label, pairs)
-        feature = PairMarginals(columns, weights, pairs=pairs)
-        if self.basis != "pairs" and signed and min(column.size for column in columns) > 1:
-            apart = PairContrasts(columns, weights, pairs=pairs)
-            if self.basis == "contrasts" or (apart.pays and not self.first_share):
-                feature = apart
+        feature: PairMarginals = self._with_tables(PairMarginals(columns, weights, pairs=pairs), tables)
+        if self.basis == "pairs":
+            return feature
+        if min(column.size for column in columns) > 1:
+            bare = PairContrasts(columns, weights, pairs=pairs)
+            apart = self._with_tables(bare, tables)
+            if _fewest_steps(apart) >= _FEWEST_STEPS:
+                gains = signed and bare.pays and not self.first_share
+                return apart if self.basis == "contrasts" or gains else feature
+        if self.basis == "contrasts":
+            raise PlanError(
+                "marginals.privatize.basis: contrasts need two cells or more of each column, and pairs of not "
+                "too many cells. Set auto or pairs."
+            )
+        return feature
+
+    def _with_tables(self, feature: PairMarginals, tables: Mapping[tuple[int, ...], int]) -> PairMarginals:
+        """The map with tables, which together have their share of the squared norm; that of each pair stays."""
         if not tables:
             return feature
-        # Tables together have their share of the squared norm; that of each pair stays.
+        ordered, divisor = tuple(sorted(tables)), math.gcd(*tables.values())  # only ratios matter, as of pairs
+        weights = tuple(tables[table] // divisor for table in ordered)
         share, norm = self.tables_share, float(sum(part.norm_bound_squared for part in feature.parts))
-        weight = share / (1 - share) * norm / sum(tables.values())
-        ordered = tuple(sorted(tables))
-        of_tables = tuple(tables[table] for table in ordered)
-        return replace(feature, tables=ordered, squared_table_weight=weight, table_weights=of_tables)
+        weight = share / (1 - share) * norm / sum(weights)
+        return replace(feature, tables=ordered, squared_table_weight=weight, table_weights=weights)
 
     def remedies(self, feature: PairMarginals) -> str:
         """What makes the map of these settings smaller."""
@@ -217,6 +230,12 @@ class HistoryWorkload(Workload):
                     f"marginals.privatize.tables[{place}]: {', '.join(table)} are not columns of one row set. "
                     f"Columns of people: {', '.join(columns[0])}. Columns of transitions: {', '.join(columns[1])}."
                 )
+
+
+def _fewest_steps(feature: PairMarginals) -> int:
+    """Lattice steps of a contribution to the part of contrasts that has the fewest."""
+    bits = lattice_bits(feature.parts)
+    return min(part.steps(bits) for part in feature.parts if part.contrasts)
 
 
 def drawn_pairs(columns: int, partners: int, seed: int) -> _Pairs:
