@@ -324,7 +324,7 @@ class Marginals(Method):
         """Fewer cells, between quantiles, for the noise of people who share a contribution among their events.
 
         There is no first look: its answer is compared with a query that counts rows and not people. Nor are there
-        contrasts, which the rows of a person cannot share.
+        contrasts: the door does not sum those of a person's rows.
         """
         bins = min(self.privatize.bins, _HISTORY_BINS)
         privatize = HistoryWorkload(**vars(replace(self.privatize, first_share=0.0, basis="pairs", bins=bins)))

@@ -61,7 +61,7 @@ def _cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.
     """
     parts = query.parts
     if query.by_person and any(part.contrasts for part in parts):
-        raise ReleaseError(f"{query.name}: contrasts of a person's rows can add up. Count their cells")
+        raise ReleaseError(f"{query.name}: contrasts of a person's rows are not summed. Count their cells")
     widths = np.array([part.width for part in parts], dtype=np.int64)
     steps = np.array([part.steps(query.lattice_bits) for part in parts], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
