@@ -413,10 +413,10 @@ class Synthesizer(Estimator):
         self.check_fitted("releases_")
         words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
         question = Question.of(columns, by, **words)
-        return estimate(self._asked, self.releases_.values(), question, self.num_records)
+        return estimate(self._schema_of_releases, self.releases_.values(), question, self.num_records)
 
     @property
-    def _asked(self) -> Schema | HistorySchema:
+    def _schema_of_releases(self) -> Schema | HistorySchema:
         """The schema that questions about releases are in."""
         return self._written if isinstance(self._written, HistorySchema) else self.schema_
 
@@ -451,7 +451,7 @@ class Synthesizer(Estimator):
         self.check_fitted("releases_")
         names = (columns,) if isinstance(columns, str) else tuple(columns)
         model = Model(outcome, names, category, level, sampling)
-        return regression(self._asked, self.releases_.values(), model, self.num_records)
+        return regression(self._schema_of_releases, self.releases_.values(), model, self.num_records)
 
     @property
     def model_(self) -> "FittedModel":

@@ -113,7 +113,7 @@ def init(
     place, name, kinds = _opened(source, query, name, layout)
     if people is not None or order is not None:
         alone = {"label": label, "answers": answers, "ask": ask, "columns": columns, "split": split}
-        _refuse_beside({**alone, "private-categories": private_categories}, person)
+        _refuse_beside({**alone, "private-categories": private_categories}, person, order)
         assert person is not None
         _draft_histories(place, query, people, name, kinds, person, order, nullable, layout)
         return
@@ -196,13 +196,17 @@ def _opened(source: str, query: str | None, name: str | None, layout: FileFormat
     return source, name, kinds_of_query(database)
 
 
-def _refuse_beside(options: Mapping[str, Any], person: str | None) -> None:
+def _refuse_beside(options: Mapping[str, Any], person: str | None, order: str | None) -> None:
     """Refuse options that a draft of histories does not take."""
     wrong = next((name for name, value in options.items() if value), None)
     if wrong is not None:
         raise LikenessError(f"--{wrong} does not go with --people and --order, which are for histories. Leave it out.")
     if person is None:
         raise LikenessError("--people and --order need --person. Give the column that names the person in each table.")
+    if person == order:
+        raise LikenessError(
+            f"--person and --order both name '{person}'. Give the column of dates or numbers as --order."
+        )
 
 
 def _draft_histories(

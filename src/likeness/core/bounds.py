@@ -79,7 +79,7 @@ class Part:
 
     @property
     def unit(self) -> float:
-        """What a record counts in its cell, in units of the feature: the means of contrasts are still in it."""
+        """What a record adds to its cell, in units of the feature. The door then takes the means off contrasts."""
         return math.sqrt(self.norm_bound_squared * math.prod(Fraction(size, size - 1) for size in self.contrasts))
 
     @property

@@ -152,9 +152,9 @@ def release_histories(project: "Project", doors: "list[Door]") -> "dict[str, Rel
     for rows, door in zip(project.row_sets, doors, strict=True):
 
         def answer(query: "Query", rows: "RowSet" = rows, door: "Door" = door) -> "Released":
-            asked = rows.named(query)
-            released[asked.name] = from_bytes(door.release(asked), asked.name)
-            return released[asked.name]
+            named = rows.named(query)
+            released[named.name] = from_bytes(door.release(named), named.name)
+            return released[named.name]
 
         auxiliary = project.method.ask(rows.context, answer)
         answer(project.method.embedding_query(rows.context, auxiliary))

@@ -89,14 +89,14 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
         for row_set in project.row_sets_of(completed(schema, categories)):
             auxiliary: dict[str, Released] = {}
             for query in recipe.auxiliary_queries(row_set.context, auxiliary):
-                asked = row_set.named(query)
-                key = key_of(asked, row_set.encoding)
-                priced[key] = costs.pop(asked.name)
+                named = row_set.named(query)
+                key = key_of(named, row_set.encoding)
+                priced[key] = costs.pop(named.name)
                 data = stored_bytes(ledger, key) if key in reserved else None
                 if data is not None:
                     auxiliary[query.name] = from_bytes(data, key[:12])
-            asked = row_set.named(recipe.embedding_query(row_set.context, auxiliary))
-            priced[key_of(asked, row_set.encoding)] = costs.pop(asked.name)
+            named = row_set.named(recipe.embedding_query(row_set.context, auxiliary))
+            priced[key_of(named, row_set.encoding)] = costs.pop(named.name)
     except KeyError:  # a query needs an answer that is not released yet: it and all later ones are new
         pass
     section, records = params.sections.get(params.method), ledger.records()
