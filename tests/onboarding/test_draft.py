@@ -182,6 +182,7 @@ def test_a_draft_of_histories_has_both_tables_and_nothing_of_the_rows(clone: Pat
         ((*given[:5], "--order", "height"), "--order height is not a column"),
         ((*given, "--label", "smoker"), "--label does not go with --people and --order"),
         (given[:3], "--people and --order need --person"),
+        ((*given[:5], "--order", "id"), "--person and --order both name 'id'"),
     ):
         with pytest.raises(LikenessError, match=words):
             run(*wrong, "--name", "other")
