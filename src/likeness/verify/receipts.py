@@ -382,7 +382,8 @@ def plan(bundle: Bundle) -> str:
 
 def _clusters(receipt: Receipt, clusters: FeatureMap) -> EachCluster:
     """Records by cluster, whose groups are those of the receipt."""
-    require(isinstance(clusters, CellMap), f"{receipt.query}: its clusters are no map of cells")
+    if not isinstance(clusters, CellMap):
+        raise Wrong(f"{receipt.query}: its clusters are no map of cells")
     contributions = EachCluster(clusters)
     require(contributions.num_groups == receipt.num_groups, f"{receipt.query}: has other groups than its clusters")
     return contributions

@@ -288,7 +288,8 @@ class Moments(Method):
         released, active = auxiliary[CLUSTER_COUNTS], self._active(context, auxiliary)
         counts = np.maximum(released.values, max(1.0, released.noise_std)).reshape(len(active), -1)
         counts = np.where(np.arange(self._clusters) < np.array(active)[:, None], counts, 0.0)
-        return counts / counts.sum(axis=1, keepdims=True)
+        weights: NDArray[np.float64] = counts / counts.sum(axis=1, keepdims=True)
+        return weights
 
     @property
     def _split(self) -> bool:
@@ -297,7 +298,7 @@ class Moments(Method):
     @property
     def _clusters(self) -> int:
         """Most clusters of a class."""
-        return 2**self.auxiliary.splits
+        return 1 << self.auxiliary.splits
 
     def _first(self, context: Context, bound: float) -> Query:
         """A first look at the moments of each class."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from likeness.config.typed import Section, require, setting
 from likeness.methods.settings import IMAGE_TRAINING, MOST_FEATURES, NetworkTraining, coordinates
 
-
 MOST_SPLITS = 4
 
 
