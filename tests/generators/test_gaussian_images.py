@@ -195,16 +195,16 @@ def test_sums_by_cluster_and_of_their_class_are_joined_by_least_squares(count: i
 
 
 def test_a_class_splits_where_its_directions_exceed_the_noise_of_a_cluster() -> None:
-    """Variances 9 and 5; least 2: the first split needs 4 e, the second 8 e."""
+    """Variances 9 and 5, and eight times the edges .6, 1 and 3."""
     factors = np.zeros((3, 20, 20))
     factors[:, 3, 0], factors[:, 5, 1] = 3.0, -math.sqrt(5.0)
     means = np.full((3, 20), 0.1)
-    found = halves(Moments(means, factors), SHAPE, 2.4, 2, np.array([0.6, 1.0, 3.0]), 2.0)
+    found = halves(Moments(means, factors), SHAPE, 2.4, 2, np.array([0.6, 1.0, 3.0]), 8.0)
     assert found.active == [4, 2, 1]
     planes = np.array(found.directions).reshape(3, 2, 20)
     assert planes[0, 0, 3] == planes[0, 1, 5] == planes[1, 0, 3] == 127 and np.abs(planes).sum() == 3 * 127
     assert found.centers[:3] == pytest.approx([12.7, 12.7, 12.7], abs=1e-4)
-    assert halves(Moments(means, -factors), SHAPE, 2.4, 2, np.array([0.6, 1.0, 3.0]), 2.0) == found
+    assert halves(Moments(means, -factors), SHAPE, 2.4, 2, np.array([0.6, 1.0, 3.0]), 8.0) == found
     x = images(50, 4)
     u = CosineMoments(SHAPE, 20, 2.4, 0.3).factors(x)[0][0]
     sides = (u[:, [3, 5]] > 0.1).astype(int) @ [1, 2]

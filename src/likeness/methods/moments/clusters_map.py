@@ -100,10 +100,10 @@ def halves(
 ) -> ClassHalves:
     r"""Planes through the mean of each class, across its strongest directions: post-processing of a first look.
 
-    A split doubles the noise beside what a cluster has. So class y is split j times only if its j-th variance is at
-    least ``least`` times :math:`2^j e_y`, where :math:`e_y` is the edge of the noise. A class of few records is not
-    split, and loses nothing. Directions are rounded, so the last bits of another machine's eigenvectors do not show. Of
-    both signs, the one whose largest entry is positive counts.
+    A split doubles the noise beside what a cluster has. So class y is split j times only if its j-th variance is above
+    ``least`` times :math:`e_y`, the edge of the noise without a split. A class of few records is not split, and loses
+    nothing. Directions are rounded, so the last bits of another machine's eigenvectors do not show. Of both signs, the
+    one whose largest entry is positive counts.
 
     Args:
         looked: estimates of the first look.
@@ -117,7 +117,7 @@ def halves(
     for mean, factor, noise in zip(looked.means, looked.factors, edges, strict=True):
         for split in range(splits):
             strength = float(np.linalg.norm(factor[:, split])) if split < len(mean) else 0.0
-            seen = strength**2 > least * 2 ** (split + 1) * noise and strength > 0
+            seen = strength**2 > least * noise and strength > 0
             plane = factor[:, split] / strength if seen else np.zeros(len(mean))
             plane = plane if plane[np.abs(plane).argmax()] >= 0 else -plane
             whole = np.rint(_UNIT * plane)
