@@ -207,7 +207,7 @@ class Moments(Method):
         return copula if self._network is None else image_ensemble()(copula, build(self._network))
 
     def _copula(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
-        feature = self._feature(context, auxiliary)
+        feature = self._feature(context, self._bound(context, auxiliary))
         classes, levels, texture = context.layout.num_classes, self.auxiliary.levels, self.train.texture
         sizes = feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture, self._clusters
         return gaussian_images()(*sizes)
@@ -246,7 +246,7 @@ class Moments(Method):
         self, copula: "GaussianImages", context: Context, auxiliary: Mapping[str, Released], embedding: Released
     ) -> float:
         """Squared distance of the denoised moments from those of drawn images, weighed by class."""
-        weights, feature = class_weights(auxiliary[CLASS_COUNTS]), self._feature(context, auxiliary)
+        weights, feature = class_weights(auxiliary[CLASS_COUNTS]), self._feature(context, copula.bound)
         labels = np.repeat(np.arange(len(weights)), _DRAWN)
         images = copula.draw(labels, public(context.seed, "train.latent"), {})
         drawn = np.stack([feature(part).mean(axis=0) for part in np.split(images, len(weights))])
@@ -337,15 +337,11 @@ class Moments(Method):
         classes = context.layout.num_classes
         return {"num_groups": terms.num_groups if isinstance(terms, EachCluster) else classes, "contributions": terms}
 
-    def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> CosineMoments:
-        feature = self.embedding_query(context, auxiliary).feature
-        assert isinstance(feature, CosineMoments)
-        return feature
+    def _feature(self, context: Context, bound: float) -> CosineMoments:
+        return CosineMoments(*self._sizes(context), bound, self.privatize.first_share)
 
     def _embedding(self, context: Context, bound: float, terms: EachRecord) -> Query:
-        shape, count = self._sizes(context)
-        feature = CosineMoments(shape, count, bound, self.privatize.first_share)
-        return Query(EMBEDDING, "privatize", feature, **self._groups(context, terms))
+        return Query(EMBEDDING, "privatize", self._feature(context, bound), **self._groups(context, terms))
 
     def _histograms(self, context: Context) -> tuple[Query, Query]:
         """Of norms, and of shares above levels."""
