@@ -35,6 +35,7 @@ from likeness.release.request import Dataset, check_answer
 from likeness.verify import verify
 from likeness.verify.files import Bundle
 from likeness.verify.noise import noise
+from likeness.verify.receipts import query_again
 from likeness.verify.verdict import Wrong
 
 SHAPE = (6, 9)
@@ -142,6 +143,14 @@ def test_a_class_of_two_shapes_splits_and_a_verifier_computes_it_again() -> None
         assert found[name].receipt.feature["clusters"] == clusters
         with pytest.raises(ReleaseError, match=f"{name}: answers another question"):
             check_again(SPLIT, CONTEXT, found, name, clusters=other)
+    receipt = found["embedding"].receipt
+    assert query_again(receipt).contributions.spec()["clusters"] == clusters
+    with pytest.raises(Wrong, match="embedding: has other groups than its clusters"):
+        query_again(dataclasses.replace(receipt, num_groups=4))
+    no_cells = {**receipt.feature, "clusters": found[FIRST].receipt.feature | {"map": "cosine_moments"}}
+    del no_cells["clusters"]["terms"]
+    with pytest.raises(Wrong, match="embedding: its clusters are no map of cells"):
+        query_again(dataclasses.replace(receipt, feature=no_cells))
     # Each cluster has the brightness of its shape: above half of white, on which side?
     (left, right) = (copula.shares[:2, 2].reshape(2, 6, 9)[:, 1:5, side].mean(axis=(1, 2)) for side in ([1, 2], [6, 7]))
     assert (np.abs(left - right) > 0.8).all() and (left[0] > right[0]) == (right[1] > left[1])
