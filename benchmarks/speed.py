@@ -222,9 +222,9 @@ def mixture_fits(rows: int) -> None:
             started = time.perf_counter()
             losses = fitting.fit_generator(context, auxiliary, embedding, compute).losses
             seconds = time.perf_counter() - started
-            (steps[tolerance], loss), ratio = losses[-1], steps[0.0] / losses[-1][0]
+            steps[tolerance], loss = losses[-1]
             size = f"{len(table.train)} rows, {steps[tolerance]} steps to the loss {loss:.5g}"
-            note(f"fit of marginals, tolerance {tolerance:g}", size, seconds, ratio=ratio, threads=1)
+            note(f"fit of marginals, tolerance {tolerance:g}", size, seconds, ratio=steps[0.0] / steps[tolerance])
 
 
 def chunks(rows: int, width: int = DIMENSION) -> Iterator[Records]:
