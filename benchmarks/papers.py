@@ -2,7 +2,8 @@
 
 Run: ``python -m benchmarks.papers [--data adult] [--method pearl] [--epsilon 1] [--adjacency add_remove_one]
 [--draws 3]``. A row that is in the CSV is shown and skipped. ``--again`` runs it too and shows both; the CSV stays.
-``--list`` shows what there is. ``--judges cnn resnet`` sets the classifiers of images. Without ``--data`` or ``--method``: all of them.
+``--list`` shows what there is. ``--judges cnn resnet`` sets the classifiers of images. Without
+``--data`` or ``--method``: all of them.
 
 Settings are those of params.yaml for tables and of examples/ for images: the papers' where our bounds allow them,
 public reasoning elsewhere, never a score. Each draw is a release of its own, in a ledger of the benchmark's own and a
