@@ -209,8 +209,8 @@ class HistorySchema:
         """One row a pair of events that follow each other.
 
         It holds the person's columns, a class of the length, whether the step is the first, the memory, the last event,
-        the next, and the gap between them. The order itself is left out: each further column takes budget from all pairs of the
-        others.
+        the next, and the gap between them. The order itself is left out: each further column takes budget from all
+        pairs of the others.
         """
         return self._table(*self._next_columns)
 
