@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -157,11 +158,14 @@ def with_bins(name: str) -> Table:
 
 
 def with_rules(name: str, params: Params, schema: Schema) -> Params:
-    """Settings whose schema has the rules of :data:`RULES`, in a file, because a project reads its schema from one."""
-    if name not in RULES:
-        return params
+    """Settings whose schema has the rules of :data:`RULES`."""
+    return with_schema(params, {**schema.to_dict(), "rules": RULES[name][1]}) if name in RULES else params
+
+
+def with_schema(params: Params, schema: dict[str, Any]) -> Params:
+    """Settings with another schema, in a file, because a project reads its schema from one."""
     path = Path(tempfile.mkdtemp()) / "schema.yaml"
-    path.write_text(yaml.safe_dump({**schema.to_dict(), "rules": RULES[name][1]}, sort_keys=False))
+    path.write_text(yaml.safe_dump(schema, sort_keys=False))
     return dataclasses.replace(params, ingest=dataclasses.replace(params.ingest, schema=str(path)))
 
 
