@@ -63,6 +63,7 @@ CLONES = {
     "dpsynth_aim": "AIM of dpsynth",
     "dpsynth_aim_gdp": "AIM-GDP of dpsynth",
     "dpsynth_mst": "MST of dpsynth",
+    "margnet": "MargNet",
     "gsd": "Private-GSD",
 }
 """Peers of :mod:`benchmarks.peers_clones`, which run where they are named."""
