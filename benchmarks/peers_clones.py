@@ -1,4 +1,4 @@
-r"""Peers that no registry has, on a table of codes: dpsynth, MargNet and Private-GSD.
+r"""Peers that no registry has, on a table of codes: dpsynth, MST on mbi, MargNet and Private-GSD.
 
 Clone them side by side, name the folder, and run in an environment of their own (``benchmarks/peers_clones.txt``)::
 
@@ -8,13 +8,13 @@ Clone them side by side, name the folder, and run in an environment of their own
 The table, the report and the budget are those of ``peers.py``: all pairs of at most 10,000 cells, a model of at most
 8 MB, ρ by Canonne, Kamath and Steinke 2020, Proposition 12. SWIFT and AIM-GDP add Gaussian noise only, so that they get
 exact Gaussian accounting, as ours does. Nothing of the clones is copied here.
-The authors' own AIM is :mod:`benchmarks.peers_mbi`; their own MST (private-pgm, 4d2b3c5) stops where it merges cells.
+The authors' own AIM is :mod:`benchmarks.peers_mbi`.
 
 What the programs spend, by reading them and by the scales of their measurements (``measured_share`` of the report):
 
 * dpsynth's AIM chooses by errors that a row can raise or lower, with an exponential mechanism for errors that it only
   raises. Choosing costs four times its share, and all together up to 1.27 ρ. :func:`dpsynth` undoes that.
-* dpsynth's MST, SWIFT and AIM-GDP spend ρ.
+* dpsynth's MST, SWIFT and AIM-GDP spend ρ, and so does MST on mbi, of private-pgm.
 * MargNet spends at most ρ: its last round, with what is left, never runs. Its settings are those of its Adult at ε = 1.
 * Private-GSD has the noise of replace-one, √2, and is told the number of rows. It stays so.
 
@@ -45,7 +45,7 @@ GENERATIONS = 500_000
 
 def main() -> None:
     """Read, synthesize, write, report."""
-    methods = {**dict.fromkeys(DPSYNTH, dpsynth), "margnet": margnet, "gsd": gsd}
+    methods = {**dict.fromkeys(DPSYNTH, dpsynth), "mst_mbi": mst_mbi, "margnet": margnet, "gsd": gsd}
     arguments = parser_of(__doc__, list(methods)).parse_args()
     sizes = {column: int(size) for column, size in json.loads(arguments.domain.read_text()).items()}
     codes = read(arguments.codes, sizes)
@@ -103,6 +103,17 @@ def dpsynth(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]
     spent = sum(0.5 / float(one.stddev) ** 2 for one in result.measurements)
     values = result.synthetic_data.to_dict()
     return pd.DataFrame({column: np.asarray(values[column]) for column in sizes}), spent
+
+
+def mst_mbi(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]
+    """The authors' own program of MST, with the version of mbi beside it."""
+    sys.path[:0] = [str(arguments.clones / "private-pgm" / folder) for folder in ("src", "mechanisms")]
+    for name in ("matplotlib", "matplotlib.pyplot"):  # imported there for plots
+        sys.modules[name] = types.ModuleType(name)
+    import mst
+    from mbi import Dataset, Domain
+
+    return mst.MST(Dataset(codes, Domain.fromdict(sizes)), arguments.epsilon, arguments.delta).df, None
 
 
 def margnet(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]

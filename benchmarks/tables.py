@@ -63,6 +63,7 @@ CLONES = {
     "dpsynth_aim": "AIM of dpsynth",
     "dpsynth_aim_gdp": "AIM-GDP of dpsynth",
     "dpsynth_mst": "MST of dpsynth",
+    "mst_mbi": "MST on mbi",
     "margnet": "MargNet",
     "gsd": "Private-GSD",
 }
@@ -294,7 +295,8 @@ def run_peer(
     (folder / "domain.json").write_text(json.dumps(sizes))
     options = {
         "--codes": folder / "codes.parquet", "--domain": folder / "domain.json", "--out": folder / "out.parquet",
-        "--method": method.removesuffix("_mbi"), "--epsilon": params.privacy.epsilon, "--delta": params.privacy.delta,
+        "--method": method.replace("aim_mbi", "aim"),
+        "--epsilon": params.privacy.epsilon, "--delta": params.privacy.delta,
         "--rows": params.sample.rows,
     }  # fmt: skip
     command = [python, PROGRAMS[method], *(str(word) for pair in options.items() for word in pair)]
