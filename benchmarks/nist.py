@@ -22,11 +22,10 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.common import SHARED, Table, cell, commit, keep, load, on_page, read_results
+from benchmarks.common import SHARED, Table, cell, commit, keep, on_page, read_results
 from benchmarks.tables import NAMES as METHODS
-from benchmarks.tables import PROGRAMS, run_peer, with_epsilon, with_schema
+from benchmarks.tables import PROGRAMS, run_peer, unlabeled, with_epsilon
 from likeness.data.schema.schema import Schema
-from likeness.data.source.files import read_source
 from likeness.ledger.ledger import Ledger
 from likeness.synthesizer import Synthesizer
 
@@ -187,13 +186,9 @@ def by_peer(python: str, state: str, method: str, epsilon: float) -> pd.DataFram
 
 
 def excerpt(state: str) -> Table:
-    """NIST's rows as a table of the benchmarks, without label, test rows and rules."""
+    """NIST's rows as a table of the benchmarks, without label and rules."""
     folder, name = STATES[state]
-    schema = schema_of(state, rules=False, variant="column")
-    rows, _ = read_source(DATA / folder / f"{name}.csv", schema, None)
-    params = with_schema(load("adult").params, schema.to_dict())
-    privacy = dataclasses.replace(params.privacy, population="acs")
-    return Table(dataclasses.replace(params, privacy=privacy), schema, rows, rows)
+    return unlabeled("acs", DATA / folder / f"{name}.csv", schema_of(state, rules=False, variant="column"))
 
 
 def scored(table: pd.DataFrame, state: str, environment: Path) -> dict[str, float]:

@@ -36,6 +36,7 @@ from likeness.config.params import Params
 from likeness.core import rng
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_source
 from likeness.evaluation.utility import shuffle_columns
 from likeness.methods import method_from
 from likeness.methods.marginals.method import Auxiliary, Marginals, PlanSettings, Shares
@@ -169,6 +170,14 @@ def with_schema(params: Params, schema: dict[str, Any]) -> Params:
     path = Path(tempfile.mkdtemp()) / "schema.yaml"
     path.write_text(yaml.safe_dump(schema, sort_keys=False))
     return dataclasses.replace(params, ingest=dataclasses.replace(params.ingest, schema=str(path)))
+
+
+def unlabeled(population: str, source: Path, schema: Schema) -> Table:
+    """All rows of a file, for training and as test rows."""
+    rows, _ = read_source(source, schema, None)
+    params = with_schema(load("adult").params, schema.to_dict())
+    privacy = dataclasses.replace(params.privacy, population=population)
+    return Table(dataclasses.replace(params, privacy=privacy), schema, rows, rows)
 
 
 def asked_for(methods: tuple[str, ...], only: str | None) -> list[str]:
