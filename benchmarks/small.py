@@ -167,8 +167,9 @@ def add(keys: list[object], values: dict[str, float]) -> None:
 
 def section(results: pd.DataFrame) -> str:
     """One line for each number of rows, ε and method: mean ± standard deviation over draws."""
-    lines = ["| rows | ε | method | draws | " + " | ".join(title for title, _ in COLUMNS.values()) + " |"]
-    lines.append("| ---: | --- | --- |" + " ---: |" * (1 + len(COLUMNS)))
+    columns = {name: shown for name, shown in COLUMNS.items() if results[name].notna().any()}
+    lines = ["| rows | ε | method | draws | " + " | ".join(title for title, _ in columns.values()) + " |"]
+    lines.append("| ---: | --- | --- |" + " ---: |" * (1 + len(columns)))
     order = list(METHODS)
     for (rows, epsilon, method), draws in sorted(
         results.groupby(["rows", "epsilon", "method"]), key=lambda one: (*one[0][:2], order.index(one[0][2]))
@@ -179,7 +180,7 @@ def section(results: pd.DataFrame) -> str:
             METHODS[method],
             str(len(draws)) if epsilon else "-",
         ]
-        cells = [cell(draws[column], digits) for column, (_, digits) in COLUMNS.items()]
+        cells = [cell(draws[column], digits) for column, (_, digits) in columns.items()]
         lines.append("| " + " | ".join([*lead, *cells]) + " |")
     return "\n".join(lines)
 
