@@ -145,14 +145,19 @@ def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
     strongest = strongest_pairs(table.train, synthetic, table.schema)
     values = {f"tv_{order}": float(value) for order, value in means.items()}
     values |= {"top_tv": float(strongest["total_variation"].mean()), "kept": float(strongest["kept"].mean())}
-    rules = [rule for rule in with_public_rules(table.schema).rules if "DENSITY" not in rule.columns]
-    if rules:
-        cells = values_of(synthetic, table.schema.columns)
-        values["contradicting"] = 100 * float(np.any([rule.broken(cells) for rule in rules], axis=0).mean())
+    values |= contradicting(synthetic, table.schema)
     if table.schema.task == "none":
         return values
     scores = train_on_synthetic_test_on_real(synthetic, table.test, table.schema, 0, CLASSIFIERS, max_workers=1)
     return values | {name: float(scores[name].mean()) for name in ("roc_auc_hard", "roc_auc_score")}
+
+
+def contradicting(rows: pd.DataFrame, schema: Schema) -> dict[str, float]:
+    """Percent of rows that break a public rule, where there is one."""
+    rules = [rule for rule in with_public_rules(schema).rules if "DENSITY" not in rule.columns]
+    values = values_of(rows, schema.columns)
+    broken = np.array([rule.broken(values) for rule in rules], dtype=bool)
+    return {"contradicting": 100 * float(broken.any(axis=0).mean())} if rules else {}
 
 
 def is_there(*keys: object) -> bool:
