@@ -222,7 +222,7 @@ def test_where_noise_hides_the_quantiles_there_may_be_fewer_bins() -> None:
     sure = marginals(columns="all", cells=512)
     released = through_the_door(sure, plan_of(sure, 5.0), 20_000)
     honest = released[QUANTILES]
-    for seen, fewer in ((6.5, 6), (3.5, 0)):
+    for seen, fewer in ((BINS + 0.5, BINS), (6.5, 6), (3.5, 0)):  # BINS + 1 with that of the spike
         scale = float(honest.lattice[0, :512].sum()) / seen / math.sqrt(512)
         noisy = {
             **released,

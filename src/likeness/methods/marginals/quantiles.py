@@ -52,6 +52,7 @@ class Quantiles(Section):
         "of learned edges that noise hides: equal_width | fewer, as many as noise lets see",
         options=("equal_width", "fewer"),
         fresh="fewer",
+        asks_anew=True,
     )
 
     def __post_init__(self) -> None:
@@ -136,8 +137,8 @@ class Quantiles(Section):
             if self.edges == "auto":
                 grids[column.name], _ = auto_bins(column, fine, counts[: fine.size], scale, bins)
                 continue
-            least = _FEWEST if self.hidden == "fewer" else bins
-            firsts = learned_bins(column, cells, counts, scale, grid_of(column, bins).size, least)
+            size = grid_of(column, bins).size
+            firsts = learned_bins(column, cells, counts, scale, size, _FEWEST if self.hidden == "fewer" else size)
             grids[column.name] = None if firsts is None else fine.joined(firsts)
         return grids
 

@@ -59,7 +59,6 @@ class Auxiliary(Section):
         "of a class in two, and of its parts in two again, where the noise allows; 0: one copula a class",
         least=0,
         most=MOST_SPLITS,
-        fresh=2,
     )
     fourier: Fourier = setting(
         Fourier(),
