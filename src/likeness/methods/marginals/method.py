@@ -103,9 +103,9 @@ class TrainMixture(Section):
     )
     strong_gain: float = setting(
         0.0,
-        "there a second fit gives strong pairs the released strength: weight of these; 0: no second fit",
+        "weight of strong pairs in a second fit there, to their released strength; 0: none",
         least=0,
-        fresh=4.0,
+        fresh=10.0,
     )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     tolerance: float = setting(

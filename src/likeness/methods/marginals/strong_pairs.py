@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from likeness.methods.marginals.first_look import Block
 
-_CLEARLY = 4  # standard deviations of the noise's squared length
+_CLEARLY = 3  # standard deviations of the noise's squared length
 _MOST = 2.5  # times: a fit that sees less than that of a pair has another form
 
 
