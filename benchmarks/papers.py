@@ -2,7 +2,8 @@
 
 Run: ``python -m benchmarks.papers [--data adult] [--method pearl] [--epsilon 1] [--adjacency add_remove_one]
 [--draws 3]``. A row that is in the CSV is shown and skipped. ``--again`` runs it too and shows both; the CSV stays.
-``--list`` shows what there is. Without ``--data`` or ``--method``: all of them.
+``--list`` shows what there is. ``--judges cnn resnet`` sets the classifiers of images. Without
+``--data`` or ``--method``: all of them.
 
 Settings are those of params.yaml for tables and of examples/ for images: the papers' where our bounds allow them,
 public reasoning elsewhere, never a score. Each draw is a release of its own, in a ledger of the benchmark's own and a
@@ -53,7 +54,7 @@ CONTROLS = ("real", "shuffled")
 SHOWN = {
     "classification": ["roc_auc_hard", "average_precision_hard", "roc_auc_score", "f1", "tv_2_test", "tv_3_test"],
     "mixture": ["nll", "nll_as_published", "far", "modes"],
-    "image": ["logistic_regression", "mlp", "cnn", "fid"],
+    "image": ["logistic_regression", "mlp", "cnn", "resnet", "fid"],
 }
 COSTS = ("seconds", "peak_mb")
 
@@ -76,6 +77,7 @@ VARIANTS = {
     "moments with fourier": Variant("moments", fourier=True),
     "moments with fourier, 60,000 images": Variant("moments", fourier=True, rows=60_000),
     "merf, 60,000 images": Variant("merf", rows=60_000),
+    "moments, 60,000 images": Variant("moments", rows=60_000),
 }
 RUN = sorted([*METHODS, *VARIANTS])
 ADJACENCIES = ("add_remove_one", "replace_one")
@@ -120,6 +122,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--threads", type=int, help="of training; those of params by default. 1 where others compute")
     parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0], help="train.precision of params")
+    parser.add_argument("--judges", nargs="+", help="classifiers of images; the settings' by default")
     parser.add_argument("--mlflow", metavar="URI")
     parser.add_argument("--again", action="store_true", help="run what is in the CSV too, and show both rows")
     parser.add_argument("--list", action="store_true", help="show what is in the CSV and run nothing")
@@ -156,7 +159,10 @@ def run_all(arguments: argparse.Namespace) -> None:
 
 def run(name: str, arguments: argparse.Namespace) -> None:
     """Ceiling, floor, and every draw of every method. A row of the CSV is shown, and run again only if asked for."""
-    table = cache(partial(load, name))  # loaded only if something runs
+
+    @cache
+    def table() -> Table:  # loaded only if something runs
+        return judged(load(name), arguments.judges)
 
     def control(method: str) -> dict[str, float]:
         rows = table().train if method == "real" else shuffle_columns(table().train, table().params.evaluate.seed)
@@ -176,6 +182,14 @@ def run(name: str, arguments: argparse.Namespace) -> None:
                 print(f"{name}, {method} is skipped: the method is not meant for this table.", flush=True)
                 break
             row(arguments, keys, partial(drawn, method, draw), arguments.again)
+
+
+def judged(table: Table, judges: list[str] | None) -> Table:
+    """A table with other classifiers than its settings name."""
+    if judges is None:
+        return table
+    evaluate = dataclasses.replace(table.params.evaluate, classifiers=tuple(judges))
+    return dataclasses.replace(table, params=dataclasses.replace(table.params, evaluate=evaluate))
 
 
 def fits(method: str, table: Table) -> bool:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from benchmarks import papers
-from benchmarks.common import ONLY_IMAGES
+from benchmarks.common import ONLY_IMAGES, Table, settings
 
 ROWS = """data,method,epsilon,adjacency,draw,commit,seconds,peak_mb,nll,modes,mlp
 mixture,real,0,-,0,abc,0,0,2.5,25,
@@ -88,3 +88,9 @@ def test_the_list_counts_draws(
     run(monkeypatch, "--list")
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert runs == [] and ["mixture", "merf", "1", "add_remove_one", "1"] in lines
+
+
+def test_other_judges_replace_those_of_the_settings() -> None:
+    table: Any = Table(settings("cifar10"), None, None, None)  # type: ignore[arg-type]
+    assert papers.judged(table, None) is table and table.params.evaluate.classifiers == ("cnn",)
+    assert papers.judged(table, ["cnn", "resnet"]).params.evaluate.classifiers == ("cnn", "resnet")

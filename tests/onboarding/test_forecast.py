@@ -42,11 +42,11 @@ def settings_of(data: str, method: str) -> Params:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("data", "method"), sorted(measured()))
-def test_time_is_foreseen_within_a_factor_of_three_and_memory_of_two(data: str, method: str) -> None:
+def test_time_and_memory_are_foreseen_within_a_factor_of_two(data: str, method: str) -> None:
     seconds, megabytes = measured()[data, method]
     found = forecast(Project(Path(), settings_of(data, method)), ROWS[data])
     assert found.training_seconds is not None
-    assert (seconds - LONGEST) / 3 <= found.training_seconds < seconds * 3
+    assert (seconds - LONGEST) / 2 <= found.training_seconds < seconds * 2
     assert megabytes / 2 < found.memory_bytes / 1e6 < megabytes * 2
 
 
@@ -84,7 +84,10 @@ def test_images_in_color_are_foreseen_within_a_factor_of_two(method: str, second
 def test_a_residual_network_is_foreseen_within_a_factor_of_two() -> None:
     """Five seconds of one core a step of 1,000 images of CIFAR-10, with 16 channels."""
     params = settings_of("cifar10", "ntk")
-    ntk = {**params.sections["ntk"], "train": {**params.sections["ntk"]["train"], "network": "residual"}}
+    ntk = {
+        **params.sections["ntk"],
+        "train": {**params.sections["ntk"]["train"], "network": "residual", "batch_size": 1000},
+    }
     params = dataclasses.replace(params, sections={**params.sections, "ntk": ntk})
     seconds = forecast(Project(Path(), params), ROWS["cifar10"]).training_seconds
     assert seconds is not None and 5 * 1200 / 2 < seconds < 5 * 1200 * 2

@@ -63,7 +63,8 @@ def test_options_that_are_off_as_shipped_are_audited(every_case: list[Case]) -> 
     for adjacency in Adjacency:
         names = " ".join(case.name for case in every_case if case.adjacency is adjacency)
         assert all(f"{method} with {option} " in names for method, option, _ in OPTIONS)
-        in_color = {str(case.query.feature.spec()["map"]) for case in every_case if case.schema is COLOR}
+        colored = [case for case in every_case if case.schema is COLOR and case.adjacency is adjacency]
+        in_color = {str(case.query.feature.spec()["map"]) for case in colored}
         assert {"cosine_levels", "cosine_moments", "cosine_norms", "level_counts", "encoded_moments"} <= in_color
         assert {"tangent", "mixed_fourier"} <= in_color
         own = [case.query.feature for case in every_case if case.adjacency is adjacency]

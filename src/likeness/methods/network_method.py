@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from likeness.generators.training import Objective
 
 
-_MULTIPLICATIONS_A_PIXEL = 2500  # of the convolutional network
+_MULTIPLICATIONS_A_PIXEL = 2000  # of the convolutional network
 _MULTIPLICATIONS_A_PLACE = 120  # of the residual network, a pair of channels; normalization takes half of the time
 
 
@@ -65,7 +65,8 @@ def tabular_generator() -> "type[TabularGenerator]":
 class EmbeddingMethod(Method):
     """A method with a network, which differs from the others in its queries, its map and its critic.
 
-    ``multiplications_a_coordinate`` counts those for one coordinate of one generated row.
+    ``multiplications_a_coordinate`` counts those for one coordinate of one generated row, and
+    ``multiplications_a_value`` those for one coordinate and one of the row's values.
     """
 
     train: NetworkTraining
@@ -74,7 +75,8 @@ class EmbeddingMethod(Method):
         "residual_images": residual_images,
         "tabular": tabular_generator,
     }
-    multiplications_a_coordinate: ClassVar[int] = 50  # a cosine or sine, and its part of the product
+    multiplications_a_coordinate: ClassVar[int] = 30  # a cosine or sine
+    multiplications_a_value: ClassVar[float] = 0.2  # one product for a cosine and a sine; its weights have no gradient
 
     def check_device(self, device: str) -> None:
         """Refuse a device that this machine does not have."""
@@ -125,8 +127,8 @@ class EmbeddingMethod(Method):
         else:
             sizes = [train.latent_dim, *train.hidden, width]
             row = sum(a * b for a, b in pairwise(sizes))
-        features = self.multiplications_a_coordinate * coordinates[EMBEDDING] / context.layout.num_classes
-        return train.batch_size * (row + features)
+        each = self.multiplications_a_coordinate + self.multiplications_a_value * width
+        return train.batch_size * (row + each * coordinates[EMBEDDING] / context.layout.num_classes)
 
     def critic(self, feature: FeatureMap, device: "torch.device") -> "Critic | None":
         """What weighs the coordinates; nothing by default."""

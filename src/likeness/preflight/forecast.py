@@ -106,7 +106,7 @@ class Forecast:
             cells, whose number nobody knows yet.
         queries: all others.
         records: the fewest for which the rule holds everywhere.
-        memory_bytes: rough, within a factor of three, as are ``training_seconds`` and ``evaluation_seconds``, which are
+        memory_bytes: rough, within a factor of two, as are ``training_seconds`` and ``evaluation_seconds``, which are
             None if there is no estimate.
     """
 

@@ -113,7 +113,7 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
     training = _seconds(forecast.training_seconds, "training")
     evaluation = _seconds(forecast.evaluation_seconds, "evaluation")
     lines.append(
-        f"  rough, within a factor of three: memory {forecast.memory_bytes / 1e9:.1f} GB, {training}, {evaluation} "
+        f"  rough, within a factor of two: memory {forecast.memory_bytes / 1e9:.1f} GB, {training}, {evaluation} "
         "(one core; evaluation two)"
     )
     lines.append(f"  rule of thumb, {RULE}")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 KERNELS = ("sum", "product", "combined")
 _WHERE = "hp.privatize"
+_MULTIPLICATIONS_A_FUNCTION = 70  # a Hermite function of one number, by recurrence
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ class Hp(TwoQueryMethod):
 
     name: ClassVar[str] = "hp"
     maps: ClassVar = (HermiteFeatures,)
-    multiplications_a_coordinate: ClassVar[int] = 8
+    multiplications_a_coordinate: ClassVar[int] = 2  # of products of columns: their mean is one product of matrices
+    multiplications_a_value: ClassVar[float] = 0
     privatize: Privatize = setting(Privatize())
     train: TrainHp = setting(TrainHp(), FREE)
 
@@ -126,6 +128,13 @@ class Hp(TwoQueryMethod):
         remedy = f"Lower {_WHERE}.order, product_order, product_dimension or num_subsets, merge categories"
         within_limit("hp", query.dimension, settings.max_coordinates, remedy)
         return query
+
+    def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float:
+        """Those of all methods, and the Hermite functions of each number."""
+        numbers = sum(block.kind == "unit" for block in context.layout.blocks)
+        functions = numbers * (1 + max(self.privatize.order, self.privatize.product_order))
+        network = super().multiplications(context, coordinates)
+        return network + self.train.batch_size * _MULTIPLICATIONS_A_FUNCTION * functions
 
     def coordinate_weights(self, feature: FeatureMap) -> "Tensor | None":
         """γ of the paper's loss."""

@@ -44,6 +44,7 @@ class Ntk(TwoQueryMethod):
     name: ClassVar[str] = "ntk"
     maps: ClassVar = (NetworkTangent,)
     multiplications_a_coordinate: ClassVar[int] = 2
+    multiplications_a_value: ClassVar[float] = 0
     privatize: Privatize = setting(Privatize())
     train: NetworkTraining = setting(NetworkTraining(iterations=2000, batch_size=1000), FREE)
 
