@@ -87,7 +87,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_second_fit_gives_a_strong_pair_the_released_strength() -> None:
     """600 rows: noise hides most cells."""
     first, second = slopes(600, 10.0)
-    assert first > 1.4 and second - 1 < 0.6 * (first - 1)
+    assert first > 1.1 and second - 1 < 0.6 * (first - 1)
 
 
 @pytest.mark.usefixtures("ledger")
