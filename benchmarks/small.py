@@ -2,8 +2,9 @@
 
 Run: ``python -m benchmarks.small [--table adult] [--rows 5000] [--epsilon 1] [--only ours] [--draws 3]``. Resumable.
 The protocol is that of :mod:`benchmarks.tables`, on a public draw of the training rows and as many synthetic ones. ACS
-is NIST's excerpt of Texas, without a label. ``look`` is ours with a first look at the pairs; ``--only rules`` adds the
-rules of Texas to it, and ``--only`` names the peers of :mod:`benchmarks.peers_clones` too.
+is NIST's excerpt of Texas, without a label. NLTCS has 16 binary columns and none. ``look`` is ours with a first look at
+the pairs; ``--only rules`` adds the rules of Texas to it, ``--only contrasts`` sets ``basis: auto``, and ``--only``
+names the peers of :mod:`benchmarks.peers_clones` too.
 
 Dependence kept: the strength of a pair in the synthetic table over that in the training rows, mean of the 15 pairs that
 are strongest there. 1 is best, more is noise. AUC: mean of three classifiers on real test rows.
@@ -20,9 +21,10 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from benchmarks.common import Table, cell, commit, keep, load, on_page, read_results, synthesize
+from benchmarks.common import SHARED, Table, cell, commit, keep, load, on_page, read_results, synthesize
 from benchmarks.tables import CLONES, NAMES, run_peer, with_epsilon
 from likeness.core.rng import public
+from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
 from likeness.evaluation.marginals import marginal_table, strongest_pairs
 from likeness.evaluation.utility import shuffle_columns, train_on_synthetic_test_on_real
@@ -32,8 +34,10 @@ PAGE = Path("docs/evidence/TABLES.md")
 KEYS = ["table", "rows", "epsilon", "method", "draw"]
 ROWS = (500, 1_000, 2_000, 5_000, 10_000)
 EPSILONS = (0.2, 1.0, 3.0, 10.0)
-TABLES = ("adult", "census", "acs")
-METHODS = {**NAMES, "look": "ours, first look", "rules": "ours, first look and rules"}
+TABLES = {"adult": ROWS, "census": ROWS, "acs": ROWS, "nltcs": (2_000, 21_574)}
+METHODS = {
+    **NAMES, "look": "ours, first look", "rules": "ours, first look and rules", "contrasts": "ours, `basis: auto`"
+}  # fmt: skip
 RUN = ("ours", "look", "mst", "aim")
 CLASSIFIERS = ("logistic_regression", "random_forest", "gradient_boosting")
 COLUMNS = {
@@ -54,13 +58,13 @@ def main() -> None:
     parser.add_argument("--table", choices=TABLES)
     parser.add_argument("--rows", type=int)
     parser.add_argument("--epsilon", type=float)
-    parser.add_argument("--only", nargs="+", choices=[*RUN, "rules", *CLONES])
+    parser.add_argument("--only", nargs="+", choices=[*RUN, "rules", "contrasts", *CLONES])
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--peers", default="benchmarks/.peers/bin/python", help="python of the peers' environment")
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     arguments = parser.parse_args()
     for name in () if arguments.page else TABLES:
-        for rows in ROWS if arguments.rows is None else [arguments.rows]:
+        for rows in TABLES[name] if arguments.rows is None else [arguments.rows]:
             if arguments.table in (None, name):
                 run(name, rows, arguments)
     results = read_results(RESULTS, KEYS)
@@ -82,7 +86,7 @@ def run(name: str, rows: int, arguments: argparse.Namespace) -> None:
 
 def small(name: str, rows: int) -> Table:
     """A public draw of the training rows, and settings with as many synthetic rows."""
-    table = texas() if name == "acs" else load(name)
+    table = {"acs": texas, "nltcs": nltcs}.get(name, lambda: load(name))()
     if rows < len(table.train):
         chosen = public(0, "benchmarks.small").choice(len(table.train), rows, replace=False)
         table = dataclasses.replace(table, train=table.train.iloc[np.sort(chosen)])
@@ -96,21 +100,36 @@ def texas(rules: bool = False) -> Table:
     from benchmarks.nist import DATA, STATES, schema_of
 
     folder, name = STATES["TX"]
-    schema = schema_of("TX", rules, "column")
-    rows, _ = read_source(DATA / folder / f"{name}.csv", schema, None)
-    params, path = load("adult").params, Path(tempfile.mkdtemp()) / "texas.yaml"
+    return unlabeled("acs", DATA / folder / f"{name}.csv", schema_of("TX", rules, "column"))
+
+
+def nltcs() -> Table:
+    """The National Long Term Care Survey: 16 activities that a person can do or not."""
+    source = SHARED / "nltcs.csv"
+    yes_no = {"kind": "categorical", "categories": ["0", "1"]}
+    names = pd.read_csv(source, nrows=0).columns
+    document = {"name": "nltcs", "source": source.name, "task": "none", "columns": dict.fromkeys(names, yes_no)}
+    return unlabeled("nltcs", source, Schema.from_dict(document, "nltcs"))
+
+
+def unlabeled(population: str, source: Path, schema: Schema) -> Table:
+    """All rows of a file, for training and as test rows."""
+    rows, _ = read_source(source, schema, None)
+    params, path = load("adult").params, Path(tempfile.mkdtemp()) / f"{population}.yaml"
     path.write_text(yaml.safe_dump(schema.to_dict(), sort_keys=False))  # a project reads its schema from a file
     ingest = dataclasses.replace(params.ingest, schema=str(path))
-    privacy = dataclasses.replace(params.privacy, population="acs")
+    privacy = dataclasses.replace(params.privacy, population=population)
     return Table(dataclasses.replace(params, ingest=ingest, privacy=privacy), schema, rows, rows)
 
 
 def once(method: str, epsilon: float, table: Table, draw: int, peers: str) -> dict[str, float]:
     """Seconds and scores of one synthetic table."""
     params = with_epsilon(table.params, epsilon)
-    if method in ("ours", "look", "rules"):
+    if method in ("ours", "look", "rules", "contrasts"):
         sections = copy.deepcopy(dict(params.sections))
-        if method != "ours":
+        if method == "contrasts":
+            sections["marginals"]["privatize"]["basis"] = "auto"
+        elif method != "ours":
             sections["marginals"]["privatize"]["first_share"] = 0.2
         if method == "rules":
             params = dataclasses.replace(params, ingest=texas(True).params.ingest)

@@ -1,4 +1,4 @@
-"""How fast: network gradients, mean embeddings, pairs of columns, the mixture of products, noise, bfloat16.
+"""How fast: network gradients, mean embeddings, pairs of columns, the mixture and its steps, noise, bfloat16.
 
 Run: ``python -m benchmarks.speed [--repetitions 5] [--quick] [--only precisions]``. What is compared runs in turns, in
 one process and on one machine: the ratios are what matters, not the seconds. Peak memory is that of a process of its
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -21,16 +22,21 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from benchmarks.common import keep
+from benchmarks.common import keep, releases
 from benchmarks.memory import peak_mb
+from benchmarks.small import small
 from likeness.config.training import TrainingSettings
+from likeness.generators.base import Compute
 from likeness.generators.images import ImageGenerator
 from likeness.generators.objective import EmbeddingObjective
 from likeness.generators.training import train
+from likeness.methods import method_from
 from likeness.methods.hp.hermite_map import HermiteFeatures
+from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.objective import MarginalObjective
 from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness.pipeline.project import Project
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -203,6 +209,24 @@ def mixture_step(repetitions: int, steps: int = 10) -> None:
         note(what, size, taken / steps, ratio=seconds["pytorch"] / taken, repetitions=repetitions)
 
 
+def mixture_fits(rows: int) -> None:
+    """Steps of ``marginals`` until the loss stands still, against all of them, on one release of rows of Adult."""
+    for count in (700, 5_000, rows):
+        table, steps = small("adult", count), {}
+        method = method_from(table.params)
+        assert isinstance(method, Marginals)
+        auxiliary, embedding = releases(table.params, table.train, 1)
+        context, compute = Project(Path(), table.params).context, Compute("cpu", 1, "float32")
+        for tolerance in (0.0, 0.001):
+            fitting = replace(method, train=replace(method.train, tolerance=tolerance))
+            started = time.perf_counter()
+            losses = fitting.fit_generator(context, auxiliary, embedding, compute).losses
+            seconds = time.perf_counter() - started
+            steps[tolerance], loss = losses[-1]
+            size = f"{len(table.train)} rows, {steps[tolerance]} steps to the loss {loss:.5g}"
+            note(f"fit of marginals, tolerance {tolerance:g}", size, seconds, ratio=steps[0.0] / steps[tolerance])
+
+
 def chunks(rows: int, width: int = DIMENSION) -> Iterator[Records]:
     """Made-up rows, in chunks as the door reads them."""
     for start in range(0, rows, 4_096):
@@ -317,6 +341,7 @@ def noise(quick: bool) -> None:
 PARTS: dict[str, Callable[[int, int, bool], None]] = {
     "step": lambda _, repetitions, __: network_step(repetitions),
     "mixture": lambda _, repetitions, __: mixture_step(repetitions),
+    "fits": lambda rows, _, __: mixture_fits(min(rows, 32_561)),
     "precisions": lambda _, repetitions, __: precisions(repetitions),
     "sum": lambda rows, _, __: network_sum(rows),
     "pairs": lambda rows, repetitions, _: paired_sum(rows // 10, repetitions),

@@ -53,7 +53,7 @@ def wide_table(rows: int, columns: int) -> None:
         if place % 2 and columns > 100:
             table[f"c{place}"], schema[f"c{place}"] = np.clip(50 + 10 * value, 0, 99).astype(int), _integer(0, 99)
     frame = pd.DataFrame(table).astype({name: str for name, spec in schema.items() if spec["kind"] == "ordinal"})
-    frame["y"] = np.where(factors[:, 0] > 0, "yes", "no")
+    frame = frame.assign(y=np.where(factors[:, 0] > 0, "yes", "no"))
     settings = {"privatize": {"pairs": "all" if columns <= 100 else "drawn"}}
     measure("columns", frame, {**schema, "y": YES_NO}, settings)
 
