@@ -557,6 +557,8 @@ class Synthesizer(Estimator):
         from likeness.pipeline.histories import HistoryGenerator
         from likeness.privacy.plan import Plan
 
+        if not (folder / _SETTINGS).is_file():
+            raise ArtifactError(f"{folder} is no saved synthesizer: it has no {_SETTINGS}. Give the folder of save().")
         settings = read_json(folder / _SETTINGS)
         if settings.get("format") != 1:
             raise ArtifactError(f"{folder / _SETTINGS} has an unknown format. Fit again with this version.")
