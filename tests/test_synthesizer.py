@@ -356,7 +356,7 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     (released / "embedding.safetensors").write_bytes((released / "class_counts.safetensors").read_bytes())
     with pytest.raises(ReleaseError, match="not those of privacy"):
         Synthesizer.load(tmp_path / "saved")
-    with pytest.raises(LikenessError, match="no saved synthesizer.*Give the folder of save"):
+    with pytest.raises(LikenessError, match=r"no saved synthesizer.*Give the folder of save"):
         Synthesizer.load(tmp_path)
 
 
