@@ -53,6 +53,7 @@ class Workload(Section):
         "pairs",
         "pairs; contrasts: columns once, and what pairs add; auto: contrasts for few cells",
         options=("pairs", "contrasts", "auto"),
+        fresh="auto",
     )
     first_share: float = setting(
         0.0,
