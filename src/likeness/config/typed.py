@@ -226,7 +226,7 @@ def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str =
         return number
     if hint is str and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    if value is None:
+    if value is None and not also:
         raise ParamsError(
             f"{where} is an open question (null). Give a value. `likeness check` lists all such questions."
         )
