@@ -1,6 +1,6 @@
 """People with histories: CDNOW, households, a chain, and a table of a million events.
 
-Run: ``python -m benchmarks.histories [--draws 3] [--only cdnow|prediction|households|chain|scale]``. It writes
+Run: ``python -m benchmarks.histories [--draws 3] [--only cdnow|prediction|households|chain|hidden|scale]``. It writes
 the rows of these parts into ``benchmarks/results/histories.csv``.
 
 CDNOW has 23,570 customers with 69,659 purchases: date, number and amount (``../shared/data/cdnow.parquet``). At most
@@ -215,6 +215,8 @@ CHAIN: dict[str, Any] = {
 CHAINS = (1_000, 3_000, 10_000, 30_000, 100_000)
 """Numbers of people, at ε = 1."""
 TABLE = {"privatize": {"tables": [["class", "last state", "next state"]], "tables_share": 0.5}}
+HIDDEN: dict[str, Any] = {name: value for name, value in CHAIN.items() if name != "people"}
+MEMORY = {"privatize": {"tables": [["before state", "last state", "next state"]], "tables_share": 0.5}}
 PICTURE = Path("docs/img/chain.svg")
 
 
@@ -335,6 +337,36 @@ def simulated_chain(draws: int) -> list[dict[str, Any]]:
     return results
 
 
+def hidden_class(draws: int, count: int = 10_000) -> list[dict[str, Any]]:
+    """The chain without the column that says the class: states that follow each other, and states two steps apart."""
+    judge = HistorySchema.from_dict({**HIDDEN, "memory": ["before"]})
+
+    def rows_of_chain(tables: dict[str, pd.DataFrame]) -> HistoryRows:
+        return history_rows(judge, *read_frame_people(tables["events"], judge.events, judge.person))
+
+    def two_steps(rows: HistoryRows) -> "pd.Series[float]":
+        return rows.transitions[["before state", "next state"]].dropna().value_counts(normalize=True)
+
+    test, real, head = rows_of_chain(chain(20_000, 1)), chain(count, 0), {"data": "chain of a hidden class"}
+    ways: dict[str, tuple[list[str], dict[str, Any]]] = {
+        "without memory": ([], {}), "memory": (["before"], {}), "memory, with a table": (["before"], MEMORY),
+    }  # fmt: skip
+    drawn: list[tuple[str, int, Any]] = [("ceiling", 0, chain(20_000, 2))]
+    for (way, (memory, settings)), draw in product(ways.items(), range(draws)):
+        schema = HistorySchema.from_dict({**HIDDEN, "memory": memory})
+        model = synthesizer(schema, "hidden chain", attempt=f"{way} {draw}", settings=settings).fit(real["events"])
+        drawn.append((way, draw, model.sample(20_000, seed=draw)))
+    results = []
+    for way, draw, tables in drawn:
+        rows = rows_of_chain(tables)
+        scores = {
+            "tv_transitions": history_distances(judge, test, rows)["transitions"],
+            "tv_two_steps": total_variation(two_steps(test), two_steps(rows)),
+        }
+        results.append({**head, "method": way, "draw": draw, **scores})
+    return results
+
+
 def draw_chain(results: pd.DataFrame) -> None:
     """Errors by number of people on logarithmic axes, as a picture."""
     import matplotlib as mpl
@@ -364,7 +396,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parts = {
         "scale": lambda _: scale(), "cdnow": cdnow, "prediction": prediction,
-        "households": simulated_households, "chain": simulated_chain,
+        "households": simulated_households, "chain": simulated_chain, "hidden": hidden_class,
     }  # fmt: skip
     parser.add_argument("--only", choices=tuple(parts))
     arguments = parser.parse_args()

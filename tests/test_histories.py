@@ -93,7 +93,8 @@ def test_a_fit_is_saved_loaded_and_bundled(tmp_path: Path) -> None:
     """What comes back draws the same tables, and the verifier believes the bundle."""
     people, events = people_and_events(300)
     cap = (1.0, 1e-5)  # the fit has all of it
-    model = fitted({"people": people, "events": events}, {**SPEC, **AGE}, settings=FASTEST, epsilon=1.0, cap=cap)
+    spec = {**SPEC, **AGE, "memory": ["first", "before", "gap"]}
+    model = fitted({"people": people, "events": events}, spec, settings=FASTEST, epsilon=1.0, cap=cap)
     model.save(tmp_path / "saved")
     loaded = Synthesizer.load(tmp_path / "saved")
     for name, table in model.sample(80, seed=1, where={"age": "old"}).items():
@@ -267,8 +268,35 @@ def test_a_table_of_person_and_two_events_keeps_what_depends_on_both() -> None:
         len(model.releases_[name].receipt.feature.get("tables", ())) for name in ("embedding", "next_embedding")
     ] == [0, 1]
     wrong = {"privatize": {"tables": [["class", "first state", "next state"]]}}
-    with pytest.raises(PlanError, match=r"tables\[0\]: class, first state, next state are not columns of one row set"):
+    with pytest.raises(PlanError, match=r"tables\[0\]: class, first state, next state must be columns of one row set"):
         Synthesizer(settings=wrong, device="cpu", **given).fit(real)
+
+
+def habits(count: int) -> pd.DataFrame:
+    """Some stay in their state, others alternate. Some come every two days, others every twenty. No column says it."""
+    random = np.random.default_rng(0)
+    stays, slow, first = (random.random((3, count)) < 0.5)[:, :, None]
+    turns = np.arange(4)
+    days = random.integers(0, 20, (count, 1)) + turns * np.where(slow, 20, 2)
+    states = np.where((first + turns * ~stays) % 2, "a", "b")
+    dates = pd.Timestamp("2020-01-01") + pd.to_timedelta(days.ravel(), unit="D")
+    return pd.DataFrame({"id": np.repeat(np.arange(count), 4), "day": dates.date, "state": states.ravel(), "score": 1})
+
+
+def test_memory_carries_on_what_no_column_says() -> None:
+    """Both habits last over a history with memory. Without it each step forgets them."""
+    Ledger.create(locate())
+    given = {"population": "toys", "epsilon": 1e6, "delta": 1e-5, "cap": (3e6, 1e-4), "settings": FAST, "device": "cpu"}
+    events, lasting = habits(600), []
+    for memory in ([], ["before", "gap"]):
+        schema = HistorySchema.from_dict({**SPEC, "memory": memory})
+        drawn = Synthesizer(schema=schema, **given).fit(events).sample(600, seed=0)["events"]
+        people = drawn.assign(day=pd.to_datetime(drawn["day"])).groupby("id")
+        gaps = people["day"].diff().dt.days > 10
+        thirds, seconds = people.cumcount() > 1, people.cumcount() == 2
+        lasting.append((drawn["state"] == people["state"].shift(2))[thirds].mean())
+        lasting.append((gaps == gaps.shift())[seconds].mean())
+    assert max(lasting[:2]) < 0.7 and min(lasting[2:]) > 0.9, lasting
 
 
 def typed(schema: HistorySchema, drawn: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

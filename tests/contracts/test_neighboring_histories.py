@@ -68,9 +68,9 @@ def queries(schema: HistorySchema) -> dict[str, list[Query]]:
     return asked
 
 
-@pytest.mark.parametrize("which", ["first", "hash"])
-def test_a_person_moves_no_sum_by_more_than_one_record(which: str) -> None:
-    schema = HistorySchema.from_dict({**SPEC, "which": which})
+@pytest.mark.parametrize(("which", "memory"), [("first", []), ("hash", ["first", "before", "gap"])])
+def test_a_person_moves_no_sum_by_more_than_one_record(which: str, memory: list[str]) -> None:
+    schema = HistorySchema.from_dict({**SPEC, "which": which, "memory": memory})
     rest = people([3, 0, 12, 1], seed=0)
     base, asked = records(schema, rest), queries(schema)
     reached = 0.0

@@ -9,7 +9,7 @@ import pytest
 from likeness.core.errors import SchemaError
 from likeness.data.histories.rows import HistoryRows, history_rows
 from likeness.data.histories.rules import GAP
-from likeness.data.histories.schema import LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, HistorySchema
 from likeness.data.source.files import read_frame_people
 
 SPEC: dict[str, Any] = {
@@ -59,6 +59,20 @@ def test_rows_of_people_and_of_transitions() -> None:
     assert rows.transitions[STEP].tolist() == ["1", "2 to 3"] and set(rows.transitions[LENGTH]) == {"3"}
 
 
+def test_transitions_remember_the_first_event_and_that_before_the_last() -> None:
+    """The second event has nothing before the last, and nobody remembers an event of somebody else."""
+    days = ["2020-01-02", "2020-01-05", "2020-01-12", "2020-02-12"]
+    states = ["ill", "well", "well", "dead"]
+    rows = made(visits(*((who, day, state, "f") for who in (1, 2) for day, state in zip(days, states, strict=True))),
+                memory=["first", "before", "gap"], fixed=["sex"])  # fmt: skip
+    steps = rows.transitions
+    assert steps["first state"].tolist() == ["ill"] * 6 and steps["last state"].tolist() == states[:3] * 2
+    assert steps["before state"].astype(object).where(steps["before state"].notna(), None).tolist() == [
+        None, "ill", "well", None, "ill", "well"]  # fmt: skip
+    assert steps[GAP].tolist() == [3, 7, 31] * 2 and steps[GAP_BEFORE].fillna(-1).tolist() == [-1, 3, 7] * 2
+    assert len(set(rows.people)) == len(made(TABLE).people.columns)
+
+
 def test_people_without_events_and_events_of_strangers() -> None:
     people = pd.DataFrame({"id": [2, 7, 2], "age": [30, 40, 31]})
     rows = made(TABLE.drop(columns="sex"), people, events={k: v for k, v in SPEC["events"].items() if k != "sex"})
@@ -105,6 +119,10 @@ def test_rows_of_a_person_depend_on_that_person_alone(which: str) -> None:
         ({"colour": []}, "colour is not a key of histories"),
         ({"rules": [{"calendar": "first day"}]}, "histories take the rules if, never, order alone"),
         ({"rules": [{"never": {"state": "ill", "sex": "f"}}]}, "'state' is not a column"),
+        ({"memory": ["last"]}, "memory: 'last' must be one of first, before, gap"),
+        ({"memory": ["gap", "gap"]}, "memory: 'gap' must be one of .* at most once"),
+        ({"memory": "gap", "order": None}, "memory: a gap needs an order"),
+        ({"memory": {"gap": 1}}, "memory must be a list of first, before, gap"),
         ({"person": None}, "person is missing"),
         ({"ends": ["dead"]}, "ends must be a mapping"),
     ],
@@ -116,6 +134,8 @@ def test_a_wrong_schema_is_refused(changes: dict[str, Any], message: str) -> Non
 
 def test_a_schema_survives_its_json_form() -> None:
     schema = HistorySchema.from_dict(SPEC)
+    assert HistorySchema.from_dict(schema.to_dict()) == schema and "memory" not in schema.to_dict()
+    schema = HistorySchema.from_dict({**SPEC, "memory": ["before"]})
     assert HistorySchema.from_dict(schema.to_dict()) == schema
 
 

@@ -39,7 +39,7 @@ from likeness.pipeline.private_rows import SPLIT, EncodedRows
 from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import public_settings
 from likeness.release.query import Query
-from likeness.release.records import BucketPairs, EachRecord, PositionPairs, Records
+from likeness.release.records import BucketPairs, EachPerson, EachRecord, PositionPairs, Records
 from likeness.release.sums import over_parts as exact
 from likeness.release.sums.over_parts import exact_sum
 
@@ -154,6 +154,31 @@ def test_dask_gives_the_same_bytes(rows: EncodedRows, cluster: DaskEngine, worke
         found = exact_sum(query, rows, DaskEngine(cluster._client, workers))
         assert found.records == ROWS * 4 // 5
         assert found.total.tobytes() == exact_sum(query, rows).total.tobytes()
+
+
+@dataclass(frozen=True)
+class OfPeople:
+    """The rows as those of people with three rows each, numbered from the first row that is read."""
+
+    rows: EncodedRows
+
+    def __call__(self) -> Iterator[Records]:
+        start = 0
+        for one in self.rows():
+            yield replace(one, people=np.arange(start, start + len(one.x)) // 3)
+            start += len(one.x)
+
+    def parts(self, most: int) -> list["OfPeople"]:
+        return [OfPeople(part) for part in self.rows.parts(most)]
+
+
+def test_dask_gives_the_same_bytes_of_people_with_histories(rows: EncodedRows, cluster: DaskEngine) -> None:
+    """A part that began within a person would give that person more than one contribution."""
+    query = Query("q", "privatize", FEATURES["cells"], contributions=EachPerson())
+    people = OfPeople(rows)
+    found = exact_sum(query, people, DaskEngine(cluster._client, 4))
+    assert found.records == ROWS * 4 // 5
+    assert found.total.tobytes() == exact_sum(query, people).total.tobytes()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import dataclasses
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -199,3 +200,18 @@ def test_a_map_refuses_tables_that_are_none(change: dict[str, Any]) -> None:
     good = PairMarginals((Cells(0, 2), Cells(2, 3), Cells(5, 2)), tables=((0, 1, 2),))
     with pytest.raises(ReleaseError, match="pair_marginals"):
         dataclasses.replace(good, **change)
+
+
+def test_weights_of_histories_count_where_their_columns_are() -> None:
+    rows = {"people": ["a", "b"], "transitions": ["a", "c", "d"]}
+    wanted = {"weights": {"c": 3}, "workload": ({"columns": ["a", "d"], "weight": 2}, {"columns": ["a", "b"]})}
+    method = build(Marginals, {"privatize": wanted}, "marginals").for_histories(list(rows.values()))
+    found = [method.privatize._squared_weights(names, None, tuple(combinations(range(len(names)), 2)))
+             for names in rows.values()]  # fmt: skip
+    assert found == [(), (3, 2, 3)]
+    for name, value in (
+        ("weights.x", {"weights": {"x": 2}}),
+        (r"workload\[0\]", {"workload": [{"columns": ["b", "c"]}]}),
+    ):
+        with pytest.raises(PlanError, match=f"{name}: .* must be columns of one row set. .* people: a, b"):
+            build(Marginals, {"privatize": value}, "marginals").for_histories(list(rows.values()))

@@ -189,6 +189,24 @@ def test_a_draft_of_histories_has_both_tables_and_nothing_of_the_rows(clone: Pat
     assert [path.name for path in Path("data/schema").iterdir()] == ["events.yaml"]
 
 
+def test_a_sheet_answers_the_questions_of_both_tables_of_histories(clone: Path) -> None:
+    ids = {"id": ["Zork7", "Zork8", "Zork7"]}
+    pd.DataFrame({**ids, "smoker": ROWS["smoker"]}).to_csv("people.csv", index=False)
+    pd.DataFrame({**ids, "age": ROWS["age"], "code": ROWS["code"]}).to_csv("events.csv", index=False)
+    given = ("events.csv", "--people", "people.csv", "--person", "id", "--order", "code", "--columns", "sheet.csv")
+    run(*given)
+    lines = Path("sheet.csv").read_text(encoding="utf-8-sig").splitlines()
+    assert sorted(line.split(",")[0] for line in lines[1:]) == ["age", "code", "smoker"]
+    assert not (clone / "data/schema/events.yaml").exists()
+    filled = ["smoker,boolean,no/yes,yes", "age,integer,0..110,no", "code,integer,,"]
+    Path("sheet.csv").write_text("\n".join([lines[0], *filled]))
+    run(*given)
+    content = read_mapping(clone / "data/schema/events.yaml")
+    assert content["people"] == {"smoker": {"kind": "boolean", "categories": ["no", "yes"], "nullable": True}}
+    assert content["events"]["age"] == {"kind": "integer", "lower": 0, "upper": 110}
+    assert content["events"]["code"]["kind"] == "integer" and content["events"]["code"]["lower"] is None
+
+
 def test_nothing_is_overwritten(clone: Path) -> None:
     run("own.csv")
     draft, params = (clone / "data/schema/own.yaml").read_bytes(), (clone / "params.yaml").read_bytes()

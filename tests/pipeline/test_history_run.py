@@ -18,7 +18,7 @@ from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
 from likeness.cli.summary import summary_json
 from likeness.config.params import Ingest
-from likeness.core.errors import ArtifactError, ParamsError
+from likeness.core.errors import ArtifactError, DataError, ParamsError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest, read_private
@@ -131,6 +131,9 @@ def test_a_database_gives_the_rows_of_files(project: Path) -> None:
     settings(**{**changed, "ingest__people": "SELECT patient, sex FROM people"})
     (fault,) = examine().faults
     assert fault.file == "visits.db: ingest.people" and "column 'age'" in fault.text
+    with pytest.raises(DataError, match=r"ingest\.people must give") as caught:
+        stage("ingest")
+    assert "ingest.query" not in str(caught.value)
     for people, message in (("DELETE FROM people", "ingest.people must be the name of a table, or one SELECT"),
                             ("nobody", "the database refuses ingest.people")):  # fmt: skip
         settings(**{**changed, "ingest__people": people})

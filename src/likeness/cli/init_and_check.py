@@ -101,7 +101,6 @@ def init(
     from likeness.onboarding.answers import chosen
     from likeness.onboarding.draft import check_columns, draft_params, draft_schema, label_of
     from likeness.onboarding.interview import Interview
-    from likeness.onboarding.sheet import new_sheet
 
     if not _PARAMS.is_file():
         raise ParamsError(no_project(_PARAMS))
@@ -112,10 +111,10 @@ def init(
     layout = build(FileFormat, given, "ingest.format")
     place, name, kinds = _opened(source, query, name, layout)
     if people is not None or order is not None:
-        alone = {"label": label, "answers": answers, "ask": ask, "columns": columns, "split": split}
+        alone = {"label": label, "answers": answers, "ask": ask, "split": split}
         _refuse_beside({**alone, "private-categories": private_categories}, person, order)
         assert person is not None
-        _draft_histories(place, query, people, name, kinds, person, order, nullable, layout)
+        _draft_histories(place, query, people, name, kinds, person, order, nullable, layout, columns)
         return
     source = place
     split = next((each for each in kinds if each.casefold() == "split"), None) if split is None else split
@@ -137,11 +136,10 @@ def init(
     drafted = settings()  # complete, or refused before the interview
     if columns is not None:
         open_kinds = {each: kind for each, kind in kinds.items() if each not in settled}
-        if not columns.exists():
-            columns.write_text(new_sheet(open_kinds), encoding="utf-8-sig")  # the mark that Excel looks for
-            say(_FILL_IN.format(sheet=columns))
+        answered = _filled(columns, open_kinds)
+        if answered is None:
             return
-        filled, left = _filled(columns, open_kinds)
+        filled, left = answered
         settled |= filled
         kinds |= left
     missing = None
@@ -165,10 +163,14 @@ def init(
     )
 
 
-def _filled(sheet: Path, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The answers in a sheet, and the kinds of the columns without one."""
-    from likeness.onboarding.sheet import read_sheet
+def _filled(sheet: Path, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]] | None:
+    """The answers in a sheet, and the kinds of the columns without one. A sheet that is not there is written: None."""
+    from likeness.onboarding.sheet import new_sheet, read_sheet
 
+    if not sheet.exists():
+        sheet.write_text(new_sheet(kinds), encoding="utf-8-sig")  # the mark that Excel looks for
+        say(_FILL_IN.format(sheet=sheet))
+        return None
     try:
         return read_sheet(sheet.read_text(encoding="utf-8-sig"), kinds)
     except (OSError, UnicodeDecodeError, csv.Error):
@@ -219,8 +221,9 @@ def _draft_histories(
     order: str | None,
     nullable: str | None,
     layout: FileFormat,
+    columns: Path | None,
 ) -> None:
-    """Write the draft of a schema of people with histories."""
+    """Write the draft of a schema of people with histories. One row of a sheet is about both tables."""
     from likeness.data.source.header import dtypes_of
     from likeness.onboarding.answers import chosen
     from likeness.onboarding.draft import draft_histories, draft_params
@@ -236,7 +239,17 @@ def _draft_histories(
         dtypes = {table: dtypes_of(place_at(Path(), place), layout) for table, place in places.items()}
     names = list(dict.fromkeys(each for kinds in tables.values() for each in kinds if each not in (person, order)))
     missing = None if nullable is None else chosen(nullable, names, names)
-    schema = draft_histories(name, tables, person, order, missing, dtypes)
+    answers: dict[str, Any] = {}
+    if columns is not None:
+        guesses = {each: kind for kinds in tables.values() for each, kind in kinds.items() if each != person}
+        answered = _filled(columns, guesses)
+        if answered is None:
+            return
+        answers, left = answered
+        tables = {
+            table: {each: left.get(each, kind) for each, kind in kinds.items()} for table, kinds in tables.items()
+        }
+    schema = draft_histories(name, tables, person, order, missing, dtypes, answers)
     text = _PARAMS.read_text(encoding="utf-8")
     settings = draft_params(text, source, query, target.as_posix(), person, None, layout, people=people, histories=True)
     _draft(schema, target, settings, True)

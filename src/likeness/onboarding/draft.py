@@ -138,6 +138,7 @@ def draft_histories(
     order: str | None,
     nullable: frozenset[str] | None = None,
     dtypes: Mapping[str, Mapping[str, str]] | None = None,
+    answers: Mapping[str, Any] | None = None,
 ) -> str:
     """The draft of a schema of people with histories as YAML text.
 
@@ -148,6 +149,7 @@ def draft_histories(
         order: the column of events by which a history is ordered.
         nullable: the columns in which a value may be missing; None: a question for every column.
         dtypes: for each table the word of each column's dtype by name, where one is said.
+        answers: mappings of columns, by name, that need no question.
 
     Raises:
         SchemaError: a table has no such key, or the events no such order.
@@ -169,7 +171,9 @@ def draft_histories(
     for table, kinds in tables.items():
         lines.append(f"{table}:")
         for column, kind in kinds.items():
-            if column != person:
+            if column in (answers or {}):
+                lines.append(indent(_as_yaml({column: (answers or {})[column]}), "  "))
+            elif column != person:
                 kind = Date.name if column == order and kind not in _ORDERED else kind
                 word = (dtypes or {}).get(table, {}).get(column)
                 lines += _questions(column, kind, word, column == order, nullable)

@@ -17,7 +17,7 @@ from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.histories.rows import classes, is_end, order_numbers
 from likeness.data.histories.rules import GAP, broken_by, step_values, who_breaks
-from likeness.data.histories.schema import LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, HistorySchema
 from likeness.data.rules.tables import values_of
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
@@ -229,6 +229,8 @@ class _State:
             blocks.setdefault(block.column, []).append(block)
         self._slices = {name: slice(of[0].start, of[-1].stop) for name, of in blocks.items()}
         self._width = encoder.layout.width
+        before = {f"last {column.name}": f"before {column.name}" for column in schema.states} | {GAP: GAP_BEFORE}
+        self._before = {name: earlier for name, earlier in before.items() if earlier in self._slices}
 
     def conditional(self, saved: SavedGenerator) -> "DrawsRest":
         """The distribution of the next event and the gap."""
@@ -239,7 +241,7 @@ class _State:
         )
 
     def of_first(self, first: pd.DataFrame) -> NDArray[np.float64]:
-        """Rows that hold the person, and the first event as the last one."""
+        """Rows that hold the person, and the first event as the last one. Nothing is before it."""
         x = np.zeros((len(first), self._width))
         for column in self.schema.person_columns:
             self._put(x, column.name, _dense(self.schema.first_rows.part([column.name]), first))
@@ -248,6 +250,10 @@ class _State:
             dense = _dense(self.schema.first_rows.part([name]), first)
             place = self._slices[f"last {column.name}"]
             x[:, place] = dense[:, : place.stop - place.start]  # a place for missing that only first events have
+            if "first" in self.schema.memory:
+                x[:, self._slices[name]] = x[:, place]
+        for name in self._before.values():
+            x[:, self._slices[name].stop - 1] = 1  # missing
         return x
 
     def _put(self, x: NDArray[np.float64], name: str, dense: NDArray[np.float64]) -> None:
@@ -278,7 +284,12 @@ class _State:
         return states if self.schema.order is None else {**states, self.schema.order: at + self.gaps(rows)}
 
     def move_on(self, x: NDArray[np.float64], rows: NDArray[np.int64], new: NDArray[np.float64]) -> None:
-        """Make the next event the last one."""
+        """Make the next event the last one, and the last one that before it."""
+        for name, earlier in self._before.items():
+            place, source = self._slices[earlier], self._slices[name]
+            x[rows, place] = 0
+            given = new[:, source] if name == GAP else x[rows, source]
+            x[rows, place.start : place.start + given.shape[1]] = given
         for column in self.schema.states:
             x[rows, self._slices[f"last {column.name}"]] = new[:, self._slices[f"next {column.name}"]]
 

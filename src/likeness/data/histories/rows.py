@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.data.histories.rules import GAP, who_breaks
-from likeness.data.histories.schema import LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, HistorySchema
 from likeness.data.rules.tables import to_model
 from likeness.data.schema.column import Column
 from likeness.data.source.cells import category_type
@@ -182,9 +182,18 @@ def _transitions(
     for column in schema.states:
         found[f"last {column.name}"] = _taken(events[column.name], column, lasts)
         found[f"next {column.name}"] = _taken(events[column.name], column, lasts + 1)
+    begins = np.searchsorted(numbers, numbers, side="left")[lasts]
+    earlier = np.where(lasts > begins, lasts - 1, -1)
+    for word, places in (("first", begins), ("before", earlier)):
+        for column in schema.states if word in schema.memory else ():
+            name = f"{word} {column.name}"
+            found[name] = _taken(events[column.name], table.column(name), places)
     if schema.order is not None:
         at, gap = order_numbers(schema, events), table.column(GAP)
         found[GAP] = gap.number.typed(at[lasts + 1] - at[lasts], gap)
+        if "gap" in schema.memory:
+            before = np.where(earlier < 0, math.nan, at[lasts] - at[earlier])
+            found[GAP_BEFORE] = gap.number.typed(before, table.column(GAP_BEFORE))
     return pd.DataFrame({name: found[name] for name in table.names}), persons
 
 

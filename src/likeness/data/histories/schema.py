@@ -14,10 +14,12 @@ from likeness.data.rules.rules import rules_section
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema, read_mapping
 
-KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "rules", "people", "events")
+KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "memory", "rules", "people", "events")
 WHICH = ("first", "hash")
+MEMORY = ("first", "before", "gap")
 NEXT = "next_"  # begins the names of queries about transitions
 NUMBER, LENGTH, STEP = "number of events", "length of history", "step"
+GAP_BEFORE = "gap before"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class HistorySchema:
         which: of more events, ``first`` takes the first k in order, ``hash`` the k with the smallest public hashes.
         fixed: columns of events that never change for a person. The first event says them.
         ends: from columns of events to categories; no event follows one with such a category.
+        memory: what the next event depends on beside the person, the length and the last event: the ``first`` event,
+            that ``before`` the last, or the ``gap`` between these two. It carries what the columns of people lack.
         rules: within a person, as they stand in the file, see :mod:`likeness.data.histories.rules`.
 
     Raises:
@@ -48,6 +52,7 @@ class HistorySchema:
     which: str = WHICH[0]
     fixed: tuple[str, ...] = ()
     ends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    memory: tuple[str, ...] = ()
     rules: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
@@ -55,6 +60,13 @@ class HistorySchema:
             raise SchemaError(f"most must be a whole number from 2 to {MOST_CATEGORIES - 1}. Correct it.")
         if self.which not in WHICH:
             raise SchemaError(f"which '{self.which}' is no choice of events. Choices: {', '.join(WHICH)}.")
+        for word in self.memory:
+            if word not in MEMORY or self.memory.count(word) > 1:
+                raise SchemaError(
+                    f"memory: '{word}' must be one of {', '.join(MEMORY)}, each at most once. Correct it."
+                )
+        if "gap" in self.memory and self.order is None:
+            raise SchemaError("memory: a gap needs an order. Name the order, or leave gap out.")
         for schema in self.tables:
             if self.person in schema.names:
                 raise SchemaError(f"column '{self.person}' names people and is never released. Leave it out.")
@@ -114,7 +126,9 @@ class HistorySchema:
         ends = mapping.get("ends") or {}
         if not isinstance(ends, Mapping) or not all(isinstance(texts, list | tuple) for texts in ends.values()):
             raise SchemaError(f"{where}: ends must be a mapping from columns to lists of categories. Correct it.")
-        order, people = mapping.get("order"), mapping.get("people")
+        order, people, memory = mapping.get("order"), mapping.get("people"), mapping.get("memory") or ()
+        if not isinstance(memory, str | list | tuple):
+            raise SchemaError(f"{where}: memory must be a list of {', '.join(MEMORY)}. Correct it.")
         try:
             return cls(
                 person=mapping["person"],
@@ -125,6 +139,7 @@ class HistorySchema:
                 which=str(mapping.get("which", WHICH[0])),
                 fixed=tuple(map(str, mapping.get("fixed") or ())),
                 ends={str(name): tuple(map(str, texts)) for name, texts in ends.items()},
+                memory=(memory,) if isinstance(memory, str) else tuple(map(str, memory)),
                 rules=mapping.get("rules") or (),
             )
         except SchemaError as error:
@@ -143,6 +158,7 @@ class HistorySchema:
             "which": self.which,
             "fixed": list(self.fixed),
             "ends": {name: list(texts) for name, texts in self.ends.items()},
+            **({"memory": list(self.memory)} if self.memory else {}),
             **rules_section(self.parsed_rules),
             **{key: schema.to_dict()["columns"] for key, schema in tables.items() if schema is not None},
         }
@@ -192,9 +208,9 @@ class HistorySchema:
     def next_rows(self) -> Schema:
         """One row a pair of events that follow each other.
 
-        It holds the person's columns, a class of the length, whether the step is the first, the last event, the next,
-        and the gap between them. The order itself is left out: each further column takes budget from all pairs of the
-        others.
+        It holds the person's columns, a class of the length, whether the step is the first, the memory, the last event,
+        the next, and the gap between them. The order itself is left out: each further column takes budget from all
+        pairs of the others.
         """
         return self._table(*self._next_columns)
 
@@ -206,12 +222,26 @@ class HistorySchema:
         )
         length = Column(LENGTH, "ordinal", categories=_words(self.length_starts, self.most))
         step = Column(STEP, "ordinal", categories=_words(self.step_starts, self.most - 1))
-        return (*self.person_columns, length, step, *last, *following, *self._gap())
+        return (*self.person_columns, length, step, *self._memory_columns, *last, *following, *self._gap())
+
+    @cached_property
+    def _memory_columns(self) -> tuple[Column, ...]:
+        """Events and the gap before the last event. The second event of a history has none before the last."""
+        events = (
+            replace(column, name=f"{word} {column.name}", dtype=None, nullable=column.nullable or word == "before")
+            for word in self.memory
+            for column in self.states
+            if word != "gap"
+        )
+        gaps = self._gap() if "gap" in self.memory else ()
+        return (*events, *(replace(gap, name=GAP_BEFORE, nullable=True) for gap in gaps))
 
     @cached_property
     def parsed_rules(self) -> tuple[Rule, ...]:
         """The rules within a person."""
-        columns = [one for one in (*self._first_columns, *self._next_columns) if one.name not in (LENGTH, STEP)]
+        left_out = (LENGTH, STEP, *(one.name for one in self._memory_columns))
+        of_steps = (one for one in self._next_columns if one.name not in left_out)
+        columns = [*self._first_columns, *of_steps]
         order = None if self.order is None else self.events.column(self.order)
         return rules_among(self.rules, columns, order, next(iter(self._gap()), None))
 

@@ -149,6 +149,7 @@ def cells_of(
     wanted: Sequence[str],
     where: str,
     source: SourceDigest | None = None,
+    key: str = "ingest.query",
 ) -> pd.DataFrame:
     """Wanted columns of a database's answer as texts, each cell by itself.
 
@@ -158,18 +159,19 @@ def cells_of(
         wanted: names of the wanted columns.
         where: name of the source in messages.
         source: digest that takes all columns.
+        key: of params.yaml where the query stands.
 
     Raises:
         DataError: a column is missing, occurs twice, or has a cell without a text.
     """
     columns = {}
-    check_names(names, wanted, where, "ingest.query must give")
+    check_names(names, wanted, where, f"{key} must give")
     for name, cells in zip(names, values, strict=True):
         if source is not None or name in wanted:
             columns[name] = python_texts(cells)
     if source is not None:
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
-    check_texts(columns, wanted, where, "CAST them in ingest.query")
+    check_texts(columns, wanted, where, f"CAST them in {key}")
     return pd.DataFrame({name: columns[name] for name in wanted})
 
 

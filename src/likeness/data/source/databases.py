@@ -193,9 +193,9 @@ class Database:
         names, empty = _names(result), True
         for rows in result.partitions(_ROWS):
             empty = False
-            yield cells_of(names, list(zip(*rows, strict=True)), wanted, self.name, source)
+            yield cells_of(names, list(zip(*rows, strict=True)), wanted, self.name, source, self.key)
         if empty:
-            yield cells_of(names, [[] for _ in names], wanted, self.name)
+            yield cells_of(names, [[] for _ in names], wanted, self.name, key=self.key)
 
 
 def _names(result: "CursorResult[Any]") -> list[str]:

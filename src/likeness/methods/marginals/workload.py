@@ -63,7 +63,7 @@ class Workload(Section):
     )
     max_coordinates: int = coordinates(20_000_000, ": about 130 bytes of memory each")
 
-    by_row_set: ClassVar[bool] = False  # whether a table counts only where all its columns are
+    by_row_set: ClassVar[bool] = False  # whether tables and weights count only where all their columns are
     PAIRS: ClassVar = ("all", "drawn")
     TABLES: ClassVar = ("none", "triples")
 
@@ -171,7 +171,7 @@ class Workload(Section):
 
     def _squared_weights(self, names: list[str], label: str | None, pairs: _Pairs) -> tuple[int, ...]:
         """Of each pair; none where no column has a weight."""
-        wanted = {str(name): weight for name, weight in self.weights.items()}
+        wanted = {str(name): weight for name, weight in self.weights.items() if self._counts([name], names)}
         _require_columns("marginals.privatize.weights", wanted, names, label, "every pair is by class")
         named = {places: weight for places, weight in self._workload(names, label).items() if len(places) == 2}
         if left := sorted({*named} - {*pairs}):
@@ -187,18 +187,23 @@ class Workload(Section):
         smallest = tuple(product // divisor for product in products)
         return smallest if max(smallest) > 1 else ()
 
+    def _counts(self, columns: Iterable[str], names: Iterable[str]) -> bool:
+        """Whether a table or a weight is about rows with these names."""
+        return not self.by_row_set or {*columns} <= {*names}
+
     def _workload(self, names: list[str], label: str | None) -> dict[tuple[int, ...], int]:
         """Weights of named sets of columns, by their places."""
-        sets = [entry["columns"] for entry in self.workload]
+        entries = [entry for entry in self.workload if self._counts(entry["columns"], names)]
+        sets = [entry["columns"] for entry in entries]
         _require_columns("marginals.privatize.workload", chain(*sets), names, label, "every table is released by class")
-        weights = [entry.get("weight", 1) for entry in self.workload]
+        weights = [entry.get("weight", 1) for entry in entries]
         return dict(zip(_places(sets, names), weights, strict=True))
 
     def _tables(self, names: list[str], label: str | None) -> tuple[tuple[int, ...], ...]:
         """Places of the columns of each table beside the pairs."""
         key, wanted = "marginals.privatize.tables", self.tables
-        if self.by_row_set and not isinstance(wanted, str):
-            wanted = tuple(table for table in wanted if {*table} <= {*names})
+        if not isinstance(wanted, str):
+            wanted = tuple(table for table in wanted if self._counts(table, names))
         if isinstance(wanted, str):
             count = math.comb(len(names), 3) if wanted == "triples" else 0
             if wanted == "triples" and not count:
@@ -214,21 +219,25 @@ class Workload(Section):
 
 
 class HistoryWorkload(Workload):
-    """That of people with histories, whose tables stand in one of two row sets each."""
+    """That of people with histories, whose tables and weights stand in one of two row sets each."""
 
     by_row_set: ClassVar[bool] = True
 
     def check_columns(self, row_sets: Iterable[Iterable[str]]) -> None:
-        """Refuse a table whose columns are in no row set.
+        """Refuse a table or a weight whose columns are in no row set.
 
         Raises:
             PlanError: naming it.
         """
         columns = [[*names] for names in row_sets]
-        for place, table in enumerate(() if isinstance(self.tables, str) else self.tables):
-            if not any({*table} <= {*names} for names in columns):
+        tables = () if isinstance(self.tables, str) else self.tables
+        sets = {f"tables[{place}]": table for place, table in enumerate(tables)}
+        sets |= {f"workload[{place}]": entry["columns"] for place, entry in enumerate(self.workload)}
+        sets |= {f"weights.{name}": (name,) for name in self.weights}
+        for key, table in sets.items():
+            if not any(self._counts(table, names) for names in columns):
                 raise PlanError(
-                    f"marginals.privatize.tables[{place}]: {', '.join(table)} are not columns of one row set. "
+                    f"marginals.privatize.{key}: {', '.join(table)} must be columns of one row set. Name others. "
                     f"Columns of people: {', '.join(columns[0])}. Columns of transitions: {', '.join(columns[1])}."
                 )
 
