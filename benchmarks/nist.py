@@ -3,12 +3,14 @@
 Run: ``python -m benchmarks.nist [--state TX] [--rules on|off] [--draws 3] [--sdnist FOLDER]``. Resumable. It fills the
 section of docs/evidence/TABLES.md. The scores are those of SDNist 2.4 on PyPI, whose pins are old: it stands in an
 environment of its own, in FOLDER, which the first run makes (by default in the user's cache).
+``--variant mst --rules off --peers PYTHON`` scores a peer of :mod:`benchmarks.tables` on the cells of ours.
 
 Public knowledge is the data dictionary, the lists of codes beside each file, the Census Bureau's ranges of industry
 codes, and the published density of each area. All settings are chosen on Texas. ``--variant`` names another choice.
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import subprocess
@@ -20,7 +22,9 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.common import SHARED, cell, commit, keep, on_page, read_results
+from benchmarks.common import SHARED, Table, cell, commit, keep, on_page, read_results
+from benchmarks.tables import NAMES as METHODS
+from benchmarks.tables import PROGRAMS, run_peer, unlabeled, with_epsilon
 from likeness.data.schema.schema import Schema
 from likeness.ledger.ledger import Ledger
 from likeness.synthesizer import Synthesizer
@@ -48,10 +52,11 @@ def main() -> None:
     parser.add_argument("--state", choices=STATES)
     parser.add_argument("--rules", choices=NAMES)
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--variant", default="look", choices=VARIANTS)
+    parser.add_argument("--variant", default="look", choices=[*VARIANTS, *PROGRAMS])
     parser.add_argument("--epsilon", type=float, default=1.0)
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "likeness-sdnist"
     parser.add_argument("--sdnist", type=Path, default=cache, help="folder of the environment of SDNist")
+    parser.add_argument("--peers", default="benchmarks/.peers/bin/python", help="python of a peer's environment")
     parser.add_argument("--page", action="store_true", help="write the section and run nothing")
     arguments = parser.parse_args()
     for state in () if arguments.page else STATES:
@@ -69,7 +74,10 @@ def run(state: str, rules: str, arguments: argparse.Namespace) -> None:
         if (results[KEYS] == keys).all(axis=1).any():
             continue
         start = time.monotonic()
-        table = synthesize(state, rules == "on", arguments.variant, arguments.epsilon)
+        if arguments.variant in PROGRAMS:
+            table = by_peer(arguments.peers, state, arguments.variant, arguments.epsilon)
+        else:
+            table = synthesize(state, rules == "on", arguments.variant, arguments.epsilon)
         seconds = time.monotonic() - start
         scores = scored(table, state, arguments.sdnist)
         keep(RESULTS, dict(zip(KEYS, keys, strict=True)) | {"commit": commit(), "seconds": seconds} | scores, KEYS)
@@ -121,7 +129,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "label": {"label": "PUMA"},
     "learned": {"settings": {"auxiliary": {"quantiles": {"edges": "learned"}}}},
 }
-"""A first look at the pairs; none; the area as the label; bins between private quantiles. The page shows the first."""
+"""A first look at the pairs; none; the area as the label; bins between private quantiles. The page has the first."""
 
 
 def rules_of(columns: dict[str, Any]) -> list[dict[str, Any]]:
@@ -167,6 +175,22 @@ def synthesize(state: str, rules: bool, variant: str, epsilon: float) -> pd.Data
     return table.astype(object).where(table.notna(), "N")
 
 
+def by_peer(python: str, state: str, method: str, epsilon: float) -> pd.DataFrame:
+    """As many synthetic rows by a peer, in NIST's codes. It gets the cells of ours and no rules."""
+    table = excerpt(state)
+    sample = dataclasses.replace(table.params.sample, rows=len(table.train))
+    params = with_epsilon(dataclasses.replace(table.params, sample=sample), epsilon)
+    with tempfile.TemporaryDirectory() as folder:
+        synthetic, _ = run_peer(python, method, params, table, Path(folder))
+    return synthetic.astype(object).where(synthetic.notna(), "N")
+
+
+def excerpt(state: str) -> Table:
+    """NIST's rows as a table of the benchmarks, without label and rules."""
+    folder, name = STATES[state]
+    return unlabeled("acs", DATA / folder / f"{name}.csv", schema_of(state, rules=False, variant="column"))
+
+
 def scored(table: pd.DataFrame, state: str, environment: Path) -> dict[str, float]:
     """SDNist's scores of a table."""
     python = environment / "bin" / "python"
@@ -196,10 +220,10 @@ def section(results: pd.DataFrame) -> str:
     heads = ["state", "method", "draws", *(name.replace("_", " ") for name in columns)]
     lines = [f"| {' | '.join(heads)} |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
     digits = {"pmse": 4, "k_marginal": 0, "worst_area": 0}
-    chosen = results[results["variant"] == next(iter(VARIANTS))]
-    for (state, rules), rows in chosen.groupby(["state", "rules"]):
+    shown = results[results["variant"].isin([next(iter(VARIANTS)), *PROGRAMS])]
+    for (state, variant, rules), rows in shown.groupby(["state", "variant", "rules"]):
         cells = [str(len(rows)), *(cell(rows[name], digits.get(name, 1)) for name in columns)]
-        lines.append(f"| {state} | {NAMES[str(rules)]} | {' | '.join(cells)} |")
+        lines.append(f"| {state} | {METHODS.get(variant, NAMES[rules])} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

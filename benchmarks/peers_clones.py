@@ -1,4 +1,4 @@
-r"""Peers that no registry has, on a table of codes: dpsynth and Private-GSD.
+r"""Peers that no registry has, on a table of codes: dpsynth, MST on mbi, MargNet and Private-GSD.
 
 Clone them side by side, name the folder, and run in an environment of their own (``benchmarks/peers_clones.txt``)::
 
@@ -8,22 +8,25 @@ Clone them side by side, name the folder, and run in an environment of their own
 The table, the report and the budget are those of ``peers.py``: all pairs of at most 10,000 cells, a model of at most
 8 MB, ρ by Canonne, Kamath and Steinke 2020, Proposition 12. SWIFT and AIM-GDP add Gaussian noise only, so that they get
 exact Gaussian accounting, as ours does. Nothing of the clones is copied here.
-The authors' own AIM is :mod:`benchmarks.peers_mbi`; their own MST (private-pgm, 4d2b3c5) stops where it merges cells.
+The authors' own AIM is :mod:`benchmarks.peers_mbi`.
 
 What the programs spend, by reading them and by the scales of their measurements (``measured_share`` of the report):
 
 * dpsynth's AIM chooses by errors that a row can raise or lower, with an exponential mechanism for errors that it only
   raises. Choosing costs four times its share, and all together up to 1.27 ρ. :func:`dpsynth` undoes that.
-* dpsynth's MST, SWIFT and AIM-GDP spend ρ.
+* dpsynth's MST, SWIFT and AIM-GDP spend ρ, and so does MST on mbi, of private-pgm.
+* MargNet spends at most ρ: its last round, with what is left, never runs. Its settings are those of its Adult at ε = 1.
 * Private-GSD has the noise of replace-one, √2, and is told the number of rows. It stays so.
 
 SWIFT has cliques of at most 100,000 cells and 1,000 steps; its own 10,000,000 and 10,000 do not end on two cores.
 """
 
+import contextlib
 import itertools
 import json
 import secrets
 import sys
+import tempfile
 import time
 import types
 from importlib.metadata import version
@@ -42,7 +45,7 @@ GENERATIONS = 500_000
 
 def main() -> None:
     """Read, synthesize, write, report."""
-    methods = {**dict.fromkeys(DPSYNTH, dpsynth), "gsd": gsd}
+    methods = {**dict.fromkeys(DPSYNTH, dpsynth), "mst_mbi": mst_mbi, "margnet": margnet, "gsd": gsd}
     arguments = parser_of(__doc__, list(methods)).parse_args()
     sizes = {column: int(size) for column, size in json.loads(arguments.domain.read_text()).items()}
     codes = read(arguments.codes, sizes)
@@ -62,7 +65,7 @@ def main() -> None:
         "measured_share": None if spent is None else round(spent / rho, 3),
         "seconds": round(seconds, 1),
         "peak_mb": round(peak_mb(), 1),
-        "versions": {"python": sys.version.split()[0], **{name: version(name) for name in ("jax", "numpy", "pandas")}},
+        "versions": {"python": sys.version.split()[0], **{name: version(name) for name in ("numpy", "pandas")}},
     }
     say(json.dumps(report))
     print(json.dumps(report))
@@ -100,6 +103,38 @@ def dpsynth(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]
     spent = sum(0.5 / float(one.stddev) ** 2 for one in result.measurements)
     values = result.synthetic_data.to_dict()
     return pd.DataFrame({column: np.asarray(values[column]) for column in sizes}), spent
+
+
+def mst_mbi(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]
+    """The authors' own program of MST, with the version of mbi beside it."""
+    sys.path[:0] = [str(arguments.clones / "private-pgm" / folder) for folder in ("src", "mechanisms")]
+    for name in ("matplotlib", "matplotlib.pyplot"):  # imported there for plots
+        sys.modules[name] = types.ModuleType(name)
+    import mst
+    from mbi import Dataset, Domain
+
+    return mst.MST(Dataset(codes, Domain.fromdict(sizes)), arguments.epsilon, arguments.delta).df, None
+
+
+def margnet(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]
+    """MargNet as its ``marggan``, on a processor instead of a graphics card."""
+    sys.path.insert(0, str(arguments.clones / "margnet"))
+    unused = {"tomli": "", "method.privsyn.PrivSyn.privsyn": "PrivSyn", "method.MargDL.scripts.diffusion_model": ""}
+    for name, member in unused.items():  # imported there for other methods
+        sys.modules[name] = types.ModuleType(name)
+        setattr(sys.modules[name], member, None)
+    import torch
+    from method.MargDL.main import MargDLGen
+
+    torch.cuda.reset_peak_memory_stats = torch.cuda.max_memory_allocated = lambda *_, **__: 0
+    options = types.SimpleNamespace(iter=None, lr=None, batch=None, test=False, resample=False)
+    train = {"selection_iterations": 200, "final_iterations": 200, "lr": 0.001, "batch_size": 512}
+    config = {"train": train, "model_params": {"d_layers": [256, 256], "dropout": 0.0}}
+    with tempfile.TemporaryDirectory() as folder:
+        generator = MargDLGen(options, codes, sizes, "cpu", config, folder, "gan")
+        with contextlib.redirect_stdout(sys.stderr):
+            generator.fit_adaptive(rho)
+        return pd.DataFrame(generator.model.sample(arguments.rows), columns=list(sizes)), None
 
 
 def gsd(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]

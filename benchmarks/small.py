@@ -3,11 +3,13 @@
 Run: ``python -m benchmarks.small [--table adult] [--rows 5000] [--epsilon 1] [--only ours] [--draws 3]``. Resumable.
 The protocol is that of :mod:`benchmarks.tables`, on a public draw of the training rows and as many synthetic ones. ACS
 is NIST's excerpt of Texas, without a label. NLTCS has 16 binary columns and none. ``look`` is ours with a first look at
-the pairs; ``--only rules`` adds the rules of Texas to it, ``--only pairs`` sets ``basis: pairs``, and ``--only`` names
-the peers of :mod:`benchmarks.peers_clones` too.
+the pairs; ``--only rules`` adds the public rules of the table to it, ``--only pairs`` sets ``basis: pairs``, and
+``--only`` names the peers of :mod:`benchmarks.peers_clones` too.
 
 Dependence kept: the strength of a pair in the synthetic table over that in the training rows, mean of the 15 pairs that
-are strongest there. 1 is best, more is noise. AUC: mean of three classifiers on real test rows.
+are strongest there. 1 is best, more is noise. Contradicting: percent of rows that break a public rule of the table. ACS
+has those of NIST's dictionary, but for the density of an area, a number that no cell holds exactly; on Adult
+``education`` says ``education-num``. AUC: mean of three classifiers on real test rows.
 """
 
 import argparse
@@ -19,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from benchmarks.common import SHARED, Table, cell, commit, keep, load, on_page, read_results, synthesize
-from benchmarks.tables import CLONES, NAMES, run_peer, with_epsilon
+from benchmarks.nist import excerpt, schema_of
+from benchmarks.tables import CLONES, NAMES, run_peer, unlabeled, with_epsilon, with_schema
 from likeness.core.rng import public
+from likeness.data.rules.tables import values_of
 from likeness.data.schema.schema import Schema
-from likeness.data.source.files import read_source
 from likeness.evaluation.marginals import marginal_table, strongest_pairs
 from likeness.evaluation.utility import shuffle_columns, train_on_synthetic_test_on_real
 
@@ -47,6 +49,7 @@ COLUMNS = {
     "tv_3": ("3-way TV", 4),
     "top_tv": ("TV, 15 strongest", 3),
     "kept": ("dependence kept", 2),
+    "contradicting": ("contradicting, %", 1),
     "seconds": ("seconds", 0),
 }
 _MOST_TEST_ROWS = 10_000
@@ -86,21 +89,13 @@ def run(name: str, rows: int, arguments: argparse.Namespace) -> None:
 
 def small(name: str, rows: int) -> Table:
     """A public draw of the training rows, and settings with as many synthetic rows."""
-    table = {"acs": texas, "nltcs": nltcs}.get(name, lambda: load(name))()
+    table = {"acs": lambda: excerpt("TX"), "nltcs": nltcs}.get(name, lambda: load(name))()
     if rows < len(table.train):
         chosen = public(0, "benchmarks.small").choice(len(table.train), rows, replace=False)
         table = dataclasses.replace(table, train=table.train.iloc[np.sort(chosen)])
     sample = dataclasses.replace(table.params.sample, rows=len(table.train))
     params = dataclasses.replace(table.params, sample=sample)
     return dataclasses.replace(table, params=params, test=table.test.iloc[:_MOST_TEST_ROWS])
-
-
-def texas(rules: bool = False) -> Table:
-    """NIST's excerpt of Texas in the codes of :mod:`benchmarks.nist`."""
-    from benchmarks.nist import DATA, STATES, schema_of
-
-    folder, name = STATES["TX"]
-    return unlabeled("acs", DATA / folder / f"{name}.csv", schema_of("TX", rules, "column"))
 
 
 def nltcs() -> Table:
@@ -112,14 +107,15 @@ def nltcs() -> Table:
     return unlabeled("nltcs", source, Schema.from_dict(document, "nltcs"))
 
 
-def unlabeled(population: str, source: Path, schema: Schema) -> Table:
-    """All rows of a file, for training and as test rows."""
-    rows, _ = read_source(source, schema, None)
-    params, path = load("adult").params, Path(tempfile.mkdtemp()) / f"{population}.yaml"
-    path.write_text(yaml.safe_dump(schema.to_dict(), sort_keys=False))  # a project reads its schema from a file
-    ingest = dataclasses.replace(params.ingest, schema=str(path))
-    privacy = dataclasses.replace(params.privacy, population=population)
-    return Table(dataclasses.replace(params, ingest=ingest, privacy=privacy), schema, rows, rows)
+def with_public_rules(schema: Schema) -> Schema:
+    """The schema of a table with the rules of its codebook."""
+    if schema.name == "acs_tx":
+        return schema_of("TX", rules=True, variant="column")
+    if schema.name != "adult":
+        return schema
+    levels = {name: place for place, name in enumerate(schema.column("education").categories, 1)}
+    rules = [{"determines": ["education", "education-num"], "table": levels}]
+    return Schema.from_dict({**schema.to_dict(), "rules": rules}, "adult")
 
 
 def once(method: str, epsilon: float, table: Table, draw: int, peers: str) -> dict[str, float]:
@@ -132,7 +128,7 @@ def once(method: str, epsilon: float, table: Table, draw: int, peers: str) -> di
         elif method != "ours":
             sections["marginals"]["privatize"]["first_share"] = 0.2
         if method == "rules":
-            params = dataclasses.replace(params, ingest=texas(True).params.ingest)
+            params = with_schema(params, with_public_rules(table.schema).to_dict())
         started = time.monotonic()
         synthetic = synthesize(dataclasses.replace(params, sections=sections), table.train, draw)
         seconds = time.monotonic() - started
@@ -144,15 +140,24 @@ def once(method: str, epsilon: float, table: Table, draw: int, peers: str) -> di
 
 
 def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
-    """Total variation and dependence against the training rows, AUC on test rows where there is a label."""
+    """Total variation and dependence against the training rows, broken rules, AUC where there is a label."""
     means = marginal_table(table.train, synthetic, table.schema).groupby("order")["total_variation"].mean()
     strongest = strongest_pairs(table.train, synthetic, table.schema)
     values = {f"tv_{order}": float(value) for order, value in means.items()}
     values |= {"top_tv": float(strongest["total_variation"].mean()), "kept": float(strongest["kept"].mean())}
+    values |= contradicting(synthetic, table.schema)
     if table.schema.task == "none":
         return values
     scores = train_on_synthetic_test_on_real(synthetic, table.test, table.schema, 0, CLASSIFIERS, max_workers=1)
     return values | {name: float(scores[name].mean()) for name in ("roc_auc_hard", "roc_auc_score")}
+
+
+def contradicting(rows: pd.DataFrame, schema: Schema) -> dict[str, float]:
+    """Percent of rows that break a public rule, where there is one."""
+    rules = [rule for rule in with_public_rules(schema).rules if "DENSITY" not in rule.columns]
+    values = values_of(rows, schema.columns)
+    broken = np.array([rule.broken(values) for rule in rules], dtype=bool)
+    return {"contradicting": 100 * float(broken.any(axis=0).mean())} if rules else {}
 
 
 def is_there(*keys: object) -> bool:
@@ -167,8 +172,9 @@ def add(keys: list[object], values: dict[str, float]) -> None:
 
 def section(results: pd.DataFrame) -> str:
     """One line for each number of rows, ε and method: mean ± standard deviation over draws."""
-    lines = ["| rows | ε | method | draws | " + " | ".join(title for title, _ in COLUMNS.values()) + " |"]
-    lines.append("| ---: | --- | --- |" + " ---: |" * (1 + len(COLUMNS)))
+    columns = {name: shown for name, shown in COLUMNS.items() if results[name].notna().any()}
+    lines = ["| rows | ε | method | draws | " + " | ".join(title for title, _ in columns.values()) + " |"]
+    lines.append("| ---: | --- | --- |" + " ---: |" * (1 + len(columns)))
     order = list(METHODS)
     for (rows, epsilon, method), draws in sorted(
         results.groupby(["rows", "epsilon", "method"]), key=lambda one: (*one[0][:2], order.index(one[0][2]))
@@ -179,7 +185,7 @@ def section(results: pd.DataFrame) -> str:
             METHODS[method],
             str(len(draws)) if epsilon else "-",
         ]
-        cells = [cell(draws[column], digits) for column, (_, digits) in COLUMNS.items()]
+        cells = [cell(draws[column], digits) for column, (_, digits) in columns.items()]
         lines.append("| " + " | ".join([*lead, *cells]) + " |")
     return "\n".join(lines)
 

@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,7 @@ from likeness.config.params import Params
 from likeness.core import rng
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_source
 from likeness.evaluation.utility import shuffle_columns
 from likeness.methods import method_from
 from likeness.methods.marginals.method import Auxiliary, Marginals, PlanSettings, Shares
@@ -62,6 +64,8 @@ CLONES = {
     "dpsynth_aim": "AIM of dpsynth",
     "dpsynth_aim_gdp": "AIM-GDP of dpsynth",
     "dpsynth_mst": "MST of dpsynth",
+    "mst_mbi": "MST on mbi",
+    "margnet": "MargNet",
     "gsd": "Private-GSD",
 }
 """Peers of :mod:`benchmarks.peers_clones`, which run where they are named."""
@@ -157,12 +161,23 @@ def with_bins(name: str) -> Table:
 
 
 def with_rules(name: str, params: Params, schema: Schema) -> Params:
-    """Settings whose schema has the rules of :data:`RULES`, in a file, because a project reads its schema from one."""
-    if name not in RULES:
-        return params
+    """Settings whose schema has the rules of :data:`RULES`."""
+    return with_schema(params, {**schema.to_dict(), "rules": RULES[name][1]}) if name in RULES else params
+
+
+def with_schema(params: Params, schema: dict[str, Any]) -> Params:
+    """Settings with another schema, in a file, because a project reads its schema from one."""
     path = Path(tempfile.mkdtemp()) / "schema.yaml"
-    path.write_text(yaml.safe_dump({**schema.to_dict(), "rules": RULES[name][1]}, sort_keys=False))
+    path.write_text(yaml.safe_dump(schema, sort_keys=False))
     return dataclasses.replace(params, ingest=dataclasses.replace(params.ingest, schema=str(path)))
+
+
+def unlabeled(population: str, source: Path, schema: Schema) -> Table:
+    """All rows of a file, for training and as test rows."""
+    rows, _ = read_source(source, schema, None)
+    params = with_schema(load("adult").params, schema.to_dict())
+    privacy = dataclasses.replace(params.privacy, population=population)
+    return Table(dataclasses.replace(params, privacy=privacy), schema, rows, rows)
 
 
 def asked_for(methods: tuple[str, ...], only: str | None) -> list[str]:
@@ -289,7 +304,8 @@ def run_peer(
     (folder / "domain.json").write_text(json.dumps(sizes))
     options = {
         "--codes": folder / "codes.parquet", "--domain": folder / "domain.json", "--out": folder / "out.parquet",
-        "--method": method.removesuffix("_mbi"), "--epsilon": params.privacy.epsilon, "--delta": params.privacy.delta,
+        "--method": method.replace("aim_mbi", "aim"),
+        "--epsilon": params.privacy.epsilon, "--delta": params.privacy.delta,
         "--rows": params.sample.rows,
     }  # fmt: skip
     command = [python, PROGRAMS[method], *(str(word) for pair in options.items() for word in pair)]

@@ -699,13 +699,13 @@ class Synthesizer(Estimator):
         )
 
     def _section(self) -> Any:
-        """The method's section: what ``settings`` says, and for other keys what a new project writes."""
+        """The method's section: what ``settings`` says, and for other keys what new work takes."""
         return merged(self._new_values(), _plain(self.settings or {}))
 
     def _new_values(self) -> Mapping[str, Any]:
-        """What a new project writes for the method; of a synthesizer that was loaded, what it wrote at its time."""
+        """What new work takes for the method; of a synthesizer that was loaded, what it took at its time."""
         loaded = self._new.get(self.method)
-        return fresh(METHODS[self.method]) if loaded is None else loaded
+        return fresh(METHODS[self.method], file=False) if loaded is None else loaded
 
     def _with_cap(self, project: Project) -> Project:
         """The project with the cap on record, if the caller gives none."""

@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.common import load
 from benchmarks.peers_shared import exact_rho, rho_of
+from benchmarks.small import contradicting, small
 from benchmarks.tables import asked_for, peer_columns, through_cells, with_bins
 from likeness.config.load import load_params
 from likeness.methods import method_from
@@ -46,6 +47,17 @@ def test_another_number_of_bins_changes_nothing_else(monkeypatch: pytest.MonkeyP
     assert len(usual.train) == len(finer.train) and usual.schema == finer.schema
     sizes = [[column.cells.size for column in peer_columns(own.params)] for own in (usual, finer)]
     assert sizes[0][0] == 16 and sizes[1][0] == 32 and len(sizes[0]) == len(sizes[1])
+
+
+def test_rows_that_contradict_the_codebook_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real rows keep that ``education`` says ``education-num``; five changed rows in 500 do not."""
+    monkeypatch.chdir(ROOT)
+    table = small("adult", 500)
+    rows = table.train.copy()
+    assert contradicting(rows, table.schema) == {"contradicting": 0.0}
+    level = rows["education-num"].iloc[:5]
+    rows.loc[level.index, "education-num"] = level % 16 + 1
+    assert contradicting(rows, table.schema) == {"contradicting": 1.0}
 
 
 def test_aim_on_mbi_and_clones_run_only_where_they_are_asked_for() -> None:

@@ -52,6 +52,7 @@ class Quantiles(Section):
         "of learned edges that noise hides: equal_width | fewer, as many as noise lets see",
         options=("equal_width", "fewer"),
         fresh="fewer",
+        asks_anew=True,
     )
 
     def __post_init__(self) -> None:

@@ -54,6 +54,7 @@ class Workload(Section):
         "pairs; contrasts: columns once, and what pairs add; auto: contrasts for few cells",
         options=("pairs", "contrasts", "auto"),
         fresh="auto",
+        asks_anew=True,
     )
     first_share: float = setting(
         0.0,
