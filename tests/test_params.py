@@ -239,6 +239,7 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
         (("sample", "rows"), 0, r"sample\.rows must be auto or a whole number from 1, got 0"),
         (("sample", "rows"), "32000", r"sample\.rows must be auto or a whole number from 1, got '32000'"),
         (("sample", "rows"), 1.5, r"sample\.rows must be of type int"),
+        (("privacy", "population"), None, r"privacy\.population is an open question .* Give a value"),
         (("sample", "where"), "income", r"sample\.where must be a mapping"),
         (("sample", "rows"), True, r"sample\.rows must be of type int"),
         (("pearl", "train", "hidden"), 128, r"pearl\.train\.hidden must be a list"),
