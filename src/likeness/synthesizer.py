@@ -258,10 +258,7 @@ class Synthesizer(Estimator):
         names = {"events"} if schema.people is None else {"people", "events"}
         require(set(frames) == names, "X", sorted(frames), f"the frames {' and '.join(sorted(names))} of the schema")
         require(person in (None, schema.person), "person", person, f"the schema's person, {schema.person}")
-        first = FirstList()
-        first.ledger(None if self.ledger_home is None else str(self.ledger_home))
-        if self.population is None:
-            first.question("synthesizer.population", "a name for the PEOPLE in the data; new versions of it keep it")
+        first = self._first_list()
         first.tried(self.params)
         first.refuse()
         tables = {name: opened(frame) for name, frame in frames.items()}
@@ -557,6 +554,8 @@ class Synthesizer(Estimator):
         from likeness.pipeline.histories import HistoryGenerator
         from likeness.privacy.plan import Plan
 
+        if not (folder / _SETTINGS).is_file():
+            raise ArtifactError(f"{folder} is no saved synthesizer: it has no {_SETTINGS}. Give the folder of save().")
         settings = read_json(folder / _SETTINGS)
         if settings.get("format") != 1:
             raise ArtifactError(f"{folder / _SETTINGS} has an unknown format. Fit again with this version.")
@@ -646,12 +645,17 @@ class Synthesizer(Estimator):
         """Write the generator, or both of histories."""
         (self.histories_ if isinstance(self._written, HistorySchema) else self.generator_).save(folder)
 
-    def _refuse_all(self, frame: Any) -> None:
-        """Refuse everything that is missing or wrong in ledger, parameters and schema, in one list."""
+    def _first_list(self) -> FirstList:
+        """What every fit needs and may lack: a ledger, and a name for the people."""
         first = FirstList()
         first.ledger(None if self.ledger_home is None else str(self.ledger_home))
         if self.population is None:
             first.question("synthesizer.population", "a name for the PEOPLE in the data; new versions of it keep it")
+        return first
+
+    def _refuse_all(self, frame: Any) -> None:
+        """Refuse everything that is missing or wrong in ledger, parameters and schema, in one list."""
+        first = self._first_list()
         person = getattr(self.schema, "person", None)
         if person is not None and self.unit_column is None:
             words = "the most rows of one person that are used; noise grows with it"

@@ -123,6 +123,7 @@ def test_rows_of_a_person_depend_on_that_person_alone(which: str) -> None:
         ({"memory": ["gap", "gap"]}, "memory: 'gap' must be one of .* at most once"),
         ({"memory": "gap", "order": None}, "memory: a gap needs an order"),
         ({"memory": {"gap": 1}}, "memory must be a list of first, before, gap"),
+        ({"memory": False}, "memory must be a list of first, before, gap"),
         ({"person": None}, "person is missing"),
         ({"ends": ["dead"]}, "ends must be a mapping"),
     ],

@@ -135,7 +135,7 @@ def test_params_change_in_place_and_ask_what_is_to_be_decided(clone: Path) -> No
     assert all(line.index("#") == 36 for line in changed if "{" not in line)  # each comment in its column
     assert "  population: null                # ? a name for the PEOPLE" in text
     assert "max_rows: null}  # ? several rows a person" in text
-    with pytest.raises(ParamsError, match=r"privacy\.population must be of type str"):
+    with pytest.raises(ParamsError, match=r"privacy\.population is an open question"):
         load_params()
     (clone / "params.yaml").write_text(mine.replace("  max_tuples: 200", "  max_tuples: 0"))
     with pytest.raises(LikenessError, match=r"evaluate\.max_tuples must be at least 1"):

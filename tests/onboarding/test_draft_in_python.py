@@ -81,6 +81,7 @@ def test_a_completed_draft_is_a_schema_and_its_print_makes_it_again(tmp_path: Pa
     draft.to_yaml(tmp_path / "visits.yaml")
     assert Schema.load(tmp_path / "visits.yaml") == schema
     again = Schema.draft(FRAME)
+    assert str(again).startswith("# PUBLIC: answer each ?") and "?" not in str(draft)
     exec(str(draft), {"schema": again})
     assert again.complete() == schema == copy.deepcopy(draft).complete()
 

@@ -111,3 +111,13 @@ def test_a_verdict_says_the_epsilon_that_would_do() -> None:
     forecasted = forecast(Project(Path(), settings_of("adult", "marginals")), 1_000)
     text = Report((), (), forecasted).in_short()
     assert f"raise privacy.epsilon to about {forecasted.records / 1_000:.2g}, merge" in text
+
+
+def test_of_many_measures_a_person_reads_the_hardest() -> None:
+    project = Project(Path(), settings_of("adult", "marginals"))
+    query = forecast(project, 1_000).queries[-1]
+    measures = tuple(dataclasses.replace(query.measures[-1], of=f"cell {place}", records=place) for place in range(9))
+    many = dataclasses.replace(forecast(project, 1_000), queries=(dataclasses.replace(query, measures=measures),))
+    text = Report((), (), many).text()
+    assert "cell 8, the hardest of 9: standard error" in text and "cell 7" not in text
+    assert "the hardest of" not in Report((), (), forecast(project, 1_000)).text()

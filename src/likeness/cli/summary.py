@@ -34,6 +34,7 @@ def summary_text(paths: ProjectPaths) -> str:
     ]
     if rows:
         lines.append(table(("scores on real test rows", *tables), rows))
+        lines.append("real: real training rows. shuffled: these with each column shuffled apart.")
     if not privacy["private"]:
         lines.insert(0, "\nNOT PRIVATE: epsilon is inf, no noise was added. Do not publish.")
     return "\n".join(lines)

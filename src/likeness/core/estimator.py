@@ -5,6 +5,8 @@ from typing import Any, Self
 
 from likeness.core.errors import NotFittedError
 
+_LONGEST = 100  # characters of a parameter that the representation shows
+
 
 class Estimator:
     """Base of a class whose constructor stores each of its parameters in an attribute of that name."""
@@ -41,7 +43,7 @@ class Estimator:
     def __repr__(self) -> str:
         """The call that makes it, without defaults."""
         given, standard = self.get_params(), signature(type(self)).parameters
-        words = [f"{name}={value!r}" for name, value in given.items() if value != standard[name].default]
+        words = [f"{name}={_short(value)}" for name, value in given.items() if value != standard[name].default]
         return f"{type(self).__name__}({', '.join(words)})"
 
     def __sklearn_tags__(self) -> Any:
@@ -49,3 +51,9 @@ class Estimator:
         from sklearn.base import BaseEstimator
 
         return BaseEstimator().__sklearn_tags__()
+
+
+def _short(value: Any) -> str:
+    """The value as Python writes it; of a long one, such as a schema, the name of its class."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST and "\n" not in text else f"<{type(value).__name__}>"

@@ -9,6 +9,8 @@ from likeness.core.hashing import plain
 from likeness.preflight.faults import Fault
 from likeness.preflight.forecast import RULE, CategoriesForecast, Forecast
 
+_MOST_MEASURES = 3  # of a query, in the words for a person; of more only the hardest
+
 
 @dataclass(frozen=True)
 class Report:
@@ -103,11 +105,14 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
             f"  {query.query}: {query.coordinates:,} coordinate{'s' if query.coordinates > 1 else ''}, sensitivity "
             f"{query.sensitivity:.4g}, noise sigma {query.sigma:.4g} on each"
         )
-        for measure in query.measures:
-            error = ""
+        hardest, count = query.measures, len(query.measures)
+        if count > _MOST_MEASURES:
+            hardest = (max(query.measures, key=lambda measure: measure.records or 0),)
+        for measure in hardest:
+            error = "" if len(hardest) == count else f", the hardest of {count}"
             if measure.error is not None:
                 average = "" if measure.average is None else f" of an average {measure.average:.2g}"
-                error = f": standard error {measure.error:.2g}{average}"
+                error += f": standard error {measure.error:.2g}{average}"
             enough = "" if measure.records is None else f"; enough from {measure.records:,} records"
             lines.append(f"    {measure.of}{error}{enough}")
     training = _seconds(forecast.training_seconds, "training")

@@ -41,6 +41,7 @@ from likeness.verify.verdict import require
 
 _MOST_BYTES = {".yaml": 1 << 21, ".json": 1 << 26, ".jsonl": 1 << 26, ".md": 1 << 26, "": 1 << 26}  # by suffix
 _MOST_OTHER = 1 << 32  # bytes of a table, a release or weights
+_OTHER_BYTES = "holds bytes beside the files of a bundle, or somebody packed it again. Unpack it, and verify the folder"
 _MOST_RATIO = 200  # unpacked bytes to packed ones: noise has 1, and tables of texts have a tenth of this
 _MOST_TOTAL = 20  # this ratio of a whole bundle
 _SMALL = 1 << 20  # bytes that may have any ratio
@@ -217,7 +218,7 @@ def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) 
         header = _headers(item)[0]
         file.seek(place)
         if item.header_offset != place or file.read(len(header)) != header:
-            raise ArtifactError(f"{path}: holds bytes beside the files of a bundle")
+            raise ArtifactError(f"{path}: {_OTHER_BYTES}")
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         _inflate(file, item, target / name)
         place += len(header) + item.compress_size
@@ -227,7 +228,7 @@ def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) 
     end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, len(directory), place, 0)
     file.seek(place)
     if file.read(len(directory) + len(end) + 1) != directory + end:
-        raise ArtifactError(f"{path}: holds bytes beside the files of a bundle")
+        raise ArtifactError(f"{path}: {_OTHER_BYTES}")
 
 
 def _headers(item: zipfile.ZipInfo) -> tuple[bytes, bytes]:

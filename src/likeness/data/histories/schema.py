@@ -126,7 +126,8 @@ class HistorySchema:
         ends = mapping.get("ends") or {}
         if not isinstance(ends, Mapping) or not all(isinstance(texts, list | tuple) for texts in ends.values()):
             raise SchemaError(f"{where}: ends must be a mapping from columns to lists of categories. Correct it.")
-        order, people, memory = mapping.get("order"), mapping.get("people"), mapping.get("memory") or ()
+        order, people, memory = mapping.get("order"), mapping.get("people"), mapping.get("memory")
+        memory = () if memory is None else memory
         if not isinstance(memory, str | list | tuple):
             raise SchemaError(f"{where}: memory must be a list of {', '.join(MEMORY)}. Correct it.")
         try:

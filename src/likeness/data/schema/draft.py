@@ -18,6 +18,10 @@ NAMES_PERSON = "names the person (ingest.unit) and is never released"
 _SOURCE = "where bounds and categories come from: the codebook, the law, the questionnaire"
 _NULLABLE = 'columns that may miss a value: a list of names, "all" or "none"'
 _BOUNDS = ("lower", "upper")
+_HEAD = (  # of a draft with open questions
+    "# PUBLIC: answer each ? from a codebook, a law, a questionnaire, never from the rows.",
+    "# Kinds and dtypes are guesses from the table's dtypes: confirm each.",
+)
 _WORDS = {
     "bounds": 'smallest and largest possible value: (0, 110) or ("1994-03-01", "2024-12-31")',
     "categories": 'every possible value: ["low", "high"]; or "private", if not publicly known; or another kind',
@@ -256,8 +260,7 @@ class SchemaDraft:
         """Lines of Python, with a question mark for what is missing."""
         missing = self.missing()
         about = {"schema.name": self.name, "schema.source": self.source}
-        lines = ["# PUBLIC: answer each ? from a codebook, a law, a questionnaire, never from the rows."]
-        lines += ["# Kinds and dtypes are guesses from the table's dtypes: confirm each."]
+        lines = list(_HEAD if missing else ())
         lines += [f"{place} = {_shown(value)}" for place, value in about.items() if place not in missing]
         lines += [
             f"schema.label = {_shown(self._label)}" + ("" if self._label else "  # or the column to be predicted")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _HISTORY_BINS, _HISTORY_QUANTILES = 10, 0.12  # most cells of a number of histories, and least share of their edges
-_REFIT, _REFIT_RATE = 200, 0.1  # steps of a replicate, and their rate
+_REFIT, _REFIT_RATE = 200, 0.1  # steps of a replicate or of a second fit, and their rate
 
 
 def product_mixture() -> "type[ProductMixture]":
@@ -100,6 +100,12 @@ class TrainMixture(Section):
         above=0,
         most=1,
         fresh=0.67,
+    )
+    strong_gain: float = setting(
+        0.0,
+        "weight of strong pairs in a second fit there, to their released strength; 0: none",
+        least=0,
+        fresh=10.0,
     )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     tolerance: float = setting(
@@ -281,14 +287,43 @@ class Marginals(Method):
             by_class = one_way_marginals(blocks, generator.sizes, weights)
             marginals = class_weights(auxiliary[CLASS_COUNTS]) @ by_class
             generator.start_from(marginals, rng.public(context.seed, "train.weights"))
+            objective = self.objective(context, auxiliary, embedding)
             losses = minimize(
-                self.objective(context, auxiliary, embedding),
+                objective,
                 generator.logits,
                 generator.weights,
                 settings,
                 lambda iteration, loss: step(iteration, f"loss {loss:.5g}"),
             )
+            if self.train.strong_gain and objective.hidden and embedding.noise_std:
+                losses += self._second_fit(context, auxiliary, embedding, generator, losses[-1][0])
         return Trained(generator, environment(), losses)
+
+    def _second_fit(
+        self,
+        context: Context,
+        auxiliary: Mapping[str, Released],
+        embedding: Released,
+        generator: "ProductMixture",
+        steps: int,
+    ) -> list[tuple[int, float]]:
+        """Move a fitted mixture, in place, until strong pairs have the released strength; losses from ``steps`` on."""
+        from likeness.methods.marginals.strong_pairs import strengthened
+        from likeness.methods.marginals.training import minimize
+
+        blocks, weights = self._blocks(context, auxiliary, embedding)
+        shares = class_weights(auxiliary[CLASS_COUNTS]) * number_of_records(context, auxiliary[CLASS_COUNTS])
+        fitted = generator.pairs([(i, j) for i, j, _ in blocks], shares)
+        targets = strengthened(blocks, weights, fitted, embedding.noise_std, self.train.strong_gain)
+        objective = self.objective(context, auxiliary, embedding, targets)
+        losses = minimize(objective, generator.logits, generator.weights, self._refitting, lambda *_: None)
+        return [(steps + iteration, loss) for iteration, loss in losses]
+
+    @property
+    def _refitting(self) -> TrainingSettings:
+        """Few steps from a fitted mixture."""
+        steps = min(_REFIT, self.train.iterations)
+        return replace(self.training, iterations=steps, learning_rate=_REFIT_RATE, tolerance=0.0)
 
     def replicable(self, generator: "Generator") -> "Generator":
         """A mixture of products knows every cell."""
@@ -309,15 +344,14 @@ class Marginals(Method):
 
         again, start = self.build_generator(context, auxiliary), generator.arrays()
         again.load({name: array.copy() for name, array in start.items()})
-        settings = replace(self.training, iterations=min(_REFIT, self.train.iterations), learning_rate=_REFIT_RATE)
         with threadpool_limits(compute.threads):
             objective = self.objective(context, auxiliary, embedding)
-            minimize(objective, again.logits, again.weights, replace(settings, tolerance=0.0), lambda *_: None)
+            minimize(objective, again.logits, again.weights, self._refitting, lambda *_: None)
         return again
 
     def unpenalized(self) -> "Marginals":
         """Believe the noise: the penalty makes the effects of small groups too near to those of all."""
-        train = replace(self.train, kl_penalty=0.0)
+        train = replace(self.train, kl_penalty=0.0, strong_gain=0.0)
         return MarginalsForEstimates(self.plan, self.auxiliary, self.privatize, train)
 
     def for_histories(self, row_sets: Sequence[Sequence[str]] = ()) -> "Marginals":
@@ -339,9 +373,13 @@ class Marginals(Method):
         return replace(self, privatize=privatize, auxiliary=auxiliary, plan=PlanSettings(shares))
 
     def objective(
-        self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
+        self,
+        context: Context,
+        auxiliary: Mapping[str, Released],
+        embedding: Released,
+        targets: tuple[list[Block], list[float]] | None = None,
     ) -> "MarginalObjective":
-        """Squared residuals of all blocks and tables, in units of their noise."""
+        """Squared residuals of all blocks and tables, in units of their noise; ``targets``: other blocks to fit."""
         from likeness.methods.marginals.objective import MarginalObjective
 
         feature = self._feature(embedding)
@@ -359,6 +397,7 @@ class Marginals(Method):
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weights=feature.squared_table_weights,
             hold_columns=self.holds_columns,
+            targets=targets,
         )
 
     def _zeros(self, context: Context, auxiliary: Mapping[str, Released]) -> "StructuralZeros":

@@ -1,7 +1,7 @@
 """A mixture of products: within a component all columns are independent; classes share components, not weights."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
@@ -213,6 +213,13 @@ class ProductMixture(Generator):
         joint = reduce(_outer, given, np.ones((self.num_components, 1)))
         table: NDArray[np.float64] = (weights @ joint).reshape(self.num_classes, *(cells.size for cells in columns))
         return table
+
+    def pairs(self, places: Iterable[tuple[int, int]], records: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+        """Expected counts of pairs of columns, shapes (num_classes, cells, cells), of records by class."""
+        parts, weights = self.exact()
+        shares = records[:, None] * weights
+        for i, j in places:
+            yield np.stack([(parts[i] * share[:, None]).T @ parts[j] for share in shares])
 
     def class_likelihood(self, conditions: Conditions) -> NDArray[np.float64]:
         """Probability of the conditions in each class, up to a common factor, shape (num_classes,)."""

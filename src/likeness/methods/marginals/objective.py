@@ -62,6 +62,7 @@ class MarginalObjective:
         squared_table_weights: Sequence[float] = (),
         certain: "StructuralZeros | None" = None,
         hold_columns: bool = False,
+        targets: tuple[Sequence[Block], Sequence[float]] | None = None,
     ) -> None:
         """Lay blocks and tables out as matrices.
 
@@ -78,17 +79,19 @@ class MarginalObjective:
             squared_table_weights: of each table.
             certain: cells that are 0 for certain, in classes where they are 0 in all.
             hold_columns: keep the one-way marginals by class, which are far less noisy than cells of pairs.
+            targets: blocks and squared weights to fit in place of the released ones, in their order. The penalty stays.
         """
         blocks, squared_weights = list(blocks), list(squared_weights)
         total = sum(sizes)
         # Without noise the scale is free; one record keeps the loss at the usual size.
         scale = max(noise_std, 1.0) / records
         apart = [(*table, weight) for table, weight in zip(tables, squared_table_weights, strict=True)]
+        aims, aim_weights = targets or (blocks, squared_weights)
         self._pairs = None
         if len(blocks) == math.comb(len(sizes), 2):
-            self._pairs = _AllResiduals(blocks, sizes, squared_weights, records, scale, certain)
+            self._pairs = _AllResiduals(aims, sizes, aim_weights, records, scale, certain)
         else:
-            weighted = zip(blocks, squared_weights, strict=True)
+            weighted = zip(aims, aim_weights, strict=True)
             apart += [((i, j), counts, float(weight)) for (i, j, counts), weight in weighted]
         self._class_weights = class_weights.astype(np.float32)
         self._columns = _Columns(sizes)
@@ -99,6 +102,8 @@ class MarginalObjective:
         norm = sum(squared_weights) + sum(squared_table_weights)
         cells = sum(counts.size for _, _, counts in blocks) / len(blocks)
         clear = math.sqrt(sum(squared_weights) / len(blocks)) / (cells * scale)
+        self.hidden = clear < _CLEAR
+        """Whether noise hides the cells of pairs."""
         part = max(kl_hidden, min(1.0, clear / _CLEAR))
         self._penalty = part * kl_penalty * (math.sqrt(norm) / scale) ** _BELIEF / total
         expected = one_way_marginals(blocks, sizes, squared_weights)
