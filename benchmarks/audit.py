@@ -4,8 +4,8 @@ Run: ``python -m benchmarks.audit [--draws 200000] [--epsilon 10] [--only QUERY]
 docs/evidence/AUDIT.md.
 
 For every query of every method as shipped, of what is off as shipped (PEARL's modes, learned bins, named tables and
-weights, a first look, the network beside moments), of images in color, of histories, and of the quality card, two
-neighboring tables pass the real door, ledger and all, and what it computed on the way (scale, receipt) is caught.
+weights, a first look, the network beside moments, clusters), of images in color, of histories, and of the quality card,
+two neighboring tables pass the real door, ledger and all, and what it computed on the way (scale, receipt) is caught.
 ``tests/release/test_partition_selection.py`` tests private categories instead.
 Then ONE exact sum of either table is noised again and again by the door's own code, and a lower bound on ε is computed
 from the best test of "which table was it?". The bound must stay below the claim, and, so that the audit is known to see
@@ -46,10 +46,13 @@ from likeness.data.encoding.layout import Layout
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, FeatureMap
+from likeness.features.constant import Constant
 from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.methods.base import Context, Method
+from likeness.methods.moments.clusters_map import ClassHalves
+from likeness.methods.moments.cosine_map import CosineMoments
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import CardQuery, card_shares, foreseen_card
 from likeness.privacy.accountant import compose
@@ -58,7 +61,7 @@ from likeness.privacy.plan import Plan, QueryShare, make_plan
 from likeness.release import door
 from likeness.release.distances import DistanceQuery
 from likeness.release.query import Query
-from likeness.release.records import BucketPairs, PositionPairs, Records
+from likeness.release.records import BucketPairs, EachCluster, PositionPairs, Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
@@ -233,7 +236,7 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
             for query in queries_of(name, method, RowSet(context, ""), rows):
                 key = f"{adjacency} {query.spec()} {query.num_groups}"
                 found.setdefault(key, Case(f"{name}{variant} {query.name}", adjacency, query, query, schema))
-    return [*found.values(), *history_cases(), *card_cases()]
+    return [*found.values(), *cluster_cases(), *history_cases(), *card_cases()]
 
 
 def queries_of(name: str, method: Method, asked: RowSet, records: Records) -> list[Query]:
@@ -270,6 +273,15 @@ def history_cases() -> Iterator[Case]:
         asked = RowSet(Context(schema, str(adjacency), None, seed=0), "", prefix=prefix, by_person=True)
         for query in queries_of("marginals", method, asked, _of_people(table(200, 0, schema))):
             yield Case(f"marginals with histories {query.name}", adjacency, query, query, schema, most)
+
+
+def cluster_cases() -> Iterator[Case]:
+    """Queries by cluster where classes are split: a black image and a white one lie in different clusters."""
+    clusters = EachCluster(ClassHalves((2, 3), 4, 1.0, 1, (127, 0, 0, 0) * 2, (60.0, 30.0)))
+    for feature in (Constant(), CosineMoments((2, 3), 4, 1.0, 0.3)):
+        query = Query("by_cluster", "privatize", feature, clusters.num_groups, clusters)
+        for adjacency in Adjacency:
+            yield Case(f"moments with split classes {feature.name}", adjacency, query, query, IMAGES)
 
 
 def card_cases() -> Iterator[Case]:

@@ -51,6 +51,11 @@ def with_fourier(section: Mapping[str, Any]) -> dict[str, Any]:
     return {**section, "plan": {"shares": shares}, "auxiliary": {**section["auxiliary"], "fourier": fourier}}
 
 
+def with_clusters(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``moments`` with classes that split where noise allows."""
+    return {**section, "auxiliary": {**section["auxiliary"], "splits": 2}}
+
+
 def with_moments(section: Mapping[str, Any]) -> dict[str, Any]:
     """Section of ``merf_ae`` with moments of short codes."""
     return {**section, "privatize": {**section["privatize"], "features": "moments", "code": 12}}
@@ -70,6 +75,7 @@ OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], .
     ("marginals", "first_look", with_first_look),
     ("marginals", "contrasts", with_contrasts),
     ("moments", "fourier", with_fourier),
+    ("moments", "clusters", with_clusters),
     ("merf_ae", "moments", with_moments),
 )
 

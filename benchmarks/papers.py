@@ -61,10 +61,11 @@ COSTS = ("seconds", "peak_mb")
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """A method with other settings than those shipped: a network on ``merf``'s features beside it, more rows."""
+    """A method with other settings than those shipped: clusters, a network on ``merf``'s features, more rows."""
 
     method: str
     fourier: bool = False
+    clusters: bool = False
     rows: int | None = None
 
     @property
@@ -74,6 +75,7 @@ class Variant:
 
 
 VARIANTS = {
+    "moments with clusters": Variant("moments", clusters=True),
     "moments with fourier": Variant("moments", fourier=True),
     "moments with fourier, 60,000 images": Variant("moments", fourier=True, rows=60_000),
     "merf, 60,000 images": Variant("merf", rows=60_000),
@@ -269,6 +271,10 @@ def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Param
     own = VARIANTS.get(method, Variant(method))
     if own.fourier:
         params = dataclasses.replace(params, sections={**params.sections, own.method: with_fourier(params)})
+    if own.clusters:
+        section = copy.deepcopy(params.sections[own.method])
+        section["auxiliary"]["splits"] = 2
+        params = dataclasses.replace(params, sections={**params.sections, own.method: section})
     sample = dataclasses.replace(params.sample, rows=own.rows or params.sample.rows)
     privacy = dataclasses.replace(params.privacy, epsilon=epsilon)
     return dataclasses.replace(params, method=own.method, privacy=privacy, sample=sample)

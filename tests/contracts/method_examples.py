@@ -14,6 +14,7 @@ from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.methods.merf_ae.encoded_map import EncodedFourier, EncodedMoments
+from likeness.methods.moments.clusters_map import ClassHalves
 from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 from likeness.methods.ntk.tangent_map import NetworkTangent
@@ -48,6 +49,7 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
         "train": {**NETWORK, "network": "fully_connected"},
     },
     "moments": {"privatize": {"num_coefficients": 12}},
+    "moments with clusters": {"auxiliary": {"splits": 2}, "privatize": {"num_coefficients": 12}},
     "moments with fourier": {
         "plan": {
             "shares": {
@@ -83,6 +85,12 @@ MANY_MODES = tuple(
 # Maps, each with the number of inputs that it takes.
 EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
     "characteristic": (CharacteristicFunction(30, 5, 0.4, seed=1), 5),
+    "class_halves": (
+        ClassHalves(
+            (2, 3), 4, 1.3, 2, (127, 0, 0, 0, 50, 100, -50, 30, 0, 90, -90, 0, 0, 0, 0, 0), (60.0, 31.5, 0.25, 0.0)
+        ),
+        6,
+    ),
     "column_marginals": (
         ColumnMarginals((Cells(0, 3, (0.25, 0.55)), Cells(1, 3, (0.45,), missing=True), Cells(3, 2))),
         5,
@@ -133,6 +141,17 @@ SOME_PAIRS = PairMarginals(
 # The same maps as large as a real table makes them.
 LARGE: dict[str, tuple[FeatureMap, int]] = {
     "characteristic": (CharacteristicFunction(1_000, 100, 0.4, seed=1), 100),
+    "class_halves": (
+        ClassHalves(
+            (6, 6, 3),
+            60,
+            4.7,
+            4,
+            tuple(place * 37 % 255 - 127 for place in range(2_400)),
+            tuple(map(float, range(-20, 20))),
+        ),
+        108,
+    ),
     "column_marginals": (
         ColumnMarginals(tuple(Cells(at, 256, tuple(step / 256 for step in range(1, 256))) for at in range(12))),
         100,

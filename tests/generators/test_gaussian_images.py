@@ -7,8 +7,9 @@ import pytest
 from sklearn.isotonic import isotonic_regression
 
 from likeness.methods.moments.brightness import brightness, shares_above
+from likeness.methods.moments.clusters_map import halves
 from likeness.methods.moments.cosine_map import CosineMoments, cosine_basis
-from likeness.methods.moments.estimates import Moments, denoised
+from likeness.methods.moments.estimates import Moments, denoised, joined
 from likeness.methods.moments.gaussian_images import GaussianImages
 from likeness.methods.moments.levels_map import CosineLevels
 
@@ -154,3 +155,59 @@ def test_pixels_that_go_together_in_the_moments_go_together_in_images() -> None:
     x = network.draw(np.zeros(1_000, dtype=np.int64), np.random.default_rng(2), {})
     assert np.allclose(x, x[:, :1], atol=1e-4)
     assert 0.4 < (x[:, 0] > 0).mean() < 0.6  # of 1,000: six deviations are 0.095
+
+
+def test_clusters_are_drawn_by_their_weights_and_hold_their_own_images() -> None:
+    """Dark, gray, and a white cluster without weight; of 4,000, six deviations are 0.044."""
+    network = GaussianImages(SHAPE, 2, 20, 2.4, levels=1, clusters=3)
+    shades = np.repeat(np.array([0.2, 0.6, 1.0] * 2)[:, None, None], 54, axis=2)
+    weights = np.array([[0.3, 0.7, 0.0], [1.0, 0.0, 0.0]])
+    network.start_from(Moments(np.zeros((6, 20)), np.zeros((6, 20, 20))), shades, weights)
+    again = GaussianImages.from_spec(network.spec())
+    again.load(network.arrays())
+    x = again.draw(np.tile([0, 1], 4_000), np.random.default_rng(2))
+    found = x.mean(axis=1).round(1)
+    gray = found[::2] > found[1]
+    assert gray.mean() == pytest.approx(0.7, abs=0.044)
+    assert len(set(found[::2])) == 2 and len(set(found[1::2])) == 1 and found.max() < 1
+    # The largest number that a machine draws chooses the last cluster that has weight.
+    last = again.images(np.full((1, again.latent_dim), 9.0, np.float32), np.zeros(1, np.int64))
+    assert last.max() == pytest.approx(1 / 6, abs=1e-6)  # (.6 - .5) of .6
+
+
+def test_a_generator_without_clusters_has_the_specification_that_it_always_had() -> None:
+    """Else a verifier would build another one from the settings of a bundle."""
+    spec = GaussianImages(SHAPE, 2, 20, 2.4, levels=1).spec()
+    assert set(spec) == {"generator", "shape", "num_classes", "num_coefficients", "bound", "levels", "texture"}
+    assert "clusters" in GaussianImages(SHAPE, 2, 20, 2.4, levels=1, clusters=2).spec()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_sums_by_cluster_and_of_their_class_are_joined_by_least_squares(count: int) -> None:
+    """As numpy solves the weighted equations, with the deviation of that solution."""
+    draws = np.random.default_rng(3)
+    sums, looked, noise, look_noise = draws.random((4, 5)), draws.random((1, 5)), 0.7, 1.9
+    found, deviations = joined(sums, noise, [count], looked, look_noise)
+    design = np.vstack([np.eye(count) / noise, np.ones((1, count)) / look_noise])
+    expected = np.linalg.lstsq(design, np.vstack([sums[:count] / noise, looked / look_noise]))[0]
+    assert np.allclose(found[:count], expected, atol=1e-12) and not found[count:].any()
+    assert deviations[:count] == pytest.approx(np.sqrt(np.diag(np.linalg.inv(design.T @ design))), rel=1e-12)
+    without = joined(sums, 0.0, [count], looked, 0.0)
+    assert np.array_equal(without[0][:count], sums[:count]) and not without[1].any()
+
+
+def test_a_class_splits_where_its_directions_exceed_the_noise_of_a_cluster() -> None:
+    """Variances 9 and 5, and eight times the edges .6, 1 and 3."""
+    factors = np.zeros((3, 20, 20))
+    factors[:, 3, 0], factors[:, 5, 1] = 3.0, -math.sqrt(5.0)
+    means = np.full((3, 20), 0.1)
+    found = halves(Moments(means, factors), SHAPE, 2.4, 2, np.array([0.6, 1.0, 3.0]), 8.0)
+    assert found.active == [4, 2, 1]
+    planes = np.array(found.directions).reshape(3, 2, 20)
+    assert planes[0, 0, 3] == planes[0, 1, 5] == planes[1, 0, 3] == 127 and np.abs(planes).sum() == 3 * 127
+    assert found.centers[:3] == pytest.approx([12.7, 12.7, 12.7], abs=1e-4)
+    assert halves(Moments(means, -factors), SHAPE, 2.4, 2, np.array([0.6, 1.0, 3.0]), 8.0) == found
+    x = images(50, 4)
+    u = CosineMoments(SHAPE, 20, 2.4, 0.3).factors(x)[0][0]
+    sides = (u[:, [3, 5]] > 0.1).astype(int) @ [1, 2]
+    assert np.array_equal(found.places(x), np.stack([sides, sides % 2, 0 * sides], axis=1))

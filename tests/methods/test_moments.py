@@ -20,8 +20,9 @@ from likeness.methods.base import Context, Method, class_weights, number_of_reco
 from likeness.methods.fit import fit
 from likeness.methods.moments import method as moments
 from likeness.methods.moments.cosine_map import CosineNorms
+from likeness.methods.moments.estimates import joined
 from likeness.methods.moments.gaussian_images import GaussianImages
-from likeness.methods.moments.method import LEVEL_COUNTS, LEVELS, NORMS, median_norm
+from likeness.methods.moments.method import CLUSTER_COUNTS, FIRST, LEVEL_COUNTS, LEVELS, NORMS, median_norm
 from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize, Shares, TrainMoments
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.method import Pearl
@@ -34,6 +35,7 @@ from likeness.release.request import Dataset, check_answer
 from likeness.verify import verify
 from likeness.verify.files import Bundle
 from likeness.verify.noise import noise
+from likeness.verify.receipts import query_again
 from likeness.verify.verdict import Wrong
 
 SHAPE = (6, 9)
@@ -114,6 +116,71 @@ def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again() -> Non
             check_again(METHOD, CONTEXT, found, name, **changed)
 
 
+SPLIT = dataclasses.replace(METHOD, auxiliary=Auxiliary(cells=32, splits=2))
+
+
+def two_shapes(rows: int = 6_000) -> Records:
+    """Class 0: three in ten are bright on the left, the others on the right. Class 1: all are gray alike."""
+    labels, left = np.arange(rows) % 2, np.arange(rows) % 20 < 6
+    bright = (np.arange(54) % 9 < 4) == left[:, None]
+    noise = 0.05 * np.random.default_rng(0).random((rows, 54))
+    return Records(np.where(labels[:, None] == 0, 0.8 * bright, 0.4) + noise, labels)
+
+
+def test_a_class_of_two_shapes_splits_and_a_verifier_computes_it_again() -> None:
+    """At ε = 2 the distance of the shapes is over ten times the edge of the noise in a cluster."""
+    found = released(SPLIT, rows=two_shapes())
+    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
+    copula = SPLIT.fit_generator(CONTEXT, auxiliary, found["embedding"], Compute()).generator
+    assert isinstance(copula, GaussianImages)
+    assert (copula.weights > 0).tolist() == [[True, True, False, False], [True, False, False, False]]
+    assert sorted(copula.weights[0, :2].tolist()) == pytest.approx([0.3, 0.7], abs=0.05)
+    assert f"split into 3 clusters in all, by directions of the noisy `{FIRST}`" in SPLIT.notes(CONTEXT, auxiliary)[-1]
+    check_again(SPLIT, CONTEXT, found)
+    clusters = found["embedding"].receipt.feature["clusters"]
+    other = {**clusters, "centers": [center + 1.0 for center in clusters["centers"]]}
+    for name in (CLUSTER_COUNTS, LEVELS, "embedding"):
+        assert found[name].receipt.feature["clusters"] == clusters
+        with pytest.raises(ReleaseError, match=f"{name}: answers another question"):
+            check_again(SPLIT, CONTEXT, found, name, clusters=other)
+    receipt = found["embedding"].receipt
+    assert query_again(receipt).contributions.spec()["clusters"] == clusters
+    with pytest.raises(Wrong, match="embedding: has other groups than its clusters"):
+        query_again(dataclasses.replace(receipt, num_groups=4))
+    no_cells = {**receipt.feature, "clusters": found[FIRST].receipt.feature | {"map": "cosine_moments"}}
+    del no_cells["clusters"]["terms"]
+    with pytest.raises(Wrong, match="embedding: its clusters are no map of cells"):
+        query_again(dataclasses.replace(receipt, feature=no_cells))
+    # Each cluster has the brightness of its shape: above half of white, on which side?
+    (left, right) = (copula.shares[:2, 2].reshape(2, 6, 9)[:, 1:5, side].mean(axis=(1, 2)) for side in ([1, 2], [6, 7]))
+    assert (np.abs(left - right) > 0.8).all() and (left[0] > right[0]) == (right[1] > left[1])
+
+
+def test_few_records_split_no_class_and_the_first_look_is_not_lost() -> None:
+    """All of the moments' share but that of the counts is in the estimate: the noise is as if it were one release."""
+    few = two_shapes()[:40]
+    found = released(SPLIT, rows=few)
+    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
+    assert not any(found["embedding"].receipt.feature["clusters"]["directions"])
+    looked, second = found[FIRST], found["embedding"]
+    sums, deviations = joined(second.values, second.noise_std, [1, 1], looked.values, looked.noise_std)
+    alone = plan_with(METHOD.shares(CONTEXT), 2.0, method="moments").query("embedding").noise_multiplier
+    assert deviations[[0, 4]] == pytest.approx(alone / math.sqrt(0.97), rel=1e-6)
+    assert not sums[[1, 2, 3, 5, 6, 7]].any()
+    assert SPLIT.fit_generator(CONTEXT, auxiliary, second, Compute()).losses[0][0] == 0
+
+
+def test_clusters_cost_what_the_plan_says() -> None:
+    """The moments' share is divided, and no other changes."""
+    whole = {one.query: one.share for one in METHOD.shares(CONTEXT)}
+    split = {one.query: one.share for one in SPLIT.shares(CONTEXT)}
+    parts = [split.pop(name) for name in (FIRST, CLUSTER_COUNTS, "embedding")]
+    assert sum(parts) == pytest.approx(whole.pop("embedding"), rel=1e-12) and split == whole
+    foreseen = {query.name: query for query in SPLIT.foreseen_queries(CONTEXT)}
+    for name, one in released(SPLIT, rows=two_shapes()).items():
+        assert (foreseen[name].dimension, foreseen[name].num_groups) == (one.receipt.dimension, one.receipt.num_groups)
+
+
 def check_again(method: Method, context: Context, found: dict[str, Released], other: str = "", **changed: Any) -> None:
     """Every query, made again from the released values, is the one that was answered.
 
@@ -170,8 +237,9 @@ def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_
     content = {"name": "toy colors", "source": "made up", "task": "classification", "label": "y", "columns": columns}
     pixels = [f"pixel_{place}" for place in range(1, 49)]
     rows = pd.DataFrame(np.random.default_rng(0).integers(0, 256, (2_000, 48)), columns=pixels)
+    rows.iloc[::4] = 0  # half of the class "no" is black
     rows["y"] = ["no", "yes"] * 1_000
-    settings = {"auxiliary": {"cells": 16}, "privatize": {"num_coefficients": 10}}
+    settings = {"auxiliary": {"cells": 16, "splits": 1}, "privatize": {"num_coefficients": 10}}
     schema = {**content, "image": {"shape": [4, 4, 3]}}
     model = Synthesizer(schema=schema, population="p", method="moments", epsilon=2.0, settings=settings, device="cpu")
     model.fit(rows).bundle(tmp_path / "colors", n=50)
@@ -182,6 +250,7 @@ def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_
     assert {check.passed for check in verify(tmp_path / "colors")} == {True, None}  # None: no training again
     statement = (tmp_path / "colors/PRIVACY_STATEMENT.md").read_text()
     assert all(f"about the median, read off the noisy `{name}`" in statement for name in (NORMS, LEVEL_COUNTS))
+    assert "split into 3 clusters in all" in statement
     # Of as many values, and another image: the maps of the receipts are others.
     path = tmp_path / "colors/schema.yaml"
     path.write_text(path.read_text().replace("[4, 4, 3]", "[2, 8, 3]"))

@@ -48,7 +48,10 @@ def embedding(every_case: list[Case]) -> Case:
 
 def test_every_method_map_and_adjacency_is_audited(every_case: list[Case]) -> None:
     maps = {str(case.query.feature.spec()["map"]) for case in every_case}
-    assert maps == set(MAPS), "a registered map that no method asks for, or a method that the audit does not reach"
+    maps |= {str(case.query.spec()["clusters"]["map"]) for case in every_case if "clusters" in case.query.spec()}
+    assert maps - {"distances"} == set(MAPS), (
+        "a registered map that no method asks for, or a method that the audit does not reach"
+    )
     assert {case.name.split()[0] for case in every_case} == {*METHODS, "card"}
     # Questions that hang on released medians may be new to an option by their noise, under one adjacency only.
     shipped = [case for case in every_case if " with " not in case.name]

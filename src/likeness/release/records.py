@@ -8,6 +8,7 @@ import numpy as np
 
 from likeness.core.errors import PlanError, ReleaseError
 from likeness.core.rng import public, secret_bytes
+from likeness.features.base import CellMap
 from likeness.privacy.adjacency import Adjacency, Stability
 
 
@@ -92,6 +93,54 @@ class AllRecords(EachRecord):
     def spec(self) -> dict[str, Any]:
         """Public specification."""
         return {"terms": "all_records"}
+
+
+@dataclass(frozen=True)
+class EachCluster(EachRecord):
+    """One contribution a record, of its cluster within its class.
+
+    The groups are the M clusters of class 0, then those of class 1, and so on. A public map of cells has one part of M
+    cells for each class. A record of class y that lies in cell k of part y belongs to group M y + k.
+
+    Bound: only the group changes, and no vector does. The group depends on the record and on public numbers alone, not
+    on other records. So a record is exactly one contribution, as in :class:`EachRecord`, whatever the map returns. A
+    place outside its part counts as the nearest cell. Records of other classes are in no group.
+
+    Neighbors: adding or removing a record adds or removes its contribution. Replacing a record replaces one
+    contribution by another, maybe of another group. :func:`~likeness.privacy.adjacency.lattice_sensitivity_squared`
+    counts that wherever there is more than one group.
+
+    Attributes:
+        clusters: the map; what it names may be released numbers.
+
+    Raises:
+        ReleaseError: its parts differ.
+    """
+
+    clusters: CellMap
+
+    def __post_init__(self) -> None:
+        if len({part.width for part in self.clusters.parts}) != 1:
+            raise ReleaseError("clusters need a map with one part a class, and as many cells in each")
+
+    @property
+    def num_groups(self) -> int:
+        """Clusters of all classes together."""
+        return sum(part.width for part in self.clusters.parts)
+
+    def stream(self, records: Iterable[Records]) -> Iterator[Records]:
+        """The records, with their groups as labels."""
+        classes = len(self.clusters.parts)
+        size = self.num_groups // classes
+        for chunk in records:
+            inside = (chunk.labels >= 0) & (chunk.labels < classes)
+            labels = np.where(inside, chunk.labels, 0)
+            places = self.clusters.places(chunk.x)[np.arange(len(labels)), labels].clip(0, size - 1)
+            yield Records(chunk.x, np.where(inside, labels * size + places, -1), chunk.people)
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {"terms": "each_cluster", "clusters": self.clusters.spec()}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from likeness.core.bounds import rows_per_unit
 from likeness.core.errors import ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import Outputs, json_text
-from likeness.features.base import Map
+from likeness.features.base import CellMap, FeatureMap, Map
 from likeness.ledger.budget import budget_of
 from likeness.ledger.reservation import REDRAW
 from likeness.methods.maps import from_spec
@@ -30,7 +30,15 @@ from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
 from likeness.release.distances import DISTANCES, DistanceQuery
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.query import Query
-from likeness.release.records import AllRecords, BucketPairs, Contributions, EachPerson, EachRecord, PositionPairs
+from likeness.release.records import (
+    AllRecords,
+    BucketPairs,
+    Contributions,
+    EachCluster,
+    EachPerson,
+    EachRecord,
+    PositionPairs,
+)
 from likeness.release.released import Released
 from likeness.release.request import check_answer
 from likeness.verify.files import Bundle
@@ -372,6 +380,15 @@ def plan(bundle: Bundle) -> str:
     return f"the plan is that of the settings, and its {len(released)} queries are the releases{reused}"
 
 
+def _clusters(receipt: Receipt, clusters: FeatureMap) -> EachCluster:
+    """Records by cluster, whose groups are those of the receipt."""
+    if not isinstance(clusters, CellMap):
+        raise Wrong(f"{receipt.query}: its clusters are no map of cells")
+    contributions = EachCluster(clusters)
+    require(contributions.num_groups == receipt.num_groups, f"{receipt.query}: has other groups than its clusters")
+    return contributions
+
+
 def query_again(receipt: Receipt) -> Query | DistanceQuery:
     """Build a query again from its public specification."""
     spec = dict(receipt.feature)
@@ -386,6 +403,8 @@ def query_again(receipt: Receipt) -> Query | DistanceQuery:
     elif kind == "all_records":
         require(receipt.num_groups == 1, f"{receipt.query}: records of all classes are one group")
         contributions = AllRecords()
+    elif kind == "each_cluster":
+        contributions = _clusters(receipt, from_spec(spec.pop("clusters")))
     elif kind == "each_person":
         require(receipt.unit is not None, f"{receipt.query}: rows share a contribution, and no person has several")
         contributions = EachPerson()

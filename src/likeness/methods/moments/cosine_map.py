@@ -69,7 +69,7 @@ def cosine_transform(size: int) -> NDArray[np.float64]:
     return matrix
 
 
-def _coefficients(
+def squared_coefficients(
     x: NDArray[np.float64], shape: tuple[int, ...], count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Coefficients (n, count) of images (n, pixels), and their squared norms (n, 1).
@@ -159,7 +159,7 @@ class CosineNorms(OneCell):
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
-        _, squares = _coefficients(rounded(x), self.shape, self.num_coefficients)
+        _, squares = squared_coefficients(rounded(x), self.shape, self.num_coefficients)
         borders = np.arange(1, self.cells) ** 2 * (math.prod(self.shape) / self.cells**2)
         places: NDArray[np.int64] = np.searchsorted(borders, squares, side="right").astype(np.int64)
         return places
@@ -203,7 +203,7 @@ class CosineMoments(SecondMoments):
 
     def factors(self, x: NDArray[np.float64]) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
         """u, shape (n, K), and ``[√a, √(1 − a) u]``, shape (n, 1 + K)."""
-        coefficients, squares = _coefficients(x, self.shape, self.num_coefficients)
+        coefficients, squares = squared_coefficients(x, self.shape, self.num_coefficients)
         u = coefficients * (1 / np.sqrt(np.maximum(squares, self.bound**2)))
         first = np.full_like(squares, math.sqrt(self.first_share))
         return ((u, np.hstack([first, math.sqrt(1 - self.first_share) * u])),)

@@ -1,6 +1,7 @@
 """Mean and covariance of each class from noisy first and second moments: post-processing, nothing is spent."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +35,52 @@ class Moments:
         return np.concatenate([first, math.sqrt(1 - first_share) * second], axis=2).reshape(len(first), -1)
 
 
-def denoised(sums: Float64, counts: Float64, first_share: float, noise_std: float, edge_share: float = 1.0) -> Moments:
+def edge(size: int, counts: Float64, first_share: float, noise_std: float | Float64) -> Float64:
+    r"""The edge e of Wigner's semicircle for each class, shape (classes,): see :func:`denoised`.
+
+    Args:
+        size: K.
+        counts: records of each class, positive.
+        first_share: a of the map.
+        noise_std: of a coordinate of the sums; of all classes, or of each.
+    """
+    edges: Float64 = noise_std * math.sqrt(2 * size / (1 - first_share)) / counts
+    return edges
+
+
+def joined(
+    sums: Float64, noise_std: float, active: Sequence[int], looked: Float64, looked_std: float
+) -> tuple[Float64, Float64]:
+    r"""Sums by cluster that also use a first look at their classes, and the deviation of their noise.
+
+    The sums of a class's m clusters have noise of variance :math:`s^2` each. Their sum was released too, with variance
+    :math:`r^2`. Generalized least squares moves each cluster by :math:`s^2 / (m s^2 + r^2)` of the difference, and
+    leaves the variance :math:`s^2 (1 - s^2 / (m s^2 + r^2))`. For m = 1 this is the mean by inverse variance: a class
+    without a split has lost nothing.
+
+    Args:
+        sums: shape (classes · M, width), M clusters a class.
+        noise_std: s.
+        active: m of each class; its first m clusters hold records.
+        looked: shape (classes, width).
+        looked_std: r.
+
+    Returns:
+        Sums of the same shape, 0 beyond the active ones, and a deviation for each group.
+    """
+    blocks = sums.reshape(len(active), -1, sums.shape[1]).copy()
+    deviations = np.zeros(blocks.shape[:2])
+    for block, deviation, count, look in zip(blocks, deviations, active, looked, strict=True):
+        block[count:] = 0
+        share = noise_std**2 / (count * noise_std**2 + looked_std**2) if noise_std else 0.0
+        block[:count] += share * (look - block.sum(axis=0))
+        deviation[:count] = noise_std * math.sqrt(1 - share)
+    return blocks.reshape(sums.shape), deviations.ravel()
+
+
+def denoised(
+    sums: Float64, counts: Float64, first_share: float, noise_std: float | Float64, edge_share: float = 1.0
+) -> Moments:
     r"""Class means and covariances from released sums of :class:`likeness.methods.maps.CosineMoments`.
 
     Making the matrix of second moments symmetric halves the noise's variance off the diagonal. That noise, a symmetric
@@ -53,7 +99,7 @@ def denoised(sums: Float64, counts: Float64, first_share: float, noise_std: floa
         sums: shape (classes, K · (1 + K)), float64.
         counts: records of each class, positive, shape (classes,).
         first_share: a of the map.
-        noise_std: of a coordinate of the sums.
+        noise_std: of a coordinate of the sums; of all classes, or of each.
         edge_share: part of the edge e that an eigenvalue must exceed, in [0, 1].
     """
     size = round((math.sqrt(1 + 4 * sums.shape[1]) - 1) / 2)
@@ -62,7 +108,7 @@ def denoised(sums: Float64, counts: Float64, first_share: float, noise_std: floa
     means = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1)
     second = blocks[:, :, 1:] / math.sqrt(1 - first_share)
     covariance = (second + second.mT) / 2 - means[:, :, None] * means[:, None, :]
-    edges = noise_std * math.sqrt(2 * size / (1 - first_share)) / counts
+    edges = edge(size, counts, first_share, noise_std)
     values, directions = np.linalg.eigh(covariance)
     values, directions = values[:, ::-1], directions[:, :, ::-1]
     seen = values > edge_share * edges[:, None]

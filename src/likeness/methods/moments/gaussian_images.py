@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from likeness.core.messages import progress
 from likeness.data.encoding.condition import NONE, Conditions
@@ -29,6 +30,8 @@ class GaussianImages(Generator):
     each pixel's quantile function by released shares above J levels. So each pixel is bright as often as in the data,
     even where noise hides directions.
 
+    With clusters, each class is a mixture of such copulas, and a first latent number chooses one.
+
     Without levels, :math:`x = \mathrm{clip}_{[0,1]}(C B^\top (\mu_y + L_y z))`: the maximum-entropy images with given
     first and second moments, clipped so that their background stays black.
 
@@ -45,6 +48,7 @@ class GaussianImages(Generator):
         bound: float,
         levels: int = 0,
         texture: float = 0.0,
+        clusters: int = 1,
     ) -> None:
         """Build with black images.
 
@@ -55,44 +59,75 @@ class GaussianImages(Generator):
             bound: C, the norm of coefficients that 1 stands for.
             levels: J.
             texture: strength of the detail, 0 for none; with levels.
+            clusters: copulas of each class.
         """
-        if not (0 <= texture <= _MOST_TEXTURE and 0 < bound < math.inf) or (texture and not levels):
-            raise ValueError("gaussian images: bound must be above 0, texture from 0 to 100, and 0 without levels")
+        if not (0 <= texture <= _MOST_TEXTURE and 0 < bound < math.inf) or (texture and not levels) or clusters < 1:
+            raise ValueError(
+                "gaussian images: bound must be above 0, texture from 0 to 100, and 0 without levels, clusters above 0"
+            )
         self.shape = tuple(int(size) for size in shape)
         self.width = math.prod(self.shape)
         self.num_classes = num_classes
-        self.latent_dim = num_coefficients + (self.width if texture else 0)
+        self.clusters = clusters
+        self.latent_dim = num_coefficients + (self.width if texture else 0) + (clusters > 1)
         self.num_coefficients = num_coefficients
         self.bound = bound
         self.levels = levels
         self.texture = Texture(self.shape, num_coefficients, texture) if texture else None
-        self.means = np.zeros((num_classes, num_coefficients), np.float32)
-        self.factors = np.zeros((num_classes, num_coefficients, num_coefficients), np.float32)
-        self.shares = np.zeros((num_classes, levels, self.width), np.float32)
+        groups = num_classes * clusters
+        self.means = np.zeros((groups, num_coefficients), np.float32)
+        self.factors = np.zeros((groups, num_coefficients, num_coefficients), np.float32)
+        self.shares = np.zeros((groups, levels, self.width), np.float32)
+        self.weights = np.full((num_classes, clusters), 1 / clusters, np.float32)
         self._basis = cosine_basis(self.shape, num_coefficients).astype(np.float32)
 
-    def start_from(self, moments: Moments, shares: NDArray[np.float64] | None = None) -> None:
-        """Take over means and factors, and how often pixels are above levels, shape (classes, J, pixels)."""
+    def start_from(
+        self,
+        moments: Moments,
+        shares: NDArray[np.float64] | None = None,
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Take over means and factors of each cluster of each class.
+
+        Args:
+            moments: of the clusters of class 0, then those of class 1, and so on.
+            shares: how often pixels are above levels, shape (classes · clusters, J, pixels).
+            weights: of the clusters within each class, shape (classes, clusters).
+        """
         self.means[...] = moments.means
         self.factors[...] = moments.factors
         if shares is not None:
             self.shares[...] = shares
+        if weights is not None:
+            self.weights[...] = weights
 
     def arrays(self) -> Arrays:
-        """Means, factors and shares above levels."""
-        return {"means": self.means, "factors": self.factors, **({"shares": self.shares} if self.levels else {})}
+        """Means, factors, shares above levels and weights of clusters."""
+        shares = {"shares": self.shares} if self.levels else {}
+        weights = {"weights": self.weights} if self.clusters > 1 else {}
+        return {"means": self.means, "factors": self.factors, **shares, **weights}
 
     def load(self, arrays: Arrays) -> None:
         """Take them over."""
         self.means, self.factors = arrays["means"], arrays["factors"]
         self.shares = arrays.get("shares", self.shares)
+        self.weights = arrays.get("weights", self.weights)
 
     def images(self, z: Float32, labels: NDArray[np.int64]) -> Float32:
-        """Values in [0, 1], shape (n, values), of z (n, K), or (n, K + values) with detail."""
+        """Values in [0, 1], shape (n, values), of z (n, K), or (n, K + values) with detail.
+
+        With clusters, a number before these chooses one by their weights.
+        """
         pixels = np.empty((len(z), self.width), np.float32)
-        for label in range(self.num_classes):
-            members = labels == label
-            pixels[members] = self._of_class(label, z[members])
+        groups = labels
+        if self.clusters > 1:
+            up_to = self.weights.cumsum(axis=1)[labels]
+            place = ndtr(z[:, :1]) * up_to[:, -1:]  # of clusters without weight, none is above the last
+            groups = self.clusters * labels + (place > up_to[:, :-1]).sum(axis=1)
+            z = z[:, 1:]
+        for group in np.unique(groups).tolist():
+            members = groups == group
+            pixels[members] = self._of_group(group, z[members])
         return pixels
 
     def draw(
@@ -114,11 +149,11 @@ class GaussianImages(Generator):
                 step(done, "")
         return pixels
 
-    def _of_class(self, label: int, z: Float32) -> Float32:
-        """Images of one class, shape (n, pixels)."""
-        factors = self.factors[label]
+    def _of_group(self, group: int, z: Float32) -> Float32:
+        """Images of one cluster of a class, shape (n, pixels)."""
+        factors = self.factors[group]
         if self.levels == 0:
-            pixels: Float32 = np.clip(self.bound * (self.means[label] + z @ factors.T) @ self._basis, 0, 1)
+            pixels: Float32 = np.clip(self.bound * (self.means[group] + z @ factors.T) @ self._basis, 0, 1)
             return pixels
         directions = factors.T @ self._basis
         field = z[:, : self.num_coefficients] @ directions
@@ -128,7 +163,14 @@ class GaussianImages(Generator):
             field += deviation * self.texture(z[:, self.num_coefficients :])
             variances += deviation**2 * self.texture.variances
         brighter = share_brighter(field / np.sqrt(np.maximum(variances, _LEAST**2)))
-        return brightness(brighter, self.shares[label]).astype(np.float32)
+        return brightness(brighter, self.shares[group]).astype(np.float32)
+
+    def spec(self) -> dict[str, Any]:
+        """The arguments; without clusters not their number, which is new."""
+        spec = super().spec()
+        if self.clusters == 1:
+            del spec["clusters"]
+        return spec
 
     def argument(self, name: str) -> Any:
         """An argument of the constructor; of the detail, its strength."""

@@ -26,14 +26,16 @@ from likeness.methods.base import (
 )
 from likeness.methods.merf.method import Merf
 from likeness.methods.merf.method import Privatize as MerfPrivatize
+from likeness.methods.moments.clusters_map import ClassHalves, halves
 from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
 from likeness.methods.moments.estimates import Moments as Estimates
-from likeness.methods.moments.estimates import denoised
+from likeness.methods.moments.estimates import denoised, edge, joined
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize, TrainMoments
 from likeness.methods.settings import FREE, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
+from likeness.release.records import EachCluster, EachRecord
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
@@ -44,8 +46,13 @@ if TYPE_CHECKING:
 NORMS = "norms"
 LEVEL_COUNTS = "level_counts"
 LEVELS = "levels"
+FIRST = "moments_first"
+CLUSTER_COUNTS = "cluster_counts"
 FOURIER = "fourier"
 _BYTES = 130  # of memory a coordinate, in the door and after it
+_LOOK = 0.15  # of the moments' share: a first look, which says where classes split
+_COUNTED = 0.03  # of it: how many images lie in each cluster
+_LEAST = 8.0  # of the noise's edge: a direction that varies less splits no class
 _EDGE_SHARE = 0.8  # of the noise's edge: directions above it stay where levels are released
 _DRAWN = 100  # images of each class, for the loss
 _SEEN = 2.0  # standard deviations of noise that a cell must hold to count in a median
@@ -70,7 +77,7 @@ class Moments(Method):
     """Noisy moments of clipped cosine coefficients, shares of images above levels, and a Gaussian copula a class."""
 
     name: ClassVar[str] = "moments"
-    maps: ClassVar = (CosineLevels, CosineMoments, CosineNorms, LevelCounts)
+    maps: ClassVar = (ClassHalves, CosineLevels, CosineMoments, CosineNorms, LevelCounts)
     generators: ClassVar = {"gaussian_images": gaussian_images, "image_ensemble": image_ensemble}
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
@@ -97,26 +104,27 @@ class Moments(Method):
             require(texture == 0, "moments.train.texture", texture, rule)
 
     def shares(self, context: Context) -> list[QueryShare]:
-        """Class counts, histogram of norms, Fourier features, what is above levels, moments."""
-        shares = self.plan.shares
+        """Class counts, histogram of norms, Fourier features, clusters, what is above levels, moments."""
+        shares, parts = self.plan.shares, (_LOOK, _COUNTED) if self.auxiliary.splits else ()
+        clusters = zip((FIRST, CLUSTER_COUNTS), (part * shares.embedding for part in parts), strict=False)
         levels = ((LEVEL_COUNTS, shares.level_counts), (LEVELS, shares.levels)) if self.auxiliary.levels else ()
         fourier = ((FOURIER, shares.fourier),) if self._network else ()
         return [
             QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
             QueryShare(NORMS, "auxiliary", shares.norms),
-            *(QueryShare(name, "auxiliary", share) for name, share in (*fourier, *levels)),
-            QueryShare(EMBEDDING, "privatize", shares.embedding),
+            *(QueryShare(name, "auxiliary", share) for name, share in (*fourier, *clusters, *levels)),
+            QueryShare(EMBEDDING, "privatize", shares.embedding * (1 - sum(parts))),
         ]
 
     def check(self, context: Context) -> None:
         """Images only, and no more coordinates than allowed."""
         if context.schema.image is None:
             raise PlanError("moments needs images, and the schema has no image. Use marginals, which takes tables.")
-        dimension = self._embedding(context, 1.0).dimension
+        dimension = self._embedding(context, 1.0, self._foreseen(context)).dimension
         limit = self.privatize.max_coordinates
-        remedy = "Lower moments.privatize.num_coefficients"
+        remedy = "Lower moments.privatize.num_coefficients" + " or moments.auxiliary.splits" * self._split
         within_limit("moments", dimension, limit, remedy, with_memory(dimension, _BYTES))
-        shares = context.layout.num_classes * self.auxiliary.levels * context.layout.width
+        shares = context.layout.num_classes * self._clusters * self.auxiliary.levels * context.layout.width
         what = "shares of images above levels, by class and pixel"
         within_limit("moments", shares, limit, "Lower moments.auxiliary.levels", what)
         if self._network:
@@ -144,23 +152,28 @@ class Moments(Method):
         yield norms
         if self._network:
             yield self._fourier_query(self._network, context)
+        if self._split:
+            yield self._first(context, self._bound(context, released))
+            yield self._cluster_counts(context, self._terms(context, released))
         if self.auxiliary.levels:
             yield levels
-            yield self._levels_query(context, self._share(released))
+            yield self._levels_query(context, self._share(released), self._terms(context, released))
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Moments by class, clipped at about the median norm of all images, as the noisy histogram has it."""
-        return self._embedding(context, self._bound(context, auxiliary))
+        return self._embedding(context, self._bound(context, auxiliary), self._terms(context, auxiliary))
 
     def foreseen_queries(self, context: Context) -> list[Query]:
-        """With a clipping bound of 1 and a share of 1, which change neither coordinates nor sensitivity."""
-        norms, levels = self._histograms(context)
+        """With a bound of 1, a share of 1 and no split, which change neither coordinates nor sensitivity."""
+        (norms, levels), terms = self._histograms(context), self._foreseen(context)
         queries = [class_counts_query(context), norms]
         if self._network:
             queries.append(self._fourier_query(self._network, context))
+        if self._split:
+            queries += [self._first(context, 1.0), self._cluster_counts(context, terms)]
         if self.auxiliary.levels:
-            queries += [levels, self._levels_query(context, 1.0)]
-        return [*queries, self._embedding(context, 1.0)]
+            queries += [levels, self._levels_query(context, 1.0, terms)]
+        return [*queries, self._embedding(context, 1.0, terms)]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """Where the bounds come from."""
@@ -174,6 +187,9 @@ class Moments(Method):
                 f"Images with more than {share:.4g} of their pixels above levels, about the median, read off the noisy "
                 f"`{LEVEL_COUNTS}`, count less."
             )
+        if self._split:
+            clusters = sum(self._active(context, auxiliary))
+            notes.append(f"Classes are split into {clusters} clusters in all, by directions of the noisy `{FIRST}`.")
         return notes
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
@@ -191,9 +207,10 @@ class Moments(Method):
         return copula if self._network is None else image_ensemble()(copula, build(self._network))
 
     def _copula(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
-        feature = self._feature(context, auxiliary)
+        feature = self._feature(context, self._bound(context, auxiliary))
         classes, levels, texture = context.layout.num_classes, self.auxiliary.levels, self.train.texture
-        return gaussian_images()(feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture)
+        sizes = feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture, self._clusters
+        return gaussian_images()(*sizes)
 
     def fit_generator(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
@@ -218,21 +235,24 @@ class Moments(Method):
 
         copula, shares = self._copula(context, auxiliary), None
         if self.auxiliary.levels:
-            feature = self._levels_query(context, self._share(auxiliary)).feature
+            feature = self._levels_query(context, self._share(auxiliary), EachRecord()).feature
             assert isinstance(feature, CosineLevels)
             shares = shares_above(auxiliary[LEVELS].values, self._counts(context, auxiliary), feature)
-        copula.start_from(self._estimates(context, auxiliary, embedding), shares)
+        weights = self._cluster_weights(context, auxiliary)
+        copula.start_from(self._estimates(context, auxiliary, embedding), shares, weights)
         return copula
 
     def _distance(
         self, copula: "GaussianImages", context: Context, auxiliary: Mapping[str, Released], embedding: Released
     ) -> float:
         """Squared distance of the denoised moments from those of drawn images, weighed by class."""
-        weights, feature = class_weights(auxiliary[CLASS_COUNTS]), self._feature(context, auxiliary)
+        weights, feature = class_weights(auxiliary[CLASS_COUNTS]), self._feature(context, copula.bound)
         labels = np.repeat(np.arange(len(weights)), _DRAWN)
         images = copula.draw(labels, public(context.seed, "train.latent"), {})
         drawn = np.stack([feature(part).mean(axis=0) for part in np.split(images, len(weights))])
-        target = self._estimates(context, auxiliary, embedding).features(feature.first_share)
+        clusters = self._estimates(context, auxiliary, embedding).features(feature.first_share)
+        within = self._cluster_weights(context, auxiliary)[:, :, None]
+        target = (within * clusters.reshape(len(weights), self._clusters, -1)).sum(axis=1)
         return float((weights[:, None] ** 2 * (target - drawn) ** 2).sum())
 
     @property
@@ -241,26 +261,87 @@ class Moments(Method):
         return self._network.training if self._network else TrainingSettings(0, 1, 0.0)
 
     def _estimates(self, context: Context, auxiliary: Mapping[str, Released], embedding: Released) -> Estimates:
-        sums, counts = embedding.values, self._counts(context, auxiliary)
+        """Of each cluster of each class."""
+        sums, deviations = embedding.values, np.full(embedding.values.shape[0], embedding.noise_std)
+        if self._split:
+            looked, active = auxiliary[FIRST], self._active(context, auxiliary)
+            sums, deviations = joined(sums, embedding.noise_std, active, looked.values, looked.noise_std)
         # With levels, brightness is released: a direction of noise makes no pixel brighter. With few directions, images
         # would be too much alike.
-        edge_share = _EDGE_SHARE if self.auxiliary.levels else 1.0
-        return denoised(sums, counts, self._feature(context, auxiliary).first_share, embedding.noise_std, edge_share)
+        edge_share, counts = _EDGE_SHARE if self.auxiliary.levels else 1.0, self._counts(context, auxiliary)
+        return denoised(sums, counts, self.privatize.first_share, deviations, edge_share)
 
-    def _counts(self, context: Context, auxiliary: Mapping[str, Released]) -> NDArray[np.float64]:
+    def _class_counts(self, context: Context, auxiliary: Mapping[str, Released]) -> NDArray[np.float64]:
         """Records of each class, positive, shape (classes,)."""
         released = auxiliary[CLASS_COUNTS]
         return class_weights(released) * number_of_records(context, released)
 
-    def _feature(self, context: Context, auxiliary: Mapping[str, Released]) -> CosineMoments:
-        feature = self.embedding_query(context, auxiliary).feature
-        assert isinstance(feature, CosineMoments)
-        return feature
+    def _counts(self, context: Context, auxiliary: Mapping[str, Released]) -> NDArray[np.float64]:
+        """Records of each cluster of each class, shape (groups,); 1 where there is none."""
+        counts = self._class_counts(context, auxiliary)[:, None] * self._cluster_weights(context, auxiliary)
+        return np.where(counts > 0, counts, 1.0).ravel()
 
-    def _embedding(self, context: Context, bound: float) -> Query:
-        shape, count = self._sizes(context)
-        feature = CosineMoments(shape, count, bound, self.privatize.first_share)
-        return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
+    def _cluster_weights(self, context: Context, auxiliary: Mapping[str, Released]) -> NDArray[np.float64]:
+        """Of each cluster within its class, shape (classes, clusters), from noisy counts: post-processing."""
+        if not self._split:
+            return np.ones((context.layout.num_classes, 1))
+        released, active = auxiliary[CLUSTER_COUNTS], self._active(context, auxiliary)
+        counts = np.maximum(released.values, max(1.0, released.noise_std)).reshape(len(active), -1)
+        counts = np.where(np.arange(self._clusters) < np.array(active)[:, None], counts, 0.0)
+        weights: NDArray[np.float64] = counts / counts.sum(axis=1, keepdims=True)
+        return weights
+
+    @property
+    def _split(self) -> bool:
+        return self.auxiliary.splits > 0
+
+    @property
+    def _clusters(self) -> int:
+        """Most clusters of a class."""
+        return 1 << self.auxiliary.splits
+
+    def _first(self, context: Context, bound: float) -> Query:
+        """A first look at the moments of each class."""
+        return replace(self._embedding(context, bound, EachRecord()), name=FIRST, stage="auxiliary")
+
+    def _cluster_counts(self, context: Context, terms: EachRecord) -> Query:
+        return replace(class_counts_query(context), name=CLUSTER_COUNTS, **self._groups(context, terms))
+
+    def _terms(self, context: Context, auxiliary: Mapping[str, Released]) -> EachRecord:
+        """Records by cluster, where a first look says so."""
+        return EachCluster(self._halves(context, auxiliary)) if self._split else EachRecord()
+
+    def _foreseen(self, context: Context) -> EachRecord:
+        """Terms as if no class were split: groups and sensitivity are those of any splits."""
+        if not self._split:
+            return EachRecord()
+        (shape, size), planes = self._sizes(context), context.layout.num_classes * self.auxiliary.splits
+        return EachCluster(ClassHalves(shape, size, 1.0, self.auxiliary.splits, (0,) * planes * size, (0.0,) * planes))
+
+    def _halves(self, context: Context, auxiliary: Mapping[str, Released]) -> ClassHalves:
+        """Where the first look splits the classes."""
+        looked, shape = auxiliary[FIRST], self._sizes(context)[0]
+        counts, share = self._class_counts(context, auxiliary), self.privatize.first_share
+        estimates = denoised(looked.values, counts, share, looked.noise_std)
+        # The noise of both releases together, in a class without a split.
+        noise = looked.noise_std * math.sqrt(_LOOK / (1 - _COUNTED))
+        edges = edge(estimates.means.shape[1], counts, share, noise)
+        return halves(estimates, shape, self._bound(context, auxiliary), self.auxiliary.splits, edges, _LEAST)
+
+    def _active(self, context: Context, auxiliary: Mapping[str, Released]) -> list[int]:
+        """Clusters of each class that hold records."""
+        return self._halves(context, auxiliary).active
+
+    def _groups(self, context: Context, terms: EachRecord) -> dict[str, Any]:
+        """Groups and terms of a query by class, or by cluster."""
+        classes = context.layout.num_classes
+        return {"num_groups": terms.num_groups if isinstance(terms, EachCluster) else classes, "contributions": terms}
+
+    def _feature(self, context: Context, bound: float) -> CosineMoments:
+        return CosineMoments(*self._sizes(context), bound, self.privatize.first_share)
+
+    def _embedding(self, context: Context, bound: float, terms: EachRecord) -> Query:
+        return Query(EMBEDDING, "privatize", self._feature(context, bound), **self._groups(context, terms))
 
     def _histograms(self, context: Context) -> tuple[Query, Query]:
         """Of norms, and of shares above levels."""
@@ -295,9 +376,9 @@ class Moments(Method):
     def _fourier_query(self, network: Merf, context: Context) -> Query:
         return replace(network.embedding_query(context, {}), name=FOURIER, stage="auxiliary")
 
-    def _levels_query(self, context: Context, share: float) -> Query:
+    def _levels_query(self, context: Context, share: float, terms: EachRecord) -> Query:
         feature = CosineLevels(*self._sizes(context), self.auxiliary.levels, share)
-        return Query(LEVELS, "auxiliary", feature, num_groups=context.layout.num_classes)
+        return Query(LEVELS, "auxiliary", feature, **self._groups(context, terms))
 
     def _sizes(self, context: Context) -> tuple[tuple[int, ...], int]:
         shape = context.schema.image

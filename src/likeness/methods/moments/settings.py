@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from likeness.config.typed import Section, require, setting
 from likeness.methods.settings import IMAGE_TRAINING, MOST_FEATURES, NetworkTraining, coordinates
 
+MOST_SPLITS = 4
+
 
 @dataclass(frozen=True)
 class Shares:
@@ -15,7 +17,7 @@ class Shares:
     norms: float = setting(0.02, "of a histogram of norms, whose median bounds them")
     level_counts: float = setting(0.02, "of a histogram of pixels above levels; 0 without levels")
     levels: float = setting(0.23, "of images above each level, pixel by pixel; 0 without levels")
-    embedding: float = setting(0.7, "of the moments")
+    embedding: float = setting(0.7, "of the moments; of a first look at them too, where there are splits")
     fourier: float = setting(0.0, "0 without frequencies below")
 
 
@@ -51,6 +53,12 @@ class Auxiliary(Section):
         "of brightness, counted pixel by pixel; 0, with shares and texture of 0: none, and pixels are clipped",
         least=0,
         most=16,
+    )
+    splits: int = setting(
+        0,
+        "of a class in two, and of its parts in two again, where the noise allows; 0: one copula a class",
+        least=0,
+        most=MOST_SPLITS,
     )
     fourier: Fourier = setting(
         Fourier(),
