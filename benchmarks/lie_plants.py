@@ -310,6 +310,12 @@ def cheaper_plan(folder: Path) -> None:
     (folder / names.PLAN_FILE).write_text(json_text(found.project.plan.to_dict()))
 
 
+def clustered(**spec: Any) -> Plant:
+    """Say that the embedding sums by clusters of images, which a map assigns."""
+    image = {"shape": [4, 4], "num_coefficients": 3, "bound": 1.0}
+    return feature(EMBEDDING, terms="each_cluster", clusters={**image, **spec})
+
+
 def field(path: str, value: Any) -> Plant:
     """Set a value of the account."""
     return set_value(names.PRIVACY, path, value)

@@ -66,6 +66,7 @@ from benchmarks.lie_plants import (
     another_reference,
     card_follows,
     cheaper_plan,
+    clustered,
     coarse,
     coarse_entry,
     coarse_keys,
@@ -240,6 +241,10 @@ LIES: tuple[Lie, ...] = (
         edit_receipt(FOLLOWING, unit=None), "histories"),
     Lie("rows of a person share a contribution, where each counted", "sensitivity", "sensitivity is",
         feature(COUNTS, terms="each_person")),
+    Lie("records count by cluster, and nothing assigns one", "sensitivity", "no map of cells",
+        clustered(map="cosine_moments", first_share=0.5)),
+    Lie("records count by more clusters than there are sums", "sensitivity", "other groups than its clusters",
+        clustered(map="class_halves", splits=2, directions=[0] * 6, centers=[0.0, 0.0])),
     # --- files
     Lie("a private file lies beside the table", "files", "does not belong", file("table.parquet")),
     Lie("a folder has a name that says something", "files", "does not belong",

@@ -75,18 +75,16 @@ def test_a_new_default_reaches_new_projects_and_new_fits_and_no_file_without_the
     write_project(tmp_path / "new")
     assert yaml.safe_load((tmp_path / "new/params.yaml").read_text())["marginals"] == new
     fit = Synthesizer(population="p", settings={"train": {"iterations": 5}}).params()
-    script = fresh(METHODS["marginals"], file=False)
-    assert fit.sections["marginals"] == {**script, "train": {**new["train"], "iterations": 5}}
+    assert fit.sections["marginals"] == {**new, "train": {**new["train"], "iterations": 5}}
     settings = Synthesizer(population="p", settings={"train": {"tolerance": 0}}).params()
     assert method_from(settings).training.tolerance == 0  # type: ignore[attr-defined]
 
 
 def test_a_script_that_runs_again_asks_no_second_question() -> None:
-    scripts = {name: fresh(method, file=False) for name, method in METHODS.items()}
-    untrained = {name: {key: value for key, value in new.items() if key != "train"} for name, new in scripts.items()}
+    new = {name: fresh(method) for name, method in METHODS.items()}
+    untrained = {name: {key: one[key] for key in one if key != "train"} for name, one in new.items()}
     released = {"marginals": {"auxiliary": {"quantiles": {"edges": "auto"}}}}  # as scripts have it from the beginning
-    assert {name: new for name, new in untrained.items() if new} == released
-    assert fresh(METHODS["marginals"])["privatize"] == {"basis": "auto"}
+    assert {name: one for name, one in untrained.items() if one} == released
 
 
 def test_only_what_a_person_must_decide_is_needed() -> None:

@@ -705,7 +705,7 @@ class Synthesizer(Estimator):
     def _new_values(self) -> Mapping[str, Any]:
         """What new work takes for the method; of a synthesizer that was loaded, what it took at its time."""
         loaded = self._new.get(self.method)
-        return fresh(METHODS[self.method], file=False) if loaded is None else loaded
+        return fresh(METHODS[self.method]) if loaded is None else loaded
 
     def _with_cap(self, project: Project) -> Project:
         """The project with the cap on record, if the caller gives none."""

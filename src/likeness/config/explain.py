@@ -61,20 +61,12 @@ def defaults(section: Any, base: Any = None) -> dict[str, Any]:
     return values
 
 
-def fresh(section: Any, file: bool = True) -> dict[str, Any]:
-    """The keys of a section for which new work takes another value than the default.
-
-    Args:
-        section: a dataclass.
-        file: whether the values are for the file of a new project, which is written once. A script may run again,
-            and its keys may not change what a release asks.
-    """
+def fresh(section: Any) -> dict[str, Any]:
+    """The keys of a section for which new work takes another value than the default."""
     hints, values = typing.get_type_hints(section), {}
     for item in fields(section):
-        if item.metadata.get("asks_anew") and not file:
-            continue
         inner = _inner(hints[item.name])
-        value = item.metadata.get("fresh", {} if inner is None else fresh(inner, file))
+        value = item.metadata.get("fresh", {} if inner is None else fresh(inner))
         if value != {}:
             values[item.name] = plain(value)
     return values

@@ -44,7 +44,6 @@ def setting(
     options: Iterable[str] = (),
     rule: str = "",
     fresh: Any = MISSING,
-    asks_anew: bool = False,
 ) -> Any:
     """A field of a section.
 
@@ -58,9 +57,8 @@ def setting(
         options: the only allowed words.
         rule: the range in words, in the place of the generated ones.
         fresh: the value that a new project writes and a new fit takes, where it is better than the default. The
-            default stays: a file without the key must mean the release that it meant.
-        asks_anew: whether ``fresh`` changes what a release asks. Then only files of new projects take it: a script
-            that runs again must not ask a second question.
+            default stays: a file without the key must mean the release that it meant. A key that changes what is asked
+            has none: a script that runs again must not ask a second question.
     """
     metadata: dict[str, Any] = {
         "help": help,
@@ -68,7 +66,7 @@ def setting(
         "options": tuple(options),
         "rule": rule,
     }
-    metadata |= {} if fresh is MISSING else {"fresh": fresh, "asks_anew": asks_anew}
+    metadata |= {} if fresh is MISSING else {"fresh": fresh}
     if isinstance(default, Callable):  # type: ignore[arg-type]
         return dataclasses.field(default_factory=default, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)

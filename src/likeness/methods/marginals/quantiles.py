@@ -51,8 +51,6 @@ class Quantiles(Section):
         "equal_width",
         "of learned edges that noise hides: equal_width | fewer, as many as noise lets see",
         options=("equal_width", "fewer"),
-        fresh="fewer",
-        asks_anew=True,
     )
 
     def __post_init__(self) -> None:

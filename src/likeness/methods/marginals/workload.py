@@ -53,8 +53,6 @@ class Workload(Section):
         "pairs",
         "pairs; contrasts: columns once, and what pairs add; auto: contrasts for few cells",
         options=("pairs", "contrasts", "auto"),
-        fresh="auto",
-        asks_anew=True,
     )
     first_share: float = setting(
         0.0,
