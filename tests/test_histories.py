@@ -154,12 +154,12 @@ RULES = [
 ]
 
 
-def test_rules_hold_within_each_synthetic_person() -> None:
+@pytest.mark.parametrize("memory", [[], ["first"], ["before"], ["gap"], ["first", "before", "gap"]])
+def test_rules_hold_within_each_synthetic_person(memory: list[str]) -> None:
     """The training rows break each rule."""
     people, events = people_and_events(600)
-    given = {"people": people, "events": events}
-    ruled = HistorySchema.from_dict({**SPEC, **AGE, "rules": RULES})
-    model = fitted(given, {**SPEC, **AGE, "rules": RULES})
+    given, spec = {"people": people, "events": events}, {**SPEC, **AGE, "memory": memory, "rules": RULES}
+    ruled, model = HistorySchema.from_dict(spec), fitted(given, spec)
     for where in ({}, {"age": "young"}):
         drawn = model.sample(500, where=where)
         assert set(broken_links(ruled, **typed(ruled, drawn)).values()) == {0}
