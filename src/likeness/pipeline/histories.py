@@ -149,15 +149,15 @@ class HistoryGenerator:
         table = drawn.under(count, seed, allowed_values(where, schema))
         if self.schema.least:
             return table
-        firsts = [column for column in self.schema.moving if not column.nullable]
+        words = [("first", self.schema.moving), *([("usual", self.schema.states)] if self.schema.usual else [])]
+        firsts = {f"{word} {column.name}": column for word, of in words for column in of if not column.nullable}
         bad = np.zeros(count, dtype=bool)
-        for column in firsts:
-            bad |= table[f"first {column.name}"].isna().to_numpy(dtype=bool)
+        for name in firsts:
+            bad |= table[name].isna().to_numpy(dtype=bool)
         bad &= table[NUMBER].cat.codes.to_numpy() > 0
         if bad.any():
             wanted: dict[str, Any] = {**where, NUMBER: [str(number) for number in range(1, self.schema.most + 1)]}
-            for column in firsts:
-                name = f"first {column.name}"
+            for name, column in firsts.items():
                 whole = list(column.categories) if column.is_categorical else _range(schema, name)
                 wanted[name] = whole
             again = drawn.under(int(bad.sum()), rng.public_seed(seed, "sample.first"), allowed_values(wanted, schema))
@@ -234,7 +234,7 @@ class _State:
 
     def conditional(self, saved: SavedGenerator) -> "DrawsRest":
         """The distribution of the next event and the gap."""
-        people = {column.name for column in self.schema.person_columns}
+        people = {column.name for column in self.schema.lasting}
         names = enumerate(self.schema.next_rows.names)
         return saved.network.conditional(
             [place for place, name in names if name in people or not (name.startswith("next ") or name == GAP)]
@@ -243,7 +243,7 @@ class _State:
     def of_first(self, first: pd.DataFrame) -> NDArray[np.float64]:
         """Rows that hold the person, and the first event as the last one. Nothing is before it."""
         x = np.zeros((len(first), self._width))
-        for column in self.schema.person_columns:
+        for column in self.schema.lasting:
             self._put(x, column.name, _dense(self.schema.first_rows.part([column.name]), first))
         for column in self.schema.states:
             name = f"first {column.name}"
