@@ -11,6 +11,7 @@ from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
 from likeness.data.rules.rule import Rule
+from likeness.data.schema.schema import Schema
 from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Method
@@ -27,6 +28,7 @@ from likeness.release.released import Released, check_against, load_released
 # The guarantee may exceed the target by rounding only.
 _TOLERANCE = 1e-9
 
+_NO_TABLE: dict[str, Any] = {"rows": None, "seed": None, "where": {}}
 SOFTWARE = ("autodp", "opendp", "numpy")
 """Libraries whose versions the account names. The generator names what trained it."""
 
@@ -39,25 +41,44 @@ def account(project: Project) -> dict[str, Any]:
             trained on others; or the total exceeds the target.
         ArtifactError: the synthetic table is missing or not of this generator.
     """
-    params, plan, ledger = project.params, project.written_plan, project.ledger
+    plan, ledger = project.written_plan, project.ledger
     released = {path: load_released(path) for path in project.paths.released_files}
-    receipts = [one.receipt for one in released.values()]
     commits, ledger_id = ledger.commits(), ledger.id
     for path, one in released.items():
         check_against(commits, path, one.receipt, ledger_id)
     check_run(project, plan, released)
+    return stated(project, plan, project.schema, list(released.values()), with_table=True)
+
+
+def stated(
+    project: Project, plan: Plan, schema: Schema, released: Sequence[Released], with_table: bool = False
+) -> dict[str, Any]:
+    """The account of releases that the ledger knows.
+
+    Args:
+        project: with settings and ledger.
+        plan: of the releases.
+        schema: of a table, or of a row a person, with released categories.
+        released: all of them, in order.
+        with_table: the account is about the synthetic table of the project, too.
+
+    Raises:
+        ReleaseError: the total exceeds the target.
+        ArtifactError: the synthetic table is missing or not of this generator.
+    """
+    params, receipts = project.params, [one.receipt for one in released]
     return privacy_json(
         params,
         plan,
         receipts,
         composed(params, receipts),
-        Standing.of(ledger, params.privacy.population),
-        sample_request(project.sample),
-        check_synthetic(project),
-        notes(project.method, project.row_sets, auxiliary_of(released.values())),
-        {one.receipt.query: len(one.keys) for one in released.values()},
-        project.schema.rules,
-        card_figures(project.context, {one.receipt.query: one for one in released.values()}),
+        Standing.of(project.ledger, params.privacy.population),
+        sample_request(project.sample) if with_table else _NO_TABLE,
+        check_synthetic(project) if with_table else {},
+        notes(project.method, project.row_sets_of(schema), auxiliary_of(released)),
+        {one.receipt.query: len(one.keys) for one in released},
+        schema.rules,
+        card_figures(project.context_of(schema), {one.receipt.query: one for one in released}),
     )
 
 
