@@ -152,84 +152,89 @@ def privacy_json(
         rules: of the schema, which every row keeps.
         card: figures about the table, see :func:`likeness.pipeline.card.card_figures`.
     """
-    budget = standing.budget
-    queries = [
-        {
-            "query": receipt.query,
-            "stage": receipt.stage,
-            "map": dict(receipt.feature),
-            "sensitivity": receipt.sensitivity,
-            "noise_multiplier": receipt.noise_multiplier,
-            "noise_scale": receipt.noise_scale * 2.0**-receipt.lattice_bits,
-            "rho": _finite(receipt.rho),
-            "share": plan.query(receipt.query).share,
-            "dimension": receipt.dimension,
-            "mechanism": receipt.mechanism,
-            "sampler": receipt.sampler,
-            "ledger_seq": receipt.ledger_seq,
-            "sha256": standing.digests[receipt.key],
-            **_threshold(receipt, (keys or {}).get(receipt.query, 0)),
-        }
-        for receipt in receipts
-    ]
+    private = plan.private
     return {
         "format": 1,
-        "private": plan.private,
+        "private": private,
         "method": params.method,
-        "identity": params.privacy.population,
-        "unit": protected(params.ingest.unit, params.privacy.unit),
-        **({} if params.ingest.unit is None else {"rows_of_a_person": params.ingest.unit.to_dict()}),
-        "adjacency": str(plan.adjacency),
-        "num_records": plan.num_records,
+        **_whose(params, plan),
         "target": {"epsilon": _finite(params.privacy.epsilon), "delta": params.privacy.delta},
-        "total": {
-            "rho": _finite(total.rho),
-            "epsilon": _finite(total.epsilon),
-            "epsilon_rdp": _finite(total.epsilon_rdp),
-            "epsilon_gaussian": _finite(total.epsilon_gaussian),
-            "delta": total.delta,
-            **({"delta_keys": total.delta_keys} if total.delta_keys else {}),
-        },
+        "total": _total(total),
         "rdp_curve": {
             "orders": list(total.orders),
             "total": [_finite(value) for value in total.curve],
             "stages": {stage: [_finite(value) for value in curve] for stage, curve in total.stages.items()},
         },
-        "queries": queries,
+        "queries": [_query(receipt, plan, standing, (keys or {}).get(receipt.query, 0)) for receipt in receipts],
         "notes": list(facts),
         **({"rules": [rule.text for rule in rules]} if rules else {}),
         **({"card": list(card)} if card else {}),
         "sample": dict(sample),
-        # Without noise, a digest would reveal exact values.
-        "outputs": dict(outputs) if plan.private else {},
-        "ledger": {
-            "id": standing.ledger_id,
-            "lifetime": {
-                "spent_rho": _finite(budget.spent_rho),
-                "spent_epsilon": _finite(budget.spent_epsilon),
-                "cap_epsilon": _finite(budget.cap_epsilon),
-                "cap_delta": budget.cap_delta,
-                "uncommitted": budget.uncommitted,
-                **_lifetime_keys(budget),
-            },
-        },
+        "outputs": dict(outputs) if private else {},  # without noise, a digest would reveal exact values
+        "ledger": {"id": standing.ledger_id, "lifetime": _lifetime(standing.budget)},
         "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__},
     }
 
 
-def _threshold(receipt: Receipt, keys: int) -> dict[str, Any]:
-    """The facts of partition selection: the threshold in rows, its cost in δ, and the number of released keys."""
+def _whose(params: Params, plan: Plan) -> dict[str, Any]:
+    """Who is protected, and against which change of the table."""
+    unit = params.ingest.unit
+    return {
+        "identity": params.privacy.population,
+        "unit": protected(unit, params.privacy.unit),
+        **({} if unit is None else {"rows_of_a_person": unit.to_dict()}),
+        "adjacency": str(plan.adjacency),
+        "num_records": plan.num_records,
+    }
+
+
+def _total(total: Account) -> dict[str, Any]:
+    """The composed cost."""
+    return {
+        "rho": _finite(total.rho),
+        "epsilon": _finite(total.epsilon),
+        "epsilon_rdp": _finite(total.epsilon_rdp),
+        "epsilon_gaussian": _finite(total.epsilon_gaussian),
+        "delta": total.delta,
+        **({"delta_keys": total.delta_keys} if total.delta_keys else {}),
+    }
+
+
+def _query(receipt: Receipt, plan: Plan, standing: Standing, keys: int) -> dict[str, Any]:
+    """A release with its noise and its cost; ``keys`` is the number of released partitions."""
+    step = 2.0**-receipt.lattice_bits
+    value = {
+        "query": receipt.query,
+        "stage": receipt.stage,
+        "map": dict(receipt.feature),
+        "sensitivity": receipt.sensitivity,
+        "noise_multiplier": receipt.noise_multiplier,
+        "noise_scale": receipt.noise_scale * step,
+        "rho": _finite(receipt.rho),
+        "share": plan.query(receipt.query).share,
+        "dimension": receipt.dimension,
+        "mechanism": receipt.mechanism,
+        "sampler": receipt.sampler,
+        "ledger_seq": receipt.ledger_seq,
+        "sha256": standing.digests[receipt.key],
+    }
     if receipt.threshold is None:
-        return {}
-    rows = receipt.threshold * 2.0**-receipt.lattice_bits
-    return {"threshold": rows, "delta_keys": receipt.delta_keys, "keys": keys}
+        return value
+    return {**value, "threshold": receipt.threshold * step, "delta_keys": receipt.delta_keys, "keys": keys}
 
 
-def _lifetime_keys(budget: Budget) -> dict[str, float]:
-    """The part of the cap's δ for thresholds, if there is one."""
+def _lifetime(budget: Budget) -> dict[str, Any]:
+    """What the population has spent of its lifetime cap."""
+    value = {
+        "spent_rho": _finite(budget.spent_rho),
+        "spent_epsilon": _finite(budget.spent_epsilon),
+        "cap_epsilon": _finite(budget.cap_epsilon),
+        "cap_delta": budget.cap_delta,
+        "uncommitted": budget.uncommitted,
+    }
     if not (budget.selection_delta or budget.spent_delta):
-        return {}
-    return {"cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}
+        return value
+    return {**value, "cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}
 
 
 def _finite(value: float) -> float | str:
