@@ -111,10 +111,10 @@ def init(
     layout = build(FileFormat, given, "ingest.format")
     place, name, kinds = _opened(source, query, name, layout)
     if people is not None or order is not None:
-        alone = {"label": label, "answers": answers, "ask": ask, "split": split}
+        alone = {"label": label, "answers": answers, "split": split}
         _refuse_beside({**alone, "private-categories": private_categories}, person, order)
         assert person is not None
-        _draft_histories(place, query, people, name, kinds, person, order, nullable, layout, columns)
+        _draft_histories(place, query, people, name, kinds, person, order, nullable, layout, columns, ask)
         return
     source = place
     split = next((each for each in kinds if each.casefold() == "split"), None) if split is None else split
@@ -151,7 +151,8 @@ def init(
     if not ask:
         completed = {**(earlier or {}), "columns": settled}
         schema = draft_schema(name, kinds, label, person, completed, missing, private_categories, dtypes)
-        _draft(schema, target, drafted, person is not None)
+        words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
+        _draft(schema, target, drafted, f" There, {words}.")
         return
     origin = None if earlier is None else str(earlier["source"])
     _complete(
@@ -159,7 +160,7 @@ def init(
         target,
         settings,
         source,
-        dtypes,
+        {"columns": dtypes},
     )
 
 
@@ -222,11 +223,15 @@ def _draft_histories(
     nullable: str | None,
     layout: FileFormat,
     columns: Path | None,
+    ask: bool,
 ) -> None:
-    """Write the draft of a schema of people with histories. One row of a sheet is about both tables."""
+    """Write the draft of a schema of people with histories, or ask. A row of a sheet, or a question, is about both."""
+    from likeness.data.schema.kinds import Date
     from likeness.data.source.header import dtypes_of
     from likeness.onboarding.answers import chosen
-    from likeness.onboarding.draft import draft_histories, draft_params
+    from likeness.onboarding.draft import ORDERED, draft_histories, draft_params
+    from likeness.onboarding.history_interview import HistoryInterview
+    from likeness.pipeline.new_project import fit_stages
 
     target, tables, dtypes = _new_schema(name), {"events": kinds}, {}
     if Ingest(source, "", query=query).from_database:
@@ -249,11 +254,24 @@ def _draft_histories(
         tables = {
             table: {each: left.get(each, kind) for each, kind in kinds.items()} for table, kinds in tables.items()
         }
-    schema = draft_histories(name, tables, person, order, missing, dtypes, answers)
     text = _PARAMS.read_text(encoding="utf-8")
-    settings = draft_params(text, source, query, target.as_posix(), person, None, layout, people=people, histories=True)
-    _draft(schema, target, settings, True)
-    say("Both tables have other stages than one table. Once the schema is complete: likeness new . --upgrade")
+    settings = partial(
+        draft_params, text, source, query, target.as_posix(), person, None, layout, people=people, histories=True
+    )
+    schema = draft_histories(name, tables, person, order, missing, dtypes, answers)
+    if not fit_stages(Path(), histories=True):
+        say("dvc.yaml has changes of yours, and two tables have other stages. Then: likeness new . --upgrade")
+    if not ask:
+        _draft(schema, target, settings(), "")
+        return
+    together = {each: kind for kinds in tables.values() for each, kind in kinds.items() if each != person}
+    if order is not None and together[order] not in ORDERED:
+        together[order] = Date.name
+    given = {table: [each for each in kinds if each != person] for table, kinds in tables.items()}
+    interview = HistoryInterview(
+        _ask, say, name, together, None, person, answers, None, missing, order=order, tables=given
+    )
+    _complete(interview, target, settings, source, dtypes)
 
 
 def _new_schema(name: str) -> Path:
@@ -264,22 +282,24 @@ def _new_schema(name: str) -> Path:
     return target
 
 
-def _draft(schema: str, target: Path, settings: str, person: bool) -> None:
+def _draft(schema: str, target: Path, settings: str, more: str) -> None:
     """Write a schema with its questions, point params.yaml to it, and print the next steps."""
     _write(target, schema, settings)
     say(
         f"{target}: a draft. Its column names come from the header, and its kinds are guesses. Every '# ?' in it "
         f"({schema.count('  # ? ')}) is a question to you. Answer from public knowledge, because the schema is "
         "published with the results.\n"
-        "params.yaml now points to it. Answer privacy.population there"
-        + (", and ingest.unit.max_rows" if person else ". If a person may have several rows, see ingest.unit")
-        + ". Keep the table out of git.\n"
+        f"params.yaml now points to it. Answer privacy.population there.{more} Keep the table out of git.\n"
         "Then: likeness check"
     )
 
 
 def _complete(
-    interview: "Interview", target: Path, settings: Callable[..., str], source: str, dtypes: dict[str, str]
+    interview: "Interview",
+    target: Path,
+    settings: Callable[..., str],
+    source: str,
+    dtypes: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
     from likeness.onboarding.draft import completed_schema
