@@ -72,7 +72,7 @@ def announcement(name: str, paths: ProjectPaths) -> str:
 
 
 def _fail(name: str, message: str, code: int, paths: ProjectPaths) -> NoReturn:
-    """End the stage; its message is for the curator. Where another process shows messages, it takes that from a file."""
+    """End the stage with a message for the curator. A process that shows messages takes it from a file."""
     left = False
     with contextlib.suppress(OSError):
         write_privately(paths.markers / f"{name}.failed", message)
