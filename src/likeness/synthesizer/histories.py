@@ -43,18 +43,10 @@ class FittedHistories(Fitted):
         require(count >= 2, "replicates", count, "at least 2")
         project = Project(Path(), params, fitted.schema)
         compute = Compute(train.device, train.threads, train.precision)
-        models = linked_replicates(
-            project.method,
-            project.row_sets,
-            self.released.values(),
-            (fitted.people, fitted.following),
-            compute,
-            count,
-            seed,
-        )
+        source = project.method, project.row_sets, self.released.values(), (fitted.people, fitted.following)
         return [
-            self._drawn(HistoryGenerator(*generators, schema=fitted.schema), rows, stream, where)
-            for generators, stream in models
+            self._drawn(HistoryGenerator(first, following, fitted.schema), rows, stream, where)
+            for (first, following), stream in linked_replicates(*source, compute, count, seed)
         ]
 
     def _drawn(self, generator: HistoryGenerator, count: int, seed: int, where: Any) -> Any:
